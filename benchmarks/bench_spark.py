@@ -90,7 +90,7 @@ def of_states(n_columns: int = 100) -> dict[int, tuple[float, float]]:
     rng, found = np.random.default_rng(0), {}
     first = tamis.MutualInformation(10, eps=0.01)
     first.fit(rng.normal(size=(256, n_columns)), np.arange(256) % 2)
-    halves, seen = [first.blank(), first.blank()], 0
+    halves, seen = [first.clone_unfitted(), first.clone_unfitted()], 0
     for n_rows in (1_000, 10_000, 100_000):
         for half in halves:
             for _ in range(seen, n_rows, 1_000):

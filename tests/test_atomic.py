@@ -19,7 +19,7 @@ import pytest
 import tamis
 from tamis import _atomic
 from tamis._atomic import Snapshot, atomically, parts
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis.base import rows as base_rows
 from tamis.catalog import CATALOG
 from tamis.errors import DataError, StateError
@@ -30,7 +30,7 @@ X = DRAW.normal(size=(700, 8))
 Y = (X[:, 0] + X[:, 3] > 0).astype(int)
 
 
-class Sum(Guarded):
+class Sum(ThreadSafe):
     """A state of an array, an attribute and a container."""
 
     def __init__(self, n: int = 3) -> None:
@@ -411,7 +411,7 @@ def test_timers_that_interrupt_leave_the_state_before_or_after() -> None:
 
 
 def test_ctrl_c_in_a_read_out_is_no_system_error() -> None:
-    class Reads(Guarded):
+    class Reads(ThreadSafe):
         def read(self) -> None:
             try:
                 raise KeyboardInterrupt

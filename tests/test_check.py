@@ -177,34 +177,34 @@ def test_nonfinite_is_found(kind: Any, dtype: Any, shape: tuple[int, int], value
     X[2, 1] = value
     what = "NaN" if math.isnan(value) else "infinity"
     with pytest.raises(DataError, match=f"Input X contains {what} in column 1 of row 2 of the batch"):
-        _check.refuse_nonfinite(kind(X))
+        _check.reject_nonfinite(kind(X))
     with pytest.raises(DataError, match="in column 'b' of row 2"):
-        _check.refuse_nonfinite(kind(X), ["a", "b", "c"])
+        _check.reject_nonfinite(kind(X), ["a", "b", "c"])
 
 
 def test_finite_values_pass_however_large() -> None:
     for dtype in (np.float64, np.float32):
         huge = np.full((50, 3), np.finfo(dtype).max, dtype=dtype)
         with np.errstate(all="raise"):
-            _check.refuse_nonfinite(huge)
-            _check.refuse_nonfinite(-huge)
-            _check.refuse_nonfinite(np.full((5, 3), np.finfo(dtype).tiny, dtype=dtype))
-            _check.refuse_nonfinite(sp.csr_matrix(huge))
-            _check.refuse_nonfinite(np.tile(huge, (1, 100)))
+            _check.reject_nonfinite(huge)
+            _check.reject_nonfinite(-huge)
+            _check.reject_nonfinite(np.full((5, 3), np.finfo(dtype).tiny, dtype=dtype))
+            _check.reject_nonfinite(sp.csr_matrix(huge))
+            _check.reject_nonfinite(np.tile(huge, (1, 100)))
 
 
 def test_opposite_infinities_do_not_hide_one_another() -> None:
     X = np.array([[0.0, INF], [-INF, 0.0]])
     with pytest.raises(DataError, match="infinity in column 1 of row 0"):
-        _check.refuse_nonfinite(X)
+        _check.reject_nonfinite(X)
 
 
 def test_nan_can_be_allowed() -> None:
     X = np.array([[NAN, 1.0], [2.0, 3.0]])
-    _check.refuse_nonfinite(X, allow_nan=True)
+    _check.reject_nonfinite(X, allow_nan=True)
     X[1, 1] = INF
     with pytest.raises(DataError, match="infinity in column 1 of row 1"):
-        _check.refuse_nonfinite(X, allow_nan=True)
+        _check.reject_nonfinite(X, allow_nan=True)
 
 
 # -- targets and weights -----------------------------------------------------------------------------------

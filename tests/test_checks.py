@@ -260,13 +260,13 @@ class Blind(MeanGap):
 class NeverWaits(MeanGap):
     """single_class"""
 
-    waiting_ = property(lambda self: len(self.classes_) < 1)
+    warming_up_ = property(lambda self: len(self.classes_) < 1)
 
 
 class WaitsForNoRows(MeanGap):
     """single_class"""
 
-    waiting_ = property(lambda self: len(self.classes_) < 2)
+    warming_up_ = property(lambda self: len(self.classes_) < 2)
 
 
 class MergesOnlyWhatWasSeen(MeanGap):
@@ -412,9 +412,9 @@ class DropsNames(MeanGap):
 class IgnoresOrder(MeanGap):
     """frame_pandas frame_polars frame_pyarrow"""
 
-    def _same_columns(self, X: Any, names: list[str] | None) -> None:
+    def _check_same_columns(self, X: Any, names: list[str] | None) -> None:
         known = self._names()
-        super()._same_columns(
+        super()._check_same_columns(
             X, known if names is not None and sorted(names) == sorted(known or []) else names
         )
 
@@ -466,28 +466,28 @@ class HalfUpdates(MeanGap):
 class VagueAboutGaps(MeanGap):
     """non_finite"""
 
-    def _take_in(self, X: Any, *arguments: Any) -> None:
+    def _validate_and_learn(self, X: Any, *arguments: Any) -> None:
         if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not np.isfinite(X).all():
             raise ValueError("X contains NaN or infinity.")
-        super()._take_in(X, *arguments)
+        super()._validate_and_learn(X, *arguments)
 
 
 class ReadsTextAsZero(MeanGap):
     """not_numbers"""
 
-    def _take_in(self, X: Any, *arguments: Any) -> None:
+    def _validate_and_learn(self, X: Any, *arguments: Any) -> None:
         if isinstance(X, np.ndarray) and X.dtype == object:
             X = np.array([[0.0 if isinstance(cell, str) else cell for cell in row] for row in X.tolist()])
-        super()._take_in(X, *arguments)
+        super()._validate_and_learn(X, *arguments)
 
 
 class GuessesLabels(MeanGap):
     """impossible_targets"""
 
-    def _take_in(self, X: Any, y: Any, *arguments: Any) -> None:
+    def _validate_and_learn(self, X: Any, y: Any, *arguments: Any) -> None:
         if isinstance(y, np.ndarray) and y.dtype.kind == "f":
             y = np.nan_to_num(y)
-        super()._take_in(X, y, *arguments)
+        super()._validate_and_learn(X, y, *arguments)
 
 
 class SelectsAnyNumber(MeanGap):
@@ -496,10 +496,10 @@ class SelectsAnyNumber(MeanGap):
     def __init__(self, n_features_to_select: Any = 0.5, shift: float = 0.0) -> None:
         super().__init__(n_features_to_select, shift)
 
-    def _open(self, X: Any, names: Any, classes: Any) -> None:
+    def _initialize(self, X: Any, names: Any, classes: Any) -> None:
         asked = self.n_features_to_select
         self.n_features_to_select = 1
-        super()._open(X, names, classes)
+        super()._initialize(X, names, classes)
         self.n_features_to_select = asked
 
 

@@ -44,7 +44,7 @@ class Correlated(ColumnSelector):
         self._columns: tuple[Any, ...] = ()
 
     def _consider(self, column: Any) -> Verdicts:
-        verdict = Verdicts.blank(1)
+        verdict = Verdicts.empty(1)
         if np.ptp(column) == 0:
             return verdict
         verdict.statistic[:] = self._correlation(column, self._y)
@@ -94,7 +94,7 @@ class AcceptsConstants(Correlated):
     def _consider(self, column: Any) -> Verdicts:
         if np.ptp(column) > 0:
             return super()._consider(column)
-        verdict = Verdicts.blank(1)
+        verdict = Verdicts.empty(1)
         verdict.decision[:] = ACCEPTED
         return verdict
 
@@ -115,7 +115,7 @@ class RemembersTheBlock(Correlated):
 
     def _consider_block(self, columns: Any) -> Verdicts:
         dense = columns.toarray() if hasattr(columns, "toarray") else columns
-        verdicts = Verdicts.blank(columns.shape[1])
+        verdicts = Verdicts.empty(columns.shape[1])
         for j in range(columns.shape[1]):
             one = self._consider(dense[:, j])
             verdicts.decision[j], verdicts.statistic[j] = one.decision[0], one.statistic[0]

@@ -39,15 +39,15 @@ WHOLE = 2**31 - 1
 _INTERVAL = re.compile(r"an? (number|integer) in ([\[(])(.+), (.+)([\])])$")
 
 
-def ends(says: str, more: bool = False) -> list[Any]:
+def ends(description: str, more: bool = False) -> list[Any]:
     """Return the values at the ends of an interval, and some very small and large ones inside; of any kind of number.
 
     >>> ends("an integer in [2, 9]"), ends("a number in (0, 1]")[0]
     ([2, 9], 5e-324)
     """
-    found = _INTERVAL.match(says)
+    found = _INTERVAL.match(description)
     if found is None:
-        return [0, 2**32 - 1] if says.startswith("an integer from 0") else []
+        return [0, 2**32 - 1] if description.startswith("an integer from 0") else []
     low, high = float(found[3]), float(found[4])
     if found[1] == "integer":
         least = max(low, -WHOLE) + (found[2] == "(")
@@ -67,7 +67,7 @@ def values(kinds: tuple[Any, ...], more: bool = False) -> list[Any]:
     found: list[Any] = []
     for kind in kinds:
         if isinstance(kind, Kind):
-            found += ends(kind.says, more)
+            found += ends(kind.description, more)
         elif more and not isinstance(kind, type):
             found.append(kind)
     return found

@@ -54,10 +54,10 @@ def test_merging_in_both_directions_does_not_wait_for_ever(rng: np.random.Genera
 
 def test_every_base_class_is_guarded() -> None:
     for base in (RowSelector, ColumnSelector, CellClassifier, DenseRowClassifier, Detector):
-        assert issubclass(base, _guard.Guarded)
+        assert issubclass(base, _guard.ThreadSafe)
     for entry in CATALOG:
         cls = entry.load()
-        assert issubclass(cls, _guard.Guarded)
+        assert issubclass(cls, _guard.ThreadSafe)
         for name in ("fit", "partial_fit", "offer", "predict", "merge", "scores_", "get_support"):
             member = inspect.getattr_static(cls, name, None)
             function = member.fget if isinstance(member, property) else member

@@ -212,16 +212,16 @@ def test_parts_that_began_as_blanks_of_one_are_together_as_large_as_one(key: str
     make = next(entry for entry in CATALOG if entry.key == key).load()
     whole, first = make(2).fit(X, y), make(2).fit(X[:256], y[:256])
     before = tamis.dumps(first)
-    parts = [tamis.loads(tamis.dumps(first.blank())).partial_fit(X[i::8], y[i::8]) for i in range(8)]
+    parts = [tamis.loads(tamis.dumps(first.clone_unfitted())).partial_fit(X[i::8], y[i::8]) for i in range(8)]
     assert tamis.dumps(first) == before
     merged = tamis.merge_tree(parts)
     assert merged.n_seen_ == 4000
     np.testing.assert_allclose(merged.pvalues_, whole.pvalues_, rtol=1e-9)  # counted in the same bins
     assert len(tamis.dumps(merged)) < 1.2 * len(tamis.dumps(whole))
     with pytest.raises(ValueError, match="not fitted"):
-        make(2).blank()
-    nothing = first.blank()
-    assert (nothing.waiting_, nothing.n_seen_) == (True, 0)
+        make(2).clone_unfitted()
+    nothing = first.clone_unfitted()
+    assert (nothing.warming_up_, nothing.n_seen_) == (True, 0)
     np.testing.assert_allclose(nothing.merge(whole).scores_, whole.scores_, rtol=1e-12)
 
 
@@ -231,7 +231,7 @@ def test_blanks_know_what_a_level_needs(rng: np.random.Generator) -> None:
     new = tamis.ChiSquare(None, level=0.05, categorical=[3])
     X[:, 3] = rng.integers(0, 9, 4000)
     first = new.fit(X[:256], y[:256])
-    merged = tamis.merge_tree([first.blank().partial_fit(X[i::4], y[i::4]) for i in range(4)])
+    merged = tamis.merge_tree([first.clone_unfitted().partial_fit(X[i::4], y[i::4]) for i in range(4)])
     assert merged.get_support(indices=True).tolist() == [1]
 
 

@@ -82,7 +82,7 @@ def other(name):
 @pytest.mark.parametrize("name", KNOWN)
 def test_nonsense_is_rejected(name):
     for value in ("nonsense", object(), -1, np.nan, [1, 2, 3]):
-        if KNOWN[name].fits is not None and name == "checkpoint" and isinstance(value, str):
+        if KNOWN[name].accepts is not None and name == "checkpoint" and isinstance(value, str):
             continue
         with pytest.raises(ValueError, match=f"^{name} must be "):
             RunOptions(**{name: value})

@@ -256,7 +256,7 @@ def test_every_array_of_a_row_selector_has_a_shape_that_is_said(entry: object) -
     rng = np.random.default_rng(0)
     model: RowSelector = entry.load()(**dict(entry.parameters))  # type: ignore[attr-defined]
     model.fit(rng.normal(size=(90, 4)), rng.integers(0, 2, 90))
-    said = {path.split(".")[0].split("[")[0] for path, _ in type(model)._fit_together._entries}  # type: ignore[union-attr]
+    said = {path.split(".")[0].split("[")[0] for path, _ in type(model)._state_spec._entries}  # type: ignore[union-attr]
     kept = {name for name, part in vars(model).items() if isinstance(part, np.ndarray)}
     assert kept <= said | {"feature_names_in_"}
 
@@ -360,7 +360,7 @@ def _find_integers(
         for item in part.values() if isinstance(part, dict) else part:
             _find_integers(item, f"{where}[]", seen, arrays, declared)
     elif type(part).__module__.startswith("tamis.") and hasattr(part, "__dict__"):
-        if isinstance(shapes := getattr(type(part), "_fit_together", None), Shapes):
+        if isinstance(shapes := getattr(type(part), "_state_spec", None), Shapes):
             kept = [one for one in shapes.with_values(part) if isinstance(one, np.ndarray)]
             declared |= {id(one) for one in kept}
         for name, item in vars(part).items():

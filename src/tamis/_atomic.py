@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._guard import Guarded, fail_closed
+from tamis._guard import ThreadSafe, fail_closed
 from tamis.errors import TamisError
 
 __all__ = [
@@ -35,8 +35,8 @@ __all__ = [
     "Attributes",
     "Snapshot",
     "atomically",
-    "interrupts_wait",
-    "let_signals_in",
+    "defer_interrupts",
+    "deliver_signals",
     "parts",
     "sigterm_as_interrupt",
 ]
@@ -47,28 +47,31 @@ _SMALL = 1 << 14  # bytes of a state that are always copied: 2 us
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
 _NUMBERS = tuple(int(one) for one in Signals if one.name in _NAMES)
-_replaced: dict[int, Callable[[int, FrameType | None], object]] = {}  # the handlers that wait
-_came: dict[int, FrameType | None] = {}
+_replaced_handlers: dict[int, Callable[[int, FrameType | None], object]] = {}  # the handlers that wait
+_pending_signals: dict[int, FrameType | None] = {}
 _main = threading.main_thread().ident
 
 
-class _Here:
+class _ThreadState:
     """What runs in a thread."""
 
-    __slots__ = ("is_covered", "is_updating", "lets_signals_in")
+    __slots__ = ("delivers_signals", "is_covered", "is_updating")
 
     def __init__(self) -> None:
         self.is_updating = False  # with signals deferred
         self.is_covered = False  # by a snapshot of everything that is updated
-        self.lets_signals_in = False  # so an exception from a handler would do no harm
+        self.delivers_signals = False  # so an exception from a handler would do no harm
 
 
 class _Threads(threading.local):
     def __init__(self) -> None:
-        self.here = _Here()
+        self.here = _ThreadState()
 
 
-_in_main, _in_others = _Here(), _Threads()  # a thread-local attribute takes several times as long to read
+_in_main, _in_others = (
+    _ThreadState(),
+    _Threads(),
+)  # a thread-local attribute takes several times as long to read
 
 
 def _after_fork() -> None:
@@ -83,33 +86,37 @@ if hasattr(os, "register_at_fork"):
 
 def _record(number: int, frame: FrameType | None) -> None:
     """Stand in for a handler while an update runs."""
-    _came.setdefault(number, frame)
+    _pending_signals.setdefault(number, frame)
     if not _in_main.is_updating:  # what puts the handlers back was interrupted
-        _put_back()
-        let_signals_in()
+        _restore_handlers()
+        deliver_signals()
 
 
-def _put_back() -> None:
-    while _replaced:
-        number, handler = next(iter(_replaced.items()))
+def _restore_handlers() -> None:
+    while _replaced_handlers:
+        number, handler = next(iter(_replaced_handlers.items()))
         signal(number, handler)  # may call another one, which may raise: that one's number stays in the list
-        _replaced.pop(number, None)
+        _replaced_handlers.pop(number, None)
 
 
-def let_signals_in() -> None:
+def deliver_signals() -> None:
     """Call the handlers of the signals that came, where an exception does no harm.
 
     Within an update this is so if a snapshot of everything was taken: between two parts of a large batch.
     """
-    if not _came or get_ident() != _main or (_in_main.is_updating and not _in_main.lets_signals_in):
+    if (
+        not _pending_signals
+        or get_ident() != _main
+        or (_in_main.is_updating and not _in_main.delivers_signals)
+    ):
         return
-    number, frame = _came.popitem()
-    handler = _replaced.get(number) or getsignal(number)
+    number, frame = _pending_signals.popitem()
+    handler = _replaced_handlers.get(number) or getsignal(number)
     try:
         if callable(handler):
             handler(number, frame)
     finally:
-        let_signals_in()
+        deliver_signals()
 
 
 # -- snapshots ---------------------------------------------------------------------------------------------
@@ -270,7 +277,7 @@ class Snapshot:
         return size
 
     def restore(self) -> None:
-        """Put the state back; no array or container is made anew."""
+        """Restore the state in place; no array or container is recreated."""
         for items, before in zip(self._dicts[::2], self._dicts[1::2], strict=True):
             items.clear()
             items.update(before)
@@ -303,12 +310,12 @@ class Attributes:
 
 
 def atomically(
-    one: Guarded,
+    one: ThreadSafe,
     update: Callable[..., Any],
     *args: Any,
     n_bytes: int = 0,
     in_parts: bool = False,
-    anew: bool = False,
+    from_scratch: bool = False,
     before: Any = None,
 ) -> Any:
     """Return `update(*args)`, after which the object is as after the whole update, or if that raises, as before it.
@@ -318,7 +325,7 @@ def atomically(
 
     Parameters
     ----------
-    one : Guarded
+    one : ThreadSafe
         What is updated, with all that it consists of.
     update : callable
     *args : object
@@ -326,8 +333,8 @@ def atomically(
         Size of a state that is copied; a larger one is not. A copy is to take a small part of the time of the update,
         so this is the size of the batch, or a multiple of it where learning takes long.
     in_parts : bool
-        Whether the state is copied however large it is, and `update` calls :func:`let_signals_in` between its parts.
-    anew : bool
+        Whether the state is copied however large it is, and `update` calls :func:`deliver_signals` between its parts.
+    from_scratch : bool
         Whether `update` makes a new state, and leaves the arrays of the present one alone.
     before : object with `restore` and `is_complete`, optional
         What is put back, where the object's class knows a cheaper way than a :class:`Snapshot`.
@@ -341,40 +348,40 @@ def atomically(
     here = _in_main if in_main else _in_others.here
     if here.is_covered:  # by the snapshot of what this object is part of
         return update(*args)
-    most = 0 if anew else None if in_parts else max(_SMALL, n_bytes)
+    most = 0 if from_scratch else None if in_parts else max(_SMALL, n_bytes)
     if here.is_updating or not in_main:
-        return _restored_on_error(here, one, update, args, most, anew, before)
+        return _restored_on_error(here, one, update, args, most, from_scratch, before)
     try:
         here.is_updating = True
         for number, handler in zip(_NUMBERS, map(getsignal, _NUMBERS), strict=True):
             if handler.__class__ is not int and callable(handler) and handler is not _record:
-                _replaced[number] = handler
+                _replaced_handlers[number] = handler
                 signal(number, _record)
-        return _restored_on_error(here, one, update, args, most, anew, before, is_outermost=True)
+        return _restored_on_error(here, one, update, args, most, from_scratch, before, is_outermost=True)
     finally:
         here.is_updating = False  # from here on, `_record` calls the handler
         try:
-            _put_back()
+            _restore_handlers()
         finally:
-            if _came:
-                let_signals_in()
+            if _pending_signals:
+                deliver_signals()
 
 
 def _restored_on_error(
-    here: _Here,
-    one: Guarded,
+    here: _ThreadState,
+    one: ThreadSafe,
     update: Any,
     args: Any,
     most: int | None,
-    anew: bool,
+    from_scratch: bool,
     before: Any,
     *,
     is_outermost: bool = False,
 ) -> Any:
     if before is None:
         before = Snapshot(one, most)
-    here.is_covered = is_safe = before.is_complete or anew
-    here.lets_signals_in = is_outermost and is_safe
+    here.is_covered = is_safe = before.is_complete or from_scratch
+    here.delivers_signals = is_outermost and is_safe
     try:
         return update(*args)
     except BaseException as error:
@@ -383,7 +390,7 @@ def _restored_on_error(
             fail_closed(one, error)
         raise
     finally:
-        here.is_covered = here.lets_signals_in = False
+        here.is_covered = here.delivers_signals = False
 
 
 # Bytes that the slowest methods learn from in about a second. Sums that are rounded differ in their last bits if they
@@ -399,7 +406,7 @@ def parts(n_rows: int, n_bytes: int, equals_rows: str) -> Iterator[slice]:
     """
     size = max(1, n_rows * LARGEST_PART[equals_rows] // n_bytes)
     for first in range(0, n_rows, size):
-        let_signals_in()
+        deliver_signals()
         yield slice(first, first + size)
 
 
@@ -407,7 +414,7 @@ def parts(n_rows: int, n_bytes: int, equals_rows: str) -> Iterator[slice]:
 
 
 @contextlib.contextmanager
-def interrupts_wait(at_once: Callable[[], bool] = lambda: False) -> Iterator[Callable[[], None]]:
+def defer_interrupts(at_once: Callable[[], bool] = lambda: False) -> Iterator[Callable[[], None]]:
     """Let Ctrl-C and SIGTERM wait for the step in work; a second one stops at once.
 
     Handlers that somebody else has set stay as they are.

@@ -1,4 +1,4 @@
-"""Checks of parameters and data, each one line where it is used; every message names the value and the mend."""
+"""Validation of parameters and data, one line per use; every message names the value and the fix."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def as_rows(X: Any) -> tuple[Rows, list[str] | None]:
     elif sp.issparse(X):
         X, names = _csr(X), None
     else:
-        X, names = _dense(unmasked(X))
+        X, names = _dense(fill_masked(X))
     if isinstance(X, np.ndarray):
         X = _as_if_writeable(X)
     if X.shape[0] == 0:
@@ -166,7 +166,7 @@ def _csr(X: Any) -> Rows:
         raise DataError(f"X must have 2 dimensions, got a sparse array of shape {X.shape}; reshape it.")
     if X.dtype.kind == "c":
         raise DataError("Complex data not supported: X must hold real numbers.")
-    caller, X = X, sp.csr_matrix(_sound(X))
+    caller, X = X, sp.csr_matrix(_validate_sparse(X))
     if X.dtype not in _FLOATS:
         warn_of_rounding(X.data, lambda i: int(X.indices[i]))
         X = X.astype(np.float64)
@@ -185,17 +185,17 @@ def _csr(X: Any) -> Rows:
     return alike
 
 
-def _sound(X: Any) -> Any:
-    """Return the sparse matrix if its indices lie within it; what converts or reads it would not look."""
+def _validate_sparse(X: Any) -> Any:
+    """Return the sparse matrix if its indices are in range; code that converts or reads it does not check."""
     kind, sound = X.format, True
     if kind == "coo":
-        sound = len(X.row) == len(X.col) == len(X.data) and all(map(_lie_below, (X.row, X.col), X.shape))
+        sound = len(X.row) == len(X.col) == len(X.data) and all(map(_all_in_range, (X.row, X.col), X.shape))
     elif kind in ("csr", "csc", "bsr"):
         height, width = X.blocksize if kind == "bsr" else (1, 1)
         n, m = (X.shape[1], X.shape[0]) if kind == "csc" else (X.shape[0] // height, X.shape[1] // width)
         start, at = X.indptr, X.indices
         sound = len(start) == n + 1 and start[0] == 0 and bool((start[1:] >= start[:-1]).all())
-        sound = sound and start[-1] <= len(at) == len(X.data) and _lie_below(at[: start[-1]], m)
+        sound = sound and start[-1] <= len(at) == len(X.data) and _all_in_range(at[: start[-1]], m)
     if not sound:
         raise DataError(
             f"X is a {kind.upper()} matrix whose indices do not fit its shape {X.shape}: make it again."
@@ -203,17 +203,17 @@ def _sound(X: Any) -> Any:
     return X
 
 
-def _lie_below(indices: Array, n: int) -> bool:
+def _all_in_range(indices: Array, n: int) -> bool:
     return not len(indices) or bool(indices.min() >= 0 and indices.max() < n)
 
 
 class _Lent:
-    """Lends the memory of an array as if it might be written to."""
+    """Exposes the memory of a read-only array as writeable."""
 
     def __init__(self, array: Array) -> None:
         place = array.__array_interface__
         self.__array_interface__ = {**place, "data": (place["data"][0], False)}
-        self.lender = array  # which must live as long
+        self.lender = array  # keeps the memory alive
 
 
 def _as_if_writeable(array: Array) -> Array:
@@ -221,7 +221,7 @@ def _as_if_writeable(array: Array) -> Array:
 
 
 def as_frame(X: Any) -> Any:
-    """Return a frame of any library as narwhals', or what is no frame as it is; two columns of one name are refused."""
+    """Return a frame of any library as a narwhals frame, anything else unchanged; reject duplicate column names."""
     try:
         return nw.from_native(X, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -232,24 +232,24 @@ def as_frame(X: Any) -> Any:
         ) from None
 
 
-def unmasked(values: Any) -> Any:
-    """Return a masked array, or a list of masked rows, with NaN where it is masked; anything else as it is."""
-    values = _joined(values)
+def fill_masked(values: Any) -> Any:
+    """Return a masked array, or a list of masked rows, with NaN for masked values; anything else unchanged."""
+    values = _stack_masked(values)
     if not isinstance(values, np.ma.MaskedArray):
         return values
     kind = values.dtype if values.dtype in _FLOATS else np.float64 if values.dtype.kind in "fiub" else object
     return np.ma.filled(values.astype(kind), np.nan)
 
 
-def _joined(values: Any) -> Any:
-    """Return a list of which parts are masked as one array: NumPy would forget what is masked."""
+def _stack_masked(values: Any) -> Any:
+    """Return a list with masked parts as one masked array: NumPy would drop the masks."""
     masked = isinstance(values, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in values)
     return np.ma.stack(values) if masked else values
 
 
-def refuse_masked(name: str, values: Any) -> None:
-    """Raise if a value is masked: a label, a weight or a score has no NaN that would stand for it."""
-    values = _joined(values)
+def reject_masked(name: str, values: Any) -> None:
+    """Raise if a value is masked: NaN cannot represent a missing label, weight or score."""
+    values = _stack_masked(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         at = ", ".join(map(str, np.argwhere(np.ma.getmaskarray(values))[0].tolist()))
         raise DataError(f"{name}[{at}] is masked: leave out the rows of masked values first.")
@@ -257,7 +257,7 @@ def refuse_masked(name: str, values: Any) -> None:
 
 def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
     """Return values of any kind as float64; `name` says in the message what they are."""
-    refuse_masked(name, values)
+    reject_masked(name, values)
     array = as_array(name, values)
     if array.dtype.kind in "fiub":
         return np.asarray(array, dtype=np.float64)
@@ -268,11 +268,11 @@ def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             return np.asarray(array, dtype=np.float64)
     for value in flat:
-        _refuse_no_number(name, value)
+        _reject_non_number(name, value)
     raise DataError(f"{name} is of dtype {array.dtype}: turn it into real numbers first.")
 
 
-def _refuse_no_number(name: str, value: Any) -> None:
+def _reject_non_number(name: str, value: Any) -> None:
     if isinstance(value, str | bytes):
         raise DataError(
             f"{name} holds {short_repr(value)}, which is text: encode it, or turn it into a number, before learning."
@@ -321,7 +321,7 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
             if dtype in (nw.Int64, nw.UInt64):
                 integers.append((j, name))
         X = frame.to_numpy()
-    refuse_no_array("X", X, "an array, a CSR matrix or a frame of shape (n_rows, n_features)")
+    reject_non_array("X", X, "an array, a CSR matrix or a frame of shape (n_rows, n_features)")
     array = as_array("X", X)
     if array.dtype.kind == "c":
         raise DataError("Complex data not supported: X must hold real numbers.")
@@ -374,7 +374,7 @@ def warn_of_rounding(values: Array, column: Callable[[int], Any]) -> bool:
     return bool(len(at))
 
 
-def refuse_no_array(name: str, values: Any, wanted: str) -> None:
+def reject_non_array(name: str, values: Any, wanted: str) -> None:
     """Raise if NumPy would make an array without rows of the values; say what to pass instead.
 
     Parameters
@@ -412,13 +412,13 @@ def refuse_no_array(name: str, values: Any, wanted: str) -> None:
     raise DataError(f"{name} is {what}: pass {instead}.")
 
 
-def refuse_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool = False) -> None:
+def reject_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool = False) -> None:
     """Raise if a value of the batch is Inf (or NaN, unless allowed), naming its row and column."""
     values = X.data if sp.issparse(X) else X
     flat = values.reshape(-1)
     # One read; a sum is finite only if all its terms are.
     if flat.shape[0] <= 10_000:  # a longer product would be shared between threads
-        total = np.vdot(flat, flat)  # unlike `dot` it says nothing of overflow, and `errstate` takes 5 us
+        total = np.vdot(flat, flat)  # unlike `dot` it does not warn of overflow, and `errstate` takes 5 us
     else:
         with np.errstate(all="ignore"):
             total = flat.sum(dtype=np.float64)
@@ -440,15 +440,15 @@ def refuse_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool
 
 
 def checked(X: Any, *, allow_nan: bool = False) -> Any:
-    """Return rows, as they are, that somebody else's checks and code may read; what is masked becomes NaN.
+    """Return validated rows, unchanged, for third-party code; masked values become NaN.
 
     Raises
     ------
     DataError
-        In one sentence, of what these would refuse in several, or not refuse at all: a sparse matrix that is damaged.
+        In one sentence, for input that such code would reject at length or not at all, such as a damaged sparse matrix.
     """
-    X = unmasked(X)
-    refuse_nonfinite(*as_rows(X), allow_nan=allow_nan)
+    X = fill_masked(X)
+    reject_nonfinite(*as_rows(X), allow_nan=allow_nan)
     return X
 
 
@@ -509,7 +509,7 @@ def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = Fals
             f"{estimator} requires y to be passed, but the target y is None: pass the labels of the rows."
         )
     if type(y) is not np.ndarray:
-        refuse_masked("y", y)
+        reject_masked("y", y)
         series = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
         y = series.to_numpy() if isinstance(series, nw.Series | nw.DataFrame) else as_array("y", y)
     if y.ndim == 2 and y.shape[1] == 1:
@@ -533,17 +533,17 @@ def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = Fals
         raise DataError(f"Complex data not supported: y must hold labels or real numbers, not {y.dtype}.")
     column: Array = y
     if not allow_missing:
-        refuse_missing(column)
+        reject_missing(column)
     return column
 
 
 def as_target(y: Array) -> NDArray[np.float64]:
     """Return the target of a regression, an own copy; refuse what is missing, text, or too large."""
-    refuse_missing(y)
+    reject_missing(y)
     return np.array(as_numbers("y", y))
 
 
-def refuse_missing(y: Array) -> None:
+def reject_missing(y: Array) -> None:
     """Raise if a label or target is NaN, infinite or None, naming its row."""
     missing = _first_missing(y)
     if missing is not None:
@@ -583,13 +583,13 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
         if label in known:
             return np.array([known.index(label)], dtype=np.int64), classes
     if y.dtype.kind == "O":
-        _refuse_no_label(y)
+        _reject_non_label(y)
     if classes.shape[0] == 2 and not (isinstance(classes[0], tuple) or isinstance(classes[1], tuple)):
         second = y == classes[1]
         if isinstance(second, np.ndarray) and np.count_nonzero(second | (y == classes[0])) == len(y):
             return second.astype(np.int64), classes  # the usual case; nothing is missing then
-    refuse_missing(y)
-    _refuse_continuous(y)
+    reject_missing(y)
+    _reject_continuous(y)
     seen = {label: code for code, label in enumerate(classes.tolist())}
     labels, inverse = _unique(y)
     new = [label for label in labels if label not in seen]
@@ -599,7 +599,7 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
     return np.array([seen[label] for label in labels], dtype=np.int64)[inverse], classes
 
 
-def _refuse_no_label(y: Array) -> None:
+def _reject_non_label(y: Array) -> None:
     for value in y.tolist():
         try:
             hash(value)
@@ -609,7 +609,7 @@ def _refuse_no_label(y: Array) -> None:
             ) from None
 
 
-def _refuse_continuous(y: Array) -> None:
+def _reject_continuous(y: Array) -> None:
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         value = y[np.flatnonzero(y != np.floor(y))[0]]
         raise DataError(
@@ -620,12 +620,12 @@ def _refuse_continuous(y: Array) -> None:
 
 def as_classes(classes: Any) -> Array:
     """Return the declared classes as a one-dimensional array without repeats, in the order given."""
-    refuse_masked("classes", classes)
+    reject_masked("classes", classes)
     labels = as_array("classes", classes)
     if labels.ndim != 1 or labels.shape[0] == 0:
         raise ValueError(f"classes must be a non-empty list of labels, got {short_repr(classes)}.")
     if labels.dtype.kind == "O":
-        _refuse_no_label(labels)
+        _reject_non_label(labels)
     unique = list(dict.fromkeys(labels.tolist()))
     if len(unique) != labels.shape[0]:
         raise ValueError(f"classes names a label twice: {short_repr(classes)}.")

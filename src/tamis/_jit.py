@@ -137,7 +137,7 @@ def _compile_once_for_all_constants(kernel: Any) -> None:
 
 
 def _forgive_a_full_disk(kernel: Any) -> None:
-    """Go on with a kernel that is compiled but cannot be cached."""
+    """Continue with a kernel that is compiled but cannot be cached."""
     cache = getattr(kernel, "_cache", None)
     write = getattr(cache, "save_overload", None)
     if write is None:  # the JIT is switched off

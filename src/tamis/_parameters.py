@@ -1,11 +1,10 @@
-"""What each parameter of an estimator may be: a table beside its constructor, looked at before anything changes.
+"""Constraints of estimator parameters: a table next to the constructor, validated before anything changes.
 
 A class says ``_allowed = parameters(window=integer("[8, inf)"), cuts=("robust", "range"), alpha=number("(0, 1)"))``:
-one kind, or several of which one must fit. Kinds are intervals, classes, :class:`Kind` and plain values, which stand
-for themselves. A subclass adds to the tables of those it comes from. What depends on the data, or on two parameters
-together, is looked at where it is known.
+one kind, or several alternatives. Kinds are intervals, classes, :class:`Kind` and literal values. A subclass extends
+the tables of its bases. Constraints that depend on the data, or on two parameters, are validated where they are known.
 
-scikit-learn has the like, but privately; it takes True for 1, and quotes a value however long it is.
+scikit-learn's equivalent is private; it accepts True as 1, and quotes values of any length.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tamis._check import is_integer, short_repr
-from tamis._guard import lock_of, parameters_passed
+from tamis._guard import lock_of, validated_parameters
 from tamis.errors import UnknownNameError
 
 __all__ = [
@@ -30,28 +29,28 @@ __all__ = [
     "Kind",
     "allowed",
     "check_parameters",
-    "having",
     "integer",
-    "named",
+    "name_or",
     "number",
     "parameters",
+    "with_methods",
 ]
 
-_MOST = 2**31 - 1  # of an integer: kernels count in 32 bits, and no memory holds more
+_MOST = 2**31 - 1  # of an integer: kernels count in 32 bits
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What is told of a kind of values, and how one of them is known."""
+    """A kind of values: its description for messages, and the predicate that accepts a value."""
 
-    says: str
-    fits: Callable[[Any], bool]
+    description: str
+    accepts: Callable[[Any], bool]
 
 
 def number(interval: str) -> Kind:
-    """Return the numbers of an interval, written as ``"(0, 1]"``.
+    """Return the kind of the numbers in an interval, written as ``"(0, 1]"``.
 
-    >>> number("(0, 1]").fits(1), number("(0, 1]").fits(0), number("(0, 1]").fits(True)
+    >>> number("(0, 1]").accepts(1), number("(0, 1]").accepts(0), number("(0, 1]").accepts(True)
     (True, False, False)
     """
     inside = _inside(interval)
@@ -59,7 +58,7 @@ def number(interval: str) -> Kind:
 
 
 def integer(interval: str) -> Kind:
-    """Return the integers of an interval, none larger than 2**31 - 1."""
+    """Return the kind of the integers in an interval, of magnitude at most 2**31 - 1."""
     inside = _inside(interval)
     return Kind(
         f"an integer in {interval}",
@@ -67,26 +66,27 @@ def integer(interval: str) -> Kind:
     )
 
 
-def having(says: str, *members: str) -> Kind:
-    """Return the objects, not classes, that have some members."""
+def with_methods(description: str, *members: str) -> Kind:
+    """Return the kind of the objects, not classes, with these members."""
     return Kind(
-        says, lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in members)
+        description,
+        lambda value: not isinstance(value, type) and all(hasattr(value, name) for name in members),
     )
 
 
-def named(noun: str, find: Callable[[str], Any], other: Kind) -> Kind:
-    """Return what `find` knows by a name, or objects of another kind."""
+def name_or(noun: str, find: Callable[[str], Any], other: Kind) -> Kind:
+    """Return the kind of the names that `find` knows, or of objects of another kind."""
 
-    def fits(value: Any) -> bool:
+    def accepts(value: Any) -> bool:
         return (
-            bool(find(value)) if isinstance(value, str) else other.fits(value)
-        )  # who finds none says what is near
+            bool(find(value)) if isinstance(value, str) else other.accepts(value)
+        )  # `find` raises an error with the nearest name
 
-    return Kind(f"the name of {noun} or {other.says}", fits)
+    return Kind(f"the name of {noun} or {other.description}", accepts)
 
 
 def parameters(**kinds: Any) -> Mapping[str, tuple[Any, ...]]:
-    """Return the table of a class: what each parameter may be."""
+    """Return the table of a class: the kinds of each parameter."""
     return {name: kind if isinstance(kind, tuple) else (kind,) for name, kind in kinds.items()}
 
 
@@ -124,7 +124,7 @@ SEED = (
 
 @functools.cache
 def allowed(cls: Any) -> dict[str, tuple[Any, ...]]:
-    """Return what each parameter of a class may be, those it has from other classes included."""
+    """Return the kinds of each parameter of a class, including inherited ones."""
     known = inspect.signature(cls.__init__).parameters
     tables = [vars(base).get("_allowed", {}) for base in reversed(cls.__mro__)]
     return {name: kinds for table in tables for name, kinds in table.items() if name in known}
@@ -136,25 +136,25 @@ def _reader(cls: Any) -> Any:
 
 
 def check_parameters(one: Any) -> None:
-    """Raise if a parameter of an estimator is not what its class allows; what was looked at before is not again.
+    """Raise if a parameter of an estimator is invalid; values that passed before are not validated again.
 
     Raises
     ------
     ValueError
-        Naming the parameter, its value and what it may be.
+        Naming the parameter, its value and the valid ones.
     """
     cls: Any = type(one)
-    values, passed = _reader(cls)(one), parameters_passed.get(id(one))
+    values, passed = _reader(cls)(one), validated_parameters.get(id(one))
     if passed is not None and all(map(operator.is_, values, passed)):
         return
     for (name, kinds), value in zip(allowed(cls).items(), values[2:], strict=True):
         check_parameter(name, value, kinds)
-    lock_of(one)  # what is kept is forgotten when the object ends
-    parameters_passed[id(one)] = values
+    lock_of(one)  # the entry is discarded with the object
+    validated_parameters[id(one)] = values
 
 
 def check_parameter(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
-    """Raise if the value is of none of the kinds."""
+    """Raise if no kind accepts the value."""
     try:
         if any(_fits(value, kind) for kind in kinds):
             return
@@ -162,7 +162,7 @@ def check_parameter(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
         raise UnknownNameError(f"{name}: {error}") from None
     plain = [repr(kind) for kind in kinds if not isinstance(kind, Kind | type)]
     said = [
-        kind.says if isinstance(kind, Kind) else f"a {kind.__name__}"
+        kind.description if isinstance(kind, Kind) else f"a {kind.__name__}"
         for kind in kinds
         if isinstance(kind, Kind | type)
     ]
@@ -177,7 +177,7 @@ def check_parameter(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
 def _fits(value: Any, kind: Any) -> bool:
     if isinstance(kind, Kind):
         try:
-            return kind.fits(value)
+            return kind.accepts(value)
         except (TypeError, ValueError):  # a list of lists of different lengths has no shape
             return False
     if isinstance(kind, type):

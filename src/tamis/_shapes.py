@@ -16,7 +16,7 @@ A class declares each array once, in the string `_shapes`, with a letter for eac
 **Shapes** are compared before each public call, by one compiled expression. A size may be computed from earlier letters
 (``q*(q-1)//2``); ``*`` is any size, ``>n`` at least n, ``j?`` j or 0, and a capital letter is a size of one item of a
 list alone. ``=`` marks an attribute that is a size, ``[]`` each item of a list or dict, and ``?`` after a name what a
-model need not have. ``(its own)``: the part declares its shapes itself, as its `_fit_together`.
+model need not have. ``(its own)``: the part declares its shapes itself, as its `_state_spec`.
 
 **Ranges** are validated once, when an object is loaded: every array or number that a kernel uses as an index, offset,
 count, length or code declares which values are safe. A range without a shape is validated at load only, so it suits
@@ -160,7 +160,7 @@ class Shapes:
                     continue
                 # A capital letter is one of this item alone.
                 names = re.sub(r"[A-Z]", rf"\g<0>{i}", expected).split(", ")
-                _refuse_unfit(model, path, getattr(part, "shape", None), names, sizes)
+                _reject_invalid_state(model, path, getattr(part, "shape", None), names, sizes)
                 sizes.update(
                     {name: size for name, size in zip(names, part.shape, strict=True) if name.isidentifier()}
                 )
@@ -172,7 +172,7 @@ class _Values:
     """Which values an array or a number may hold."""
 
     dtype: str
-    low: str  # expressions, "" if there is no range
+    low: str  # expressions, "" without a range
     high: str
     closed: tuple[bool, bool]
     words: tuple[str, ...]
@@ -310,7 +310,7 @@ def _split(path: str) -> tuple[str, str]:
     """Return the path of an array, and which part of it is meant, "" for all."""
     found = _SLICE.fullmatch(path)
     if found is None:
-        raise ValueError(f"_shapes declares {path!r}, which is no path.")
+        raise ValueError(f"_shapes declares {path!r}, which is not a path.")
     return found[1], found[2] or ""
 
 
@@ -389,7 +389,7 @@ def _flat(found: Any, depth: int) -> Iterator[tuple[int, ...]]:
 
 
 def _own(part: Any) -> None:
-    shapes = getattr(part, "_fit_together", None)
+    shapes = getattr(part, "_state_spec", None)
     if shapes is not None:
         shapes.check(part)
 
@@ -413,7 +413,7 @@ def _parts(part: Any, path: list[str]) -> Iterator[Any]:
         yield from _parts(getattr(part, path[0], None), path[1:])
 
 
-def _refuse_unfit(
+def _reject_invalid_state(
     model: Any, path: str, shape: tuple[int, ...] | None, names: list[str], sizes: dict[str, int]
 ) -> None:
     fits = shape is not None and len(shape) == len(names)
@@ -436,7 +436,7 @@ def _is_size(size: int, name: str, sizes: dict[str, int]) -> bool:
 
 
 def _size_of(name: str, sizes: dict[str, int]) -> int | None:
-    """Return which size belongs at a place, if the places before say so."""
+    """Return the size at a position, if earlier positions determine it."""
     expression = name.strip(">?")
     if expression == "*" or not set(re.findall(r"[a-zA-Z]\d*", expression)) <= set(sizes):
         return None

@@ -32,7 +32,7 @@ _CLASSES = ("binary", "multiclass")
 _GRADIENT = "Each batch moves the parameters by a gradient at the parameters that the batch before has left."
 _MISTAKES = "Whether a row changes the weights depends on the mistakes that the rows before have made."
 _ACCEPTED_BEFORE = "Each decision depends on the columns that were accepted before it."
-_FITTED_AT_ONCE = "The model is fitted to all rows at once, so there are no parts of it."
+_FITTED_AT_ONCE = "The model is fitted to all rows at once, so it cannot be merged from parts."
 
 _JSON_NAMES = (
     "key", "name", "module", "family", "title", "paper", "targets", "sparse", "mergeable", "per_batch", "rounding",
@@ -329,7 +329,7 @@ def _lookup(key: str, entries: tuple[Entry, ...], noun: str) -> Entry:
     raise UnknownNameError(f"No {noun} is named {shown!r}{hint} Known: {', '.join(e.key for e in entries)}.")
 
 
-# What the scores of single columns are called, and what they say.
+# Titles and meanings of the scores of single columns.
 SCORE_TITLES = {
     "t": "T-score",
     "fisher": "Fisher score",
@@ -340,7 +340,7 @@ SCORE_TITLES = {
 SCORE_MEANINGS = {
     "t": "how far two class means lie apart, in standard errors",
     "fisher": "the spread of the class means against the spread within the classes",
-    "mi": "how much the bins of a column tell of the class, in nats",
+    "mi": "mutual information between the bins of a column and the class, in nats",
     "chi2": "how unlike the classes are spread over the bins of a column",
     "gini": "how much the best cut takes off the Gini impurity",
 }

@@ -36,7 +36,7 @@ def merge_tree(states: Iterable[State], **how: Any) -> State:
     Raises
     ------
     ValueError
-        If there are no states, or two cannot be merged with each other.
+        If `states` is empty, or two of them cannot be merged.
     TypeError
         If they cannot be merged.
 

@@ -37,7 +37,7 @@ class Option:
     fits : callable, optional
         For all others: whether a value is valid.
     says : str
-        What `fits` accepts, for the error message.
+        What `accepts` accepts, for the error message.
     help : str
         One sentence for the command line; "" if `tamis run` has no such option.
     metavar : str
@@ -51,8 +51,8 @@ class Option:
     type: str = "int"
     least: float | None = None
     choices: tuple[Any, ...] = ()
-    fits: Callable[[Any], bool] | None = None
-    says: str = ""
+    accepts: Callable[[Any], bool] | None = None
+    description: str = ""
     help: str = ""
     metavar: str = "N"
     read: Callable[[str], Any] | None = None
@@ -68,8 +68,8 @@ class Option:
             check_choice(name, value, self.choices)
         elif self.least is not None:
             check_number(name, value, low=self.least, integer=self.type == "int")
-        elif self.fits is not None and not self.fits(value):
-            raise ValueError(f"{name} must be {self.says}, got {short_repr(value)}.")
+        elif self.accepts is not None and not self.accepts(value):
+            raise ValueError(f"{name} must be {self.description}, got {short_repr(value)}.")
 
 
 def _is_count(value: Any) -> bool:
@@ -144,8 +144,8 @@ class RunOptions:
         Delay,
         Option(
             "int or pair of str",
-            fits=_is_delay,
-            says="an integer in [0, inf), or the names of two columns, the time of a row and of its label",
+            accepts=_is_delay,
+            description="an integer in [0, inf), or the names of two columns, the time of a row and of its label",
             read=_read_delay,
             help="How many rows later the label of a row comes; or two columns, the time of a row and that of its"
             " label: sold,returned.",
@@ -160,8 +160,8 @@ class RunOptions:
         str | int,
         Option(
             '{"auto", "never"} or int',
-            fits=_is_replay,
-            says="'auto', 'never' or a number of rows",
+            accepts=_is_replay,
+            description="'auto', 'never' or a number of rows",
             read=_read_replay,
             metavar="WHEN",
             help="When the learner restarts: auto (if the selector asks for it), never, or a number: at each change of"
@@ -192,8 +192,8 @@ class RunOptions:
         str | os.PathLike[str] | None,
         Option(
             "path-like",
-            fits=_is_path,
-            says="a path",
+            accepts=_is_path,
+            description="a path",
             is_setting=False,
         ),
     ] = None

@@ -30,7 +30,7 @@ class Replay:
         A selector with or without these two attributes; None has none.
     replay : {"auto", "never"} or int, default="auto"
         ``"auto"``: when the selector asks for it, from as many rows as it asks for. An int: whenever the selection
-        changes, from so many rows, whatever the selector.
+        changes, from so many rows, for any selector.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Replay:
             self._n_kept -= len(self.batches.pop(0)[1])
 
     def restore(self, batches: list[tuple[Rows, Array]]) -> None:
-        """Go on from the batches of another one."""
+        """Restore the batches of another replay."""
         self.batches, self._n_kept = batches, sum(len(labels) for _, labels in batches)
 
     def rows(self) -> tuple[Rows, Array] | None:

@@ -29,7 +29,7 @@ class KeepsTheLastTwo(ColumnSelector):
         self._places: tuple[int, ...] = ()
 
     def _consider(self, column: Any) -> Verdicts:
-        verdict = Verdicts.blank(1)
+        verdict = Verdicts.empty(1)
         if np.ptp(column) > 0:
             verdict.decision[:] = ACCEPTED
             self._places = (*self._places, self.n_offered_)
@@ -92,9 +92,9 @@ def test_a_stream_that_fails_leaves_what_it_brought(rng):
 def test_a_copy_of_the_trace_is_a_snapshot():
     trace = Trace()
     for i in range(100):
-        trace.append(i, [f"name {i}"], Verdicts.blank(1), np.zeros(1, dtype=np.int32))
+        trace.append(i, [f"name {i}"], Verdicts.empty(1), np.zeros(1, dtype=np.int32))
     snapshot = copy.copy(trace)
-    trace.append(100, None, Verdicts.blank(200), np.zeros(200, dtype=np.int32))
+    trace.append(100, None, Verdicts.empty(200), np.zeros(200, dtype=np.int32))
     assert len(snapshot.records()) == 100
     assert trace.records()["name"][[99, 100, 299]].tolist() == ["name 99", "x100", "x299"]
 
@@ -111,7 +111,7 @@ def test_sklearn_names_of_a_frame_are_forgotten_once_more_is_offered(rng):
 
 
 def test_the_trace_of_the_accepted_holds_nothing_else():
-    trace, verdicts = Trace(accepted_only=True), Verdicts.blank(5)
+    trace, verdicts = Trace(accepted_only=True), Verdicts.empty(5)
     verdicts.decision[:] = np.arange(5)  # one of each
     trace.append(10, list("abcde"), verdicts, np.zeros(5, dtype=np.int32))
     assert trace.records()["name"].tolist() == ["b"]

@@ -105,7 +105,7 @@ def test_regression_gets_numbers() -> None:
     selector = Recorder(regression=True).partial_fit(X, [1, 2], sample_weight=[1, 0])
     _, target, weight = selector._seen[0]
     assert (target.dtype, weight.tolist()) == (np.float64, [1.0, 0.0])
-    assert not selector.waiting_
+    assert not selector.warming_up_
     assert not hasattr(selector, "classes_")
     for y, said in [
         (["a", "b"], "y holds 'a', which is text"),
@@ -117,21 +117,21 @@ def test_regression_gets_numbers() -> None:
 
 def test_waits_for_a_second_class() -> None:
     selector = Recorder(n_features_to_select=1).partial_fit(X, ["a", "a"])
-    assert selector.waiting_
+    assert selector.warming_up_
     assert selector.scores_.tolist() == [0.0, 0.0, 0.0]
     assert selector.get_support().all()
     selector.partial_fit(X, ["b", "a"])
-    assert not selector.waiting_
+    assert not selector.warming_up_
     assert selector.get_support(indices=True).tolist() == [2]
 
 
 def test_a_class_that_was_only_declared_was_not_seen() -> None:
     selector = Recorder().partial_fit(X, ["a", "a"], classes=["b", "a", "c"])
-    assert selector.waiting_
+    assert selector.warming_up_
     selector.partial_fit(X, ["a", "b"], sample_weight=[1, 0])
-    assert selector.waiting_  # a row of weight 0 is no row
-    assert selector.partial_fit(X, ["a", "d"], sample_weight=[1, 0]).waiting_
-    assert not selector.partial_fit(X, ["d", "a"]).waiting_
+    assert selector.warming_up_  # a row of weight 0 is no row
+    assert selector.partial_fit(X, ["a", "d"], sample_weight=[1, 0]).warming_up_
+    assert not selector.partial_fit(X, ["d", "a"]).warming_up_
     assert selector.classes_.tolist() == ["b", "a", "c", "d"]
 
 
@@ -226,7 +226,7 @@ def test_both_numbers_of_features_are_said() -> None:
 def test_read_outs_need_rows_first() -> None:
     for read in (
         lambda s: s.scores_,
-        lambda s: s.waiting_,
+        lambda s: s.warming_up_,
         lambda s: s.get_support(),
         lambda s: s.transform(X),
     ):

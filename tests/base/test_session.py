@@ -76,7 +76,7 @@ def test_goes_on_in_another_process(model):
 
 def test_refusals_leave_the_session_as_it_was(model):
     session = model.open()
-    for value, error in ((np.inf, "must be finite"), ("high", "which is no number")):
+    for value, error in ((np.inf, "must be finite"), ("high", "which is not a number")):
         with pytest.raises(DataError, match=error):
             session.observe(value)
     with pytest.raises(ValueError, match="No feature is named 'weight'"):

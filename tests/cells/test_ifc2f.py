@@ -267,7 +267,7 @@ def test_parameters_out_of_range(rng, settings, message):
 
 def test_named_costs_must_fit_the_columns(rng):
     X = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"])
-    with pytest.raises(ValueError, match="cost names 'c', which is no column"):
+    with pytest.raises(ValueError, match="cost names 'c', which is not a column"):
         IFC2F({"a": 1, "b": 1, "c": 1}).fit(X, np.arange(20) % 2)
     with pytest.raises(ValueError, match="cost has no entry for column 'b'"):
         IFC2F({"a": 1}).fit(X, np.arange(20) % 2)

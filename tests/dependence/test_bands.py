@@ -163,7 +163,7 @@ def test_bands_are_those_of_any_batching_merging_and_saving(kind, tmp_path):
         if start == 170:
             parts = tamis.load(tamis.save(parts, tmp_path / "parts.tamis"))
     left = kind(1).partial_fit(X[:1000], y[:1000])
-    right = left.blank().partial_fit(X[1000:], y[1000:])
+    right = left.clone_unfitted().partial_fit(X[1000:], y[1000:])
     for other in (parts, left.merge(right)):
         for mine, theirs in zip((low, high), other.effect_band(0.01), strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-9)

@@ -204,7 +204,7 @@ def test_a_feature_without_values_scores_nothing():
 def test_one_class_only_waits():
     X, _ = rows(2)
     selector = TScore(2).fit(X, np.zeros(90))
-    assert selector.waiting_
+    assert selector.warming_up_
     assert selector.get_support().all()
     assert not selector.scores_.any()
 

@@ -336,7 +336,7 @@ def test_one_class_only_waits():
     X, _ = rows(2)
     for kind in BINNED:
         selector = kind(2).fit(X, np.zeros(90))
-        assert selector.waiting_
+        assert selector.warming_up_
         assert selector.get_support().all()
         assert not selector.scores_.any()
     table = Screening(2).fit(X, np.zeros(90)).table_

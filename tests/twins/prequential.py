@@ -76,9 +76,9 @@ def prequential(
         return sorted(new, key=lambda i: (comes[i], i))
 
     def masked(part, before):
-        chosen = set() if selector.waiting_ else set(np.flatnonzero(selector.get_support()).tolist())
+        chosen = set() if selector.warming_up_ else set(np.flatnonzero(selector.get_support()).tolist())
         given = standardised(X[part], X[:before]) if scale else X[part].copy()
-        if not selector.waiting_:
+        if not selector.warming_up_:
             given[:, [j for j in range(X.shape[1]) if j not in chosen]] = 0
         return given, chosen
 

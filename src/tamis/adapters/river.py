@@ -28,11 +28,11 @@ from tamis._check import (
     as_rows,
     as_weights,
     encode_labels,
-    refuse_masked,
-    refuse_nonfinite,
+    reject_masked,
+    reject_nonfinite,
     short_repr,
 )
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._parameters import SEED, Kind, check_parameters, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
@@ -57,7 +57,7 @@ _MODELS: dict[str, Callable[[int | None], Any]] = {
 }
 
 
-class RiverClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of River with scikit-learn's methods.
 
     Parameters
@@ -136,7 +136,7 @@ class RiverClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         check_parameters(self)
         X, names = as_rows(X)
-        refuse_nonfinite(X, names, allow_nan=True)
+        reject_nonfinite(X, names, allow_nan=True)
         labels = as_column(y, X.shape[0], type(self).__name__)
         weights = as_weights(sample_weight, X.shape[0])
         before = dict(vars(self))
@@ -189,7 +189,7 @@ class RiverClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[
     def _validate(self, X: Any) -> Rows:
         check_is_fitted(self)
         X, names = as_rows(X)
-        refuse_nonfinite(X, names, allow_nan=True)
+        reject_nonfinite(X, names, allow_nan=True)
         self._check_columns(X, names)
         return X
 
@@ -231,7 +231,7 @@ class RiverClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[
         return tags
 
 
-class RiverDetector(Guarded):
+class RiverDetector(ThreadSafe):
     """A drift detector of River with the protocol of :class:`tamis.drift.DriftDetector`.
 
     Parameters
@@ -259,7 +259,7 @@ class RiverDetector(Guarded):
 
     def update(self, value: float) -> bool:
         """Add a finite value; return True if a drift is detected, and then restart."""
-        refuse_masked("value", value)
+        reject_masked("value", value)
         try:
             is_finite = math.isfinite(value)
         except (TypeError, ValueError):  # text, or an array
@@ -279,7 +279,7 @@ class RiverDetector(Guarded):
         self.n_seen = 0
 
 
-class RiverSelector(Guarded, base.SupervisedTransformer):
+class RiverSelector(ThreadSafe, base.SupervisedTransformer):
     """A row selector of Tamis as a transformer in River's pipelines.
 
     Parameters
@@ -375,7 +375,7 @@ class RiverSelector(Guarded, base.SupervisedTransformer):
         return X if self._kept is None else X[[name for name in self._kept if name in X.columns]]
 
 
-class RiverReplay(Guarded, base.Classifier):
+class RiverReplay(ThreadSafe, base.Classifier):
     """A row selector of Tamis before a classifier of River, which restarts when the selector asks for it.
 
     The last rows are kept. When the selector renews its set because the data have changed (``drift_detected_``), or at

@@ -406,7 +406,11 @@ def _learn_partitions(
     names = [columns["label"], *columns["features"], *([columns["weight"]] if columns["weight"] else [])]
     rows = df.select(*map(_column, names))
     own, classes = _foreign_class(start), None if classes is None else list(classes)
-    blank = start.blank() if hasattr(start, "n_seen_") else _with_first_rows(rows, columns, start, classes)
+    blank = (
+        start.clone_unfitted()
+        if hasattr(start, "n_seen_")
+        else _with_first_rows(rows, columns, start, classes)
+    )
     if blank is None:
         return None
     task = dumps({**columns, "selector": blank, "classes": classes})
@@ -445,7 +449,7 @@ def _with_first_rows(rows: DataFrame, columns: dict[str, Any], selector: Any, cl
         values[name] = _vectors_to_arrow(values[name])
     for X, y, weights in _batches(pa.RecordBatch.from_pydict(values), {**columns, "single": False}):
         selector.partial_fit(X, y, classes, weights)
-    return selector.blank()
+    return selector.clone_unfitted()
 
 
 def _vectors_to_arrow(vectors: list[Any]) -> Any:

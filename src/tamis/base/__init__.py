@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from tamis.base.cells import Acquisition, CellClassifier
 from tamis.base.columns import ColumnSelector, FeatureStream
-from tamis.base.glance import glance
+from tamis.base.html_repr import html_repr
 from tamis.base.rows import RowSelector, n_to_select, top_mask
 from tamis.base.session import Session, State
 from tamis.base.trace import Trace, Verdicts
@@ -34,7 +34,7 @@ __all__ = [
     "State",
     "Trace",
     "Verdicts",
-    "glance",
+    "html_repr",
     "n_to_select",
     "top_mask",
 ]

@@ -26,12 +26,12 @@ from tamis._check import (
     as_numbers,
     as_rows,
     encode_labels,
-    refuse_nonfinite,
+    reject_nonfinite,
     short_repr,
 )
-from tamis._guard import Guarded
-from tamis._parameters import SEED, Kind, check_parameters, having, integer, number, parameters
-from tamis.base.glance import glance
+from tamis._guard import ThreadSafe
+from tamis._parameters import SEED, Kind, check_parameters, integer, number, parameters, with_methods
+from tamis.base.html_repr import html_repr
 from tamis.base.session import Session, State
 from tamis.errors import DataError
 
@@ -85,14 +85,14 @@ class Acquisition:
                 zip(self.features, self.values, likeliest, strict=True), start=1
             )
         }
-        return glance("Acquisition", self._facts(), bought, ("bought", "value", "likeliest class then"))
+        return html_repr("Acquisition", self._facts(), bought, ("bought", "value", "likeliest class then"))
 
     def _facts(self) -> list[str]:
         number = f"{len(self.features):,} value{'s' * (len(self.features) != 1)} bought"
         return [f"decision {short_repr(self.label)}", number, f"paid {self.cost:g}"]
 
 
-class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifies a row from few of its values: it buys a value only if that is worth its price.
 
     A subclass stores its parameters in the constructor, `cost` and `misclassification_cost` among them, and writes
@@ -136,7 +136,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         misclassification_cost=(Kind("a table of numbers", lambda value: len(np.shape(value)) == 2), None),
         random_state=(SEED[0], None),
         n_bins=integer("[2, 256]"),  # tables of pairs have their square
-        classifier=(having("a classifier with predict_proba", "fit", "predict_proba"), None),
+        classifier=(with_methods("a classifier with predict_proba", "fit", "predict_proba"), None),
         binning=("quantile", "width"),
         n_beliefs=integer("[1, 100000]"),
         max_features=(integer("[1, inf)"), None),
@@ -161,7 +161,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     @abstractmethod
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
-        """Take in one value of each row and its code; a code of -1 is not to be had."""
+        """Update the state with one value of each row and its code; -1 means unavailable."""
 
     def _price(self, state: State, position: Array) -> Floats:
         """Return what the feature at that position costs each row."""
@@ -183,7 +183,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     # -- verbs ---------------------------------------------------------------------------------------------
 
-    _learned_by: tuple[str, ...] = (
+    _fitted_by: tuple[str, ...] = (
         "_fit",
     )  # what has learned went through these: a loaded one has what they set
 
@@ -219,7 +219,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
     def _fit(self, X: Any, y: Any) -> None:
         X, names = as_rows(X)
         y = as_column(y, X.shape[0], type(self).__name__)
-        refuse_nonfinite(X, names, allow_nan=True)
+        reject_nonfinite(X, names, allow_nan=True)
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -329,7 +329,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
         self, rows: Array, position: Array, code: Array, price: Floats, value: Array, posterior: Floats,
         trace: Purchases | None,
     ) -> None:  # fmt: skip
-        """Write down what was bought; what is not to be had costs nothing."""
+        """Record the purchases; unavailable values cost nothing."""
         bought = code >= 0
         self._bill.n_features[rows[bought]] += 1
         self._bill.cost[rows[bought]] += price[bought]
@@ -375,7 +375,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting"
                 f" {self.n_features_in_} features as input."
             )
-        refuse_nonfinite(X, names, allow_nan=True)
+        reject_nonfinite(X, names, allow_nan=True)
         return X
 
     def _known_labels(self, y: Array) -> NDArray[np.int64]:
@@ -416,7 +416,7 @@ class CellClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[m
                 raise ValueError("cost names its features, but X has no column names: pass a frame.")
             names = [str(name) for name in self.feature_names_in_]
             if unknown := sorted(set(self.cost) - set(names)):
-                raise ValueError(f"cost names {unknown[0]!r}, which is no column of X.")
+                raise ValueError(f"cost names {unknown[0]!r}, which is not a column of X.")
             if lacking := [name for name in names if name not in self.cost]:
                 raise ValueError(f"cost has no entry for column {lacking[0]!r}.")
             costs = as_numbers("cost", [self.cost[name] for name in names])

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import as_array, as_rows, refuse_no_array, unmasked, warn_of_rounding
+from tamis._check import as_array, as_rows, fill_masked, reject_non_array, warn_of_rounding
 from tamis.errors import DataError
 
 __all__ = ["Columns", "as_float64", "block_of", "one_column", "without_gaps"]
@@ -29,7 +29,7 @@ def one_column(column: Any) -> Any:
         if isinstance(values, nw.Series):
             values = values.to_numpy()
         else:
-            refuse_no_array("The column", values, "an array of shape (n_rows,) or a series")
+            reject_non_array("The column", values, "an array of shape (n_rows,) or a series")
             values = as_array("The column", values)
     if values.ndim == 1:
         values = values[:, None]
@@ -42,7 +42,7 @@ def one_column(column: Any) -> Any:
 
 def block_of(block: Any) -> tuple[Any, list[str] | None]:
     """Return the columns as something that can be sliced cheaply, and their names if they have any."""
-    block = unmasked(block)
+    block = fill_masked(block)
     if isinstance(block, np.ndarray) and block.ndim == 2 and block.dtype.kind in "fiub" and block.size:
         return block, None
     rows, names = as_rows(block)

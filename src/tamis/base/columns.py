@@ -21,7 +21,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import atomically, let_signals_in
+from tamis._atomic import atomically, deliver_signals
 from tamis._check import (
     Array,
     as_column,
@@ -31,7 +31,7 @@ from tamis._check import (
     checked,
     encode_labels,
 )
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._parameters import check_parameters, parameters
 from tamis.base.column_intake import Columns, as_float64, block_of, one_column, without_gaps
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
@@ -90,7 +90,7 @@ class FeatureStream(Protocol):
         """Return a name and a column, or names and a block of columns; None when there are no more."""
 
 
-class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while columns arrive, one at a time or in blocks.
 
     A subclass stores its parameters in the constructor (`missing` and `trace` among them) and writes two hooks.
@@ -134,10 +134,10 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # -- hooks ---------------------------------------------------------------------------------------------
 
     _takes_weights = True  # False: the method cannot weigh rows, so `sample_weight` is refused
-    _statistic = "dependency"  # what `trace_` says of each offer where there is no p-value
+    _statistic = "dependency"  # the statistic in `trace_` for methods without p-values
     _target_kinds: tuple[str, ...] = ("binary", "multiclass")  # kinds of target that the method learns from
     _linear_in_stored_values = False  # True: sparse columns take time proportional to the stored values
-    _whole_blocks = False  # True: `_consider_block` is given each block of offers in one piece
+    _whole_blocks = False  # True: `_consider_block` receives each block of offers undivided
     _parts: tuple[str, ...] = ()  # attributes with state that hooks change in place, to be copied before
 
     @abstractmethod
@@ -157,7 +157,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     # -- verbs ---------------------------------------------------------------------------------------------
 
-    _learned_by: tuple[str, ...] = (
+    _fitted_by: tuple[str, ...] = (
         "_start",
     )  # what has learned went through these: a loaded one has what they set
 
@@ -181,7 +181,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         ValueError
             If a parameter is out of its range.
         """
-        atomically(self, self._start, y, sample_weight, anew=True)
+        atomically(self, self._start, y, sample_weight, from_scratch=True)
         return self
 
     def offer(self, column: Any, name: str | None = None) -> bool:
@@ -207,7 +207,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         check_is_fitted(self)
         given = getattr(column, "name", None) if name is None else name
         label = given if isinstance(given, str) else None
-        return bool(self._in_one_piece(one_column(column), None if label is None else [label])[0])
+        return bool(self._fit_atomic(one_column(column), None if label is None else [label])[0])
 
     def offer_many(self, block: Any, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """Decide about the columns of a block in order, as if offered one at a time. If it raises, nothing has changed.
@@ -232,7 +232,7 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         check_is_fitted(self)
         columns, own = block_of(block)
-        return self._in_one_piece(columns, own if names is None else [str(name) for name in names])
+        return self._fit_atomic(columns, own if names is None else [str(name) for name in names])
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Start with `y`, then offer the columns of `X` in order. If it raises, nothing has changed.
@@ -249,12 +249,12 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         columns, names = block_of(X)
         y = as_column(y, columns.shape[0], type(self).__name__, allow_missing=True)
-        atomically(self, self._fit, columns, names, y, sample_weight, anew=True)
+        atomically(self, self._fit, columns, names, y, sample_weight, from_scratch=True)
         return self
 
     def _fit(self, columns: Any, names: list[str] | None, y: Array, sample_weight: Any) -> None:
         self._start(y, sample_weight)
-        self._take_in(columns, names)
+        self._offer_block(columns, names)
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
 
@@ -329,17 +329,17 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         self._begin(y, weight)
         self.n_offered_ = self.n_features_in_ = 0
 
-    def _in_one_piece(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+    def _fit_atomic(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
         accepted: NDArray[np.bool_] = atomically(
-            self, self._take_in_offers, columns, names, before=_Before(self)
+            self, self._validate_and_offer, columns, names, before=_Before(self)
         )
         return accepted
 
-    def _take_in_offers(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+    def _validate_and_offer(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
         self.__dict__.pop("feature_names_in_", None)
-        return self._take_in(columns, names)
+        return self._offer_block(columns, names)
 
-    def _take_in(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+    def _offer_block(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
         n_rows, m = columns.shape
         if n_rows != self._n_rows:
             what = (
@@ -353,12 +353,12 @@ class ColumnSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         width = m if self._whole_blocks else max(1, _CELLS // n_rows)
         accepted = np.zeros(m, dtype=bool)
         for start in range(0, m, width):
-            let_signals_in()
+            deliver_signals()
             part = slice(start, min(start + width, m))
-            accepted[part] = self._take_in_part(columns[:, part], None if names is None else names[part])
+            accepted[part] = self._offer_part(columns[:, part], None if names is None else names[part])
         return accepted
 
-    def _take_in_part(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+    def _offer_part(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
         columns = as_float64(columns, lambda j: self._label(names, j))
         columns, n_missing = without_gaps(columns, self.missing, lambda j: self._label(names, j))
         if type(self)._consider_block is not ColumnSelector._consider_block:

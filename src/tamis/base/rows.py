@@ -1,6 +1,6 @@
 """Rows arrive: the contract of a selector that learns from batches of rows and selects columns.
 
-A batch is learned from whole or not at all: if `partial_fit` raises, the model is as it was.
+Updates are atomic: if `partial_fit` raises, the model is unchanged.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tamis._check import (
     checked,
     encode_labels,
     is_integer,
-    refuse_nonfinite,
+    reject_nonfinite,
     short_repr,
 )
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._parameters import check_parameters, number, parameters
 from tamis.errors import DataError
 
@@ -41,18 +41,18 @@ __all__ = ["RowSelector", "check_columns", "n_to_select", "top_mask"]
 _WORTH_A_COPY = 1 << 12  # bytes of a batch: one row of 50 columns is learned in 35 us, and a copy takes 20
 
 
-class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while rows arrive in batches.
 
     A subclass stores its parameters in the constructor, `n_features_to_select` among them, and writes three hooks:
     `_start` allocates the state, `_learn` updates it with a batch, `_relevance` reads the scores out. A method that
-    decides itself how many features to keep sets `_decides_how_many` and writes a fourth hook, `_selection`.
+    decides itself how many features to keep sets `_chooses_count` and writes a fourth hook, `_selection`.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Relevance of each feature now; larger is more relevant. All zero while `waiting_`.
-    waiting_ : bool
+        Relevance of each feature now; larger is more relevant. All zero while `warming_up_`.
+    warming_up_ : bool
         True while features cannot be ranked yet: until rows of two classes were seen, however many are declared.
         Meanwhile `get_support` keeps every feature.
     classes_ : ndarray of shape (n_classes,)
@@ -67,7 +67,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     _shapes = "n_features_in_ (=j)  classes_? (c)  _unseen (*) int64 in [0, c)  n_seen_ in [0, 2**62)"
 
     n_features_to_select: int | float
-    drift_detected_: bool  # where the method says so, with `n_replay`: see `tamis.replay`
+    drift_detected_: bool  # set by methods with drift detection, with `n_replay`: see `tamis.replay`
     classes_: Array
     n_features_in_: int
     n_seen_: int
@@ -95,9 +95,9 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     _allows_nan = False  # True: NaN is passed over, feature by feature
 
-    _ignores_target = False  # True: no row says anything about which features are relevant
+    _unsupervised = False  # True: no row says anything about which features are relevant
 
-    _decides_how_many = False  # True: `_selection` says which columns are kept, however many
+    _chooses_count = False  # True: `_selection` says which columns are kept, however many
 
     @abstractmethod
     def _start(self, n_features: int) -> None:
@@ -125,7 +125,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     _n_first = 0  # how many of the first rows decide how all are counted: where bins are cut, say
 
-    def blank(self) -> Self:
+    def clone_unfitted(self) -> Self:
         """Return a selector that has learned nothing, to learn other rows elsewhere and be merged with this one.
 
         It shares the choices that the first rows have fixed. For example, bins are cut where they are here. So parts
@@ -135,7 +135,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         RowSelector
         """
-        _ = self.waiting_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if nothing was learned
         fresh: Self = clone(self)
         return fresh
 
@@ -170,10 +170,10 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        return self._in_one_piece(X, y, None, sample_weight, forget=True)
+        return self._fit_atomic(X, y, None, sample_weight, forget=True)
 
-    _learned_by: tuple[str, ...] = (
-        "_open",
+    _fitted_by: tuple[str, ...] = (
+        "_initialize",
     )  # what has learned went through these: a loaded one has what they set
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -204,7 +204,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         DataError
             If the rows, labels or weights cannot be learned from.
         """
-        return self._in_one_piece(X, y, classes, sample_weight, forget=False)
+        return self._fit_atomic(X, y, classes, sample_weight, forget=False)
 
     def widen(self, n_features: int) -> Self:
         """Make room for further columns, if the method can; they count as 0 in all rows so far.
@@ -227,7 +227,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
             If the method cannot grow, `n_features` is too small, the columns have names, or the method has learned from
             dense rows and cannot grow after them.
         """
-        _ = self.waiting_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if nothing was learned
         if self._names() is not None:
             raise ValueError(f"n_features cannot become {n_features!r}: the columns have names.")
         check_number("n_features", n_features, low=self.n_features_in_, integer=True)
@@ -251,10 +251,10 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If the method cannot forget columns, there is no such column, or the method has learned from dense rows and
-            cannot forget after them.
+            If the method cannot forget columns, the column does not exist, or the method has learned from dense rows
+            and cannot forget after them.
         """
-        _ = self.waiting_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if nothing was learned
         places = np.unique(np.asarray(columns, dtype=np.intp))
         if len(places) and not 0 <= places[0] <= places[-1] < self.n_features_in_:
             raise ValueError(
@@ -283,7 +283,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if len(set(labels)) < len(labels):
             raise DataError(f"The file holds a {type(self).__name__} whose 'classes_' hold a label twice.")
 
-    def _in_one_piece(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
+    def _fit_atomic(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         check_parameters(self)
         X, names = as_rows(X)
         # A missing label is refused where labels are encoded, so known ones need no look of their own.
@@ -294,26 +294,26 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 raise DataError("Every sample_weight is zero: give at least one row a weight.")
         is_first = forget or not hasattr(self, "n_features_in_")
         if not is_first:
-            self._same_columns(X, names)
+            self._check_same_columns(X, names)
             names = self._names()
         if not self._finite_in_kernel:
-            refuse_nonfinite(X, names)
+            reject_nonfinite(X, names)
         # Before anything changes: memory may run out here too.
         target = () if is_first else self._target_of(y, sample_weight)
         n_bytes = _n_bytes(X)
         in_parts = n_bytes > LARGEST_PART[self._equals_rows]
         atomically(
-            self, self._take_in, X, names, y, classes, sample_weight, target, in_parts,
-            n_bytes=n_bytes * self._copied_per_byte, in_parts=in_parts, anew=is_first,
+            self, self._validate_and_learn, X, names, y, classes, sample_weight, target, in_parts,
+            n_bytes=n_bytes * self._copied_per_byte, in_parts=in_parts, from_scratch=is_first,
             before=None if is_first or n_bytes >= _WORTH_A_COPY else Attributes(self),
         )  # fmt: skip
         return self
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # the rest of the state is what `_start` allocates again
 
-    def _take_in(
+    def _validate_and_learn(
         self,
         X: Rows,
         names: Any,
@@ -324,8 +324,8 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         in_parts: bool,
     ) -> None:
         if not target:
-            self._forget()
-            self._open(X, names, classes)
+            self._reset()
+            self._initialize(X, names, classes)
             target = self._target_of(y, sample_weight)
         y, *known = target
         if known:
@@ -337,11 +337,11 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self._learn(X, y, sample_weight)
         self.n_seen_ += X.shape[0]
 
-    def _open(self, X: Rows, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, X: Rows, names: list[str] | None, classes: Any) -> None:
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
-        if not self._decides_how_many:
+        if not self._chooses_count:
             n_to_select(self.n_features_to_select, self.n_features_in_)
         if not self._is_regression():
             self.classes_ = np.array([]) if classes is None else as_classes(classes)
@@ -368,7 +368,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         unseen[np.delete(codes, other._unseen)] = False
         return codes, {"classes_": classes, "_unseen": np.flatnonzero(unseen)}
 
-    def _goes_with(self, other: Self, may_differ: tuple[str, ...]) -> bool:
+    def _check_mergeable(self, other: Self, may_differ: tuple[str, ...]) -> bool:
         """Return whether two selectors have both learned; refuse those of unlike kinds, parameters or columns.
 
         One that has learned nothing becomes the other.
@@ -394,7 +394,7 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return True
 
-    def _same_columns(self, X: Rows, names: list[str] | None) -> None:
+    def _check_same_columns(self, X: Rows, names: list[str] | None) -> None:
         check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
 
     def _names(self) -> list[str] | None:
@@ -406,10 +406,10 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def scores_(self) -> NDArray[np.float64]:
         """Relevance of each feature now; larger is more relevant."""
-        return np.zeros(self.n_features_in_) if self.waiting_ else self._relevance()
+        return np.zeros(self.n_features_in_) if self.warming_up_ else self._relevance()
 
     @property
-    def waiting_(self) -> bool:
+    def warming_up_(self) -> bool:
         """Whether features cannot be ranked yet."""
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
@@ -434,15 +434,15 @@ class RowSelector(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
         if plain and vars(self).get("n_features_in_") == X.shape[1] and self._names() is None and len(X):
-            refuse_nonfinite(X, allow_nan=self._allows_nan)
+            reject_nonfinite(X, allow_nan=self._allows_nan)
             if (mask := self._get_support_mask()).any():
                 return X[:, mask]
         return super().transform(checked(X, allow_nan=self._allows_nan))
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        if self.waiting_:
+        if self.warming_up_:
             return np.ones(self.n_features_in_, dtype=bool)
-        if self._decides_how_many:
+        if self._chooses_count:
             return self._selection()
         return top_mask(self._relevance(), n_to_select(self.n_features_to_select, self.n_features_in_))
 

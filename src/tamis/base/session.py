@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
-from tamis._guard import Guarded
-from tamis.base.glance import glance
+from tamis._guard import ThreadSafe
+from tamis.base.html_repr import html_repr
 from tamis.errors import DataError
 
 __all__ = ["Session", "State"]
@@ -72,7 +72,7 @@ class _Model(Protocol):
     def _decide(self, posterior: Floats) -> Array: ...
 
 
-class Session(Guarded):
+class Session(ThreadSafe):
     """Classifies one row from the values it asks for; made by :meth:`CellClassifier.open`.
 
     Attributes
@@ -119,7 +119,7 @@ class Session(Guarded):
 
     def _repr_html_(self) -> str:
         paid = {str(step["feature"]): [str(step["value"]), f"{step['cost']:g}"] for step in self._steps}
-        return glance("Session", self._facts(), paid, ("value of", "", "paid"))
+        return html_repr("Session", self._facts(), paid, ("value of", "", "paid"))
 
     def _facts(self) -> list[str]:
         likeliest = max(self.posterior.values())
@@ -230,7 +230,7 @@ class Session(Guarded):
             return names.index(feature)
         column = _column(self._model, feature)
         raise ValueError(
-            f"The model never asks for {feature!r}: it tells nothing that {len(names)} others do not."
+            f"The model never asks for {feature!r}: it adds no information to {len(names)} others."
             if column
             else f"No feature is named {feature!r}."
         )
@@ -252,7 +252,7 @@ def _number(value: float | None, feature: str | int) -> float:
         number = math.nan if value is None else float(value)
     except (TypeError, ValueError):
         raise DataError(
-            f"{feature!r} was given {value!r}, which is no number; None means not available."
+            f"{feature!r} was given {value!r}, which is not a number; pass None if unavailable."
         ) from None
     if math.isinf(number):
         raise DataError(f"{feature!r} was given {value!r}: values must be finite; None means not available.")

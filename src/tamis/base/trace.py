@@ -54,7 +54,7 @@ class Verdicts:
 
     Examples
     --------
-    >>> verdicts = Verdicts.blank(2)
+    >>> verdicts = Verdicts.empty(2)
     >>> verdicts.decision[1] = ACCEPTED
     >>> verdicts.decision, verdicts.wealth
     (array([0, 1], dtype=int8), array([nan, nan]))
@@ -69,7 +69,7 @@ class Verdicts:
     entered: tuple[int, ...] | None = None
 
     @classmethod
-    def blank(cls, m: int) -> Verdicts:
+    def empty(cls, m: int) -> Verdicts:
         """Return `m` rejections without further values."""
         unknown = np.full((len(_FLOATS), m), np.nan)
         return cls(np.zeros(m, dtype=np.int8), unknown[0], unknown[1], unknown[2], unknown[3])
@@ -84,12 +84,12 @@ class Trace:
     Examples
     --------
     >>> trace = Trace()
-    >>> trace.append(0, ["red"], Verdicts.blank(1), np.zeros(1, dtype=np.int32))
+    >>> trace.append(0, ["red"], Verdicts.empty(1), np.zeros(1, dtype=np.int32))
     >>> trace.records()["name"].tolist(), trace.records()["decision"].tolist()
     (['red'], ['rejected'])
     """
 
-    _fit_together = Shapes(
+    _state_spec = Shapes(
         "_floats (n, 4)  _counts (n, 3)  _names (n)  length in [0, n]  _counts[:, 2] in [0, 5)"
     )
 

@@ -144,7 +144,7 @@ class Discriminant:
            [0. , 1. ]])
     """
 
-    _fit_together = Shapes(
+    _state_spec = Shapes(
         "_count (k) float in [0, 1e50]  _bins.edges (d, e) float in [-inf, inf]  _low (d) finite"
         "  _high (d) float in [_low, inf)  _middle (d*(e+1)) finite  _middle (f)  _scale (f) float in [1e-300, inf)"
         "  _sum (k, f) float in [-1e50, 1e50]  _products (f, f) float in [-1e50, 1e50]"

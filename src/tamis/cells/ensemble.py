@@ -72,7 +72,7 @@ class Ensemble:
            [1., 0.]])
     """
 
-    _fit_together = Shapes(
+    _state_spec = Shapes(
         "n_kinds (=m)  evidence_weight (m) float in [0, 2]  prior (k) float in [0, 1]"
         "  _sums[] (its own)  _spread (its own)  _trees[] (its own)"
         "  _sums[].prior (k)  _spread._means (k, d)  _trees[].prior (k)  _sums[]._low (d)  _trees[]._bins.edges (d, *)"

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
-from tamis._parameters import having, integer, parameters
+from tamis._parameters import integer, parameters, with_methods
 from tamis.cells.bins import Bins, dense
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.masked import Masked
@@ -95,7 +95,7 @@ class FixedSubset(FixedOrder):
 
     _allowed = parameters(
         n_features=(integer("[0, inf)"), None),
-        classifier=(having("a classifier with predict_proba", "predict_proba"), None),
+        classifier=(with_methods("a classifier with predict_proba", "predict_proba"), None),
     )
 
     def __init__(

@@ -307,7 +307,7 @@ class IFC2F(FixedOrder):
         check_parameters(self)
         X = self._rows(X)
         label = self._known_labels(as_column(y, X.shape[0], type(self).__name__))
-        atomically(self, self._learn_more, X, label, anew=True)
+        atomically(self, self._learn_more, X, label, from_scratch=True)
         return self
 
     def _learn_more(self, X: Rows, label: Array) -> None:

@@ -251,7 +251,7 @@ class SmallTrees:
            [1., 0.]])
     """
 
-    _fit_together = Shapes(
+    _state_spec = Shapes(
         "prior (k) float in [0, 1]  _bins.edges (d, 15) float in [-inf, inf]  _feature (r, o, 31) in [-1, d)"
         "  _cut (r, o, 31) in [0, 16)  _unknown_left (r, o, 31)  _leaf (r, o, 32) float in [-1e50, 1e50]"
         "  evidence_weight float in [0, 2]"

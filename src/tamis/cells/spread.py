@@ -69,7 +69,7 @@ class Spread:
            [-1.9,  0.4]])
     """
 
-    _fit_together = Shapes(
+    _state_spec = Shapes(
         "n_classes (=k)  _low (d) finite  _high (d) float in [_low, inf)  _means (k, d) float in [-2, 2]"
         "  _level (k, d) float in [-1e50, 1e50]  _slope (k, d) float in [-1e50, 1e50]  _powers[:1] float in [0, 1e18]"
         "  _powers (5, k, d) float in [-1.000001 * _powers[0], 1.000001 * _powers[0]]"

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from tamis._check import Array
 from tamis.base import RowSelector
 
-__all__ = ["Subject", "compare", "fail", "refuses", "skip", "table"]
+__all__ = ["Subject", "compare", "fail", "rejects", "skip", "table"]
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Subject:
         return self.prototype._is_regression()
 
     @property
-    def decides_how_many(self) -> bool:
+    def chooses_count(self) -> bool:
         """Whether the method itself decides how many features to keep."""
-        return self.prototype._decides_how_many
+        return self.prototype._chooses_count
 
     @property
     def tags(self) -> Any:
@@ -58,7 +58,7 @@ class Subject:
     def new(self, n_features_to_select: Any = 2) -> Any:
         """Return a copy that has learned nothing, with a fixed seed if it has one."""
         selector = clone(self.prototype)
-        if not self.decides_how_many:
+        if not self.chooses_count:
             selector.set_params(n_features_to_select=n_features_to_select)
         if "random_state" in selector.get_params():
             selector.set_params(random_state=0)
@@ -110,7 +110,7 @@ def compare(one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
     tolerance : float
         0: the same bits; else the largest difference of two scores, as a fraction of the largest score.
     """
-    for name in ("n_features_in_", "n_seen_", "waiting_"):
+    for name in ("n_features_in_", "n_seen_", "warming_up_"):
         if getattr(one, name) != getattr(other, name):
             fail(f"{what}: {name} is {getattr(one, name)!r} and {getattr(other, name)!r}.")
     compare_scores(one, other, what, tolerance=tolerance)
@@ -135,7 +135,7 @@ def compare_scores(one: Any, other: Any, what: str, *, tolerance: float = 0.0) -
         )
 
 
-def refuses(act: Callable[[], Any], what: str, *words: str) -> None:
+def rejects(act: Callable[[], Any], what: str, *words: str) -> None:
     """Fail unless `act` raises a ValueError or TypeError that says each of the words in one line."""
     try:
         act()

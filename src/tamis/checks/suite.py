@@ -10,7 +10,7 @@ from unittest import SkipTest
 
 from tamis.catalog import CATALOG, Entry
 
-__all__ = ["FRAMES", "Report", "entry_of", "named", "run_all", "run_check"]
+__all__ = ["FRAMES", "Report", "entry_of", "named_checks", "run_all", "run_check"]
 
 
 FRAMES = ("pandas", "polars", "pyarrow")
@@ -52,7 +52,7 @@ def entry_of(estimator: Any) -> Entry | None:
     return next((entry for entry in CATALOG if entry.name == cls.__name__ and entry.load() is cls), None)
 
 
-def named(
+def named_checks(
     checks: Iterable[Callable[..., None]], takes_frame: Callable[..., None], subject: Any
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield the name of each check, and a function that runs it; `takes_frame` for each kind of frame."""

@@ -85,7 +85,7 @@ class Ranking:
         """Return why there is nothing to rank, "" if there is."""
         if self.n_rows == 0:
             return "No rows were read: name a file that has some."
-        if self.screening.waiting_:
+        if self.screening.warming_up_:
             label = self.screening.classes_[0]
             return (
                 f"Each of the {self.n_rows:,} rows is of class {label!s}: a score needs rows of two classes."

@@ -73,7 +73,7 @@ class DependenceSelector(ColumnSelector):
 
     def _consider_block(self, columns: Any) -> Verdicts:
         columns = columns if self._rows is None else columns[self._rows]
-        verdicts = Verdicts.blank(columns.shape[1])
+        verdicts = Verdicts.empty(columns.shape[1])
         screening = self._memory.screen(columns)
         verdicts.statistic[:], verdicts.log_p[:] = screening.strength, screening.log_p
         verdicts.threshold[:] = self._memory.alpha

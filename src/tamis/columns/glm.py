@@ -66,7 +66,7 @@ class _Fit:
 class _GrowingModel:
     """A generalised linear model with canonical link on the features accepted so far."""
 
-    _fit_together = Shapes(
+    _state_spec = Shapes(
         "y (r) float in [-1e140, 1e140]  weight (r) float in [0, 1e140]  residual (r) float in [-1e140, 1e140]"
         "  root (r) float in [0, 1e140]  design (r, b) float in [-1.001, 1.001]  k in [intercept, b]  k (=q)"
         f"  basis (r, q) float in [-1.001, 1.001]  fit.eta (r) float in [-{_CAP}, {_CAP}]"

@@ -30,10 +30,10 @@ from tamis._check import (
     as_frame,
     as_numbers,
     as_target,
-    refuse_nonfinite,
-    unmasked,
+    fill_masked,
+    reject_nonfinite,
 )
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._parameters import check_parameters, integer, number, parameters
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
 from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
@@ -48,7 +48,7 @@ _DECISION = np.dtype([("n_seen", np.int64), ("name", object), ("p_value", np.flo
                       ("wealth", np.float64), ("decision", "U9")])  # fmt: skip
 
 
-class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
+class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     """Selects streaming features for a linear model of streaming rows.
 
     Parameters
@@ -160,7 +160,7 @@ class GramInvesting(Guarded, BaseEstimator):  # type: ignore[misc]
         check_parameters(self)
         columns = _columns(X)
         target = as_target(as_column(y, len(next(iter(columns.values()))), type(self).__name__))
-        atomically(self, self._learn, columns, target, anew=True)
+        atomically(self, self._learn, columns, target, from_scratch=True)
         return self
 
     def _learn(self, columns: dict[str, Floats], target: Floats) -> None:
@@ -328,13 +328,13 @@ def _columns(X: Any) -> dict[str, Floats]:
         raise DataError("The rows have no columns: give at least one.")
     numeric, n_rows = {}, None
     for name, values in X.items():
-        column = as_numbers(f"Column {name!r}", unmasked(values))
+        column = as_numbers(f"Column {name!r}", fill_masked(values))
         n_rows = len(column) if n_rows is None else n_rows
         if column.shape != (n_rows,):
             raise DataError(f"Column {name!r} has shape {column.shape}, but the first has {n_rows} rows.")
         if n_rows == 0:
             raise DataError("The batch has 0 rows: give at least one.")
-        refuse_nonfinite(column[:, None], [name])
+        reject_nonfinite(column[:, None], [name])
         if (size := float(np.abs(column).max())) and not _SMALLEST < size < 1.0 / _SMALLEST:
             raise DataError(
                 f"Column {name!r} has values up to {size:.3g}; their squares exceed float64: scale it first."

@@ -61,7 +61,7 @@ class LinearModel:
     0.104088
     """
 
-    _fit_together = Shapes(
+    _state_spec = Shapes(
         "weight (r) float in [0, inf)  residual (r) float in [-1e140, 1e140]  target (r) float in [-1e140, 1e140]"
         "  buffer (r, b) float in [-1.001, 1.001]  k in [intercept, b]  total float in [0.999*rss, 1e300]"
         "  rss float in [0.999*(residual@residual), 1.001*(residual@residual)]"

@@ -85,7 +85,7 @@ class NeighbourhoodSelector(ColumnSelector):
     def _consider_block(self, columns: Any) -> Verdicts:
         X = np.asarray(columns.toarray() if sp.issparse(columns) else columns)
         X = X if self._rows is None else X[self._rows]
-        verdicts = Verdicts.blank(X.shape[1])
+        verdicts = Verdicts.empty(X.shape[1])
         alone = column_dependencies(X, self._codes, self._rule())
         alone[np.ptp(X, axis=0) == 0.0] = np.nan
         before = {member.place for member in self._members}

@@ -102,7 +102,7 @@ class SequentialSelector(RegressionSelector):
     # -- the sequence --------------------------------------------------------------------------------------
 
     def _consider_block(self, columns: Any) -> Verdicts:
-        verdicts = Verdicts.blank(columns.shape[1])
+        verdicts = Verdicts.empty(columns.shape[1])
         start, width = 0, min(_WIDE, max(_NARROW, columns.shape[1]))
         while start < columns.shape[1]:
             if self.stopped_ is not None:

@@ -113,7 +113,7 @@ class ForwardStepwise(RegressionSelector):
         m = columns.shape[1]
         n_candidates = self.n_offered_ + m + 1 if self.n_candidates is None else self.n_candidates
         threshold = float(penalty(self.criterion, self._model.n, np.array([float(n_candidates)]))[0])
-        verdicts = Verdicts.blank(m)
+        verdicts = Verdicts.empty(m)
         verdicts.threshold[:] = threshold
         entered: list[int] = []
         left = np.arange(m)

@@ -69,8 +69,8 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
     _n: int  # rows
     _kept: Array  # the values of each kept column, as a row
 
-    _fit_together = Shapes(KEPT)
-    _learned_by = ("start",)  # defines every attribute that a loaded test must have
+    _state_spec = Shapes(KEPT)
+    _fitted_by = ("start",)  # defines every attribute that a loaded test must have
 
     @abstractmethod
     def start(self, codes: NDArray[np.int64]) -> Self:

@@ -79,7 +79,7 @@ class FisherZ(DependenceTest):
     (array([0.56, 0.76]), True, False)
     """
 
-    _fit_together = Shapes(
+    _state_spec = Shapes(
         f"{KEPT}  _target (n) float in [-1.001, 1.001]  _correlations (k+1, k+1) float in [-1.001, 1.001]"
         "  _kept float in [-1.001, 1.001]  _critical_value float in [0, inf)"
     )

@@ -86,7 +86,7 @@ class GSquare(DependenceTest):
     (array([0.03, 0.42]), True, False)
     """
 
-    _fit_together = Shapes(
+    _state_spec = Shapes(
         f"{KEPT}  _n_classes (=c)  _target (n) in [0, _n_classes)  _of_class (n, c) float in [0, 1]"
         f"  _arity (k) in [1, {_FEW}]  _kept in [0, {_FEW})  _bins in [2, {_FEW}]"
         "  _critical float in [0, inf) increasing"

@@ -6,7 +6,7 @@ import difflib
 from typing import Any
 
 from tamis._check import short_repr
-from tamis._parameters import Kind, named
+from tamis._parameters import Kind, name_or
 from tamis.drift.adwin import ADWIN
 from tamis.drift.ddm import DDM
 from tamis.drift.detector import Detector, DriftDetector
@@ -64,7 +64,7 @@ def make(name: str, **parameters: Any) -> Detector:
     return DETECTORS[name.lower()](**parameters)
 
 
-DETECTOR = named(
+DETECTOR = name_or(
     "a drift detector",
     make,
     Kind(

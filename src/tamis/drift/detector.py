@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._atomic import atomically
-from tamis._check import as_numbers, refuse_masked, short_repr
-from tamis._guard import Guarded
-from tamis.base.glance import glance
+from tamis._check import as_numbers, reject_masked, short_repr
+from tamis._guard import ThreadSafe
+from tamis.base.html_repr import html_repr
 from tamis.errors import DataError
 
 __all__ = ["Detector", "DriftDetector"]
@@ -48,7 +48,7 @@ class DriftDetector(Protocol):
         """Reset the detector."""
 
 
-class Detector(Guarded, ABC):
+class Detector(ThreadSafe, ABC):
     """A detector with a single state array and a single kernel.
 
     A subclass validates its parameters in the constructor. Its `_initial_state` returns the initial state, and its
@@ -78,7 +78,7 @@ class Detector(Guarded, ABC):
             f"{n:,} value{'s' * (n != 1)} since the last drift",
             *["a drift is suspected"] * self.in_warning,
         ]
-        return glance(type(self).__name__, facts, {name: [str(getattr(self, name))] for name in given})
+        return html_repr(type(self).__name__, facts, {name: [str(getattr(self, name))] for name in given})
 
     @property
     def n_seen(self) -> int:
@@ -178,7 +178,7 @@ class Detector(Guarded, ABC):
         return drifts
 
     def _reject(self, value: Any) -> None:
-        refuse_masked("value", value)
+        reject_masked("value", value)
         where = "between 0 (right) and 1 (wrong)" if self._high == 1.0 else "finite"
         raise DataError(f"{type(self).__name__} was given {short_repr(value)}: values must be {where}.")
 

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._check import check_choice, check_number
-from tamis.base.glance import glance
+from tamis.base.html_repr import html_repr
 from tamis.errors import DataError
 from tamis.rows.auto.auto import Auto
 from tamis.streams.stream import as_stream
@@ -143,7 +143,7 @@ class Recommendation:
             for name, curve in self.curve().items()
         }
         facts = [f"{self.arguments()}: {self.reason}"]
-        return glance("Recommendation", facts, curves, ("selector", f"{self.word} by columns kept"))
+        return html_repr("Recommendation", facts, curves, ("selector", f"{self.word} by columns kept"))
 
     def arguments(self) -> str:
         """Return the recommended options of ``tamis run``.
@@ -264,7 +264,7 @@ def recommend(
             break
     if n_rows < 100:
         raise DataError(f"The stream has {n_rows} rows: a race takes 100 at least.")
-    if next(iter(contests.values())).waiting_:
+    if next(iter(contests.values())).warming_up_:
         raise DataError(f"The first {n_rows} rows are of one class: give more rows, or shuffle them.")
     found = [one for name, contest in contests.items() for one in contest.contestants(name)]
     one = next(iter(contests.values()))

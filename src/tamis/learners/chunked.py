@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import let_signals_in
+from tamis._atomic import deliver_signals
 from tamis.catalog import find_learner
 from tamis.learners.dense_rows import DenseRowClassifier
 
@@ -63,7 +63,7 @@ class ChunkedEnsemble(DenseRowClassifier):
         if not self._codes_.flags.writeable:  # memory-mapped from a file
             self._rows_, self._codes_ = self._rows_.copy(), self._codes_.copy()
         while at < len(codes):
-            let_signals_in()
+            deliver_signals()
             place = seen % self._chunk_
             n = min(len(codes) - at, self._chunk_ - place)
             X, y = rows[at : at + n], codes[at : at + n]

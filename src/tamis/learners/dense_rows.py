@@ -13,8 +13,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tamis._atomic import LARGEST_PART, Attributes, atomically, parts
-from tamis._check import Array, as_column, as_rows, encode_labels, refuse_nonfinite
-from tamis._guard import Guarded
+from tamis._check import Array, as_column, as_rows, encode_labels, reject_nonfinite
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis._parameters import COLUMNS, check_parameters, integer, parameters
 from tamis.errors import DataError
@@ -46,10 +46,10 @@ def is_third_party(model: Any) -> bool:
     return not type(model).__module__.startswith("tamis.")
 
 
-class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Learns from rows in order; NaN is missing, labels may be of any type, and new labels may appear.
 
-    A subclass implements three hooks: `_open` checks the parameters, sets `classes_` and `n_seen_` and allocates the
+    A subclass implements three hooks: `_initialize` checks parameters, sets `classes_` and `n_seen_`, allocates the
     state, `_grow` allocates space for new classes, `_learn` updates the state with rows and codes and cannot fail.
     State is stored under names that end with an underscore.
     """
@@ -69,7 +69,7 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
     classes_: Array
     n_seen_: int
     # A fitted model went through these: a loaded one must have the attributes that they set.
-    _learned_by: tuple[str, ...] = ("_open", "n_features_in_")
+    _fitted_by: tuple[str, ...] = ("_initialize", "n_features_in_")
 
     @property
     def _has_third_party_parts(self) -> bool:
@@ -77,7 +77,7 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         return False
 
     @abstractmethod
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         """Check the parameters and allocate the state."""
 
     @abstractmethod
@@ -100,7 +100,7 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         -------
         self
         """
-        return self._in_one_piece(X, y, None, forget=True)
+        return self._fit_atomic(X, y, None, forget=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from a batch of rows, oldest first. If it raises, the model is as it was before the call.
@@ -128,7 +128,7 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         DataError
             If the rows or labels cannot be learned from.
         """
-        return self._in_one_piece(X, y, classes, forget=False)
+        return self._fit_atomic(X, y, classes, forget=False)
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row.
@@ -155,17 +155,17 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         """Return the score of each class, shape (n_rows, n_classes); the class with the largest score is predicted."""
         return self.predict_proba(X)
 
-    def _in_one_piece(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
+    def _fit_atomic(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
         check_parameters(self)
         if forget or not hasattr(self, "n_seen_"):
-            atomically(self, self._begin, X, y, classes, anew=True)
+            atomically(self, self._begin, X, y, classes, from_scratch=True)
             return self
         rows = self._validate_rows(X)
         y = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
         if rows.nbytes < _MIN_COPY_BYTES and not self._has_third_party_parts:
-            atomically(self, self._take_in, rows, y, before=Attributes(self))
+            atomically(self, self._validate_and_learn, rows, y, before=Attributes(self))
         else:
-            atomically(self, self._take_in, rows, y, in_parts=True)
+            atomically(self, self._validate_and_learn, rows, y, in_parts=True)
         return self
 
     def _validate_rows(self, X: Any) -> Array:
@@ -178,10 +178,10 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
             delattr(self, name)
         rows = self._check_range(self._rows(X, True))
         y = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
-        self._open(rows.shape[1], self._names(), classes)
-        self._take_in(rows, y)
+        self._initialize(rows.shape[1], self._names(), classes)
+        self._validate_and_learn(rows, y)
 
-    def _take_in(self, rows: Array, y: Array) -> None:
+    def _validate_and_learn(self, rows: Array, y: Array) -> None:
         codes, known = encode_labels(y, self.classes_)
         if len(known) != len(self.classes_):
             self.classes_ = known
@@ -216,7 +216,7 @@ class DenseRowClassifier(Guarded, ClassifierMixin, BaseEstimator):  # type: igno
         if at < 0:
             return rows
         names = self._names()
-        refuse_nonfinite(rows, names, allow_nan=True)
+        reject_nonfinite(rows, names, allow_nan=True)
         row, column = divmod(at, rows.shape[1])
         raise DataError(
             f"Column {names[column] if names else column!r} holds {rows[row, column]} in row {row} of the batch,"

@@ -44,7 +44,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array, as_classes, columns_of
 from tamis._jit import njit
-from tamis._parameters import SEED, Kind, check_parameters, having, integer, named, number, parameters
+from tamis._parameters import SEED, Kind, check_parameters, integer, name_or, number, parameters, with_methods
 from tamis.catalog import find_learner
 from tamis.learners.chunked import ChunkedEnsemble, new_classifier
 from tamis.learners.column_masking import accepts_nan
@@ -55,8 +55,8 @@ __all__ = ["HUWRS", "SubspaceMember"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_CLASSIFIER = having("a classifier with partial_fit and predict_proba", "partial_fit", "predict_proba")
-_LEARNER = named("a learner", find_learner, _CLASSIFIER)
+_CLASSIFIER = with_methods("a classifier with partial_fit and predict_proba", "partial_fit", "predict_proba")
+_LEARNER = name_or("a learner", find_learner, _CLASSIFIER)
 
 
 class SubspaceMember(NamedTuple):
@@ -222,12 +222,13 @@ class HUWRS(ChunkedEnsemble):
         max_features=Kind(
             "an integer from 1 on or a float in (0, 1]",
             lambda value: (
-                integer("[1, inf)").fits(value) or (isinstance(value, float) and number("(0, 1]").fits(value))
+                integer("[1, inf)").accepts(value)
+                or (isinstance(value, float) and number("(0, 1]").accepts(value))
             ),
         ),
         estimator=Kind(
             "a learner with predict_proba, by name or as a classifier",
-            lambda value: _LEARNER.fits(value) and _CLASSIFIER.fits(new_classifier(value)),
+            lambda value: _LEARNER.accepts(value) and _CLASSIFIER.accepts(new_classifier(value)),
         ),
         retrain_below=number("[0, 1]"),
         silent_below=number("[0, 1]"),
@@ -272,7 +273,7 @@ class HUWRS(ChunkedEnsemble):
     def _has_third_party_parts(self) -> bool:
         return is_third_party(self._models_[0])
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         self._is_category_ = np.zeros(n_features, dtype=bool)
         self._is_category_[columns_of(self.categorical, n_features, names)] = True
         self.classes_ = np.array([]) if classes is None else as_classes(classes)

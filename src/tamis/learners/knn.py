@@ -39,7 +39,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import (
     as_classes,
     columns_of,
-    refuse_nonfinite,
+    reject_nonfinite,
 )
 from tamis._parameters import integer, parameters
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_out_of_range
@@ -151,7 +151,7 @@ class WeightedKNN(DenseRowClassifier):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         columns = columns_of(self.categorical, n_features, names)
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
         n_classes = len(self.classes_)
@@ -224,5 +224,5 @@ class WeightedKNN(DenseRowClassifier):
         weights = self._fitted_weighting().weights() if self._weights_now_ is None else self._weights_now_
         rows = self._rows(X, False)
         if first_out_of_range(rows, LARGEST) >= 0:
-            refuse_nonfinite(rows, allow_nan=True)
+            reject_nonfinite(rows, allow_nan=True)
         return self._neighbours_.votes(rows, weights, self._k_, len(self.classes_))

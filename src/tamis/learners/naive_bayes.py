@@ -41,7 +41,7 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._check import (
     as_classes,
     columns_of,
-    refuse_nonfinite,
+    reject_nonfinite,
 )
 from tamis._parameters import integer, parameters
 from tamis.learners.class_likelihoods import ClassLikelihoods
@@ -154,7 +154,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         columns = columns_of(self.categorical, n_features, names)
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
         n_classes = len(self.classes_)
@@ -212,7 +212,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
             check_is_fitted(self)
         rows = self._rows(X, False)
         if first_out_of_range(rows, LARGEST) >= 0:
-            refuse_nonfinite(rows, allow_nan=True)
+            reject_nonfinite(rows, allow_nan=True)
         if not self._likelihoods_.ready:
             self._likelihoods_.prepare(self._exponents(self.weights_))
         return self._likelihoods_.joint(rows)

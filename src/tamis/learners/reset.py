@@ -18,7 +18,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import Attributes, atomically, let_signals_in
+from tamis._atomic import Attributes, atomically, deliver_signals
 from tamis._check import (
     Array,
     Rows,
@@ -26,11 +26,11 @@ from tamis._check import (
     as_column,
     as_rows,
     encode_labels,
-    refuse_nonfinite,
+    reject_nonfinite,
     short_repr,
 )
-from tamis._guard import Guarded
-from tamis._parameters import check_parameters, having, named, parameters
+from tamis._guard import ThreadSafe
+from tamis._parameters import check_parameters, name_or, parameters, with_methods
 from tamis.catalog import find_learner
 from tamis.drift import DETECTOR, DriftDetector, make
 from tamis.errors import DataError
@@ -42,7 +42,7 @@ __all__ = ["ResetOnDrift"]
 _MIN_ROWS = 30  # rows before the errors of a classifier are informative
 
 
-class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that is replaced by a new one when a drift detector signals an increase of its errors.
 
     Parameters
@@ -87,7 +87,9 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     _shapes = "classes_ (*)"
 
     _allowed = parameters(
-        estimator=named("a learner", find_learner, having("a classifier with partial_fit", "partial_fit")),
+        estimator=name_or(
+            "a learner", find_learner, with_methods("a classifier with partial_fit", "partial_fit")
+        ),
         detector=DETECTOR,
     )
 
@@ -95,7 +97,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.estimator = estimator
         self.detector = detector
 
-    _learned_by = (
+    _fitted_by = (
         "_begin",
     )  # a fitted model went through this: a loaded one must have the attributes that it sets
 
@@ -104,7 +106,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         check_parameters(self)
         X = self._rows(X)
         labels = as_column(y, X.shape[0], type(self).__name__)
-        atomically(self, self._refit, X, labels, anew=True)
+        atomically(self, self._refit, X, labels, from_scratch=True)
         return self
 
     def _refit(self, X: Rows, labels: Array) -> None:
@@ -112,7 +114,7 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
             delattr(self, name)
         self._begin(encode_labels(labels, np.array([]))[1], X.shape[1])
         for at in range(0, X.shape[0], 100):
-            let_signals_in()
+            deliver_signals()
             self._learn(X[at : at + 100], labels[at : at + 100])
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, columns: Any = None) -> Self:
@@ -147,15 +149,15 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
         labels = as_column(y, X.shape[0], type(self).__name__)
         is_first = not hasattr(self, "estimator_")
         if is_first:
-            atomically(self, self._take_in, X, labels, classes, columns, anew=True)
+            atomically(self, self._validate_and_learn, X, labels, classes, columns, from_scratch=True)
         elif isinstance(self.estimator_, DenseRowClassifier):
             self.estimator_._validate_rows(X)  # before the detector observes the errors
-            atomically(self, self._take_in, X, labels, classes, columns, before=Attributes(self))
+            atomically(self, self._validate_and_learn, X, labels, classes, columns, before=Attributes(self))
         else:  # it may reject rows after the detector has been updated with their errors
-            atomically(self, self._take_in, X, labels, classes, columns, in_parts=True)
+            atomically(self, self._validate_and_learn, X, labels, classes, columns, in_parts=True)
         return self
 
-    def _take_in(self, X: Rows, labels: Array, classes: Any, columns: Any) -> None:
+    def _validate_and_learn(self, X: Rows, labels: Array, classes: Any, columns: Any) -> None:
         if not hasattr(self, "estimator_"):
             self._begin(classes, X.shape[1])
         _, known = encode_labels(labels, self.classes_)
@@ -192,11 +194,11 @@ class ResetOnDrift(Guarded, ClassifierMixin, BaseEstimator):  # type: ignore[mis
     def _rows(self, X: Any) -> Rows:
         X, names = as_rows(X)
         try:
-            refuse_nonfinite(X, names)
+            reject_nonfinite(X, names)
         except DataError:
             if not get_tags(self.new_estimator()).input_tags.allow_nan:
                 raise
-            refuse_nonfinite(X, names, allow_nan=True)
+            reject_nonfinite(X, names, allow_nan=True)
         return X
 
     def new_estimator(self) -> Any:

@@ -61,9 +61,9 @@ from tamis._check import (
     as_weights,
     checked,
     encode_labels,
-    refuse_nonfinite,
+    reject_nonfinite,
 )
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis._parameters import SEED, check_parameters, integer, number, parameters
 from tamis.base import n_to_select, top_mask
@@ -143,7 +143,7 @@ def _epoch(
             weights[j, c] = scale * (weights[j, c] - common[c] * centre[j]) if alive[j] else 0.0
 
 
-class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier that starts with all features and drops those with the smallest weights during training.
 
     After each epoch, the features with the smallest weights are dropped permanently: many at first, few later. After
@@ -264,7 +264,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         self.random_state = random_state
 
     _support: NDArray[np.bool_]
-    _learned_by = (
+    _fitted_by = (
         "fit",
     )  # a fitted model went through this: a loaded one must have the attributes that it sets
 
@@ -287,7 +287,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         X, names = as_rows(X)
         y = as_column(y, X.shape[0], type(self).__name__)
         weight = as_weights(sample_weight, X.shape[0])
-        refuse_nonfinite(X, names)
+        reject_nonfinite(X, names)
         n_features = X.shape[1]
         n_kept = n_to_select(self.n_features_to_select, n_features)
         if weight is None:
@@ -316,7 +316,7 @@ class SparseFSA(Guarded, ClassifierMixin, SelectorMixin, BaseEstimator):  # type
         }  # fmt: skip
         if names is not None:
             learned["feature_names_in_"] = np.array(names, dtype=object)
-        atomically(self, self._set_fitted_state, learned, anew=True)
+        atomically(self, self._set_fitted_state, learned, from_scratch=True)
         return self
 
     def _set_fitted_state(self, learned: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ __all__ = ["COUNT_OR_FRACTION", "balanced_subsets", "resolve_max_features"]
 COUNT_OR_FRACTION = Kind(
     "an integer from 1 on, a float in (0, 1]",
     lambda value: (
-        integer("[1, inf)").fits(value) or (isinstance(value, float) and number("(0, 1]").fits(value))
+        integer("[1, inf)").accepts(value) or (isinstance(value, float) and number("(0, 1]").accepts(value))
     ),
 )
 

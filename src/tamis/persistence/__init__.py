@@ -24,7 +24,7 @@ import sklearn
 
 import tamis
 from tamis._check import short_repr
-from tamis._guard import Guarded, held
+from tamis._guard import ThreadSafe, locked
 from tamis.errors import CheckpointError, DataError, StateError
 from tamis.persistence.archive import (
     open_bytes,
@@ -82,7 +82,7 @@ def save(obj: Any, path: str | os.PathLike[str] | BinaryIO) -> Path | None:
     if not isinstance(path, str | os.PathLike):
         _write_to(path, dumps(obj))
         return None
-    with held(_thread_safe_models(obj)):
+    with locked(_thread_safe_models(obj)):
         return _save(obj, path)
 
 
@@ -112,7 +112,7 @@ def dumps(obj: Any) -> bytes:
     (True, True)
     """
     file = io.BytesIO()
-    with held(_thread_safe_models(obj)):
+    with locked(_thread_safe_models(obj)):
         write(file, *_encode(obj))
     return file.getvalue()
 
@@ -140,7 +140,7 @@ def _file_name(file: Any) -> str:
     return repr(name) if isinstance(name, str) else f"'<{type(file).__name__}>'"
 
 
-def _thread_safe_models(obj: Any) -> list[Guarded]:
+def _thread_safe_models(obj: Any) -> list[ThreadSafe]:
     """Return the models in an object and its nested containers; the lock of a model covers its parts."""
     models, pending, seen = [], [obj], set[int]()
     while pending:
@@ -148,7 +148,7 @@ def _thread_safe_models(obj: Any) -> list[Guarded]:
         if id(item) in seen:
             continue
         seen.add(id(item))
-        if isinstance(item, Guarded):
+        if isinstance(item, ThreadSafe):
             models.append(item)
         elif isinstance(item, list | tuple):
             pending += item

@@ -154,7 +154,7 @@ def _fitted_attributes(cls: type) -> frozenset[str]:
     """Return the attributes that every fitted estimator of the class has."""
     found: set[str] = set()
     if cls.__module__.startswith("tamis."):
-        for name in getattr(cls, "_learned_by", ()):  # methods that were run, and attributes
+        for name in getattr(cls, "_fitted_by", ()):  # methods that were run, and attributes
             found |= _assigned_attributes(cls, name) if hasattr(cls, name) else {name}
     return frozenset(found)
 
@@ -162,7 +162,7 @@ def _fitted_attributes(cls: type) -> frozenset[str]:
 @functools.cache
 def _attribute_groups(cls: type) -> tuple[frozenset[str], ...]:
     """Return attributes that are set together, later than the others."""
-    methods = getattr(cls, "_set_together_by", ()) if cls.__module__.startswith("tamis.") else ()
+    methods = getattr(cls, "_jointly_set_by", ()) if cls.__module__.startswith("tamis.") else ()
     return tuple(
         _assigned_attributes(cls, method) - _required_attributes(cls) - _fitted_attributes(cls)
         for method in methods

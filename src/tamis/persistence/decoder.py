@@ -252,7 +252,7 @@ class _Decoder:
         check_attributes(cls, attributes)
         instance: Any = object.__new__(cls)
         vars(instance).update(attributes)
-        if isinstance(shapes := getattr(cls, "_fit_together", None), Shapes):
+        if isinstance(shapes := getattr(cls, "_state_spec", None), Shapes):
             shapes.check_values(instance)
         if hasattr(cls, "check_state"):
             instance.check_state()

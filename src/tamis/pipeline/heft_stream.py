@@ -42,7 +42,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import as_classes, columns_of
 from tamis._jit import njit
-from tamis._parameters import SEED, Kind, having, integer, parameters
+from tamis._parameters import SEED, Kind, integer, parameters, with_methods
 from tamis.learners.chunked import ChunkedEnsemble, new_classifier
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.dense_rows import is_third_party
@@ -62,8 +62,8 @@ def _are_learners(value: Any) -> bool:
     if not isinstance(value, list | tuple):
         return False
     learners = [new_classifier(one) if isinstance(one, str) else one for one in value]
-    classifier = having("a classifier", "partial_fit", "predict_proba")
-    return len(learners) > 0 and all(classifier.fits(one) for one in learners)
+    classifier = with_methods("a classifier", "partial_fit", "predict_proba")
+    return len(learners) > 0 and all(classifier.accepts(one) for one in learners)
 
 
 class Member(NamedTuple):
@@ -181,7 +181,7 @@ class HEFTStream(ChunkedEnsemble):
         estimators=Kind(
             "a sequence of learners, by name or as classifiers with predict_proba", _are_learners
         ),
-        selector=(having("a row selector", "partial_fit", "get_support"), None),
+        selector=(with_methods("a row selector", "partial_fit", "get_support"), None),
         random_state=SEED[0],
     )
 
@@ -218,7 +218,7 @@ class HEFTStream(ChunkedEnsemble):
             is_third_party(one) for one in (self._selector_, *(model for _, _, model in self._models_))
         )
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         self._categorical_ = columns_of(self.categorical, n_features, names)
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
         self._selector_ = (

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from tamis._check import Array, Rows, refuse_nonfinite
+from tamis._check import Array, Rows, reject_nonfinite
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.errors import DataError
@@ -141,7 +141,7 @@ class SelectiveLearner:
 
     def select(self) -> bool:
         """Adopt the current selection; return whether the learner must reset."""
-        if self.selector is None or (self.mask is None and getattr(self.selector, "waiting_", False)):
+        if self.selector is None or (self.mask is None and getattr(self.selector, "warming_up_", False)):
             return False
         mask = np.array(
             self.selector.get_support(), dtype=bool
@@ -180,7 +180,7 @@ class SelectiveLearner:
         takes = all(accepts_nan(one) for one in (self.selector, self.learner.model) if one is not None)
         is_masked = self.mask is not None and self.support is not None and not isinstance(error, DataError)
         seen: Any = Masker().mask(X, self.mask, self.support) if is_masked else X  # type: ignore[arg-type]
-        refuse_nonfinite(seen, names, allow_nan=takes)
+        reject_nonfinite(seen, names, allow_nan=takes)
 
     # -- state ---------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import atomically, let_signals_in
+from tamis._atomic import atomically, deliver_signals
 from tamis._check import (
     Array,
     Rows,
@@ -30,10 +30,10 @@ from tamis._check import (
     as_target,
     encode_labels,
     is_integer,
-    refuse_nonfinite,
+    reject_nonfinite,
 )
-from tamis._guard import Guarded
-from tamis._parameters import Kind, check_parameters, having, integer, parameters
+from tamis._guard import ThreadSafe
+from tamis._parameters import Kind, check_parameters, integer, parameters, with_methods
 from tamis.base.rows import check_columns
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import in_order
@@ -42,8 +42,8 @@ from tamis.replay import joined_labels, joined_rows
 
 __all__ = ["StreamPipeline"]
 
-_SELECTOR = having("an estimator with partial_fit and get_support", "partial_fit", "get_support")
-_LEARNER = having("a classifier or regressor with partial_fit", "partial_fit", "predict")
+_SELECTOR = with_methods("an estimator with partial_fit and get_support", "partial_fit", "get_support")
+_LEARNER = with_methods("a classifier or regressor with partial_fit", "partial_fit", "predict")
 _REPLAY = Kind("a number of rows", lambda value: is_integer(value) and value >= 0)
 
 # What a pipeline says while rows wait for their block; it is made again from these rows, so it is not saved.
@@ -54,7 +54,7 @@ def _has(name: str) -> Any:
     return available_if(lambda self: hasattr(self._learner(), name))
 
 
-class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """A running scaler, a row selector and a learner, as one model that learns from rows as they come.
 
     It is the model that :func:`tamis.prequential` evaluates, with the same predictions. Columns that are not selected
@@ -144,7 +144,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         replay=(_REPLAY, "auto", "never"),
         masking=("auto", "zeros"),
     )
-    _learned_by = ("_begin",)
+    _fitted_by = ("_begin",)
 
     def __init__(
         self, selector: Any = None, learner: Any = None, *, batch_size: int = 100, scale: str = "auto",
@@ -194,7 +194,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Forget all earlier rows, then learn from these rows in order; see `partial_fit`."""
-        return self._in_one_piece(X, y, None, forget=True)
+        return self._fit_atomic(X, y, None, forget=True)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
         """Learn from rows. If it raises, the model is as it was before the call.
@@ -214,16 +214,20 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         -------
         self
         """
-        return self._in_one_piece(X, y, classes, forget=False)
+        return self._fit_atomic(X, y, classes, forget=False)
 
-    def _in_one_piece(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
+    def _fit_atomic(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
         check_parameters(self)
         X, names = as_rows(X)
         y = as_column(y, X.shape[0], type(self).__name__)
-        atomically(self, self._take_in, X, names, y, classes, forget, anew=True)  # copies learn
+        atomically(
+            self, self._validate_and_learn, X, names, y, classes, forget, from_scratch=True
+        )  # copies learn
         return self
 
-    def _take_in(self, X: Rows, names: list[str] | None, y: Array, classes: Any, forget: bool) -> None:
+    def _validate_and_learn(
+        self, X: Rows, names: list[str] | None, y: Array, classes: Any, forget: bool
+    ) -> None:
         if forget:
             for name in [name for name in vars(self) if name.endswith("_")]:
                 delattr(self, name)
@@ -265,7 +269,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         whole = len(labels) - len(labels) % self.batch_size
         models = self._models.another() if whole else self._models
         for at in range(0, whole, self.batch_size):
-            let_signals_in()
+            deliver_signals()
             self._take(models, rows[at : at + self.batch_size], labels[at : at + self.batch_size])
         rest = [] if whole == len(labels) else [(rows[whole:].copy(), labels[whole:].copy())]
         ahead = self._ahead_of(models, rest)
@@ -306,7 +310,7 @@ class StreamPipeline(Guarded, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """Return rows as the first ones came, dense or sparse; refuse other columns, and what nobody can learn."""
         check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
         first = self._learner() if self.selector is None else self.selector  # who passes over NaN
-        refuse_nonfinite(X, self._names(), allow_nan=get_tags(first).input_tags.allow_nan)
+        reject_nonfinite(X, self._names(), allow_nan=get_tags(first).input_tags.allow_nan)
         if sp.issparse(X) == self.is_sparse_:
             return X
         return sp.csr_matrix(X) if self.is_sparse_ else X.toarray()

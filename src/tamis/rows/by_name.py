@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, as_frame, as_numbers, as_rows, is_integer, refuse_nonfinite, short_repr
-from tamis._guard import Guarded
+from tamis._check import Array, Rows, as_frame, as_numbers, as_rows, is_integer, reject_nonfinite, short_repr
+from tamis._guard import ThreadSafe
 from tamis._parameters import Kind, check_parameters, integer, parameters
 from tamis._shapes import changed
 from tamis.base import RowSelector, n_to_select, top_mask
@@ -36,7 +36,7 @@ _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
 _PROTECTED_BATCHES = 10  # batches during which a new name is not evicted
 
 
-class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
+class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     """A wrapper that applies a row selector to named features, which may appear at any time.
 
     Parameters
@@ -126,7 +126,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
     selector_: RowSelector
     _places: dict[Any, int]
-    _learned_by: tuple[str, ...] = ("_begin",)
+    _fitted_by: tuple[str, ...] = ("_begin",)
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
     def _first_width(self, n_names: int) -> int:
         """Return the initial number of columns: at least the number of features to select, if that is given."""
-        wanted = self.selector.n_features_to_select if not self.selector._decides_how_many else 1
+        wanted = self.selector.n_features_to_select if not self.selector._chooses_count else 1
         return max(n_names, self.max_columns or 0, int(wanted) if is_integer(wanted) else 1)
 
     def _make_room(self, selector: RowSelector, n_names: int) -> None:
@@ -285,7 +285,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
 
     def _least_useful(self, named: set[Any], n: int) -> list[Any]:
         """Return up to `n` names that may be evicted, those with the lowest scores first."""
-        if self.selector_.waiting_:
+        if self.selector_.warming_up_:
             return []
         kept, scores = self.get_support(), self.scores_
         may_leave = [
@@ -321,7 +321,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
     def _refuse_nonfinite(self, values: Array, indices: Array, indptr: Array, places: dict[Any, int]) -> None:
         if not np.isfinite(values).all():
             cells = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, len(places)))
-            refuse_nonfinite(
+            reject_nonfinite(
                 cells, list(map(str, _ordered_names(places))), allow_nan=self.selector_._allows_nan
             )
 
@@ -407,7 +407,7 @@ class ByName(Guarded, BaseEstimator):  # type: ignore[misc]
         """Return whether each name is currently selected, in the order of their columns."""
         check_is_fitted(self)
         selector, n = self.selector_, len(self._places)
-        if selector.waiting_ or selector._decides_how_many or n == selector.n_features_in_:
+        if selector.warming_up_ or selector._chooses_count or n == selector.n_features_in_:
             found: NDArray[np.bool_] = selector.get_support()[:n]
             return found
         wanted = selector.n_features_to_select

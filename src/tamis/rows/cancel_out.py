@@ -90,8 +90,8 @@ class CancelOut(ScaledBatches):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        How far each gate is open, from 0 to 1. All zero while `waiting_`.
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        How far each gate is open, from 0 to 1. All zero while `warming_up_`.
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises

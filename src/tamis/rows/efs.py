@@ -253,8 +253,8 @@ class EFS(IncrementalClasses):
     ----------
     scores_ : ndarray of shape (n_features,), float64
         ``|u - v|``, from 0 to 2**200; with three classes or more, the largest over the classes. A feature that was
-        never present scores 1. All zero while `waiting_`.
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+        never present scores 1. All zero while `warming_up_`.
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
@@ -372,7 +372,7 @@ class EFS(IncrementalClasses):
         return gaps
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        if self.low_share == 0.0 or self.waiting_:
+        if self.low_share == 0.0 or self.warming_up_:
             return super()._get_support_mask()
         n_kept, scores = n_to_select(self.n_features_to_select, self.n_features_in_), self._relevance()
         n_low = min(round(self.low_share * n_kept), n_kept - 1)

@@ -45,7 +45,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from tamis._check import Array, Rows, are_categories, columns_of, refuse_nonfinite
+from tamis._check import Array, Rows, are_categories, columns_of, reject_nonfinite
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.rows.row_repetition import repeat_rows
@@ -88,7 +88,7 @@ class FCBF(RowSelector):
         Symmetrical uncertainty with the class in the window, in [0, 1], less its bias if `bias_correction` is set.
     selected_ : ndarray of int
         The features kept, by falling score.
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
@@ -131,7 +131,7 @@ class FCBF(RowSelector):
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _finite_in_kernel = True
     _allows_nan = True
-    _decides_how_many = True
+    _chooses_count = True
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
@@ -201,7 +201,7 @@ class FCBF(RowSelector):
         self._counts.forget(columns)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        refuse_nonfinite(X, self._names(), allow_nan=True)
+        reject_nonfinite(X, self._names(), allow_nan=True)
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)
         if sample_weight is not None:
             X, y = repeat_rows(X, y, sample_weight)
@@ -237,7 +237,7 @@ class FCBF(RowSelector):
     @property
     def selected_(self) -> NDArray[np.intp]:
         """The selected features, by decreasing score; empty while there is no ranking."""
-        return np.zeros(0, np.intp) if self.waiting_ else self._predominant()
+        return np.zeros(0, np.intp) if self.warming_up_ else self._predominant()
 
     def _predominant(self) -> NDArray[np.intp]:
         su, most, entropy = self._relevance(), self._most(self.n_features_in_), self._counts.entropy()

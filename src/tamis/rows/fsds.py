@@ -114,9 +114,9 @@ class FSDS(RowSelector):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Largest coefficient of a feature (equation 4 of the source file's header), from 0. All zero while `waiting_`.
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.RowSelector`. `waiting_` is true until a second class comes, although labels are not
+        Largest coefficient of a feature (equation 4 of the source file's header), from 0. All zero while `warming_up_`.
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`tamis.base.RowSelector`. `warming_up_` is true until a second class comes, although labels are not
         used.
 
     Raises
@@ -161,7 +161,7 @@ class FSDS(RowSelector):
         _waiting (w, j) float in [-1e150, 1e150]
     """
 
-    _ignores_target = True
+    _unsupervised = True
 
     _allowed = parameters(
         n_components=integer("[1, 100]"),

@@ -46,7 +46,7 @@ class RandomSubset(RowSelector):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        From 1 / n_features to 1, each once: the order in which features are taken. All zero while `waiting_`.
+        From 1 / n_features to 1, each once: the order in which features are taken. All zero while `warming_up_`.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class RandomSubset(RowSelector):
     _linear_in_stored_values = True
     _shapes = "_rank (j) int64 in [0, j) distinct"
 
-    _ignores_target = True
+    _unsupervised = True
 
     _allowed = parameters(
         random_state=SEED,

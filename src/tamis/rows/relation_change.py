@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from tamis._check import Array, Rows
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis.summaries.fixed_bins import FixedBins, zeros_in_first_bin
 
@@ -236,7 +236,7 @@ def _scale_classes(n: Array, m: Array, a: int, s: int) -> None:
             m[a, b, s] *= counted / fitted
 
 
-class RelationWatch(Guarded):
+class RelationWatch(ThreadSafe):
     """Tests every 512 rows for a change in the relation of any feature to the class.
 
     The last 512, 1024, 2048 and 4096 rows are compared with all rows before them. Features are discretised into five

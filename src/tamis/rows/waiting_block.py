@@ -53,7 +53,7 @@ class WaitingBlock:
         self.X, self.sparse = np.zeros((0, n_features)), tuple[Rows, ...]()
         self.y, self.weight = np.zeros(0), np.zeros(0)
 
-    _fit_together = Shapes("""
+    _state_spec = Shapes("""
         size in [1, 2**31)
         n_rows in [0, size]
         X finite

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tamis.base.glance import glance
+from tamis.base.html_repr import html_repr
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.encode import time_parts
 from tamis.streams.files import find_column, match_columns
@@ -128,8 +128,10 @@ class TableProfile:
             for column in self.columns
         }
         head = ("column", "holds", "missing", "different", "such as")
-        stands = "".join(f"<p>{glance('In the way:', [problem.text])}</p>" for problem in self.problems[:20])
-        return glance(self.path, self._facts(), rows, head) + stands
+        stands = "".join(
+            f"<p>{html_repr('In the way:', [problem.text])}</p>" for problem in self.problems[:20]
+        )
+        return html_repr(self.path, self._facts(), rows, head) + stands
 
     def _facts(self) -> list[str]:
         rows = f"{self.n_rows:,} rows looked at" + (", all there are" if self.whole else "")

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._check import Array, Rows, as_classes, as_column, as_rows, check_number
-from tamis.base import glance
+from tamis.base import html_repr
 from tamis.errors import StreamError
 
 __all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "as_stream", "join_batches"]
@@ -99,7 +99,7 @@ class Stream(ABC):
     def _repr_html_(self) -> str:
         names = self.feature_names or []
         listed = {"columns": [", ".join(names[:12]) + (" ..." if len(names) > 12 else "")]} if names else None
-        return glance(type(self).__name__, self._facts(), listed)
+        return html_repr(type(self).__name__, self._facts(), listed)
 
     def _facts(self) -> list[str]:
         """Return what is known of the stream without reading it."""

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis.summaries.moments import all_finite
 
@@ -200,7 +200,7 @@ def _effective(weight: Array, weight2: Array, gain: Array, count: Array, found: 
             found[c, j] = count[c, j] * share
 
 
-class ClassMoments(Guarded):
+class ClassMoments(ThreadSafe):
     """Weighted count, mean and variance of each feature within each class; mergeable.
 
     Parameters

@@ -18,7 +18,7 @@ import scipy.special
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_number
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis.errors import DataError
 from tamis.summaries.batch import check_batch
@@ -59,7 +59,7 @@ def _first_unfit(X: Array, n_bins: int) -> tuple[int, int]:
     return -1, -1
 
 
-class Contingency(Guarded):
+class Contingency(ThreadSafe):
     """Weight of each value of discrete features within each class; exact and mergeable.
 
     Parameters

@@ -52,8 +52,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice, check_number, is_integer, refuse_nonfinite
-from tamis._guard import Guarded
+from tamis._check import Array, Rows, check_choice, check_number, is_integer, reject_nonfinite
+from tamis._guard import ThreadSafe
 from tamis.errors import StateError
 from tamis.summaries.batch import check_batch
 from tamis.summaries.categories import make_room, n_slots_for
@@ -92,7 +92,7 @@ _OF_FEATURES = (
 )
 
 
-class WindowCounts(Guarded):
+class WindowCounts(ThreadSafe):
     """Counts of every feature's values, together with the class, over the last rows.
 
     Parameters
@@ -321,7 +321,7 @@ class WindowCounts(Guarded):
             (self._f, self._step, self._options, self._measures),
         )
 
-    _set_together_by = ("_build",)  # a loaded one that has a part of this has all of it
+    _jointly_set_by = ("_build",)  # a loaded one that has a part of this has all of it
 
     def _build(self) -> None:
         d = self.n_features
@@ -509,7 +509,7 @@ class WindowCounts(Guarded):
         n_classes = len(self._class_counts)
         if not (plain and fits and acceptable(X, codes, n_classes)):
             check_batch(X, codes, None, 1.0, self.n_features, n_classes)
-            refuse_nonfinite(X, allow_nan=True)
+            reject_nonfinite(X, allow_nan=True)
         if plain:
             return X, codes
         # Kernels would be compiled once more for arrays that cannot be written to.

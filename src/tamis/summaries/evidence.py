@@ -39,7 +39,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis.summaries.batch import check_waiting
 
@@ -105,7 +105,7 @@ def _add_cells(cells: Array, codes: Array, columns: Array, s: Array, v: Array) -
                     v[j, c, a, b] += d[a] * d[b] / 3.0 + spread * r  # (2)
 
 
-class Evidence(Guarded):
+class Evidence(ThreadSafe):
     """E-values of every feature against "it is irrelevant to the class"; mergeable.
 
     Parameters

@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis._shapes import Shapes, changed
 from tamis.summaries.batch import check_waiting, without_columns
@@ -75,7 +75,7 @@ def _count_csr(
 class Part:
     """Counts at one set of edges."""
 
-    _fit_together = Shapes("""
+    _state_spec = Shapes("""
         edges (p, e) finite
         table (p, e+1, c) float in [0, inf)
         stored (p?, c) float in [0, inf)
@@ -129,7 +129,7 @@ class Part:
         return found
 
 
-class FixedBins(Guarded):
+class FixedBins(ThreadSafe):
     """Weight of the values of each feature in bins whose edges are cut once, within each class; mergeable.
 
     Parameters

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 
 __all__ = ["RunningMoments", "add_deviations", "all_finite", "inverse_scale"]
@@ -108,7 +108,7 @@ def inverse_scale(m2: Array, weight: float) -> Array:
     return inverse
 
 
-class RunningMoments(Guarded):
+class RunningMoments(ThreadSafe):
     """Weighted count, mean and variance of each feature.
 
     Parameters

@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from tamis._check import Array, Rows, check_number
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis._shapes import changed
 from tamis.summaries.batch import check_batch
@@ -94,7 +94,7 @@ def first_lost(X: Rows, dtype: str) -> int:
     return int(X.indices[lost.argmax()] if sp.issparse(X) else np.argwhere(lost)[0, 1])
 
 
-class QuantileSummary(Guarded):
+class QuantileSummary(ThreadSafe):
     """Weights of the values of each feature up to any cut, within each class; mergeable.
 
     Parameters

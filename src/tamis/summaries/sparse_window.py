@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._check import Array, Rows
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis.errors import DataError, StateError
 
@@ -83,7 +83,7 @@ def _count_with(i: int, pool: Array, place: Array, n: int, together: Array) -> N
                 together[pool[at]] += 1
 
 
-class SparseWindow(Guarded):
+class SparseWindow(ThreadSafe):
     """The ones of the last rows, and how many there are of each feature and class.
 
     Parameters

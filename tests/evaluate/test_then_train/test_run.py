@@ -26,7 +26,7 @@ from tamis.streams import ArrayStream
 
 
 class ByMeans(BaseEstimator):
-    """A selector of somebody else: far class means, neither `scores_` nor `waiting_`; NaN does not trouble it."""
+    """A selector of somebody else: far class means, neither `scores_` nor `warming_up_`; NaN does not trouble it."""
 
     def __init__(self, k=2):
         self.k = k

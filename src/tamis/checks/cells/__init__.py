@@ -8,7 +8,7 @@ from typing import Any
 from tamis.checks.cells import data, purchases, refusals
 from tamis.checks.cells.data import takes_frame
 from tamis.checks.cells.subject import CellSubject
-from tamis.checks.suite import Report, named, run_all
+from tamis.checks.suite import Report, named_checks, run_all
 
 __all__ = ["CellSubject", "cell_classifier_checks", "check_cell_classifier"]
 
@@ -72,4 +72,4 @@ def cell_classifier_checks(estimator: Any) -> Iterator[tuple[str, Callable[[], N
     if isinstance(estimator, type) or not all(hasattr(estimator, verb) for verb in _VERBS):
         raise TypeError(f"estimator must be an instance of tamis.cells.CellClassifier, got {estimator!r}.")
     subject = CellSubject(estimator)
-    return named((*purchases.CHECKS, *data.CHECKS, *refusals.CHECKS), takes_frame, subject)
+    return named_checks((*purchases.CHECKS, *data.CHECKS, *refusals.CHECKS), takes_frame, subject)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis.checks.cells.subject import NAMES, CellSubject, same
-from tamis.checks.subject import fail, refuses, table
+from tamis.checks.subject import fail, rejects, table
 
 
 def _sparse_rows(subject: CellSubject) -> None:
@@ -38,7 +38,7 @@ def takes_frame(subject: CellSubject, library: str) -> None:
     if model.feature_names_in_.tolist() != NAMES or asked not in NAMES:
         fail(f"the columns are named {NAMES}, but a session asks for {asked!r}.")
     other = table(library, X, NAMES[::-1])
-    refuses(lambda: model.predict(other), "a frame of other names", "feature names")
+    rejects(lambda: model.predict(other), "a frame of other names", "feature names")
 
 
 def _missing_at_fit(subject: CellSubject) -> None:

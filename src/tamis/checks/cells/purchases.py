@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from tamis.checks.cells.subject import CellSubject
-from tamis.checks.subject import fail, refuses, skip
+from tamis.checks.subject import fail, rejects, skip
 from tamis.persistence import load, save
 
 
@@ -116,7 +116,7 @@ def _free_evidence(subject: CellSubject) -> None:
     session.observe(1.0, other)
     if session.cost != 0.0:
         fail("a value that was told unasked costs something.")
-    refuses(lambda: session.observe(2.0, other), "a value told twice", repr(other))
+    rejects(lambda: session.observe(2.0, other), "a value told twice", repr(other))
     while session.next_feature is not None:
         if session.next_feature == other:
             fail("a value that was told is asked for.")

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from tamis.checks.cells.subject import NAMES, CellSubject
-from tamis.checks.subject import fail, refuses, table
+from tamis.checks.subject import fail, rejects, table
 
 
 def _bad_rows(subject: CellSubject) -> None:
@@ -26,7 +26,7 @@ def _bad_rows(subject: CellSubject) -> None:
         ("no rows", lambda: model.fit(X[:0], y[:0]), ()),
         ("too few labels", lambda: model.fit(X, y[:9]), ()),
     ):
-        refuses(act, what, *words_of_it)
+        rejects(act, what, *words_of_it)
         if (model.predict_proba(X) != before).any():
             fail(f"after {what} was refused, the model is not what it was.")
 
@@ -39,24 +39,24 @@ def _bad_prices(subject: CellSubject) -> None:
         ("a negative price of a column", [0.1, 0.1, -0.1, 0.1, 0.1, 0.1]), ("prices by name without names", {"a": 1.0}),
     ):  # fmt: skip
         model = subject.new(cost=cost)
-        refuses(lambda model=model: model.fit(X, y), what, "cost")  # type: ignore[misc]
+        rejects(lambda model=model: model.fit(X, y), what, "cost")  # type: ignore[misc]
     frame = table("pandas", X, NAMES)
     model = subject.new(cost={**dict.fromkeys(NAMES, 0.01), "nose": 1.0})
-    refuses(lambda: model.fit(frame, y), "the price of an unknown column", "nose")
+    rejects(lambda: model.fit(frame, y), "the price of an unknown column", "nose")
 
 
 def _bad_answers(subject: CellSubject) -> None:
     """A session refuses unknown names, text and infinity, and goes on as if nothing was said."""
     session = subject.fitted().open()
     before = session.next_feature, session.posterior
-    refuses(lambda: session.observe(1.0, "nose"), "an unknown name", "nose")
-    refuses(lambda: session.observe("tall"), "text", "tall")
-    refuses(lambda: session.observe(np.inf), "infinity", "inf")
+    rejects(lambda: session.observe(1.0, "nose"), "an unknown name", "nose")
+    rejects(lambda: session.observe("tall"), "text", "tall")
+    rejects(lambda: session.observe(np.inf), "infinity", "inf")
     if (session.next_feature, session.posterior) != before or session.explain():
         fail("after an answer was refused, the session is not what it was.")
     while session.next_feature is not None:
         session.observe(0.5)
-    refuses(lambda: session.observe(1.0), "an answer after the decision", "finished")
+    rejects(lambda: session.observe(1.0), "an answer after the decision", "finished")
 
 
 def _not_fitted(subject: CellSubject) -> None:

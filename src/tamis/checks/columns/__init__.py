@@ -8,7 +8,7 @@ from tamis.base import ColumnSelector
 from tamis.checks.columns import data, offers, refusals
 from tamis.checks.columns.data import takes_frame
 from tamis.checks.columns.subject import ColumnSubject
-from tamis.checks.suite import Report, entry_of, named, run_all
+from tamis.checks.suite import Report, entry_of, named_checks, run_all
 
 __all__ = ["check_column_selector", "column_selector_checks"]
 
@@ -79,4 +79,4 @@ def column_selector_checks(
     if per_batch is None:
         per_batch = entry is not None and entry.per_batch
     subject = ColumnSubject(estimator, per_batch)
-    return named((*offers.CHECKS, *data.CHECKS, *refusals.CHECKS), takes_frame, subject)
+    return named_checks((*offers.CHECKS, *data.CHECKS, *refusals.CHECKS), takes_frame, subject)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis._check import Array
 from tamis.checks.columns.subject import ColumnSubject, same
-from tamis.checks.subject import fail, refuses, skip
+from tamis.checks.subject import fail, rejects, skip
 
 
 def _block_equals_one_by_one(subject: ColumnSubject) -> None:
@@ -109,9 +109,9 @@ def _second_pass(subject: ColumnSubject) -> None:
         fail(f"of 7 columns, two of which decide the target, {np.count_nonzero(accepted)} are accepted.")
     rejected, kept = int(np.flatnonzero(~accepted)[0]), selector.selected_[0]
     selector.offer(X[:, rejected], names[rejected])
-    refuses(lambda: selector.offer(X[:, 0], kept), "the name of a selected feature", repr(kept))
-    refuses(lambda: selector.offer_many(X[:, :2], ["new", "new"]), "a name twice in a block", "'new'")
-    refuses(lambda: selector.offer_many(X[:, :2], ["new"]), "one name for two columns", "1", "2")
+    rejects(lambda: selector.offer(X[:, 0], kept), "the name of a selected feature", repr(kept))
+    rejects(lambda: selector.offer_many(X[:, :2], ["new", "new"]), "a name twice in a block", "'new'")
+    rejects(lambda: selector.offer_many(X[:, :2], ["new"]), "one name for two columns", "1", "2")
 
 
 def _redundant_columns(subject: ColumnSubject) -> None:
@@ -179,7 +179,7 @@ def _sample_weights(subject: ColumnSubject) -> None:
         "NaN": half * np.nan,
         "zero": 0 * half,
     }.items():
-        refuses(lambda: subject.new().fit(X, y, sample_weight=weights), f"weights: {what}", "sample_weight")  # noqa: B023
+        rejects(lambda: subject.new().fit(X, y, sample_weight=weights), f"weights: {what}", "sample_weight")  # noqa: B023
 
 
 CHECKS = (

@@ -10,19 +10,19 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from tamis.checks.columns.subject import ColumnSubject, same
-from tamis.checks.subject import fail, refuses
+from tamis.checks.subject import fail, rejects
 
 
 def _refuses_columns(subject: ColumnSubject, X: Any, what: str, *words: str, names: Any = None) -> None:
     """Fail unless the block is refused and leaves no trace, in what is read out and in what is decided next."""
     selector, control = subject.offered(), subject.offered()
     more, _ = subject.columns(seed=9)
-    refuses(lambda: selector.offer_many(X, names), what, *words)
+    rejects(lambda: selector.offer_many(X, names), what, *words)
     same(selector, control, f"after refusing {what}, and before")
     if sp.issparse(X) or np.ndim(X) == 2:
         last = X[:, [-1]] if sp.issparse(X) else np.asarray(X)[:, -1]
         if np.shape(X)[1] == 3:  # the last column of three is the one to refuse
-            refuses(lambda: selector.offer(last, "the last"), what, "the last")
+            rejects(lambda: selector.offer(last, "the last"), what, "the last")
     same(selector, control, f"after refusing {what}, and before")
     selector.offer_many(more), control.offer_many(more)
     same(selector, control, f"offers after refusing {what}, and without it")
@@ -45,11 +45,11 @@ def _impossible_columns(subject: ColumnSubject) -> None:
     text = good.astype(object)
     text[7, 2] = "seven"
     selector = subject.offered()
-    refuses(lambda: selector.offer_many(text), "text", "seven")
-    refuses(lambda: selector.offer_many(good + 1j), "complex numbers", "omplex")
-    refuses(lambda: selector.offer(good[:50, 0], "short"), "a short column", "'short'", "50", "120")
-    refuses(lambda: selector.offer(good), "a block as a column", "offer_many")
-    refuses(lambda: selector.offer_many(good[:, :0]), "a block of 0 columns", "0")
+    rejects(lambda: selector.offer_many(text), "text", "seven")
+    rejects(lambda: selector.offer_many(good + 1j), "complex numbers", "omplex")
+    rejects(lambda: selector.offer(good[:50, 0], "short"), "a short column", "'short'", "50", "120")
+    rejects(lambda: selector.offer(good), "a block as a column", "offer_many")
+    rejects(lambda: selector.offer_many(good[:, :0]), "a block of 0 columns", "0")
     same(selector, subject.offered(), "after refusing columns, and before")
 
 
@@ -59,7 +59,7 @@ def _fails_late(subject: ColumnSubject) -> None:
     wide = np.ones((120, 3000))
     wide[:, :3], wide[60, -1] = more[:, :3], np.nan
     selector, control = subject.offered(), subject.offered()
-    refuses(lambda: selector.offer_many(wide), "NaN in the last of 3000 columns", "'x3006'", "row 60")
+    rejects(lambda: selector.offer_many(wide), "NaN in the last of 3000 columns", "'x3006'", "row 60")
     same(selector, control, "after refusing the end of a block, and before")
     selector.offer_many(more), control.offer_many(more)
     same(selector, control, "offers after refusing the end of a block, and without it")
@@ -81,8 +81,8 @@ def _imputes_if_told(subject: ColumnSubject) -> None:
             )
         if selector.trace_["n_missing"].tolist() != [0, 0, 2, 0, 0, 0, 1]:
             fail(f"the trace says that {selector.trace_['n_missing'].tolist()} values were missing.")
-    refuses(lambda: selector.offer(np.full(120, np.nan), "empty"), "a column of NaN only", "'empty'")
-    refuses(lambda: selector.offer(np.full(120, np.inf), "infinite"), "a column of infinity", "'infinite'")
+    rejects(lambda: selector.offer(np.full(120, np.nan), "empty"), "a column of NaN only", "'empty'")
+    rejects(lambda: selector.offer(np.full(120, np.inf), "infinite"), "a column of infinity", "'infinite'")
 
 
 def _impossible_targets(subject: ColumnSubject) -> None:
@@ -96,12 +96,12 @@ def _impossible_targets(subject: ColumnSubject) -> None:
     }  # fmt: skip
     for what, target in targets.items():
         selector = subject.offered()
-        refuses(lambda: selector.fit(X, target), what, "y")  # noqa: B023
+        rejects(lambda: selector.fit(X, target), what, "y")  # noqa: B023
         same(selector, subject.offered(), f"after refusing {what}, and before")
         if what != "a target that is too short":
-            refuses(lambda: subject.new().start(target), what, "y")  # noqa: B023
+            rejects(lambda: subject.new().start(target), what, "y")  # noqa: B023
     for name in ("missing", "trace"):
-        refuses(lambda: subject.new(**{name: "other"}).start(y), f"{name}='other'", name, "'other'")  # noqa: B023
+        rejects(lambda: subject.new(**{name: "other"}).start(y), f"{name}='other'", name, "'other'")  # noqa: B023
 
 
 def _not_started(subject: ColumnSubject) -> None:

@@ -8,7 +8,7 @@ from tamis.base import RowSelector
 from tamis.checks.rows import data, learning, readouts, refusals
 from tamis.checks.rows.data import takes_frame
 from tamis.checks.subject import Subject
-from tamis.checks.suite import Report, entry_of, named, run_all
+from tamis.checks.suite import Report, entry_of, named_checks, run_all
 
 __all__ = ["check_row_selector", "row_selector_checks"]
 
@@ -101,4 +101,4 @@ def row_selector_checks(
         rounding = entry is not None and entry.rounding
     subject = Subject(estimator, per_batch, multiclass, rounding)
     checks = (*learning.CHECKS, *data.CHECKS, *refusals.CHECKS, *readouts.CHECKS)
-    return named(checks, takes_frame, subject)
+    return named_checks(checks, takes_frame, subject)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._check import Array
-from tamis.checks.subject import Subject, compare, compare_scores, fail, refuses, skip, table
+from tamis.checks.subject import Subject, compare, compare_scores, fail, rejects, skip, table
 
 __all__ = ["CHECKS", "takes_frame"]
 
@@ -93,7 +93,7 @@ def _sparse_kinds(subject: Subject) -> None:
     """CSR, CSC and COO rows, sorted or not, give the scores of the dense rows; or are refused."""
     X, y = subject.rows()
     if not subject.tags.sparse:
-        refuses(lambda: subject.new().partial_fit(sp.csr_matrix(X), y), "a CSR matrix")
+        rejects(lambda: subject.new().partial_fit(sp.csr_matrix(X), y), "a CSR matrix")
         skip("the method takes dense rows only")
     unsorted, halves = sp.csr_matrix(X), sp.csr_matrix(X)
     for i in range(len(X)):
@@ -131,7 +131,7 @@ def _columns_that_come_later(subject: Subject) -> None:
     (X, y), (later, target) = subject.rows(), subject.rows(seed=1)
     X[:, 4:] = 0.0
     if not subject.prototype._can_widen:
-        refuses(lambda: subject.new().partial_fit(X, y).widen(7), "widen", "number of columns")
+        rejects(lambda: subject.new().partial_fit(X, y).widen(7), "widen", "number of columns")
         skip("the method has a fixed number of columns")
     if subject.prototype._counts_columns:
         skip("what the method learns depends on the number of columns")
@@ -177,7 +177,7 @@ def _refuses_frame(
 ) -> None:
     if subject.tags.allow_nan and "NaN" in what:
         return
-    refuses(lambda: selector.partial_fit(other, y), what, *words)
+    rejects(lambda: selector.partial_fit(other, y), what, *words)
     compare(selector, subject.new().partial_fit(frame, y), f"after refusing {what}, and before")
 
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from tamis._check import Array
 from tamis.checks.rows.refusals import _refuses_batch
-from tamis.checks.subject import Subject, compare, compare_scores, fail, refuses, skip
+from tamis.checks.subject import Subject, compare, compare_scores, fail, rejects, skip
 from tamis.merging import merge_tree
 
 _ROUNDING = 1e-9  # of the largest score: the same sums in another order
@@ -65,7 +65,7 @@ def _fit_forgets(subject: Subject) -> None:
 
 def _finds_planted_features(subject: Subject) -> None:
     """Two of twenty columns decide the target: after 3000 rows, they have the largest scores of ten kept."""
-    if subject.prototype._ignores_target:
+    if subject.prototype._unsupervised:
         skip("the method does not look at the target")
     selector = subject.new(n_features_to_select=10)
     for seed in range(30):
@@ -83,9 +83,9 @@ def _single_class(subject: Subject) -> None:
     for declared in ([0, 1], None):
         selector = subject.new().partial_fit(X[y == 1], y[y == 1], classes=declared)
         what = "" if declared is None else f", two declared (classes={declared})"
-        if not selector.waiting_ or selector.scores_.any() or not selector.get_support().all():
+        if not selector.warming_up_ or selector.scores_.any() or not selector.get_support().all():
             fail(
-                f"after rows of one class only{what}, waiting_ must be True, scores_ all zero and get_support()"
+                f"after rows of one class only{what}, warming_up_ must be True, scores_ all zero and get_support()"
                 " all True."
             )
     if selector.transform(X).shape != X.shape:
@@ -93,8 +93,8 @@ def _single_class(subject: Subject) -> None:
             f"after rows of one class only, transform keeps {selector.transform(X).shape[1]} of {X.shape[1]} columns."
         )
     selector.partial_fit(X[y == 0], y[y == 0])
-    if selector.waiting_ or not _keeps(subject, selector, 2):
-        fail("after rows of a second class, waiting_ must be False and get_support() must keep 2 columns.")
+    if selector.warming_up_ or not _keeps(subject, selector, 2):
+        fail("after rows of a second class, warming_up_ must be False and get_support() must keep 2 columns.")
     selector.partial_fit(X[y == 0], y[y == 0])
     if selector.n_seen_ != len(X) + np.count_nonzero(y == 0) or not np.isfinite(selector.scores_).all():
         fail(
@@ -104,7 +104,7 @@ def _single_class(subject: Subject) -> None:
 
 def _keeps(subject: Subject, selector: Any, n_selected: int) -> bool:
     n_kept = selector.get_support().sum()
-    return bool(n_kept >= 1 if subject.decides_how_many else n_kept == n_selected)
+    return bool(n_kept >= 1 if subject.chooses_count else n_kept == n_selected)
 
 
 def _late_class(subject: Subject) -> None:
@@ -159,7 +159,7 @@ def _sample_weights(subject: Subject) -> None:
     try:
         ones = subject.new().partial_fit(X, y, sample_weight=np.ones(len(X)))
     except (ValueError, TypeError) as error:
-        refuses(
+        rejects(
             lambda: subject.new().partial_fit(X, y, sample_weight=np.ones(len(X))), "weights", "sample_weight"
         )
         skip(f"the method takes no weights ({error})")

@@ -39,7 +39,7 @@ def _one_feature(subject: Subject) -> None:
 
 def _constant_features(subject: Subject) -> None:
     """Columns that never change, all zero or not, leave the scores finite and are never the best."""
-    if subject.prototype._ignores_target:
+    if subject.prototype._unsupervised:
         skip("the method does not look at the rows")
     X, y = subject.rows()
     X[:, 0], X[:, 5] = 0.0, 3.0
@@ -62,14 +62,14 @@ def _wide_and_long(subject: Subject) -> None:
 def _selects_the_best(subject: Subject) -> None:
     """The support is the columns of the largest scores, as many as asked for; transform returns them in order."""
     X, y = subject.rows()
-    many: list[Any] = [1] if subject.decides_how_many else [1, 3, np.int64(2), 6, 0.5, 1.0, 0.01]
+    many: list[Any] = [1] if subject.chooses_count else [1, 3, np.int64(2), 6, 0.5, 1.0, 0.01]
     for asked in many:
         selector = subject.new(n_features_to_select=asked).partial_fit(X, y)
         scores, support = selector.scores_, selector.get_support()
         if scores.dtype != np.float64 or scores.shape != (6,):
             fail(f"scores_ must be float64 of shape (6,), not {scores.dtype} of shape {scores.shape}.")
         best = top_mask(scores, n_to_select(asked, 6))
-        if not subject.decides_how_many and not np.array_equal(support, best):
+        if not subject.chooses_count and not np.array_equal(support, best):
             fail(
                 f"n_features_to_select={asked!r} selects {np.flatnonzero(support)}, and scores_ is {scores}."
             )

@@ -8,18 +8,18 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from tamis.checks.subject import Subject, compare, fail, refuses, skip
+from tamis.checks.subject import Subject, compare, fail, rejects, skip
 
 
 def _refuses_batch(subject: Subject, batch: tuple[Any, Any], what: str, *words: str, **options: Any) -> None:
     """Fail unless the batch is refused, by a new copy and by one that has learned, and leaves no trace in either."""
     selector = subject.new()
-    refuses(lambda: selector.partial_fit(*batch, **options), what, *words)
+    rejects(lambda: selector.partial_fit(*batch, **options), what, *words)
     if _is_fitted(selector):
         fail(f"after refusing {what} as its first batch, the selector counts as fitted.")
     selector = subject.learned()
-    refuses(lambda: selector.partial_fit(*batch, **options), what, *words)
-    refuses(lambda: selector.fit(*batch, **options), f"{what} (by fit)", *words)
+    rejects(lambda: selector.partial_fit(*batch, **options), what, *words)
+    rejects(lambda: selector.fit(*batch, **options), f"{what} (by fit)", *words)
     compare(selector, subject.learned(), f"after refusing {what}, and before")
     selector.partial_fit(*subject.rows(seed=1))
     compare(selector, subject.learned(2), f"learning on after refusing {what}, and without it")
@@ -49,8 +49,8 @@ def _feature_count(subject: Subject) -> None:
         X, y = subject.rows(n_features=n_features)
         selector = subject.learned()
         what = f"{n_features} columns after 6"
-        refuses(lambda: selector.partial_fit(X, y), what, "6", str(n_features))  # noqa: B023
-        refuses(lambda: selector.transform(X), f"{what} (by transform)", "6", str(n_features))  # noqa: B023
+        rejects(lambda: selector.partial_fit(X, y), what, "6", str(n_features))  # noqa: B023
+        rejects(lambda: selector.transform(X), f"{what} (by transform)", "6", str(n_features))  # noqa: B023
         compare(selector, subject.learned(), f"after refusing {what}, and before")
 
 
@@ -102,14 +102,14 @@ def _impossible_targets(subject: Subject) -> None:
 
 def _impossible_selection(subject: Subject) -> None:
     """`n_features_to_select` of 0, more than there are, or no number, is refused when rows arrive, not before."""
-    if subject.decides_how_many:
+    if subject.chooses_count:
         skip("the method decides how many features to keep")
     X, y = subject.rows()
     for value in (0, -1, 7, 0.0, 1.5, -0.5, float("nan"), "a", None, True):
         selector = subject.new(n_features_to_select=value)
-        if selector._decides_how_many:
+        if selector._chooses_count:
             continue  # None leaves it to the method
-        refuses(
+        rejects(
             lambda: selector.partial_fit(X, y),  # noqa: B023
             f"n_features_to_select={value!r} of 6 columns",
             "n_features_to_select",

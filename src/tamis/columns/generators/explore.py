@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._atomic import interrupts_wait
+from tamis._atomic import defer_interrupts
 from tamis._check import check_number
 from tamis.base import ColumnSelector
-from tamis.base.glance import glance
+from tamis.base.html_repr import html_repr
 from tamis.columns.generators.generator import FeatureGenerator
 from tamis.columns.generators.queries import Query, query_texts
 from tamis.columns.generators.recipes import Recipes
@@ -73,7 +73,7 @@ class Exploration:
         return f"Exploration({', '.join(self._facts())})"
 
     def _repr_html_(self) -> str:
-        return glance("Exploration", self._facts(), {name: [] for name in self.selector.selected_})
+        return html_repr("Exploration", self._facts(), {name: [] for name in self.selector.selected_})
 
     def _facts(self) -> list[str]:
         selected = f"{len(self.selector.selected_):,} of {self.n_candidates:,} candidates selected"
@@ -166,7 +166,7 @@ def explore(
     run = _ExplorationRun(selector, stream, None if checkpoint is None else Path(checkpoint))
     run.start(y, sample_weight)
     try:
-        with interrupts_wait() as stop_if_asked:
+        with defer_interrupts() as stop_if_asked:
             ended = run.run(max_seconds, max_candidates, on_step, float(checkpoint_seconds), stop_if_asked)
     except KeyboardInterrupt:
         ended = "interrupted"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, as_frame, safe_repr
-from tamis.base import glance
+from tamis.base import html_repr
 from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.table import Columns
 from tamis.errors import DataError
@@ -75,7 +75,7 @@ class Recipes:
 
     def _repr_html_(self) -> str:
         made = {name: [str(recipe)] for name, recipe in self._recipes.items()}
-        return glance("Recipes", [f"{len(self):,} features"], made)
+        return html_repr("Recipes", [f"{len(self):,} features"], made)
 
     def __getitem__(self, name: str) -> Recipe:
         return self._recipes[name]

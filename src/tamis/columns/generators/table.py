@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, as_rows, unmasked
+from tamis._check import Array, as_rows, fill_masked
 from tamis.errors import DataError
 
 __all__ = ["Columns", "as_columns"]
@@ -55,7 +55,7 @@ class Columns:
     """
 
     def __init__(self, X: Any, names: Sequence[str] | None = None) -> None:
-        own, X = None, unmasked(X)
+        own, X = None, fill_masked(X)
         if sp.issparse(X):
             if X.ndim != 2 or X.dtype.kind not in "fiub":
                 raise DataError(f"X must be a sparse matrix of real numbers, got {X.shape} of {X.dtype}.")

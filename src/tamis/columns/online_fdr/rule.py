@@ -30,7 +30,7 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
 
     wealth_: float
 
-    _learned_by = ("start",)  # defines every attribute that a loaded rule must have
+    _fitted_by = ("start",)  # defines every attribute that a loaded rule must have
 
     @abstractmethod
     def start(self) -> Self:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice
-from tamis.base import glance
+from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
 from tamis.evaluate.test_then_train.baselines import error_of_mean
@@ -80,7 +80,7 @@ class ExperimentResult:
 
     def _repr_html_(self) -> str:
         if "accuracy" not in self.metrics:
-            return glance("ExperimentResult", [repr(self)])
+            return html_repr("ExperimentResult", [repr(self)])
         table = self.table("accuracy")
         rows = {
             stream: [table.cell(i, j) for j in range(len(table.methods))]
@@ -88,7 +88,7 @@ class ExperimentResult:
         }
         done = int(np.sum(self.cells["status"] == "done"))
         facts = [f"{done:,} of {len(self.cells['status']):,} runs done", "accuracy"]
-        return glance("ExperimentResult", facts, rows, ("", *table.methods))
+        return html_repr("ExperimentResult", facts, rows, ("", *table.methods))
 
     @property
     def streams(self) -> list[str]:

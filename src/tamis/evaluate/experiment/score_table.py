@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.base import glance
+from tamis.base import html_repr
 from tamis.evaluate.significance import (
     BayesianSignedRank,
     Friedman,
@@ -147,7 +147,7 @@ class ScoreTable:
             stream: [self.cell(i, j) for j in range(len(self.methods))]
             for i, stream in enumerate(self.streams)
         }
-        return glance(self.metric, (), rows, ("", *self.methods))
+        return html_repr(self.metric, (), rows, ("", *self.methods))
 
     def __repr__(self) -> str:
         return str(self)
@@ -194,7 +194,7 @@ class Significance:
             name: [f"{rank:.2f}"] for name, rank in sorted(self.nemenyi.ranks.items(), key=lambda one: one[1])
         }
         facts = [self.metric, f"{len(self.streams):,} streams", str(self.friedman)]
-        return glance("Significance", facts, ranks, ("method", "mean rank"))
+        return html_repr("Significance", facts, ranks, ("method", "mean rank"))
 
     def plot(self) -> Any:
         """Return a matplotlib figure: the critical-difference diagram of Nemenyi's test."""

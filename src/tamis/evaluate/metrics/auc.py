@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tamis._check import as_numbers, check_number
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis.errors import StateError
 
@@ -127,7 +127,7 @@ def _slide(
     return total
 
 
-class SlidingAUC(Guarded):
+class SlidingAUC(ThreadSafe):
     """Area under the ROC curve over the last `window` rows, and its mean over the run.
 
     A row costs O(log window). Memory: 56 bytes per row of the window.

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_array, refuse_masked, short_repr
+from tamis._check import as_array, reject_masked, short_repr
 from tamis._jit import njit
 from tamis.evaluate.metrics.running import Running, arrivals
 
@@ -256,7 +256,7 @@ class RunningMetrics(Running):
 
 
 def _codes(name: str, given: Any) -> NDArray[np.int64]:
-    refuse_masked(name, given)
+    reject_masked(name, given)
     codes = as_array(name, given)
     if codes.dtype.kind not in "iub":
         raise ValueError(

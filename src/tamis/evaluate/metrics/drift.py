@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import as_numbers, check_number
-from tamis.base.glance import glance
+from tamis.base.html_repr import html_repr
 
 __all__ = ["Detections", "Recovery", "detections", "recovery"]
 
@@ -66,7 +66,7 @@ class Detections:
         return f"Detections({self})"
 
     def _repr_html_(self) -> str:
-        return glance("Detections", [str(self)], _by_drift(self.delays), ("drift", "delay in rows"))
+        return html_repr("Detections", [str(self)], _by_drift(self.delays), ("drift", "delay in rows"))
 
 
 def detections(drifts: Any, detected: Any, *, widths: Any = 0, max_delay: float = math.inf) -> Detections:
@@ -149,7 +149,9 @@ class Recovery:
 
     def _repr_html_(self) -> str:
         numbers = _by_drift(self.rows, self.levels, self.drops)
-        return glance("Recovery", [str(self)], numbers, ("drift", "rows until back", "level before", "drop"))
+        return html_repr(
+            "Recovery", [str(self)], numbers, ("drift", "rows until back", "level before", "drop")
+        )
 
 
 def recovery(

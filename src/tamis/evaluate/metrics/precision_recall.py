@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tamis._check import as_numbers, check_number
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 
 __all__ = ["SlidingPrecisionRecall"]
@@ -67,7 +67,7 @@ def _walk(scores: Any, positive: Any, n_positive: int, precision: float) -> tupl
     return total / n_positive, found
 
 
-class SlidingPrecisionRecall(Guarded):
+class SlidingPrecisionRecall(ThreadSafe):
     """Average precision and recall at a precision over the last `window` rows, and their means over the run.
 
     The window is kept in order: a few rows are put in their places, many are sorted in. Memory: 18 bytes per row of the

@@ -30,7 +30,7 @@ from sklearn.base import clone
 
 from tamis._check import Array, Rows, as_numbers, check_choice, check_number
 from tamis.base import RowSelector
-from tamis.base.glance import glance
+from tamis.base.html_repr import html_repr
 from tamis.streams.stream import as_stream
 
 __all__ = ["PreqCVStability", "jaccard_similarity", "pearson_similarity", "preq_cv_stability"]
@@ -148,7 +148,7 @@ class PreqCVStability:
         return f"PreqCVStability({self})"
 
     def _repr_html_(self) -> str:
-        return glance("PreqCVStability", [str(self)])
+        return html_repr("PreqCVStability", [str(self)])
 
 
 def preq_cv_stability(
@@ -247,7 +247,7 @@ def _teach(copy: Any, classes: Array | None, X: Rows, y: Array, first: bool) -> 
 
 
 def _similarities(copies: list[Any]) -> tuple[float, float]:
-    if any(getattr(copy, "waiting_", False) for copy in copies):
+    if any(getattr(copy, "warming_up_", False) for copy in copies):
         return math.nan, math.nan
     masks = np.array([copy.get_support() for copy in copies])
     return pearson_similarity(masks), jaccard_similarity(masks)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_numbers, refuse_masked
+from tamis._check import as_numbers, reject_masked
 from tamis._jit import njit
 from tamis.evaluate.metrics.running import Running, arrivals
 
@@ -174,7 +174,7 @@ class RunningErrors(Running):
 
 
 def _numbers(name: str, given: Any) -> NDArray[np.float64]:
-    refuse_masked(name, given)
+    reject_masked(name, given)
     found: NDArray[np.float64] = np.ascontiguousarray(as_numbers(name, given), dtype=np.float64)
     if np.isnan(found).any():
         raise ValueError(f"{name} must not hold NaN.")

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import check_number
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 
 __all__ = ["Running", "arrivals"]
 
 
-class Running(Guarded):
+class Running(ThreadSafe):
     """What measures of classes and of numbers have in common: how they are read.
 
     Parameters

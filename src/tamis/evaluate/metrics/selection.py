@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_numbers, check_number, refuse_masked
+from tamis._check import as_numbers, check_number, reject_masked
 from tamis._jit import njit
 from tamis.base import top_mask
 
@@ -201,7 +201,7 @@ def detection_rate(scores: Any, relevant: Any, k: int | None = None) -> float:
 
 def as_mask(name: str, chosen: Any, n_features: int) -> NDArray[np.bool_]:
     """Return a set of columns, given as indices or as a mask, as a mask."""
-    refuse_masked(name, chosen)
+    reject_masked(name, chosen)
     given = np.asarray(list(chosen) if isinstance(chosen, set | frozenset | range) else chosen)
     if given.dtype == bool and given.shape == (n_features,):
         return given

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_numbers, check_number, refuse_masked
-from tamis._guard import Guarded
+from tamis._check import as_numbers, check_number, reject_masked
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 
 __all__ = ["SlidingStability", "nogueira", "nogueira_variance"]
@@ -72,7 +72,7 @@ def _variance(counts: Any, ring: Any, sizes: Any, n_sets: int, mean_size: float,
     return 4.0 * squares / n_sets**2  # (3)
 
 
-class SlidingStability(Guarded):
+class SlidingStability(ThreadSafe):
     """Nogueira's stability of the last sets of selected features.
 
     Adding a set costs O(its size + the size of the set that leaves). Reading the variance costs O(window x size).
@@ -134,7 +134,7 @@ class SlidingStability(Guarded):
         ValueError
             If an index is out of range or comes twice. The window is then unchanged.
         """
-        refuse_masked("selected", selected)
+        reject_masked("selected", selected)
         indices = np.asarray(selected)
         if indices.ndim != 1 or (indices.dtype.kind not in "iu" and indices.shape[0]):
             raise ValueError(f"selected must be a list of column indices, got {selected!r}.")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tamis._atomic import interrupts_wait
+from tamis._atomic import defer_interrupts
 from tamis._check import Array, Rows
 from tamis.evaluate.test_then_train.checkpoint import Checkpoint
 from tamis.evaluate.test_then_train.result import PrequentialResult, Step
@@ -210,7 +210,7 @@ def prequential(
 
         try:
             source.on_idle = keep
-            with interrupts_wait(lambda: run.is_consistent) as stop_if_asked:
+            with defer_interrupts(lambda: run.is_consistent) as stop_if_asked:
                 for X, y in _batches(source, options.batch_size, run.n_seen, options.max_rows):
                     run.process_batch(X, y)
                     if on_step is not None and run.n_steps:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array, check_choice
-from tamis.base import glance
+from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
 from tamis.evaluate.test_then_train.remarks import remarks_on
@@ -175,7 +175,7 @@ class PrequentialResult:
             ", ".join(kept[:6]) + (" ..." if len(kept) > 6 else "") or "nothing"
         ]
         facts = [f"{len(kept):,} of {self.n_features:,} features", f"{total.get('n_rows', 0):,.0f} rows"]
-        return glance("PrequentialResult", [*facts, *self.remarks()], numbers)
+        return html_repr("PrequentialResult", [*facts, *self.remarks()], numbers)
 
     def to_frame(
         self, kind: str = "steps", backend: Literal["pandas", "polars", "pyarrow"] = "pandas"

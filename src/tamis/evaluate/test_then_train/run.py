@@ -67,7 +67,7 @@ class _BatchOutcome(NamedTuple):
 class Run:
     """The state of a run between two batches."""
 
-    _fit_together = Shapes("""
+    _state_spec = Shapes("""
         n_features (=f)  n_features in [0, n_columns]  n_columns in [0, 2**31)  n_seen in [0, 2**53)
         n_steps in [0, 2**53)  model_bytes in [0, 2**62)  recorded? (f)  truth? (f)
         late.n_came in [n_seen, n_seen]  late.never in [0, n_seen]  late.given_up in [0, n_seen]
@@ -268,7 +268,7 @@ class Run:
                 self.n_features,
                 n_draws=self.options.n_draws if wanted in ("random", "both") else 0,
                 every=wanted in ("all", "both"),
-                is_fixed=isinstance(selector, RowSelector) and not selector._decides_how_many,
+                is_fixed=isinstance(selector, RowSelector) and not selector._chooses_count,
                 window=self.options.window,
                 ranks=self.auc is not None,
             )
@@ -533,7 +533,7 @@ class Run:
         StateError
             If no run can reach this state.
         """
-        self._fit_together.check_values(self)
+        self._state_spec.check_values(self)
         self.records.check_state(self.n_features, self.n_steps)
         pair, model = self.pair, self.pair.learner.model
         n_classes = len(getattr(model, "classes_", self.labels))

@@ -77,7 +77,7 @@ class TreeClassifier(DenseRowClassifier):
             require(fits, "_numeric_")
         self._check_trees()
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         self._categorical_ = columns_of(self.categorical, n_features, names)
         self._numeric_ = np.setdiff1d(np.arange(n_features), self._categorical_)
         self.classes_ = np.array([]) if classes is None else as_classes(classes)

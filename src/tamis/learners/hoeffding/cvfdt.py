@@ -156,12 +156,12 @@ class CVFDT(AlternateTreeBase):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         if self.test_rows > self.test_every:
             raise ValueError(
                 f"test_rows={self.test_rows} exceeds test_every={self.test_every}: choose a smaller test_rows."
             )
-        super()._open(n_features, names, classes)
+        super()._initialize(n_features, names, classes)
         self._window_ = size = int(self.window)
         self._rows_ = np.zeros((size, len(self._numeric_)))
         self._cells_ = np.zeros((size, len(self._categorical_)), dtype=np.int64)

@@ -187,8 +187,8 @@ class AdaptiveRandomForest(TreeClassifier):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        super()._open(n_features, names, classes)
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+        super()._initialize(n_features, names, classes)
         self._n_drawn_ = resolve_max_features(self.max_features, n_features)
         self._events_ = np.zeros((2, self.n_estimators), dtype=np.int64)  # warnings and drifts of each tree
         self._trees_ = [self._new_tree(t) for t in range(self.n_estimators)]

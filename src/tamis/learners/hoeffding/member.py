@@ -96,7 +96,7 @@ class Member:
         The ADWINs for warnings and for drifts.
     """
 
-    _fit_together = Shapes("""
+    _state_spec = Shapes("""
         n_drawn (=d)  n_places (=g)  drawn (s, d+1)  tally (2)  detectors (2, 629)  pools.links (n, 13)
         pools.numbers (n, 6)  pools.weights (n, k)  pools.gaussians (s, k, 5, g)  pools.counts (s, k, c)
         pools.totals (s, k, q)  pools.next_cell (c)  pools.state (11)  pools.notes (8, >n)  pools.lists (2, q)

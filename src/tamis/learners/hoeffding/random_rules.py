@@ -205,7 +205,7 @@ class RandomRules(TreeClassifier):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         self._is_category_ = np.zeros(n_features, dtype=bool)
         self._is_category_[columns_of(self.categorical, n_features, names)] = True
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
@@ -217,7 +217,7 @@ class RandomRules(TreeClassifier):
     def _new_set(self, columns: NDArray[np.int64]) -> VFDR:
         rules = VFDR(categorical=self._is_category_[columns])
         rules.n_features_in_ = self._width_
-        rules._open(self._width_, None, self.classes_ if len(self.classes_) else None)
+        rules._initialize(self._width_, None, self.classes_ if len(self.classes_) else None)
         return rules
 
     def _check_trees(self) -> None:

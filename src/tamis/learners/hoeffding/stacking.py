@@ -299,7 +299,7 @@ class StreamingStacking(TreeClassifier):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         size = min(self.size, n_features)
         n_trees = comb(n_features, size)
         if n_trees > self.max_trees:
@@ -307,7 +307,7 @@ class StreamingStacking(TreeClassifier):
                 f"{n_features} features have {n_trees} subsets of {size}, more than max_trees ="
                 f" {self.max_trees}: select features first, set size=1, or increase max_trees."
             )
-        super()._open(n_features, names, classes)
+        super()._initialize(n_features, names, classes)
         n_classes = len(self.classes_)
         self.subsets_ = np.array(list(combinations(range(n_features), size)))
         self._pools_ = Pools(size, 0, n_classes)

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array
-from tamis._parameters import SEED, having, parameters
+from tamis._parameters import SEED, parameters, with_methods
 from tamis.learners.dense_rows import is_third_party
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.leaf_classifiers import LeafClassifiers
@@ -151,7 +151,7 @@ class HoeffdingTree(TreeClassifier):
     _allowed = parameters(
         leaf=(
             *LEAVES,
-            having("a classifier with partial_fit and predict_proba", "partial_fit", "predict_proba"),
+            with_methods("a classifier with partial_fit and predict_proba", "partial_fit", "predict_proba"),
         ),
     )
 
@@ -187,8 +187,8 @@ class HoeffdingTree(TreeClassifier):
     def _has_third_party_parts(self) -> bool:
         return self._own_ is not None and is_third_party(self.leaf)
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        super()._open(n_features, names, classes)
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+        super()._initialize(n_features, names, classes)
         self._pools_ = Pools(len(self._numeric_), len(self._categorical_), len(self.classes_))
         self._own_ = None if isinstance(self.leaf, str) else LeafClassifiers(self.leaf)
 

@@ -223,8 +223,8 @@ class VFDR(TreeClassifier):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _open(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        super()._open(n_features, names, classes)
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+        super()._initialize(n_features, names, classes)
         self._rules_ = RuleSet(len(self._numeric_), len(self._categorical_), len(self.classes_))
 
     def _check_trees(self) -> None:

@@ -146,7 +146,7 @@ class ABFS(RowSelector):
         Number of recent rows from which a learner should then be refitted: the grace period.
     drifts_ : list of int
         Rows, counted from 0, at which features were dropped.
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
@@ -224,7 +224,7 @@ class ABFS(RowSelector):
         drifts_[] in [0, 2**62)
     """
 
-    _decides_how_many = True
+    _chooses_count = True
 
     _allowed = parameters(
         grace_period=number("[1, inf)"),

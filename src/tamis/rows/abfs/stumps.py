@@ -184,7 +184,7 @@ class Values:
         self.used = np.zeros(len(columns), np.int64)
         self._make(np.full(len(columns), n_slots_for(2) - 1))
 
-    _fit_together = Shapes("""
+    _state_spec = Shapes("""
         columns (v)
         used (v) int64 in [0, len(_keys))
         start (v+1) int64 in [0, len(_keys)] increasing

@@ -144,7 +144,7 @@ class Auto(RowSelector):
     scores_ : ndarray of shape (n_features,), float64
         From 1 / n_features to 1: the place of each column in the ranking of the followed arm (if that is "all", of the
         best other arm).
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
@@ -251,7 +251,7 @@ class Auto(RowSelector):
         _window[][2] (W) float in [0, inf)
     """
 
-    _decides_how_many = True
+    _chooses_count = True
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
@@ -717,13 +717,13 @@ class Auto(RowSelector):
     @property
     def followed_(self) -> str:
         """The arm followed now."""
-        _ = self.waiting_
+        _ = self.warming_up_
         return self.arms_[self._arm]
 
     @property
     def weights_(self) -> NDArray[np.float64]:
         """Probability that each arm is followed next."""
-        _ = self.waiting_
+        _ = self.warming_up_
         weights: NDArray[np.float64] = self._weights[:-1].copy()
         weights[self._leaders[0]] += self._weights[-1]
         return weights
@@ -731,14 +731,14 @@ class Auto(RowSelector):
     @property
     def errors_(self) -> NDArray[np.float64]:
         """Recent error rate of each arm."""
-        _ = self.waiting_
+        _ = self.warming_up_
         found: NDArray[np.float64] = self._recent[0].copy()
         return found
 
     @property
     def measure_(self) -> str:
         """Current measure of the arms: "accuracy", or "auc" if one of two classes is rare."""
-        _ = self.waiting_
+        _ = self.warming_up_
         return "accuracy" if self._rare < 0 else "auc"
 
     @property
@@ -749,7 +749,7 @@ class Auto(RowSelector):
     @property
     def race_(self) -> dict[str, NDArray[Any]]:
         """The course of the race."""
-        _ = self.waiting_
+        _ = self.warming_up_
         return self._course.records()
 
     def race_summary(self, n_points: int = 100) -> dict[str, Any]:
@@ -767,7 +767,7 @@ class Auto(RowSelector):
             (of the rows, by arm, the one followed longest first), "accuracy" (recent, or the AUC, of each arm, the best
             overall first), "switches" (the last 100), "n_switches", "restarts", "regret_bound".
         """
-        _ = self.waiting_
+        _ = self.warming_up_
         return {
             "arms": list(self.arms_),
             "measure": self.measure_,
@@ -792,7 +792,7 @@ class Auto(RowSelector):
         -------
         float
         """
-        _ = self.waiting_
+        _ = self.warming_up_
         return regret_bound(len(self.arms_) + 1, self._raced, self._gaps, _RATE, _SHARE, n_switches + 1)
 
 

@@ -114,7 +114,7 @@ class Perceptrons:
     b : ndarray of shape (n_sets, n_outputs), float64
     """
 
-    _fit_together = Shapes("n_classes (=c)  W (a, o, j) finite  b (a, c*(c>2)+(c<3)) finite  b (a, o)")
+    _state_spec = Shapes("n_classes (=c)  W (a, o, j) finite  b (a, c*(c>2)+(c<3)) finite  b (a, o)")
 
     def __init__(self, n_sets: int, n_classes: int, n_features: int) -> None:
         n_outputs = 1 if n_classes <= 2 else n_classes

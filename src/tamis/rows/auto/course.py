@@ -43,7 +43,7 @@ class Course:
     (2, [100, 200], [[0.5, 0.3], [0.5, 0.1]])
     """
 
-    _fit_together = Shapes("""
+    _state_spec = Shapes("""
         n_records in [0, len(n_seen)]
         span in [1, 2**62)
         in_last in [1, span]

@@ -62,8 +62,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, are_categories, check_number, columns_of, is_integer, refuse_nonfinite
-from tamis._guard import looked_at
+from tamis._check import Array, Rows, are_categories, check_number, columns_of, is_integer, reject_nonfinite
+from tamis._guard import locked_and_validated
 from tamis._jit import njit
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
@@ -158,7 +158,7 @@ class DISCUSS(RowSelector):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Symmetrical uncertainty over the window now, in [0, 1]; all zero while `waiting_`.
+        Symmetrical uncertainty over the window now, in [0, 1]; all zero while `warming_up_`.
     selected_ : ndarray of int
         The selected features in order of selection. Empty until the window is full; until then all features are kept.
     drift_detected_ : bool
@@ -169,7 +169,7 @@ class DISCUSS(RowSelector):
         Why fewer features are selected than `n_features_to_select` allows; empty otherwise.
     n_replay : int
         Number of recent rows from which a learner should be refitted: those since the last drift, at most `window`.
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
@@ -226,7 +226,7 @@ class DISCUSS(RowSelector):
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _finite_in_kernel = True
     _allows_nan = True
-    _decides_how_many = True
+    _chooses_count = True
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
@@ -386,11 +386,11 @@ class DISCUSS(RowSelector):
         self._numeric = np.append(self._numeric, new)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        refuse_nonfinite(X, self._names(), allow_nan=True)
+        reject_nonfinite(X, self._names(), allow_nan=True)
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)
         if sample_weight is not None:
             X, y = repeat_rows(X, y, sample_weight)
-        with looked_at(self._counts):  # once, not at each of many short calls
+        with locked_and_validated(self._counts):  # once, not at each of many short calls
             self._learn_rows(X, y)
 
     def _learn_rows(self, X: Array, y: Array) -> None:
@@ -568,7 +568,7 @@ class DISCUSS(RowSelector):
     @property
     def selected_(self) -> NDArray[np.intp]:
         """The selected features in order of selection."""
-        self.waiting_  # noqa: B018 - says so if nothing was learned
+        self.warming_up_  # noqa: B018 - says so if nothing was learned
         return np.array(self._selected, dtype=np.intp)
 
     @property

@@ -60,7 +60,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, refuse_nonfinite
+from tamis._check import Array, Rows, reject_nonfinite
 from tamis._jit import njit
 from tamis._parameters import integer, number, parameters
 from tamis.base import RowSelector
@@ -155,10 +155,10 @@ class FIRES(RowSelector):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Relevance now; larger is more relevant. All zero while `waiting_`.
+        Relevance now; larger is more relevant. All zero while `warming_up_`.
     mu_, sigma_ : ndarray of shape (n_models, n_features), float64
         One model for two classes or a numeric target, else one per class.
-    waiting_ : bool
+    warming_up_ : bool
         True until two classes were seen; then `get_support` keeps every feature.
     classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
@@ -315,7 +315,7 @@ class FIRES(RowSelector):
             self._models = self._models.copied()
             self._models.grow(len(self.classes_))
         if n_rows > size or len(self._models.mu) > 1:  # a failure in a later step must undo the earlier ones
-            refuse_nonfinite(X, self._names())
+            reject_nonfinite(X, self._names())
             self._models, self._moments = self._models.copied(), self._moments.copied()
         weight = _NOTHING if sample_weight is None else sample_weight
         if n_rows <= size:
@@ -445,7 +445,7 @@ class FIRES(RowSelector):
         return math.log(max(self._target.mean[0], 0.5 / total)) if total > 0.0 else 0.0
 
     def _refuse(self, X: Rows) -> NoReturn:
-        refuse_nonfinite(X, self._names())
+        reject_nonfinite(X, self._names())
         largest = np.abs(X.data if sp.issparse(X) else X).max()
         raise DataError(
             f"X holds values up to {largest:g}, whose squares are too large to sum: rescale the features."

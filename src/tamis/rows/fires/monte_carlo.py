@@ -51,7 +51,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._check import Array
-from tamis._parameters import SEED, having, integer, number, parameters
+from tamis._parameters import SEED, integer, number, parameters, with_methods
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network, SampledModel, SoftTree
 from tamis.rows.scaled_batches import Floats, ScaledBatches, ScaledRows
@@ -111,10 +111,10 @@ class MonteCarloFIRES(ScaledBatches):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Relevance now; larger is more relevant. All zero while `waiting_`.
+        Relevance now; larger is more relevant. All zero while `warming_up_`.
     mu_, sigma_ : ndarray of shape (n_features, n_units), float64
         Mean and standard deviation of the parameters that are linked to features.
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
@@ -163,7 +163,7 @@ class MonteCarloFIRES(ScaledBatches):
     """
 
     _allowed = parameters(
-        model=(having("a torch.nn.Module", "named_parameters", "forward"), "network", "tree"),
+        model=(with_methods("a torch.nn.Module", "named_parameters", "forward"), "network", "tree"),
         hidden=HIDDEN,
         depth=integer("[1, 10]"),
         node_penalty=number("[0, inf)"),

@@ -131,7 +131,7 @@ class ForwardPartialCorrelation(RowSelector):
         How many of the last rows it should restart from: those since the first sign of the drift, at most 1000.
     drifts_ : list of int
         Numbers of rows learned from, counted from 0, at which drifts were found.
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
@@ -251,7 +251,7 @@ class ForwardPartialCorrelation(RowSelector):
     _parts: tuple[int, ...] = ()
 
     @property
-    def _decides_how_many(self) -> bool:  # type: ignore[override]
+    def _chooses_count(self) -> bool:  # type: ignore[override]
         return self.n_features_to_select is None
 
     def _is_regression(self) -> bool:
@@ -503,7 +503,7 @@ class ForwardPartialCorrelation(RowSelector):
         place = np.full(n, n)
         place[self._order] = np.arange(len(self._order))
         ends = np.array([*(end for end in self._parts if end < n), n])
-        if self._decides_how_many:  # (5)
+        if self._chooses_count:  # (5)
             self._ridge, most = _NEXT_TO_NOTHING, n
             bar = float(chi2.isf(self.alpha / self.n_features_in_, freedom)) / n_effective
         else:
@@ -591,7 +591,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     def _keep_more(self, gains: Array, before: Array, n_effective: float) -> NDArray[np.int64]:
         """Return the features kept beside those chosen one after the other, by what each adds; who was kept stays."""
-        n_more = 0 if self._decides_how_many else self._n_kept() - len(self._order)
+        n_more = 0 if self._chooses_count else self._n_kept() - len(self._order)
         if n_more <= 0:
             return np.zeros(0, np.int64)
         rivals = gains.copy()
@@ -610,7 +610,7 @@ class ForwardPartialCorrelation(RowSelector):
     @property
     def redundant_to_(self) -> NDArray[np.int64]:
         """The chosen feature whose entry took most of what a feature would have added; -1 if there is none."""
-        _ = self.waiting_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if nothing was learned
         now = self._now()
         found = np.full(self.n_features_in_, -1)
         found[now._columns] = np.where(now._blame < 0, -1, now._columns[now._blame])
@@ -620,7 +620,7 @@ class ForwardPartialCorrelation(RowSelector):
     @property
     def table_(self) -> dict[str, NDArray[Any]]:
         """Why each feature is in or out: one row per feature; it can be made into a data frame."""
-        _ = self.waiting_
+        _ = self.warming_up_
         now, n = self._now(), self.n_features_in_
         names = np.array(self._names() or [f"x{j}" for j in range(n)], dtype=object)
         alone, added, entered = np.zeros(n), np.zeros(n), np.zeros(n, np.int64)
@@ -674,7 +674,7 @@ class ForwardPartialCorrelation(RowSelector):
                 raise ValueError(
                     f"age={age!r} needs a half_life: without one, the weight of the rows says how they fade."
                 )
-        if not self._goes_with(other, ("n_features_to_select",)):
+        if not self._check_mergeable(other, ("n_features_to_select",)):
             return self
         if self._marginals is not None:
             raise ValueError(

@@ -110,7 +110,7 @@ class Marginals:
     (array([1., 0.]), array([[0.5, 0. ]]))
     """
 
-    _fit_together = Shapes("""
+    _state_spec = Shapes("""
         weight float in [0, 1e150]
         mean (p) float in [-1e150, 1e150]
         variance (p) float in [0, 1e300]

@@ -169,7 +169,7 @@ class Recency:
     (1900, 300)
     """
 
-    _fit_together = Shapes("""
+    _state_spec = Shapes("""
         limit float in (0, inf)
         evidence (2) float in [0, 2**62]
         stakes (>2) float in [0, 1)

@@ -111,7 +111,7 @@ class Scatter:
            [0.66666667, 0.66666667]]))
     """
 
-    _fit_together = Shapes("""
+    _state_spec = Shapes("""
         weight float in [0, 1e150]
         squares float in [its.weight**2 * 1e-18, its.weight**2 * 1.01]
         mean (m) finite

@@ -142,7 +142,7 @@ class JointScreening(RowSelector):
         How many of the last rows a learner should restart from: those since the last drift, at most `memory`.
     drifts_ : list of int
         Rows, counted from 0, at which drifts were found.
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As for every row selector.
 
     Raises
@@ -215,7 +215,7 @@ class JointScreening(RowSelector):
         _evidence (2)  _steps (2, c)  _pair_evidence? (its own)
     """
 
-    _decides_how_many = True
+    _chooses_count = True
     _older: tuple[Array, ...] | None  # what the chunk before this one has counted
     _before: Array  # `alone` at the last look, at so many rows
     _looked: int
@@ -350,7 +350,7 @@ class JointScreening(RowSelector):
     @property
     def evalues_(self) -> NDArray[np.float64]:
         """Evidence of each column against "it is irrelevant, alone or beside any other"; needs a `level`."""
-        _ = self.waiting_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if nothing was learned
         if self.level is None:
             raise AttributeError("evalues_ needs level: give level=0.05, say.")
         if self._pair_evidence is None:
@@ -393,7 +393,7 @@ class JointScreening(RowSelector):
         at = np.arange(self._seen[0] - n, self._seen[0]) % self.memory
         return self._recent[at], self._labels[at]
 
-    _set_together_by = ("_begin",)  # a loaded one that has a part of this has all of it
+    _jointly_set_by = ("_begin",)  # a loaded one that has a part of this has all of it
 
     def _begin(self, n: int, chunk: float = _CHUNK) -> None:
         """Begin to count again, with the last `n` rows; all that are kept say where the levels are cut."""

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._check import Array
-from tamis._guard import Guarded
+from tamis._guard import ThreadSafe
 from tamis._jit import njit
 from tamis.rows.joint.pair_counts import cut, popcount
 from tamis.summaries.evidence import BLOCK, Evidence
@@ -70,7 +70,7 @@ def _spreads() -> NDArray[np.float64]:
     return found
 
 
-class PairEvidence(Guarded):
+class PairEvidence(ThreadSafe):
     """E-values of every feature against "it is irrelevant, alone or given any other".
 
     Parameters

@@ -41,7 +41,7 @@ class LastRows:
     array([0., 1.])
     """
 
-    _fit_together = Shapes("blocks[][0] (N, *)  blocks[][1] (N) int64 in [0, 2**31)")
+    _state_spec = Shapes("blocks[][0] (N, *)  blocks[][1] (N) int64 in [0, 2**31)")
 
     def check_state(self) -> None:
         """Raise if there are not as many rows as a loaded object says.

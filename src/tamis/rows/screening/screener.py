@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice, check_number, columns_of, refuse_nonfinite
+from tamis._check import Array, Rows, check_choice, check_number, columns_of, reject_nonfinite
 from tamis._parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.dependence.e_values import e_bh, restart_level
@@ -165,7 +165,7 @@ class Screener(RowSelector):
         n_to_select(self.n_features_to_select, n_features)
 
     @property
-    def _decides_how_many(self) -> bool:  # type: ignore[override]
+    def _chooses_count(self) -> bool:  # type: ignore[override]
         by_level = self.n_features_to_select is None and self.level is not None
         return by_level or vars(self).get("redundancy") is not None
 
@@ -270,7 +270,7 @@ class Screener(RowSelector):
         return np.concatenate([self._ticks, np.full(n_classes - len(self._ticks), begun)])
 
     def _refuse(self, X: Rows) -> NoReturn:
-        refuse_nonfinite(X, self._names(), allow_nan=True)
+        reject_nonfinite(X, self._names(), allow_nan=True)
         if self._bins is not None and not self._bins.can_hold(X):
             raise DataError("X holds values too large for float32: rescale them, or choose dtype='float64'.")
         raise DataError("X holds values whose squares are too large to sum: rescale the features.")
@@ -355,7 +355,7 @@ class Screener(RowSelector):
         -------
         self
         """
-        _ = self.waiting_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if nothing was learned
         n_restarts, n_classes, before = self._n_restarts + 1, len(self.classes_), self.restarts_
         self._start(self.n_features_in_)
         self._make_room(n_classes)
@@ -364,9 +364,9 @@ class Screener(RowSelector):
 
     # -- merging -------------------------------------------------------------------------------------------
 
-    def blank(self) -> Self:
-        """Return a selector that has learned nothing, and cuts bins where this one does; see `RowSelector.blank`."""
-        _ = self.waiting_  # raises if nothing was learned
+    def clone_unfitted(self) -> Self:
+        """Return an unfitted selector with the bin edges of this one; see `RowSelector.clone_unfitted`."""
+        _ = self.warming_up_  # raises if nothing was learned
         fresh = copy.copy(self)
         fresh._start(self.n_features_in_)
         fresh._make_room(len(self.classes_))
@@ -427,7 +427,7 @@ class Screener(RowSelector):
         if self._n_restarts or getattr(other, "_n_restarts", 0):
             raise ValueError("A selector that was restarted cannot be merged: merge first, then restart.")
         when, age = self._age(when, age)
-        if self._goes_with(other, self._may_differ()):
+        if self._check_mergeable(other, self._may_differ()):
             self._merge(other, when, age)
         return self
 
@@ -504,7 +504,7 @@ class Screener(RowSelector):
     @property
     def evalues_(self) -> NDArray[np.float64]:
         """Evidence of each feature against "it is irrelevant to the class", valid at any time; needs a `level`."""
-        _ = self.waiting_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if nothing was learned
         if self._evidence is None:
             raise AttributeError("evalues_ needs level: give n_features_to_select=None, level=0.05, say.")
         with np.errstate(over="ignore"):
@@ -536,7 +536,7 @@ class Screener(RowSelector):
             If rows fade: a bound that held for old rows need not hold for the others.
         """
         check_number("alpha", alpha, low=0.0, high=1.0, open_low=True, open_high=True)
-        _ = self.waiting_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if nothing was learned
         if self._factor != 1.0:
             raise ValueError(
                 "effect_band needs rows that do not fade: leave half_life and fading out, or give restarts."
@@ -568,7 +568,7 @@ class Screener(RowSelector):
     @property
     def n_observed_(self) -> NDArray[np.float64]:
         """(Faded) number of values of each feature that are not missing; 0 where all are, and every score is 0."""
-        _ = self.waiting_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if nothing was learned
         if self._moments.n_features:
             found: NDArray[np.float64] = self._moments.count().sum(axis=0)
             return found
@@ -581,13 +581,13 @@ class Screener(RowSelector):
     @property
     def nbytes_(self) -> int:
         """Bytes of the state kept of the stream."""
-        _ = self.waiting_
+        _ = self.warming_up_
         parts = (self._moments, self._bins, self._evidence, self._last_rows, self._watch)
         return sum(part.nbytes for part in parts if part is not None)
 
     def _read(self, names: tuple[str, ...], *, pvalues: bool = False) -> list[Readout]:
         """Return the scores asked for; the bins are counted once, and p-values cost more than the scores."""
-        if self.waiting_:
+        if self.warming_up_:
             nothing = np.zeros(self.n_features_in_)
             return [Readout(nothing, None if name == "gini" else nothing + 1.0) for name in names]
         tables = None if self._bins is None or _OF_MOMENTS.issuperset(names) else self._bins.tables()

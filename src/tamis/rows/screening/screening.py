@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tamis._check import check_choice
 from tamis._parameters import Kind, parameters
-from tamis.base.glance import glance
+from tamis.base.html_repr import html_repr
 from tamis.dependence.e_values import restart_level
 from tamis.rows.screening.bin_counts import BinCounts
 from tamis.rows.screening.mean_variance import f_statistic
@@ -75,7 +75,7 @@ _SHARED = {
         As in :class:`tamis.rows.Screening`.
     """,
     "base_attributes": """
-    waiting_, classes_, n_seen_, n_features_in_, feature_names_in_
+    warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
     """,
     "moments_raises": """
@@ -221,7 +221,7 @@ class FisherScore(Screener):
     @property
     def f_(self) -> NDArray[np.float64]:
         """The F statistic of a one-way analysis of variance."""
-        return np.zeros(self.n_features_in_) if self.waiting_ else f_statistic(self._moments)
+        return np.zeros(self.n_features_in_) if self.warming_up_ else f_statistic(self._moments)
 
 
 @_fill_docstring
@@ -482,14 +482,14 @@ class Screening(BinScreener):
 
     def _repr_html_(self) -> str:
         """Return the best features and their scores, once there are some; before, the parameters."""
-        if not hasattr(self, "classes_") or self.waiting_:
+        if not hasattr(self, "classes_") or self.warming_up_:
             return str(self._repr_html_inner())
         table = self.table_
         names = [name for name in table if name not in ("feature", "n_observed")]
         best = np.argsort(-table[names[0]], kind="stable").tolist()
         rows = {str(table["feature"][j]): [f"{table[name][j]:.4g}" for name in names] for j in best}
         facts = [f"{self.n_seen_:,} rows", f"{len(best):,} features"]
-        return glance(type(self).__name__, facts, rows, ("feature", *names))
+        return html_repr(type(self).__name__, facts, rows, ("feature", *names))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
@@ -544,6 +544,6 @@ class Screening(BinScreener):
             table["effect_low"], table["effect_high"] = self.effect_band(
                 restart_level(self.level, self._n_restarts + 1)
             )
-        if self._decides_how_many:
+        if self._chooses_count:
             table["selected"] = self.get_support()
         return table

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.naive_bayes import GaussianNB
 
 import tamis
-from tamis.base import glance
+from tamis.base import html_repr
 from tamis.catalog import CATALOG
 from tamis.columns.generators import Chain, Columns, Logs, Originals, explore
 from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
@@ -130,6 +130,6 @@ def test_every_method_shows_itself(entry):
 
 def test_long_tables_and_texts_are_cut():
     numbers = {f"x{j}": ["y" * 100] for j in range(500)}
-    html = glance("Thing", ["z" * 1000], numbers)
+    html = html_repr("Thing", ["z" * 1000], numbers)
     assert "and 480 more" in html
     assert len(html) < 4000

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-__all__ = ["glance"]
+__all__ = ["html_repr"]
 
 _MOST = 20  # rows of a table
 _LONGEST = 60  # characters of a cell
 
 
-def glance(
+def html_repr(
     kind: str,
     facts: Iterable[str] = (),
     numbers: Mapping[str, Sequence[str]] | None = None,
@@ -33,13 +33,13 @@ def glance(
 
     Examples
     --------
-    >>> glance("Session", ["paid 0.2"])
+    >>> html_repr("Session", ["paid 0.2"])
     '<b>Session</b> paid 0.2'
-    >>> glance("Result", numbers={"<b>": ["1"]})
+    >>> html_repr("Result", numbers={"<b>": ["1"]})
     '<b>Result</b><table><tbody><tr><th>&lt;b&gt;</th><td>1</td></tr></tbody></table>'
     """
-    told = ", ".join(map(_text, facts))
-    line = f"<b>{_text(kind)}</b>{' ' + told if told else ''}"
+    text = ", ".join(map(_text, facts))
+    line = f"<b>{_text(kind)}</b>{' ' + text if text else ''}"
     if not numbers:
         return line
     top = f"<thead><tr>{''.join(f'<th>{_text(name)}</th>' for name in head)}</tr></thead>" if head else ""

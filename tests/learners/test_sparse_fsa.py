@@ -182,7 +182,7 @@ def test_rows_that_cannot_be_learned_from(rng):
     wrong[2, 1] = np.inf
     for bad, target, weight, message in (
         (wrong, y, None, "infinity in column 1 of row 2"),
-        (X, np.ones(6), None, "y holds one class, 1.0: give two or more"),
+        (X, np.ones(6), None, "y contains one, 1.0: pass more rows"),
         (X, y, [1, 0, 1, 0, 1, 0], "y holds one class"),
         (X, y, np.zeros(6), "Every sample_weight is zero"),
         (X, y, [1, 1, 1, 1, 1, -1], r"sample_weight\[5\] is -1.0"),

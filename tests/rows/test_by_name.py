@@ -551,7 +551,7 @@ def test_columns_that_are_forgotten() -> None:
         OFS(2).fit(np.eye(4), [0, 1, 0, 1]).forget_columns([4])
     with pytest.raises(ValueError, match="Dense rows have a fixed number of columns"):
         TScore(2).fit(np.eye(4), [0, 1, 0, 1]).forget_columns([0])
-    with pytest.raises(ValueError, match="beside max_columns"):
+    with pytest.raises(ValueError, match="cannot be combined with max_columns"):
         ByName(OFS(2), budget=5, max_columns=7).fit([{"a": 1.0}, {"b": 2.0}], [0, 1])
     selector = OFS(3).fit(np.eye(4), [0, 1, 0, 1])
     before = selector.scores_

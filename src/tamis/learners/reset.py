@@ -97,9 +97,8 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.estimator = estimator
         self.detector = detector
 
-    _fitted_by = (
-        "_begin",
-    )  # a fitted model went through this: a loaded one must have the attributes that it sets
+    # A fitted model went through this: a loaded one must have the attributes that it sets.
+    _fitted_by = ("_begin",)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Reset the model, then learn from the rows in order."""

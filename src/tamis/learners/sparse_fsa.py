@@ -264,9 +264,8 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
         self.random_state = random_state
 
     _support: NDArray[np.bool_]
-    _fitted_by = (
-        "fit",
-    )  # a fitted model went through this: a loaded one must have the attributes that it sets
+    # A fitted model went through this: a loaded one must have the attributes that it sets.
+    _fitted_by = ("fit",)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Reset the model, then fit it to the rows. If it raises, the model is as it was before the call.
@@ -464,9 +463,8 @@ def _model_row_weights(inside: Array, row_weight: Array, balanced: bool) -> NDAr
 
 def _largest_eigenvalue(rows: Rows, centre: Array, row_weight: Array) -> float:
     """Return (a little less than) the largest eigenvalue of the rows' covariance, by the power method."""
-    direction = np.cos(
-        np.arange(1.0, rows.shape[1] + 1.0)
-    )  # a generic starting vector, unlikely to be orthogonal to the eigenvector
+    # A generic starting vector, unlikely to be orthogonal to the eigenvector.
+    direction = np.cos(np.arange(1.0, rows.shape[1] + 1.0))
     length = 0.0
     for _ in range(_POWER_ITERATIONS):
         direction /= np.linalg.norm(direction)

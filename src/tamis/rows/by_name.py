@@ -208,9 +208,8 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             self._check_budget()
         self.selector_ = clone(self.selector)
         self._places = {}
-        self._since: list[
-            int
-        ] = []  # the batch in which the name of each place came in, where there is a budget
+        # With a budget: the batch in which the name of each column was admitted.
+        self._since: list[int] = []
         self._n_batches = self.n_evicted_ = self.n_passed_over_ = 0
         return self._places
 

@@ -289,11 +289,12 @@ class Observers:
     ) -> None:
         self.numeric, self.values, self.corrected, self.robust = numeric, values, corrected, robust
         self._scaler: SoftsignScaler | None = None
+        # Rows before the scaler is fitted.
         self._early = (
             np.zeros((0, len(numeric))),
             np.zeros(0, np.int64),
             np.zeros(0),
-        )  # rows before there is one
+        )
         self.total = np.zeros(0)
         self._squares = 0.0  # of the weights
         self._normal = np.zeros((4, 0, len(numeric)))
@@ -314,9 +315,8 @@ class Observers:
         wide, more = copy.copy(self), len(numeric) - len(self.numeric)
         self._move_counts()
         wide._counts = np.pad(self._counts, ((0, 0), (0, values.start[-1] - self._start[-1])))
-        wide._counts[:, values.start[len(self.values.columns) : -1]] = self.total[
-            :, None
-        ]  # the value 0 is the first
+        # The value 0 is the first.
+        wide._counts[:, values.start[len(self.values.columns) : -1]] = self.total[:, None]
         fresh = _no_normals(len(self.total), more)
         if self._scaler is not None or not self.robust:  # else the early rows are still to be seen
             fresh[_LOW : _HIGH + 1, self.total > 0.0] = 0.0

@@ -72,9 +72,8 @@ from tamis.summaries.moments import RunningMoments, inverse_scale
 __all__ = ["FIRES"]
 
 _MAX_BALANCE = 10.0  # a row of a rare class weighs at most this much
-_LEAST_NOISE = (
-    1e-6  # of the target's variance; a noise of 0 would make the first exact row infinitely certain
-)
+# Relative to the variance of the target; with a noise of 0, the first exact row would have infinite precision.
+_LEAST_NOISE = 1e-6
 _STEP_PER_FEATURE, _LONGEST_STEP = 0.1, 10.0
 _MOST_COUNTED = 1e15  # larger counts are not exact numbers
 _LINKS = {"gaussian": GAUSSIAN, "probit": PROBIT, "logit": LOGIT, "poisson": POISSON}
@@ -390,9 +389,8 @@ class FIRES(RowSelector):
                 self._refuse(X)
             return (_NOTHING, _NOTHING), False
         sums = np.zeros(near.shape[1]), np.zeros(near.shape[1])
-        in_step = (
-            isinstance(X, np.ndarray) and self.scaling is not None
-        )  # the step reads the same deviations anyway
+        # The step reads the same deviations anyway.
+        in_step = isinstance(X, np.ndarray) and self.scaling is not None
         if not in_step and not self._moments.add(near, weight, *sums, columns):
             self._refuse(X)
         return sums, True
@@ -453,9 +451,8 @@ class FIRES(RowSelector):
 
     def _relevance(self) -> NDArray[np.float64]:
         mu, sigma = self._models.average, self._models.sigma
-        weights = (
-            mu * mu - float(self.uncertainty_penalty) * sigma * sigma
-        )  # w_j, up to the factor 1 / (2 lambda_r)
+        # This is w_j up to the factor 1 / (2 lambda_r).
+        weights = mu * mu - float(self.uncertainty_penalty) * sigma * sigma
         if self.importance == "signal":
             weights *= self._moments.variance()
         scores: NDArray[np.float64]

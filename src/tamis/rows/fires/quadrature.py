@@ -24,9 +24,8 @@ GAUSSIAN, PROBIT, LOGIT, POISSON = 0, 1, 2, 3
 
 _NODES, _WEIGHTS = (0.5 * part for part in np.polynomial.legendre.leggauss(20))
 _NODES += 0.5  # between 0 and 1
-_BENDS = np.array(
-    [-32.0, -6.0, -2.0, 2.0, 6.0, 32.0]
-)  # from where both likelihoods bend; beyond, they are straight
+# From where both likelihoods bend; beyond, they are straight.
+_BENDS = np.array([-32.0, -6.0, -2.0, 2.0, 6.0, 32.0])
 _CERTAIN = 1e-16  # a variance so small moves nothing, and the posterior would be as narrow as rounding
 _LARGEST = 1e30  # what is larger has no finite slope, so its row is refused
 _FAR = 1e12  # squared deviations between margin and bend, from where a posterior is lost to rounding

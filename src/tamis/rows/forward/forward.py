@@ -579,9 +579,8 @@ class ForwardPartialCorrelation(RowSelector):
             chosen = np.append(self._columns[self._order], self._more)
             entered = np.append(self._entered, scores[self._more])
             scores[chosen] = 0.0
-            ahead = 1.0 + 1e-12 * np.arange(
-                len(chosen), 0, -1.0
-            )  # the earlier one first where both gain as much
+            # The earlier one first where both gain as much.
+            ahead = 1.0 + 1e-12 * np.arange(len(chosen), 0, -1.0)
             falling = np.maximum.accumulate((entered / ahead)[::-1])[::-1] * ahead
             above = scores.max() / falling[-1]
             if above >= 1.0:  # one favoured (4) may add less than its rival

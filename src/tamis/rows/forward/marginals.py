@@ -19,9 +19,8 @@ from tamis.rows.forward.scatter import Scatter
 
 __all__ = ["Marginals", "Moments", "merged", "moments", "of_dense"]
 
-Moments: TypeAlias = tuple[
-    float, Array, Array, Array, Array
-]  # weight, mean, variance, target mean, covariance
+# Weight, mean, variance, target mean, covariance.
+Moments: TypeAlias = tuple[float, Array, Array, Array, Array]
 
 
 @njit()

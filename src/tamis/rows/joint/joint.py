@@ -545,9 +545,8 @@ class JointScreening(RowSelector):
         if not inside:
             return
         joint = gains.joint[np.ix_(inside, inside)]
-        a, b = np.unravel_index(
-            np.argmax(joint), joint.shape
-        )  # the first of the set twice, if nothing is known of pairs
+        # Without pair counts: the first column of the set, twice.
+        a, b = np.unravel_index(np.argmax(joint), joint.shape)
         i, j = sorted((inside[a], inside[b]))
         cells = np.zeros((*self._guess.shape, len(totals)), np.int64)
         if i < j:

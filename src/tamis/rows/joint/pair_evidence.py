@@ -116,10 +116,11 @@ class PairEvidence(ThreadSafe):
         shape = (1 if n_classes == 2 else n_classes, 2, len(columns), len(columns))
         self._sum, self._spread = np.zeros(shape), np.zeros(shape)  # S and V
         self._alone = Evidence(rows.shape[1], n_classes, _BINS)
+        # Rows buffered until their block is full.
         self._rows, self._codes = (
             np.zeros((0, rows.shape[1])),
             np.zeros(0, np.int64),
-        )  # that wait for their block
+        )
 
     def update(self, X: Array, codes: Array) -> None:
         """Take in rows that have been checked, dense."""

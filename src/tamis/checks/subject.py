@@ -1,4 +1,4 @@
-"""The selector under examination: fresh copies of it, data for it, and what tells two of them apart."""
+"""The selector under test: fresh copies, data, and the comparison of two of them."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Subject:
 
     @property
     def tags(self) -> Any:
-        """What the selector says of its input, as scikit-learn asks."""
+        """The scikit-learn input tags of the selector."""
         return get_tags(self.prototype).input_tags
 
     def new(self, n_features_to_select: Any = 2) -> Any:
-        """Return a copy that has learned nothing, with a fixed seed if it has one."""
+        """Return an unfitted copy, with a fixed seed if it has one."""
         selector = clone(self.prototype)
         if not self.chooses_count:
             selector.set_params(n_features_to_select=n_features_to_select)
@@ -90,7 +90,7 @@ class Subject:
 
 
 def fail(message: str) -> NoReturn:
-    """Say that a check has failed."""
+    """Raise the error of a failed check."""
     raise AssertionError(message)
 
 

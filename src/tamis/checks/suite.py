@@ -47,7 +47,7 @@ class Report:
 
 
 def entry_of(estimator: Any) -> Entry | None:
-    """Return what the catalogue says of the class of an estimator, if it is in it."""
+    """Return the catalogue entry of the class of an estimator, if it has one."""
     cls = type(estimator)
     return next((entry for entry in CATALOG if entry.name == cls.__name__ and entry.load() is cls), None)
 

@@ -1,4 +1,4 @@
-"""What is bought, what is believed of it, and that a copy goes on the same way."""
+"""Purchases, posteriors and costs, and that a copy continues identically."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _sessions_go_on_elsewhere(subject: CellSubject) -> None:
 
 
 def _sessions_keep_their_model(subject: CellSubject) -> None:
-    """A session goes on by the model that opened it, also if that is fitted again meanwhile."""
+    """A session continues with the model state that opened it, even if the model is refitted meanwhile."""
     model, other, (X, _) = subject.fitted(), subject.fitted(), subject.rows(8, seed=1)
     sessions = [(model.open(), other.open()) for _ in X]
     if hasattr(model, "partial_fit"):
@@ -104,7 +104,7 @@ def _missing_values_cost_nothing(subject: CellSubject) -> None:
 
 
 def _free_evidence(subject: CellSubject) -> None:
-    """What is told unasked is free, is taken once, and is not asked for again."""
+    """A value given unasked is free, is accepted once, and is not asked for again."""
     model = subject.fitted()
     session = model.open()
     if session.next_feature is None:

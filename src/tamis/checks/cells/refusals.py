@@ -46,7 +46,7 @@ def _bad_prices(subject: CellSubject) -> None:
 
 
 def _bad_answers(subject: CellSubject) -> None:
-    """A session refuses unknown names, text and infinity, and goes on as if nothing was said."""
+    """A session rejects unknown names, text and infinity, and is unchanged afterwards."""
     session = subject.fitted().open()
     before = session.next_feature, session.posterior
     rejects(lambda: session.observe(1.0, "nose"), "an unknown name", "nose")

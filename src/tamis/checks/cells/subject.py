@@ -37,7 +37,7 @@ class CellSubject:
         return model
 
     def rows(self, n_rows: int = 240, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
-        """Return rows of six columns, of which four tell one of two classes from the other.
+        """Return rows of six columns, of which four separate the two classes.
 
         The values are multiples of 1/8, and not large: float32 holds them exactly, and some are zero.
         """
@@ -55,7 +55,7 @@ class CellSubject:
 
 
 def same(one: Any, other: Any, X: Any, what: str, X_other: Any = None) -> None:
-    """Fail unless two models buy the same values of rows, and believe the same to rounding."""
+    """Fail unless two models buy the same values of rows and have equal posteriors up to rounding."""
     left = one.predict_proba(X)
     used, cost = one.n_features_used_, one.cost_
     right = other.predict_proba(X if X_other is None else X_other)

@@ -1,4 +1,4 @@
-"""What a selector of columns does with the caller's data, and that a copy goes on as the original does."""
+"""How a column selector treats the caller's data, and that a copy continues like the original."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _any_size(subject: ColumnSubject) -> None:
 
 
 def _clone(subject: ColumnSubject) -> None:
-    """A clone has the same parameters and knows nothing; the constructor stores them as they are."""
+    """A clone has the same parameters and is not fitted; the constructor stores them unchanged."""
     selector = subject.offered()
     copied = clone(selector)
     if repr(copied.get_params()) != repr(selector.get_params()):
@@ -143,7 +143,7 @@ def _clone(subject: ColumnSubject) -> None:
 
 
 def _copies_go_on(subject: ColumnSubject) -> None:
-    """Pickled, copied deeply, or saved and loaded between offers, a selector goes on with the same bits."""
+    """Pickled, copied deeply, or saved and loaded between offers, a selector continues with the same bits."""
     selector = subject.offered()
     with tempfile.TemporaryDirectory() as folder:
         path = save(selector, Path(folder) / "selector.tamis")
@@ -159,8 +159,8 @@ def _copies_go_on(subject: ColumnSubject) -> None:
     for what, copied in copies.items():
         same(copied, selector, f"after {what}, and before")
         copied.offer_many(more)
-        same(selector, subject.offered(), f"after its copy by {what} went on, and before")
-        same(copied, control, f"going on after {what}, and without it")
+        same(selector, subject.offered(), f"after its copy by {what} continued, and before")
+        same(copied, control, f"continuing after {what}, and without it")
 
 
 CHECKS = (

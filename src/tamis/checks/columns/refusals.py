@@ -54,7 +54,7 @@ def _impossible_columns(subject: ColumnSubject) -> None:
 
 
 def _fails_late(subject: ColumnSubject) -> None:
-    """A column that is refused at the end of a block too wide to be looked at in one piece undoes the whole block."""
+    """A column rejected at the end of a block that is processed in parts undoes the whole block."""
     more, _ = subject.columns(seed=9)
     wide = np.ones((120, 3000))
     wide[:, :3], wide[60, -1] = more[:, :3], np.nan

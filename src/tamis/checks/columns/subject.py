@@ -36,7 +36,7 @@ class ColumnSubject:
     per_batch: bool = False
 
     def new(self, **parameters: Any) -> Any:
-        """Return a copy that knows nothing, with a fixed seed if it has one."""
+        """Return an unfitted copy, with a fixed seed if it has one."""
         selector = clone(self.prototype).set_params(**parameters)
         if "random_state" in selector.get_params():
             selector.set_params(random_state=0)

@@ -1,4 +1,4 @@
-"""What a row selector says: the best are kept, reading changes nothing, a copy goes on as the original does."""
+"""Attributes of a row selector: the best are selected, reading changes nothing, a copy continues identically."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _clone(subject: Subject) -> None:
 
 
 def _copies_go_on(subject: Subject) -> None:
-    """Pickled, or copied deeply, in the middle of a stream, a selector goes on with the same bits."""
+    """Pickled, or copied deeply, in the middle of a stream, a selector continues with the same bits."""
     selector = subject.learned(2)
     copies = {"pickle": pickle.loads(pickle.dumps(selector)), "copy.deepcopy": copy.deepcopy(selector)}
     for what, copied in copies.items():
@@ -126,7 +126,7 @@ def _copies_go_on(subject: Subject) -> None:
 
 
 def _save_and_load(subject: Subject) -> None:
-    """Saved and loaded in the middle of a stream, as a file or as bytes, a selector goes on with the same bits."""
+    """Saved and loaded in the middle of a stream, as a file or as bytes, a selector continues with the same bits."""
     selector = subject.learned(2)
     state = dumps(selector)
     if dumps(selector) != state or dumps(subject.learned(2)) != state:

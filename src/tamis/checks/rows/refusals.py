@@ -1,4 +1,4 @@
-"""What a row selector refuses, and that it is then as it was."""
+"""Input that a row selector rejects, and that it is unchanged afterwards."""
 
 from __future__ import annotations
 

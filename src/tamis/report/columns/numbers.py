@@ -118,7 +118,7 @@ class Course:
         return found
 
     def redundant(self) -> NDArray[np.bool_]:
-        """Return which records were refused although they passed their bar: others say what they say."""
+        """Return which records were rejected as redundant although they passed their threshold."""
         found: NDArray[np.bool_] = (self.records["decision"] == "rejected") & (self.evidence > self.bar)
         return found
 

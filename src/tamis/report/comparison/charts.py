@@ -56,7 +56,7 @@ def plot_experiment(result: ExperimentResult, column: str = "accuracy_windowed")
     ImportError
         If matplotlib is missing; the message says which extra brings it.
     ValueError
-        If there is no such column, or no cell has a value of it.
+        If the column does not exist, or no cell has a value for it.
     """
     found = {stream: curves for stream, curves in mean_curves(result, column).items() if curves}
     if not found:

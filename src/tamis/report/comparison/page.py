@@ -44,7 +44,7 @@ _TABLES: tuple[tuple[str, str, _Format], ...] = (
     ("model_bytes", "Numbers held by selector and learner", size),
 )
 _RANKED = (("accuracy", "accuracy"), ("selection_accuracy", "selection accuracy"), ("stability", "stability"))
-_FEW = 5  # streams: fewer are no base for a test
+_FEW = 5  # streams: too few for a test below that
 _BASELINE_METRICS = ("random_accuracy", "all_accuracy", "random_auc")  # not of the methods
 _BASELINES = {"accuracy": (("majority_accuracy", "majority"), ("no_change_accuracy", "no change"))}
 

@@ -26,7 +26,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-ur
 
 
 def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
-    """Write a page, whole or not at all; what makes it is called once it is known that it can be written."""
+    """Write a page atomically; it is rendered only after the path is known to be writable."""
     check_writable(path)
     try:
         replace_file(path, lambda file: file.write(make().encode("utf-8")))
@@ -66,7 +66,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def _try_to_write(target: Path) -> None:
-    """Permission bits do not tell of a read-only file system, nor of a name that is too long: so try."""
+    """Permission bits reveal neither a read-only file system nor a name that is too long, so try."""
     if target.exists():
         open(target, "r+b").close()
         tempfile.TemporaryFile(dir=target.parent).close()

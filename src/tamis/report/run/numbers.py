@@ -224,7 +224,7 @@ def score_lines(result: PrequentialResult, n_lines: int = 6) -> tuple[Numbers, l
 
 @dataclass(frozen=True)
 class Reason:
-    """What a feature tells of the target alone, what it adds to those kept, and which of them makes it redundant."""
+    """The relevance of a feature alone, its gain beyond the selected ones, and which of them makes it redundant."""
 
     name: str
     kept: bool

@@ -200,7 +200,7 @@ def test_what_is_known_of_the_truth_is_shown():
 
 def test_baselines_stand_beside_the_accuracy():
     text = Reader(page(RUNS["usual"])).text
-    assert "majority class 0.575, last label again 0.853" in text
+    assert "majority class 0.575, no-change baseline 0.853" in text
 
 
 def test_run_without_scores_says_so():

@@ -119,9 +119,9 @@ def columns_page(
 def _tiles(course: Course, selector: Any, seconds: float) -> list[tuple[str, str, str]]:
     counts = course.counts()
     n_kept = len(selector.selected_)
-    left, told = counts.get("accepted", 0) - n_kept, int(course.redundant().sum())
+    left, redundant = counts.get("accepted", 0) - n_kept, int(course.redundant().sum())
     unknown = course.n_offered - len(course.records)  # of a trace that has the accepted ones only
-    why = f"{count(told)} of them told by others" if told else "for too little evidence"
+    why = f"{count(redundant)} of them redundant given others" if redundant else "for too little evidence"
     why = "why was not noted" if unknown else why
     share = f"{100 * n_kept / max(course.n_offered, 1):.2g} % of the candidates"
     stopped = f"stopped: {shorten(selector.stopped_, 300)}" if selector.stopped_ else ""

@@ -41,7 +41,7 @@ __all__ = [
 
 # Name in the frame of the steps, label, style, whether the line is thin.
 BASELINES = (
-    ("majority", "majority class", 6, True), ("no_change", "last label again", 5, True),
+    ("majority", "majority class", 6, True), ("no_change", "no-change baseline", 5, True),
     ("mean", "mean so far", 6, True), ("last", "last target again", 5, True),
     ("random", "random subsets", 3, False), ("all", "every feature", 4, True),
 )  # fmt: skip

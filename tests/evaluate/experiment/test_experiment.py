@@ -328,7 +328,11 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
         ({"seeds": [1, -1]}, ValueError, "seeds must be an integer in .0, inf"),
         ({"seeds": []}, ValueError, "seeds must name at least one"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be an integer in .1, inf"),
-        ({"batches": 10}, ValueError, "'batches' is not an option of an experiment; the options are batch_size, "),
+        (
+            {"batches": 10},
+            ValueError,
+            "'batches' is not an option of an experiment; the options are batch_size, ",
+        ),
         ({"n_features_to_select": {"AES": 2}}, ValueError, "speaks of 'AES', which is none of the streams"),
     ],
 )

@@ -538,7 +538,10 @@ class Run:
         pair, model = self.pair, self.pair.learner.model
         n_classes = len(getattr(model, "classes_", self.labels))
         fits = (
-            (pair.mask is None or np.array_equal(np.flatnonzero(pair.mask), pair.support))
+            (
+                pair.mask is None
+                or (pair.support is not None and np.array_equal(np.flatnonzero(pair.mask), pair.support))
+            )
             and (self.positive is None or self.positive in self.labels.tolist())
             and (pair.learner.n_known_classes != 2 or n_classes == 2)  # two are told apart by their scores
         )

@@ -150,16 +150,18 @@ class RunLog:
         """
         whole = [j for j, name in enumerate(self.columns) if name in WHOLE_NUMBERS]
         steps, others = self.steps.rows, (self.changes, self.scores, self.truth)
-        fits = (
+        fits = bool(
             steps.shape[1:] == (len(self.columns),)
             and ((steps[:, whole] >= 0) & (steps[:, whole] < _LARGEST)).all()
             and (np.diff(steps[:, 0]) > 0).all()
             and (steps[:, 0] < n_steps).all()
         )
         for table in others:
-            fits = fits and table.rows.shape[1:] == (3,)
-            fits = fits and ((table.rows[:, :2] >= 0) & (table.rows[:, :2] < [n_steps + 1, n_features])).all()
-            fits = fits and (table.rows[:, 1] % 1 == 0).all()
+            fits = fits and bool(
+                table.rows.shape[1:] == (3,)
+                and ((table.rows[:, :2] >= 0) & (table.rows[:, :2] < [n_steps + 1, n_features])).all()
+                and (table.rows[:, 1] % 1 == 0).all()
+            )
         if not fits:
             raise StateError(
                 "A table of a saved run has rows of other features or steps: the checkpoint was changed from outside,"

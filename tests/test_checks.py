@@ -466,28 +466,28 @@ class HalfUpdates(MeanGap):
 class VagueAboutGaps(MeanGap):
     """non_finite"""
 
-    def _validate_and_learn(self, X: Any, *arguments: Any) -> None:
+    def _fit_atomic(self, X: Any, *arguments: Any, forget: bool) -> Any:
         if isinstance(X, np.ndarray) and X.dtype.kind == "f" and not np.isfinite(X).all():
             raise ValueError("X contains NaN or infinity.")
-        super()._validate_and_learn(X, *arguments)
+        return super()._fit_atomic(X, *arguments, forget=forget)
 
 
 class ReadsTextAsZero(MeanGap):
     """not_numbers"""
 
-    def _validate_and_learn(self, X: Any, *arguments: Any) -> None:
+    def _fit_atomic(self, X: Any, *arguments: Any, forget: bool) -> Any:
         if isinstance(X, np.ndarray) and X.dtype == object:
             X = np.array([[0.0 if isinstance(cell, str) else cell for cell in row] for row in X.tolist()])
-        super()._validate_and_learn(X, *arguments)
+        return super()._fit_atomic(X, *arguments, forget=forget)
 
 
 class GuessesLabels(MeanGap):
     """impossible_targets"""
 
-    def _validate_and_learn(self, X: Any, y: Any, *arguments: Any) -> None:
+    def _fit_atomic(self, X: Any, y: Any, *arguments: Any, forget: bool) -> Any:
         if isinstance(y, np.ndarray) and y.dtype.kind == "f":
             y = np.nan_to_num(y)
-        super()._validate_and_learn(X, y, *arguments)
+        return super()._fit_atomic(X, y, *arguments, forget=forget)
 
 
 class SelectsAnyNumber(MeanGap):

@@ -54,15 +54,15 @@ class KeepsItsRows(ETANA):
 
 
 class NeverStops(ETANA):
-    def _pays(self, k: int, posterior: Any, values: Any) -> Any:
+    def _is_bought(self, k: int, posterior: Any, values: Any) -> Any:
         return np.ones(len(posterior), dtype=bool)
 
 
 class LooksAtTheOthers(ETANA):
     """Stops by the mean posterior of all rows."""
 
-    def _pays(self, k: int, posterior: Any, values: Any) -> Any:
-        return super()._pays(k, posterior, values) & (posterior[:, 0] <= posterior[:, 0].mean() + 0.2)
+    def _is_bought(self, k: int, posterior: Any, values: Any) -> Any:
+        return super()._is_bought(k, posterior, values) & (posterior[:, 0] <= posterior[:, 0].mean() + 0.2)
 
 
 class ForgetsItsSeed(ETANA):

@@ -228,7 +228,7 @@ def test_same_seed_same_model(rng):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"groups": [["z"]]}, "groups names 'z', which is no column"), ({"groups": [[1], [1]]}, "names 1 twice"),
+    [({"groups": [["z"]]}, "groups names 'z', which is not a column"), ({"groups": [[1], [1]]}, "names 1 twice"),
      ({"budget": -1.0}, "budget must be"), ({"mean_budget": -1.0}, "mean_budget must be"),
      ({"decision": "forest"}, "decision"), ({"max_steps": 0}, "max_steps"), ({"max_features": 0}, "max_features")],
     ids=str,

@@ -79,7 +79,7 @@ def test_golden_first_step_by_hand():
     }
     selector = MonteCarloFIRES(1, model="tree", depth=1, **options)
     X, y = np.array([[1.0, -2.0], [0.5, 4.0]]), np.array([1, 0])
-    selector._validate_and_learn(X, y, None, None)
+    selector.partial_fit(X, y)
     base = selector._base()
     leaves = base.means(2, 2, np.random.default_rng((selector._seed, 2)))[1]
     p = np.exp(leaves.mean(axis=0)) / np.exp(leaves.mean(axis=0)).sum()

@@ -9,7 +9,6 @@ every further use.
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import os
 import random
@@ -20,7 +19,7 @@ from _signal import getsignal, signal  # type: ignore[import-not-found]  # those
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
-from signal import SIG_DFL, SIGINT, SIGTERM, Signals, default_int_handler
+from signal import Signals
 from threading import get_ident
 from types import FrameType
 from typing import Any
@@ -35,10 +34,8 @@ __all__ = [
     "Attributes",
     "Snapshot",
     "atomically",
-    "defer_interrupts",
     "deliver_signals",
     "parts",
-    "sigterm_as_interrupt",
 ]
 
 _SMALL = 1 << 14  # bytes of a state that are always copied: 2 us
@@ -408,61 +405,3 @@ def parts(n_rows: int, n_bytes: int, equals_rows: str) -> Iterator[slice]:
     for first in range(0, n_rows, size):
         deliver_signals()
         yield slice(first, first + size)
-
-
-# -- steps of a program ------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def defer_interrupts(at_once: Callable[[], bool] = lambda: False) -> Iterator[Callable[[], None]]:
-    """Let Ctrl-C and SIGTERM wait for the step in work; a second one stops at once.
-
-    Handlers that somebody else has set stay as they are.
-
-    Parameters
-    ----------
-    at_once : callable
-        Whether nothing is in work just now, so that there is nothing to wait for.
-
-    Yields
-    ------
-    callable
-        To be called after each step: raises KeyboardInterrupt if one of the two came.
-    """
-    asked = False
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked or at_once():
-            raise KeyboardInterrupt
-        asked = True
-
-    def stop_if_asked() -> None:
-        if asked:
-            raise KeyboardInterrupt
-
-    with _handled(ask, SIGINT, SIGTERM):
-        yield stop_if_asked
-
-
-@contextlib.contextmanager
-def sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt, so that files that are half written are removed."""
-    with _handled(default_int_handler, SIGTERM):
-        yield
-
-
-@contextlib.contextmanager
-def _handled(handler: Callable[[int, FrameType | None], object], *numbers: Signals) -> Iterator[None]:
-    """Handle signals that nobody else handles; only the main thread may."""
-    before: dict[Signals, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        for number in numbers:
-            if (found := getsignal(number)) in (SIG_DFL, default_int_handler):
-                before[number] = found
-                signal(number, handler)
-    try:
-        yield
-    finally:
-        for number, found in before.items():
-            signal(number, found)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import tamis
-from tamis._atomic import sigterm_as_interrupt
+from tamis._interrupts import sigterm_as_interrupt
 from tamis.cli.failure import FAILED, INTERRUPTED, explain
 from tamis.cli.sanitised import sanitised_output
 

@@ -1,0 +1,67 @@
+"""Ctrl-C and SIGTERM wait until a step of a program is complete, so that its results are kept."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from signal import SIG_DFL, SIGINT, SIGTERM, Signals, default_int_handler, getsignal, signal
+from types import FrameType
+from typing import Any
+
+__all__ = ["defer_interrupts", "sigterm_as_interrupt"]
+
+
+@contextlib.contextmanager
+def defer_interrupts(at_once: Callable[[], bool] = lambda: False) -> Iterator[Callable[[], None]]:
+    """Defer Ctrl-C and SIGTERM until the current step is complete; a second one stops at once.
+
+    Handlers set by the caller are unchanged.
+
+    Parameters
+    ----------
+    at_once : callable
+        Whether no step is running, so that there is nothing to wait for.
+
+    Yields
+    ------
+    callable
+        To be called after each step: raises KeyboardInterrupt if one of the two came.
+    """
+    asked = False
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if asked or at_once():
+            raise KeyboardInterrupt
+        asked = True
+
+    def stop_if_asked() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    with _handled(ask, SIGINT, SIGTERM):
+        yield stop_if_asked
+
+
+@contextlib.contextmanager
+def sigterm_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt, so that files that are half written are removed."""
+    with _handled(default_int_handler, SIGTERM):
+        yield
+
+
+@contextlib.contextmanager
+def _handled(handler: Callable[[int, FrameType | None], object], *numbers: Signals) -> Iterator[None]:
+    """Handle signals that nobody else handles; only the main thread may."""
+    before: dict[Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in numbers:
+            if (found := getsignal(number)) in (SIG_DFL, default_int_handler):
+                before[number] = found
+                signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, found in before.items():
+            signal(number, found)

@@ -98,8 +98,9 @@ def write_output(place: str, write: Callable[[BinaryIO], object]) -> None:
     try:
         replace_file(place, write)
     except OSError as error:
+        cause = error.strerror or " ".join(map(str, error.args))
         raise StreamError(
-            f"{place!r} cannot be written ({error.strerror or error}): make room there, or choose another place."
+            f"{place!r} cannot be written ({cause}): make room there, or choose another place."
         ) from error
 
 

@@ -33,7 +33,7 @@ class Option:
     least : int, optional
         Smallest value of a number.
     choices : tuple, optional
-        All that it may be, for an option that is no number.
+        All that it may be, for an option that is not a number.
     fits : callable, optional
         For all others: whether a value is valid.
     says : str

@@ -1,6 +1,6 @@
 """Profile of the first rows of a file: its columns, which of them are excluded, and all problems at once.
 
-Only the first rows are read, a megabyte of CSV or 10,000 rows; the profile says nothing about later rows.
+Only the first rows are read, a megabyte of CSV or 10,000 rows; the profile does not cover later rows.
 """
 
 from __future__ import annotations

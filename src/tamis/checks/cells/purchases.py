@@ -81,7 +81,7 @@ def _sessions_keep_their_model(subject: CellSubject) -> None:
             session.observe(row[expected.next_feature])
             expected.observe(row[expected.next_feature])
         if session.explain() != expected.explain() or session.decision != expected.decision:
-            fail("a session does not go on as before when its model is fitted again.")
+            fail("a session does not continue unchanged when its model is fitted again.")
 
 
 def _missing_values_cost_nothing(subject: CellSubject) -> None:
@@ -100,7 +100,7 @@ def _missing_values_cost_nothing(subject: CellSubject) -> None:
     while session.next_feature is not None:
         session.observe(None)
     if session.cost != 0.0:
-        fail("a session in which nothing is to be had costs something.")
+        fail("a session in which no value is available costs something.")
 
 
 def _free_evidence(subject: CellSubject) -> None:
@@ -115,11 +115,11 @@ def _free_evidence(subject: CellSubject) -> None:
         skip("only one value may be asked for")
     session.observe(1.0, other)
     if session.cost != 0.0:
-        fail("a value that was told unasked costs something.")
+        fail("a value that was volunteered costs something.")
     rejects(lambda: session.observe(2.0, other), "a value told twice", repr(other))
     while session.next_feature is not None:
         if session.next_feature == other:
-            fail("a value that was told is asked for.")
+            fail("a value that is known is asked for.")
         session.observe(0.5)
 
 

@@ -65,7 +65,7 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
             f"{below}, but the model ranks the rows: AUC {total['auc']:.3f}. Where one class is rare, read AUC and"
             " average precision; accuracy says little there."
             if total.get("auc", 0.5) > _RANKS
-            else f"{below}: the model is worth less than a constant. Try {first}{scale}."
+            else f"{below}: the model is worse than the majority-class baseline. Try {first}{scale}."
         )
     kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
     if kept > 0.5:

@@ -124,7 +124,7 @@ class Run:
             0,
             0.0,
             0.0,
-        )  # how large, when that was told, what it cost
+        )  # how large, when that was reported, what it cost
         self.interrupted = False
         self.is_consistent = True  # no update is partially applied
 
@@ -543,7 +543,7 @@ class Run:
                 or (pair.support is not None and np.array_equal(np.flatnonzero(pair.mask), pair.support))
             )
             and (self.positive is None or self.positive in self.labels.tolist())
-            and (pair.learner.n_known_classes != 2 or n_classes == 2)  # two are told apart by their scores
+            and (pair.learner.n_known_classes != 2 or n_classes == 2)  # two are separated by their scores
         )
         if not fits:
             raise StateError(

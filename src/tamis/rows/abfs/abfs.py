@@ -101,7 +101,7 @@ class ABFS(RowSelector):
 
     ABFS decides itself how many features to keep. When the errors of a stump rise, its feature and those selected after
     it are dropped, and the search restarts. Then `drift_detected_` is true: a learner should restart too, from the last
-    `n_replay` rows (see :mod:`tamis.replay`). A new feature alone is no drift.
+    `n_replay` rows (see :mod:`tamis.replay`). A new feature alone does not count as a drift.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ class Auto(RowSelector):
         Selectors that do not learn at the moment.
     drift_detected_ : bool
         Whether a learner should restart after the last batch: true after a restart of the race, which only naive Bayes
-        makes. Another arm is no reason: a linear learner that goes on is better than one that learns the last rows
+        makes. Another arm is no reason: a linear learner that continues is better than one that learns the last rows
         again, without the columns that are left out now.
     n_replay : int
         From how many of the last rows it should restart: those since the change, 100 to 500.
@@ -157,7 +157,7 @@ class Auto(RowSelector):
     Notes
     -----
     Auto learns in blocks of 100 rows (the first blocks end after 10, 25 and 50 rows), wherever batches end. So a batch
-    is the same as its rows one at a time, if the first call names the ``classes``: otherwise a batch tells of all its
+    is the same as its rows one at a time, if the first call names the ``classes``: otherwise a batch reveals all its
     classes at its first row, in sorted order. Selection and scores are those of the last full block. While more than an
     eighth of all rows waits for a block to fill, reading the scores includes those rows.
 
@@ -169,7 +169,7 @@ class Auto(RowSelector):
     Where one of two classes is rare, naming the other one is right nearly always, and hardly any arm is ever wrong. So
     from 500 rows on the error of an arm on a row of the rare class is the share of the block's other rows that its
     learner ranks above that row. Its mean is 1 - AUC. Until then no arm takes the lead. Where a class becomes rare (a
-    tenth of the rows), or is so no longer (a fifth), the errors are counted anew.
+    tenth of the rows), or is so no longer (a fifth), the errors are counted from scratch.
 
     The selectors in the race are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and with up
     to 200 columns ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`),
@@ -485,7 +485,7 @@ class Auto(RowSelector):
         begun = self._to_begin_with(self._rows + len(y), X)
         if begun != self._to_begin_with(self._rows, X):
             self._leaders = [begun, begun]
-        # In the first rows linear learners learn with every column, and of a class that is rare errors say nothing.
+        # In the first rows linear learners learn with every column, and errors are uninformative about a rare class.
         taught = self._rows >= _BLOCK or not self._is_linear(X)
         if taught and self._rare == self._rarer_class():
             self._leaders = [
@@ -499,7 +499,7 @@ class Auto(RowSelector):
         return bool(found) or self._is_late()
 
     def _choose_measure(self) -> None:
-        """Judge the arms by the rows of a class that has become rare, or by all rows again; then count anew."""
+        """Judge the arms by the rows of a class that has become rare, or by all rows again; then count from scratch."""
         rare = self._rarer_class() if self._rows >= _WINDOW else -1
         if rare != self._rare:  # what was counted until now is another measure
             self._rare, self._n_tested, self._seen, self._judged_from = rare, 0, 0.0, self._rows

@@ -505,7 +505,7 @@ class DISCUSS(RowSelector):
             return
         seen, rules = view(n, counts, self.bias_correction), self._rules()
         shift = np.zeros(len(seen.su))
-        if n == counts.window:  # that of each row is from integers, but knows nothing of values with few rows
+        if n == counts.window:  # that of each row is from integers, but ignores values with few rows
             dense = literal | (seen.free == seen.classic)
             seen = seen._replace(su=np.where(dense, self._su, seen.su))
             shift = self._su - seen.su

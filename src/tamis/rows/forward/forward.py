@@ -126,7 +126,7 @@ class ForwardPartialCorrelation(RowSelector):
         Column of that chosen feature; -1 for a chosen feature, or where none took anything.
     drift_detected_ : bool
         Whether a learner should restart: in the last batch the set changed, within 1000 rows of a drift. After a drift
-        that leaves the set as it is, the learner may go on.
+        that leaves the set unchanged, the learner may continue.
     n_replay : int
         How many of the last rows it should restart from: those since the first sign of the drift, at most 1000.
     drifts_ : list of int

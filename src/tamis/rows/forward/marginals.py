@@ -124,7 +124,7 @@ class Marginals:
 
     @classmethod
     def of_matrix(cls, scatter: Scatter, n: int) -> Self:
-        """Return what a scatter matrix tells of its first `n` columns; the others are the targets."""
+        """Return the marginal statistics of the first `n` columns of a scatter matrix; the others are the targets."""
         known = cls(n, len(scatter.mean) - n)
         known.weight = scatter.weight
         if scatter.weight > 0.0:

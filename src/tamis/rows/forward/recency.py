@@ -1,6 +1,6 @@
 """A drift test: a classifier trained with recent rows is compared with the same classifier trained with all rows.
 
-Errors that rise (:mod:`tamis.rows.forward.error_watch`) tell of a relation that is gone. They tell nothing where
+Errors that rise (:mod:`tamis.rows.forward.error_watch`) indicate a relation that is gone. They are uninformative where
 there was none: a classifier that guesses blindly cannot become worse when a relation appears. So two more are asked
 that differ in nothing but their memory: the one of all rows, the other of the last 300 or so. Both know the means,
 variances and covariances with the targets, and guess by the ten columns that tell most by themselves, each as if it
@@ -8,8 +8,8 @@ were alone::
 
     sum_j x_j cov(x_j, target) / var(x_j)                                                       (1)
 
-Rows on which both are right, or both are wrong, say nothing. Of the others, with g = 1 where only the one of the last
-rows is right, -1 where only it is wrong, and p_c the share of the row's class: if nothing has changed, more rows know
+Rows on which both are right, or both are wrong, are uninformative. Of the others, with g = 1 where only the one of
+the last rows is right, -1 where only it is wrong, and p_c the share of the row's class: if nothing has changed, more rows know
 more, and g / p_c has a mean of 0 at most, all classes alike. So ::
 
     S <- max(0, S + ln(1 + 0.4 g p / p_c))       p: share of the rarest class                   (2)
@@ -71,7 +71,7 @@ def _update_rows(
     X: Array, codes: Array, limit: float, every: tuple[Array, Array], last: tuple[Array, Array], stakes: Array,
     evidence: Array,
 ) -> int:  # fmt: skip
-    """Let both models guess rows, whose first columns are those of the one, and take in what that says."""
+    """Predict rows with both models and update the evidence; the first columns are those of the one."""
     old, young = guess(X, 0, every[0], every[1]), guess(X, len(every[0]), last[0], last[1])
     return _update(old, young, codes, limit, stakes, evidence)
 
@@ -155,7 +155,7 @@ class Recency:
 
     Examples
     --------
-    One column tells of the class for 1500 rows, then the other way round:
+    One column indicates the class for 1500 rows, then with the opposite sign:
 
     >>> rng = np.random.default_rng(0)
     >>> X, codes, recency = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000), Recency(1e-4, 5, 2)

@@ -14,7 +14,7 @@ from tamis._jit import njit, overwrite
 
 __all__ = ["ERRORS", "HELD", "HELD_LOOSELY", "choose", "favoured"]
 
-ERRORS = 3.5  # standard errors that are no chance
+ERRORS = 3.5  # standard errors beyond which a difference is not chance
 HELD = (2.0, ERRORS)  # by how many times its gain, or standard errors, a chosen feature is favoured (4)
 HELD_LOOSELY = (1.0, 1.0)  # the same after a drift
 

@@ -414,7 +414,7 @@ class JointScreening(RowSelector):
         self._pair, self._guess = np.full(2, -1), np.zeros((n_levels,) * 2, np.int64)
         self._before, self._looked = np.zeros_like(self._arrays[5]), 0
         self._evidence, self._steps = np.zeros(2), np.zeros((2, n_classes))  # of the errors, see drift.cusum
-        if self.level is not None:  # the rows that are counted again were looked at, and are no evidence
+        if self.level is not None:  # the rows that are counted again were looked at, so they are not evidence
             self._begin_evidence()
         self._seen[0] -= len(y)
         self._feed(X, y, 0)

@@ -3,7 +3,7 @@
 A feature x has levels 0..K by K edges; bit k of a row says whether x lies above edge k. In a block of 32 rows these
 bits are one word per feature and edge; *and* of the words of two features and a class, and a count of bits, give how
 many rows of that class lie above both edges: what a table of levels by levels by classes is made of. All pairs of d
-features cost d^2 K^2 / 64 words a row and class, whatever the features are.
+features cost d^2 K^2 / 64 words a row and class, for any features.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Gains(NamedTuple):
     given: NDArray[np.float64]  # how far G of x given z is above its bar; negative: not significant
     gain: NDArray[np.float64]  # bits that x adds to z, less what chance would add
     dependent: NDArray[np.float64]  # how far G of the dependence of x and z is above its bar
-    joint: NDArray[np.float64]  # bits that both tell of the class
+    joint: NDArray[np.float64]  # bits of information that both give about the class
 
 
 def default_n_levels(n_features: int, n_bins: int | None) -> int:

@@ -1,7 +1,7 @@
 """E-values, valid at any time, against "this feature is irrelevant, alone or beside any other".
 
 The evidence of :mod:`tamis.summaries.evidence`, of one bit a feature: b_x says whether x lies above its middle edge.
-Rows are taken in blocks of 32, so a block of a feature is one word. If x tells nothing of the class beside a feature z,
+Rows are taken in blocks of 32, so a block of a feature is one word. If x is independent of the class given a feature z,
 then among the m rows of a block with b_z = k, given which have b_x = 1, and given the labels, which stand beside which
 is a matter of chance: all orders are equally likely. Of class c, with n rows of b_x = 1 and y of c among the m::
 
@@ -109,7 +109,7 @@ class PairEvidence(ThreadSafe):
     """
 
     def __init__(self, rows: Array, columns: NDArray[np.intp], n_classes: int) -> None:
-        same = rows.min(axis=0) == rows.max(axis=0)  # so far: larger values will be told from it
+        same = rows.min(axis=0) == rows.max(axis=0)  # so far: larger values will differ from it
         self._edges, self._fine = cut(rows, 2), cut(rows, _BINS)
         self._edges[same, 0], self._fine[same, 0] = rows[0, same], rows[0, same]
         self._columns = columns

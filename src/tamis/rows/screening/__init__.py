@@ -29,14 +29,14 @@ Errata and deviations, each with its reason:
 
 * The printed MS - mu^2 loses all digits where the mean is large: N(1e6, 1) gives a variance of 0.9966 for 0.9849.
   Deviations from the mean are summed instead.
-* The printed faded mean and MS are faded *sums*, so their MS - mu^2 is no variance (it gives -640 for 2.72): sums are
-  divided by the faded count.
+* The printed faded mean and MS are faded *sums*, so their MS - mu^2 is not a variance (it gives -640 for 2.72): sums
+  are divided by the faded count.
 * e_c in (1) is the effective sample size W^2 / W2 of the faded rows; with the faded count T would be too small.
 * The printed alpha = 0.9 cannot be meant per row, where it leaves a window of 19 rows and detects nothing; `fade_per`
   says whether it counts rows or calls. `clock` says whether the rows of a class fade as rows or as rows of that class.
 * Three classes or more: T is the largest of the classes against their rest.
 * The printed Algorithm 1 stores a pruned summary back at the level it came from, which voids its bound, and the printed
-  update of exact weights is no bound either; :mod:`tamis.summaries.quantiles` has a certificate instead.
+  update of exact weights is not a bound either; :mod:`tamis.summaries.quantiles` has a certificate instead.
 * The printed Algorithm 3 compares the count of *one* bin with the *cumulative* cut h N / K, which gives five bins of
   [1, 200, 400, 399] for 1000 values. Here bin(x) = #{h : F(values below x) >= h / K}, ties included, which is what
   sorting all the values gives. A value that is frequent enough fills several bins' room, so that some are empty.

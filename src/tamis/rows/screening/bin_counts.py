@@ -129,7 +129,7 @@ class BinCounts:
     # -- learning ------------------------------------------------------------------------------------------
 
     def check_categories(self, X: Rows, names: list[str] | None) -> None:
-        """Raise DataError if a value of a categorical column is no category, naming its column and row."""
+        """Raise DataError if a value of a categorical column is not a category, naming its column and row."""
         if not len(self.categorical):
             return
         values = self._part(X, self.categorical)

@@ -51,7 +51,7 @@ _OF_MOMENTS = {"t", "fisher"}
 
 
 class Readout(NamedTuple):
-    """A score of every feature, and how surprising it is if the feature says nothing of the class."""
+    """A score of every feature, and its p-value under independence of the feature and the class."""
 
     scores: NDArray[np.float64]
     pvalues: NDArray[np.float64] | None  # None: not asked for, or the score has none
@@ -451,7 +451,7 @@ class Screener(RowSelector):
         return when or "after", 0.0 if when == "together" else age
 
     def _may_differ(self) -> tuple[str, ...]:
-        """Which parameters say nothing of the state."""
+        """Which parameters do not affect the state."""
         return ("n_features_to_select", "select_by") if self.level is None else ("n_features_to_select",)
 
     def _merge(self, other: Self, when: str, age: Any) -> None:

@@ -82,14 +82,14 @@ _SHARED = {
     ValueError
         If a parameter is out of its range, when the first rows arrive.
     DataError
-        If a value is infinite. NaN is no error: it is skipped, feature by feature. The model is left as it was.
+        If a value is infinite. NaN is allowed: it is skipped, feature by feature. The model is unchanged.
     """,
     "raises": """
     ValueError
         If a parameter is out of its range, when the first rows arrive.
     DataError
-        If a value is infinite, too large for `dtype`, or not a category in a categorical column. NaN is no error: it is
-        skipped, feature by feature. The model is left as it was.
+        If a value is infinite, too large for `dtype`, or not a category in a categorical column. NaN is allowed: it is
+        skipped, feature by feature. The model is unchanged.
     """,
     "moments_notes": """
     A batch is the same as its rows one at a time up to rounding. Memory is 24 bytes per feature and class, whatever the

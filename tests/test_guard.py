@@ -125,7 +125,7 @@ from tamis import _guard
 from tamis.summaries.moments import RunningMoments
 moments, ready = RunningMoments(2), threading.Event()
 def hold():
-    with _guard.held([moments]):
+    with _guard.locked([moments]):
         ready.set(); time.sleep(60)
 threading.Thread(target=hold, daemon=True).start()
 ready.wait()

@@ -28,7 +28,7 @@ import tamis
 from tamis import prequential
 from tamis.catalog import CATALOG, Entry, find
 from tamis.checks import suite
-from tests import test_atomic, test_catalog, test_defaults, test_glance, test_shapes
+from tests import test_atomic, test_catalog, test_defaults, test_html_repr, test_shapes
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "tamis"
@@ -178,7 +178,7 @@ def test_skeleton_passes_the_tests_of_the_catalogue(
         test_catalog.test_source_names_the_paper,
         test_catalog.test_row_selector_is_one,
         test_shapes.test_every_array_of_a_row_selector_has_a_shape_that_is_said,
-        test_glance.test_every_method_shows_itself,
+        test_html_repr.test_every_method_shows_itself,
         test_atomic.test_memory_that_runs_out_leaves_the_state_before_or_closes_it,
         test_atomic.test_parts_of_a_batch_make_the_same_model,
     ):

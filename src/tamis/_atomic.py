@@ -383,7 +383,7 @@ def _restored_on_error(
         return update(*args)
     except BaseException as error:
         before.restore()
-        if not is_safe and not isinstance(error, TamisError):
+        if not is_safe and not isinstance(error, TamisError | Warning):
             fail_closed(one, error)
         raise
     finally:

@@ -182,8 +182,8 @@ def test_rows_that_cannot_be_learned_from(rng):
     wrong[2, 1] = np.inf
     for bad, target, weight, message in (
         (wrong, y, None, "infinity in column 1 of row 2"),
-        (X, np.ones(6), None, "y contains one, 1.0: pass more rows"),
-        (X, y, [1, 0, 1, 0, 1, 0], "y holds one class"),
+        (X, np.ones(6), None, "y contains one class, 1.0: pass more rows"),
+        (X, y, [1, 0, 1, 0, 1, 0], "y contains one class"),
         (X, y, np.zeros(6), "Every sample_weight is zero"),
         (X, y, [1, 1, 1, 1, 1, -1], r"sample_weight\[5\] is -1.0"),
         (X, rng.normal(size=6), None, "Unknown label type: continuous"),

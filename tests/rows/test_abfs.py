@@ -274,4 +274,4 @@ def test_two_equal_features_do_not_keep_each_other_out_once_the_bound_is_small()
 
 def test_a_cut_at_the_greatest_value_of_a_class_has_all_of_it_below():
     normal = np.array([1.0, 2.0, 0.0, 2.0]).reshape(4, 1, 1)  # mean, squares, least, greatest
-    assert stumps._below(2.0, 0, 0, np.array([3.0]), normal) == 3.0
+    assert stumps._weight_below(2.0, 0, 0, np.array([3.0]), normal) == 3.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.rows.discuss.bayes_watch import _cut, count, cuts, expect, judge, nothing, watch
+from tamis.rows.discuss.bayes_watch import _cut, count, cuts, empty_watch, expect, judge, watch
 from tamis.rows.discuss.discuss import DISCUSS
 
 
@@ -42,7 +42,7 @@ def test_edges_of_all_features_are_those_of_each_alone(rng, n):
 def test_evidence_rises_when_the_class_turns(rng):
     X = rng.normal(size=(400, 2))
     codes = (X[:, 0] > 0).astype(int)
-    state = watch([0], X[:200], codes[:200], np.zeros(2, bool), nothing(2))
+    state = watch([0], X[:200], codes[:200], np.zeros(2, bool), empty_watch(2))
     expect(state)
     same = [judge(row, code, state) for row, code in zip(X[200:300], codes[200:300], strict=True)]
     expect(state)

@@ -596,8 +596,8 @@ def test_none_is_not_named_and_nan_is_missing() -> None:
         ([{"a": 1.0}, {"a": 1.0, "c": np.nan}], "NaN in column 'c' of row 1"),
         ([], r"X must be a list of dicts, a frame or \(CSR matrix, names\), got \[\]"),
         (np.ones((1, 2)), "X must be a list of dicts"),
-        ((sp.csr_matrix(np.eye(2)), ["a"]), "X has 2 columns and 1 names"),
-        ((sp.csr_matrix(np.eye(2)), ["a", "a"]), "X has 2 columns and 1 names"),
+        ((sp.csr_matrix(np.eye(2)), ["a"]), "X has 2 columns and 1 distinct names"),
+        ((sp.csr_matrix(np.eye(2)), ["a", "a"]), "X has 2 columns and 1 distinct names"),
         ([{"a": 10**400}], "Column 'a' holds an integer"),
     ],
 )

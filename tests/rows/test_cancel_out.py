@@ -40,7 +40,7 @@ def test_steps_follow_the_differences_of_the_objective(scaling, sparse):
         slopes = twin.gradient(gates, matrices, Z, labels, weight / weight.sum(), *PENALTIES.values())
         flat = np.concatenate([part.ravel() for part in slopes])
         given = sp.csr_matrix(more) if sparse else more
-        found = selector._slopes(frame_of(Z), labels, weight / weight.sum())
+        found = selector._gradient(frame_of(Z), labels, weight / weight.sum())
         np.testing.assert_allclose(found, flat, atol=1e-8)
         expected = twin.adam(
             selector._theta, found, selector._first, selector._second, selector._n_steps + 1, 0.1

@@ -92,7 +92,7 @@ def test_keeps_one_of_many_copies_and_no_noise(rng):
     n_kept = []
     for _ in range(20):
         noise = FCBF().fit(rng.normal(size=(1000, 50)), rng.integers(0, 2, 1000))
-        n_kept.append(int((noise.scores_ > noise._bar()).sum()))
+        n_kept.append(int((noise.scores_ > noise._thresholds()).sum()))
         assert noise.get_support().sum() == 1  # the first, as a selection of nothing cannot be learned from
     assert sum(n_kept) <= 4  # one in twenty is expected
 

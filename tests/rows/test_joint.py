@@ -14,11 +14,11 @@ from tamis.evaluate.metrics.selection import selection_accuracy
 from tamis.rows.joint import pair_counts
 from tamis.rows.joint.pair_counts import (
     Gains,
+    count_pairs,
+    count_row,
     cut,
     default_n_levels,
-    fold,
     measure,
-    put,
     table,
     x_log_x,
     zeros,
@@ -63,10 +63,10 @@ def test_tables_are_those_of_counting(seed, n_levels, n_features, n_classes, n_r
     X, y = rng.integers(0, 7, (n_rows, n_features)).astype(float), rng.integers(0, n_classes, n_rows)
     counts = zeros(X, np.arange(n_features), n_levels, n_classes)
     for row, code in zip(X, y, strict=True):
-        put(row, code, counts)
+        count_row(row, code, counts)
         if counts.n[1] == 32:
-            fold(counts)
-    fold(counts)
+            count_pairs(counts)
+    count_pairs(counts)
     edges = cut(X, n_levels)
     levels = (X[:, :, None] > edges).sum(axis=2)
     cells = np.empty((n_levels, n_levels, n_classes), np.int64)
@@ -267,9 +267,9 @@ def test_a_pair_is_judged_from_five_rows_a_cell_on(n, judged):
     y = (X[:, 0] != X[:, 1]).astype(int)
     counts = zeros(X, np.arange(2), 2, 2)
     for row, code in zip(X, y, strict=True):
-        put(row, code, counts)
+        count_row(row, code, counts)
         if counts.n[1] == 32:
-            fold(counts)
+            count_pairs(counts)
     gains = Gains(*(np.full((2, 2), np.nan) for _ in Gains._fields))
     measure(counts, np.bincount(y), np.append(np.inf, np.full(20, 5.0)), x_log_x(), gains)
     assert gains.joint[0, 1] == (1.0 if judged else 0.0)

@@ -95,7 +95,7 @@ def test_any_batching_and_layout_is_the_twin(data):
 @settings(max_examples=300, deadline=None)
 def test_border_is_the_kth_largest(values, k, guess):
     bits = np.abs(np.array(values)).view(np.int64)
-    border, n_equal = ofs._border(bits, k, int(np.float64(guess).view(np.int64)))
+    border, n_equal = ofs._cutoff(bits, k, int(np.float64(guess).view(np.int64)))
     kept = np.flatnonzero(bits > border).tolist() + np.flatnonzero(bits == border).tolist()[:n_equal]
     by_size = sorted(range(len(values)), key=lambda j: (-values[j], j))
     assert sorted(kept) == sorted(j for j in by_size[:k] if values[j] > 0)
@@ -104,7 +104,7 @@ def test_border_is_the_kth_largest(values, k, guess):
 def test_border_survives_ties_and_gaps_in_few_counts():
     bits = np.repeat(np.array([0.0, 1.0, 1.0 + 2**-52, 5.0]), 500).view(np.int64)
     for k in (1, 500, 700, 1200, 1700):
-        border, n_equal = ofs._border(bits, k, 0)
+        border, n_equal = ofs._cutoff(bits, k, 0)
         assert np.count_nonzero(bits > border) + n_equal == min(k, 1500)
 
 
@@ -195,7 +195,7 @@ def test_random_columns_are_drawn_evenly():
     state, drawn = np.array([88172645463325252], dtype=np.uint64), np.empty(3, np.int32)
     plain, counts = XorShift(88172645463325252), np.zeros(10)
     for _ in range(3000):
-        ofs._draw(state, drawn, 10)
+        ofs._sample_columns(state, drawn, 10)
         assert drawn.tolist() == plain.sample(10, 3)
         counts[drawn] += 1
     assert (np.abs(counts - 900) < 5 * np.sqrt(900 * 0.7)).all()

@@ -74,6 +74,6 @@ def test_the_last_column_there_can_be(tmp_path):
         path.write_text(f"0 1:1\n1 {column}:1\n")
         for width in ("any", None):
             with pytest.raises(
-                StreamError, match=r"line 2 \(it names a column beyond 2,147,483,646\): mend that"
+                StreamError, match=r"line 2 \(it names a column beyond 2,147,483,646\): fix that"
             ):
                 open_file(path, n_features=width).take(2)

@@ -237,8 +237,9 @@ def is_surely_cheaper(cost: Floats, nothing: Floats, Q: Floats, n_tried: int = 1
     expensive error; one for each kind of policy tried, because the best of several kinds is selected.
 
     >>> nothing = np.array([1.0, 0.0, 1.0] * 20)
-    >>> is_surely_cheaper(nothing - 0.3, nothing, 1.0 - np.eye(2)), is_surely_cheaper(nothing - 0.01, nothing, 1.0 -
-    np.eye(2)) (True, False)
+    >>> Q = 1.0 - np.eye(2)
+    >>> is_surely_cheaper(nothing - 0.3, nothing, Q), is_surely_cheaper(nothing - 0.01, nothing, Q)
+    (True, False)
     """
     gain = np.append(nothing - cost, np.full(n_tried, -Q.max()))
     return bool(gain.mean() > _SURE * gain.std() / np.sqrt(len(gain)))

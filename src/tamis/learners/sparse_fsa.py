@@ -298,7 +298,8 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
         codes, classes = encode_labels(y, np.array([]))
         if len(classes) < 2:
             raise DataError(
-                f"SparseFSA needs two classes or more, but y contains one, {classes.tolist()[0]!r}: pass more rows."
+                f"SparseFSA needs two classes or more, but y contains one class, {classes.tolist()[0]!r}:"
+                " pass more rows."
             )
         if isinstance(self.class_weight, dict):
             weight = weight * compute_class_weight(self.class_weight, classes=classes, y=y)[codes]

@@ -142,7 +142,7 @@ def row_ends(
     >>> row_ends(b'1,2\n3,"a\nb"\n5,', ",", 100, whole=False)
     ([4, 12], None)
     >>> row_ends(b'1,"2\n3,4\n', ",", 1, whole=False)
-    ([5], Unclosed(at=2, at_end=False))
+    ([5], UnclosedQuote(at=2, at_end=False))
     """
     text = np.frombuffer(block, dtype=np.uint8)
     ends: Array = np.flatnonzero(text == ord("\n"))

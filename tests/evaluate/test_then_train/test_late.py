@@ -152,7 +152,7 @@ def test_the_report_of_such_a_run(tmp_path):
     result = prequential(timed(X, y, *times(600)), FIRES(3), delay=TIMES)
     page = result.report(tmp_path / "run.html").read_text(encoding="utf-8")
     assert "each before its label came, as the times tell" in page
-    assert "delay=['at', 'known']" in html.unescape(page)
+    assert "delay=('at', 'known')" in html.unescape(page)
 
 
 def write_file(path, *, dates=False, never="", mark="a,at,colour,b,known,state"):

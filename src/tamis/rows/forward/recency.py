@@ -9,8 +9,8 @@ were alone::
     sum_j x_j cov(x_j, target) / var(x_j)                                                       (1)
 
 Rows on which both are right, or both are wrong, are uninformative. Of the others, with g = 1 where only the one of
-the last rows is right, -1 where only it is wrong, and p_c the share of the row's class: if nothing has changed, more rows know
-more, and g / p_c has a mean of 0 at most, all classes alike. So ::
+the last rows is right, -1 where only it is wrong, and p_c the share of the row's class: if nothing has changed, the
+model of more rows is the better one, and g / p_c has a mean of 0 at most in every class. So ::
 
     S <- max(0, S + ln(1 + 0.4 g p / p_c))       p: share of the rarest class                   (2)
 

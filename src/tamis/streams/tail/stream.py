@@ -25,7 +25,7 @@ from tamis.streams.tail.files import FollowedFiles
 from tamis.streams.tail.parquet import FollowedParquet
 from tamis.streams.tail.pending import PendingRows
 from tamis.streams.tail.row_numbers import new_rows
-from tamis.streams.tail.text import FollowedText, StandardInput, _UnclosedLine
+from tamis.streams.tail.text import FollowedText, StandardInput, UnclosedLine
 
 __all__ = ["FollowedStream", "follow_files"]
 
@@ -368,7 +368,7 @@ class FollowedStream(Stream):
         found = part.peek(size + self._header, is_whole)
         if len(found) <= self._header or (len(found) < size + self._header and not is_whole):
             return None
-        rows = [row for row in found if not isinstance(row, _UnclosedLine)]
+        rows = [row for row in found if not isinstance(row, UnclosedLine)]
         written = {name: value or None for name, value in self._written.items()}
         head = b"".join(rows)
         encoding = written.get("encoding") or detect_encoding(head, True)
@@ -509,7 +509,7 @@ class FollowedStream(Stream):
                 return first + self._decode(part, rows[half:], before + half)
             self._bad.put(part.name, before + 1, str(error), part.row_text(rows))
             self._counts["bad"] += 1
-            if isinstance(rows[0], _UnclosedLine):
+            if isinstance(rows[0], UnclosedLine):
                 self._warn(part.name, f"{error} This line was skipped; further ones are only counted as bad.")
             return []
         self._counts["repeated"] += len(rows) - n

@@ -16,13 +16,13 @@ from tamis.streams.quotes import UnclosedQuote, row_ends
 from tamis.streams.source import LONGEST_LINE
 from tamis.streams.tail.file import HEAD, FollowedFile, check_same_columns, digest
 
-__all__ = ["FollowedText", "StandardInput", "_UnclosedLine"]
+__all__ = ["FollowedText", "StandardInput", "UnclosedLine"]
 
 _BLOCK = 1 << 20
 _WINDOW = 1 << 12  # bytes that are looked at after a quote that is not closed: there may be more of them
 
 
-class _UnclosedLine(bytes):
+class UnclosedLine(bytes):
     """A line that is not a row because it has an unclosed quote."""
 
     quote: UnclosedQuote
@@ -64,7 +64,7 @@ class FollowedText(FollowedFile):
     def peek(self, n: int, last: bool = False) -> list[bytes]:
         """Return up to `n` rows, that of the names included, without taking them."""
         self._fill(n, last, None)
-        if self.header and self._ready and isinstance(first := self._ready[0], _UnclosedLine):
+        if self.header and self._ready and isinstance(first := self._ready[0], UnclosedLine):
             self._raise_unclosed(first.quote)
         return [*self._ready][:n]
 
@@ -113,7 +113,7 @@ class FollowedText(FollowedFile):
             ends, unclosed = row_ends(piece, _delimiters(table), self.most, whole=last and is_rest)
             self._ready.extend(piece[i:j] for i, j in pairwise([0, *ends]))
             if unclosed is not None:
-                line = self._ready[-1] = _UnclosedLine(self._ready[-1])
+                line = self._ready[-1] = UnclosedLine(self._ready[-1])
                 line.quote = unclosed
             start += ends[-1] if ends else 0
             if is_rest and unclosed is None:
@@ -125,7 +125,7 @@ class FollowedText(FollowedFile):
         """Return rows as Arrow columns in the order of the table, and their number; `before` rows precede them."""
         table.source.name = self.name
         for row, line in enumerate(rows, start=before + 1):
-            if isinstance(line, _UnclosedLine):
+            if isinstance(line, UnclosedLine):
                 raise StreamError(line.quote.message(self.name, f"row {row}", self.most))
         try:
             block = _as_utf8(b"".join(rows), table.encoding)

@@ -31,7 +31,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis.summaries.entropy import WindowCounts, update_row
 
 WINDOW, VALUES = 200, 10

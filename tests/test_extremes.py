@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import tamis
-from tamis._parameters import Kind, allowed
+from tamis._validation.parameters import Kind, allowed
 from tamis.drift import DETECTORS
 from tamis.errors import TamisError
 from tests.test_intake import ALL, make

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 import tamis
 from tamis import evaluate
-from tamis._parameters import allowed, check_parameters
+from tamis._validation.parameters import allowed, check_parameters
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.drift import DETECTORS
 from tamis.errors import TamisError

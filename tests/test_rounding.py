@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from tamis import AlphaInvesting, FisherScore
-from tamis._check import as_rows, warn_of_rounding
+from tamis._validation import as_rows, warn_of_rounding
 from tamis.streams import open_file
 
 pa = pytest.importorskip("pyarrow")

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tamis.evaluate import PrequentialResult, Step
-from tamis.evaluate.test_then_train.result import STEP_COLUMNS
+from tamis.evaluate.prequential.result import STEP_COLUMNS
 from tamis.terminal import (
     Watch,
     bar,

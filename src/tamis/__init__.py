@@ -64,7 +64,7 @@ _NAMES = {
     "loads": "tamis.persistence",
     "merge_tree": "tamis.merging",
     "save": "tamis.persistence",
-    "prequential": "tamis.evaluate.test_then_train",
+    "prequential": "tamis.evaluate.prequential",
     "run_experiment": "tamis.evaluate.experiment",
     "load_dataset": "tamis.streams.datasets",
     "load_stream": "tamis.streams.named_streams",

@@ -60,7 +60,7 @@ class Option:
 
     def check(self, name: str, value: Any, default: Any) -> None:
         """Raise ValueError if the value is not valid; None is valid where it is the default."""
-        from tamis._check import check_choice, check_number, short_repr
+        from tamis._validation import check_choice, check_number, short_repr
 
         if value is None and default is None:
             return
@@ -73,7 +73,7 @@ class Option:
 
 
 def _is_count(value: Any) -> bool:
-    from tamis._check import is_integer
+    from tamis._validation import is_integer
 
     return is_integer(value) and value >= 0
 

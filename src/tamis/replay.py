@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._check import Array, Rows, check_number, is_integer
+from tamis._validation import Array, Rows, check_number, is_integer
 
 __all__ = ["Replay", "joined_labels", "joined_rows"]
 

@@ -35,15 +35,15 @@ COMPILES = """
 import sys, time
 import numpy as np
 from tamis.adapters.spark import _compiling
-from tamis._jit import overwrite
+from tamis._kernels import overwrite
 
 with _compiling():
     began = time.time()
     overwrite(np.zeros(3), np.ones(3))
     time.sleep(0.3)
     ended = time.time()
-from tamis import _jit
-print(began, ended, sum(_jit.overwrite.stats.cache_hits.values()), sum(_jit.overwrite.stats.cache_misses.values()))
+from tamis._kernels import overwrite
+print(began, ended, sum(overwrite.stats.cache_hits.values()), sum(overwrite.stats.cache_misses.values()))
 """
 
 

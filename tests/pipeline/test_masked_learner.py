@@ -10,7 +10,7 @@ from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from tamis import DISCUSS, FIRES, FisherScore, RandomSubset, prequential
-from tamis.evaluate.test_then_train.baselines import Baseline, mean_and_spread
+from tamis.evaluate.prequential.baselines import Baseline, mean_and_spread
 from tamis.learners import HoeffdingTree, ResetOnDrift, WeightedKNN, WeightedNaiveBayes
 from tamis.pipeline.masked_learner import MaskedLearner
 from tamis.pipeline.scaling import RunningScale, wants_scale

@@ -28,7 +28,7 @@ from tamis import (
     WeightedKNN,
     prequential,
 )
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.errors import DataError
 from tamis.learners import ResetOnDrift
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tamis.evaluate import PrequentialResult
-from tamis.evaluate.test_then_train.result import STEP_COLUMNS
+from tamis.evaluate.prequential.result import STEP_COLUMNS
 
 ELECTRICITY = ["date", "day", "period", "nswprice", "nswdemand", "vicprice", "vicdemand", "transfer"]
 

@@ -16,7 +16,7 @@ from sklearn.metrics import mutual_info_score
 
 import tamis
 from tamis import ChiSquare, GiniIndex, MutualInformation, Screening
-from tamis._check import columns_of
+from tamis._validation import columns_of
 from tamis.errors import DataError
 from tamis.rows.screening.bin_counts import BinCounts
 from tamis.summaries.contingency import chi_square

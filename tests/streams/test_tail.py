@@ -19,7 +19,7 @@ import pytest
 import tamis
 from tamis import FIRES, FisherScore, open_file, prequential
 from tamis.errors import CheckpointError, StreamError
-from tamis.evaluate.test_then_train.result import STEP_COLUMNS
+from tamis.evaluate.prequential.result import STEP_COLUMNS
 from tamis.persistence.journal import Journal
 from tamis.streams import follow_files
 

@@ -20,7 +20,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import (
+from tamis._guard import ThreadSafe
+from tamis._validation import (
     Array,
     Rows,
     as_classes,
@@ -32,8 +33,7 @@ from tamis._check import (
     reject_nonfinite,
     short_repr,
 )
-from tamis._guard import ThreadSafe
-from tamis._parameters import SEED, Kind, check_parameters, parameters
+from tamis._validation.parameters import SEED, Kind, check_parameters, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.replay import Replay

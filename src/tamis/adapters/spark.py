@@ -23,8 +23,8 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import tamis
-from tamis._check import as_classes, short_repr
-from tamis._parameters import check_parameters
+from tamis._validation import as_classes, short_repr
+from tamis._validation.parameters import check_parameters
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.errors import CheckpointError, DataError, StreamError, TamisError

@@ -19,7 +19,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import (
+from tamis._guard import ThreadSafe
+from tamis._validation import (
     Array,
     Rows,
     as_column,
@@ -29,8 +30,15 @@ from tamis._check import (
     reject_nonfinite,
     short_repr,
 )
-from tamis._guard import ThreadSafe
-from tamis._parameters import SEED, Kind, check_parameters, integer, number, parameters, with_methods
+from tamis._validation.parameters import (
+    SEED,
+    Kind,
+    check_parameters,
+    integer,
+    number,
+    parameters,
+    with_methods,
+)
 from tamis.base.html_repr import html_repr
 from tamis.base.session import Session, State
 from tamis.errors import DataError

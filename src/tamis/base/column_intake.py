@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import as_array, as_rows, fill_masked, reject_non_array, warn_of_rounding
+from tamis._validation import as_array, as_rows, fill_masked, reject_non_array, warn_of_rounding
 from tamis.errors import DataError
 
 __all__ = ["Columns", "as_float64", "block_of", "one_column", "without_gaps"]

@@ -22,7 +22,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically, deliver_signals
-from tamis._check import (
+from tamis._guard import ThreadSafe
+from tamis._validation import (
     Array,
     as_column,
     as_frame,
@@ -31,8 +32,7 @@ from tamis._check import (
     checked,
     encode_labels,
 )
-from tamis._guard import ThreadSafe
-from tamis._parameters import check_parameters, parameters
+from tamis._validation.parameters import check_parameters, parameters
 from tamis.base.column_intake import Columns, as_float64, block_of, one_column, without_gaps
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError

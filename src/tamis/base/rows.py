@@ -17,7 +17,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import LARGEST_PART, Attributes, atomically, parts
-from tamis._check import (
+from tamis._guard import ThreadSafe
+from tamis._validation import (
     Array,
     Rows,
     as_classes,
@@ -32,8 +33,7 @@ from tamis._check import (
     reject_nonfinite,
     short_repr,
 )
-from tamis._guard import ThreadSafe
-from tamis._parameters import check_parameters, number, parameters
+from tamis._validation.parameters import check_parameters, number, parameters
 from tamis.errors import DataError
 
 __all__ = ["RowSelector", "check_columns", "n_to_select", "top_mask"]

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
 from tamis._guard import ThreadSafe
+from tamis._validation import Array
 from tamis.base.html_repr import html_repr
 from tamis.errors import DataError
 

@@ -27,8 +27,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
-from tamis._parameters import Kind, integer, number, parameters
+from tamis._validation import Array, Rows
+from tamis._validation.parameters import Kind, integer, number, parameters
 from tamis.base import CellClassifier, State
 from tamis.cells.bins import Bins
 from tamis.cells.discriminant import EvidenceModel, EvidenceWeights, posterior_path

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 
 __all__ = ["Bins", "dense"]
 

@@ -22,9 +22,9 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis._shapes import Shapes
+from tamis._validation import Array
 from tamis.cells.discriminant import (
     Discriminant,
     EvidenceModel,

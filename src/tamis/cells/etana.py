@@ -37,8 +37,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
-from tamis._parameters import integer, parameters
+from tamis._validation import Array, Rows
+from tamis._validation.parameters import integer, parameters
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.mrmr import mrmr

@@ -36,9 +36,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
-from tamis._jit import njit
-from tamis._parameters import integer, number, parameters
+from tamis._kernels import njit
+from tamis._validation import Array, Rows
+from tamis._validation.parameters import integer, number, parameters
 from tamis.cells.bins import Bins
 from tamis.cells.etana import Independent
 

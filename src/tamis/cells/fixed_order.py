@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
-from tamis._parameters import parameters
+from tamis._validation import Array, Rows
+from tamis._validation.parameters import parameters
 from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
 from tamis.cells.bins import Bins, dense

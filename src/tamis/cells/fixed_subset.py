@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
-from tamis._parameters import integer, parameters, with_methods
+from tamis._validation import Array, Rows
+from tamis._validation.parameters import integer, parameters, with_methods
 from tamis.cells.bins import Bins, dense
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.masked import Masked

@@ -44,8 +44,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._atomic import atomically
-from tamis._check import Array, Rows, as_column
-from tamis._parameters import check_parameters, integer, number, parameters
+from tamis._validation import Array, Rows, as_column
+from tamis._validation.parameters import check_parameters, integer, number, parameters
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.mrmr import mrmr

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.cells.discriminant import posterior_of
 from tamis.cells.scikit_trees import Trees, limited_threads
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 from tamis.cells.bins import Bins, dense
 from tamis.dependence.information import adjusted_mutual_information
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 
 __all__ = ["Chain", "Network", "line", "markov_blanket_order", "random_parents", "spanning_tree"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.base import State
 from tamis.cells.policy_selection import ROUNDING
 

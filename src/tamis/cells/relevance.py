@@ -19,7 +19,7 @@ import scipy.special
 import scipy.stats
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 from tamis.dependence.information import (
     adjusted_mutual_information,
     expected_mutual_information,

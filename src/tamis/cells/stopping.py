@@ -29,8 +29,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 
 __all__ = ["Likelihood", "PointBased", "walk_beliefs"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.base import RowSelector
 
 __all__ = ["Subject", "compare", "fail", "rejects", "skip", "table"]

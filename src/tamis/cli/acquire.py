@@ -148,7 +148,7 @@ class Dialogue:
 
 
 def _safe_repr(value: Any) -> str:
-    from tamis._check import short_repr  # imports NumPy, and help must be fast
+    from tamis._validation import short_repr  # imports NumPy, and help must be fast
 
     return short_repr(value)
 

@@ -160,7 +160,7 @@ def columns(
     debug: Debug = False,
 ) -> int:
     """Offer the columns, and features made from them, one after the other; each is accepted or rejected at once."""
-    from tamis._check import check_number
+    from tamis._validation import check_number
     from tamis.cli.train import Table
 
     rule = deciding.get_rule()

@@ -142,7 +142,7 @@ def follow(
         elif not _wait_for_first_batch(stream, options.batch_size):
             note("nothing to learn from: there are too few rows for a first batch.")
             return 0
-        from tamis.evaluate.test_then_train.settings import features_of
+        from tamis.evaluate.prequential.settings import features_of
 
         names, categorical = features_of(stream, options)
         selector, learner = models.make(categorical)

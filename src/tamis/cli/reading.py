@@ -176,7 +176,7 @@ class ReadingOptions:
 
     def table(self, file: str) -> Table | None:
         """Open a file with named columns."""
-        from tamis._check import check_choice
+        from tamis._validation import check_choice
         from tamis.streams.files import TIMES, open_table
         from tamis.streams.source import Source
 

@@ -97,7 +97,7 @@ def run(
     output.check(reading.inputs, force)
     with alone(checkpoint, out):
         stream = reading.open(classes=not models.is_regression, quiet=quiet, clock=options.clock)
-        from tamis.evaluate.test_then_train.settings import features_of
+        from tamis.evaluate.prequential.settings import features_of
 
         selector, learner = models.make(features_of(stream, options)[1])
         kept = replace(options, checkpoint=checkpoint, checkpoint_every=checkpoint_every)
@@ -109,7 +109,7 @@ def evaluate(
 ) -> PrequentialResult:
     """Run test-then-train with a live display; results before an error are kept and shown."""
     from tamis.evaluate import prequential
-    from tamis.evaluate.test_then_train.settings import features_of
+    from tamis.evaluate.prequential.settings import features_of
 
     console = terminal(stderr=True)
     output.models = {
@@ -144,7 +144,7 @@ def watch_of(
     console: Any, stream: Stream, selector: Any, learner: Any, options: RunOptions, *, quiet: bool
 ) -> Watch:
     """Return the display of a running evaluation."""
-    from tamis.evaluate.test_then_train.settings import features_of
+    from tamis.evaluate.prequential.settings import features_of
     from tamis.terminal import Watch
 
     return Watch(

@@ -113,7 +113,7 @@ def screen(
     debug: Debug = False,
 ) -> int:
     """Rank the columns by their relevance to the label, each by itself, in one pass."""
-    from tamis._check import check_number
+    from tamis._validation import check_number
     from tamis.rows.screening import Screening
 
     names = list(dict.fromkeys(_score_name(name) for name in score or ["mi"]))
@@ -161,7 +161,7 @@ def _check_combination(
     level: float | None, redundancy: int | None, half_life: float | None, restarts: str | int | None
 ) -> None:
     """Raise if an option is out of range, or options exclude each other."""
-    from tamis._check import check_number
+    from tamis._validation import check_number
 
     check_whole("--redundancy", redundancy, 1)
     if redundancy is not None and level is not None:

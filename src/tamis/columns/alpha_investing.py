@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._check import Array
-from tamis._parameters import number, parameters
+from tamis._validation import Array
+from tamis._validation.parameters import number, parameters
 from tamis.base.trace import Verdicts
 from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
 from tamis.columns.projection import Proposal

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import as_rows, check_number
+from tamis._validation import as_rows, check_number
 from tamis.base.columns import ColumnSelector
 from tamis.errors import DataError
 

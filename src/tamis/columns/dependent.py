@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._check import Array, repeated_rows
-from tamis._parameters import integer, number, parameters
+from tamis._validation import Array, repeated_rows
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.columns.target_shape import warn_rare_class

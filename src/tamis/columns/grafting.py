@@ -49,9 +49,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array
-from tamis._jit import njit
-from tamis._parameters import number, parameters
+from tamis._kernels import njit
+from tamis._validation import Array
+from tamis._validation.parameters import number, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.columns.glm import check_not_constant

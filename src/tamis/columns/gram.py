@@ -24,7 +24,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from tamis._atomic import atomically
-from tamis._check import (
+from tamis._guard import ThreadSafe
+from tamis._validation import (
     Array,
     as_column,
     as_frame,
@@ -33,8 +34,7 @@ from tamis._check import (
     fill_masked,
     reject_nonfinite,
 )
-from tamis._guard import ThreadSafe
-from tamis._parameters import check_parameters, integer, number, parameters
+from tamis._validation.parameters import check_parameters, integer, number, parameters
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
 from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
 from tamis.columns.tails import log_t_tail

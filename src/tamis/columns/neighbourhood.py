@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._check import Array, repeated_rows
-from tamis._parameters import SEED, parameters
+from tamis._validation import Array, repeated_rows
+from tamis._validation.parameters import SEED, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, COLLINEAR, CONSTANT, REJECTED, Verdicts
 from tamis.dependence.rough_set import column_dependencies, set_dependency

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis._parameters import parameters
+from tamis._validation.parameters import parameters
 from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
 
 __all__ = ["OFSA3M"]

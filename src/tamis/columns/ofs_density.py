@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis._parameters import number, parameters
+from tamis._validation.parameters import number, parameters
 from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
 
 __all__ = ["OFSDensity"]

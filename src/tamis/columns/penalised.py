@@ -27,7 +27,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.base.trace import Verdicts
 from tamis.columns.projection import Proposal
 from tamis.columns.sequential import SequentialSelector

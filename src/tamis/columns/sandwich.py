@@ -24,7 +24,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis.base.trace import REJECTED
 from tamis.columns.projection import Evidence, residuals_outside
 from tamis.columns.tails import log_t_tail

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._parameters import integer, parameters
+from tamis._validation import Array
+from tamis._validation.parameters import integer, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.glm import LogisticModel, PoissonModel

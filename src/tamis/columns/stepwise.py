@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.penalised import penalty
 from tamis.columns.sequential import RegressionSelector, dense_column

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 
-from tamis._check import Array
+from tamis._validation import Array
 
 __all__ = ["warn_heavy_tails", "warn_rare_class"]
 

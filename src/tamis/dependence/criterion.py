@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from tamis._check import Array, check_number
 from tamis._shapes import Shapes
+from tamis._validation import Array, check_number
 
 __all__ = ["Candidate", "DependenceTest", "Screening"]
 

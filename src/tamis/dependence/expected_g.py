@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 
 __all__ = ["MANY", "expected_g", "fill_expected_g"]
 

@@ -30,9 +30,9 @@ import scipy.sparse as sp
 import scipy.special
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_choice, check_number
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis._shapes import Shapes
+from tamis._validation import Array, check_choice, check_number
 from tamis.dependence.criterion import KEPT, Candidate, DependenceTest, Screening
 from tamis.dependence.information import entropy
 from tamis.errors import DataError, StateError

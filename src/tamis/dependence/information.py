@@ -19,8 +19,8 @@ import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 
 __all__ = [
     "adjusted_mutual_information",

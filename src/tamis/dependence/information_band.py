@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from tamis._check import Array
+from tamis._validation import Array
 
 __all__ = ["information_band"]
 

@@ -32,8 +32,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_choice
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array, check_choice
 
 __all__ = ["RULES", "column_dependencies", "neighbourhood_dependency", "set_dependency"]
 

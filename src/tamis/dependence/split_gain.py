@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._jit import njit
+from tamis._kernels import njit
 
 __all__ = ["LEAST_SHARE", "entropy_times_weight", "gain_of_two", "share_below"]
 

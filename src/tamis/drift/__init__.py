@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from tamis._check import short_repr
-from tamis._parameters import Kind, name_or
+from tamis._validation import short_repr
+from tamis._validation.parameters import Kind, name_or
 from tamis.drift.adwin import ADWIN
 from tamis.drift.ddm import DDM
 from tamis.drift.detector import Detector, DriftDetector

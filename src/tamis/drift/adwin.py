@@ -23,8 +23,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_choice, check_number
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import check_choice, check_number
 from tamis.drift.detector import Detector
 from tamis.errors import StateError
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 
 __all__ = ["log_likelihood_steps", "update_cusum"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._atomic import atomically
-from tamis._check import as_numbers, reject_masked, short_repr
 from tamis._guard import ThreadSafe
+from tamis._validation import as_numbers, reject_masked, short_repr
 from tamis.base.html_repr import html_repr
 from tamis.errors import DataError
 

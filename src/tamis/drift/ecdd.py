@@ -34,8 +34,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_choice
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import check_choice
 from tamis.drift.detector import Detector
 
 __all__ = ["ECDD"]

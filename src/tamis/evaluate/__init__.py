@@ -22,8 +22,8 @@ from tamis.evaluate.metrics import (
     selection_accuracy,
     state_bytes,
 )
+from tamis.evaluate.prequential import PrequentialResult, Step, prequential
 from tamis.evaluate.recommendation import Recommendation, recommend
-from tamis.evaluate.test_then_train import PrequentialResult, Step, prequential
 
 __all__ = [
     "Detections",

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._check import check_choice, check_number
+from tamis._validation import check_choice, check_number
 from tamis.base.html_repr import html_repr
 from tamis.errors import DataError
 from tamis.rows.auto.auto import Auto

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._jit import njit, overwrite
+from tamis._kernels import njit, overwrite
+from tamis._validation import Array
 from tamis.summaries.categories import find_slot
 
 __all__ = ["learn_rows", "move_tables"]

@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 from tamis.errors import StateError
 from tamis.learners.class_counts import learn_rows, move_tables
 from tamis.summaries.categories import find_slot, insert, n_slots_for

@@ -13,10 +13,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tamis._atomic import LARGEST_PART, Attributes, atomically, parts
-from tamis._check import Array, as_column, as_rows, encode_labels, reject_nonfinite
 from tamis._guard import ThreadSafe
-from tamis._jit import njit
-from tamis._parameters import COLUMNS, check_parameters, integer, parameters
+from tamis._kernels import njit
+from tamis._validation import Array, as_column, as_rows, encode_labels, reject_nonfinite
+from tamis._validation.parameters import COLUMNS, check_parameters, integer, parameters
 from tamis.errors import DataError
 
 __all__ = ["LARGEST", "DenseRowClassifier", "first_out_of_range", "is_third_party"]

@@ -42,9 +42,18 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, as_classes, columns_of
-from tamis._jit import njit
-from tamis._parameters import SEED, Kind, check_parameters, integer, name_or, number, parameters, with_methods
+from tamis._kernels import njit
+from tamis._validation import Array, as_classes, columns_of
+from tamis._validation.parameters import (
+    SEED,
+    Kind,
+    check_parameters,
+    integer,
+    name_or,
+    number,
+    parameters,
+    with_methods,
+)
 from tamis.catalog import find_learner
 from tamis.learners.chunked import ChunkedEnsemble, new_classifier
 from tamis.learners.column_masking import accepts_nan

@@ -36,12 +36,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import (
+from tamis._validation import (
     as_classes,
     columns_of,
     reject_nonfinite,
 )
-from tamis._parameters import integer, parameters
+from tamis._validation.parameters import integer, parameters
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_out_of_range
 from tamis.learners.neighbours import Neighbours
 from tamis.learners.weighting import WindowWeights

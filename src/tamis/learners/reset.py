@@ -19,7 +19,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import Attributes, atomically, deliver_signals
-from tamis._check import (
+from tamis._guard import ThreadSafe
+from tamis._validation import (
     Array,
     Rows,
     as_classes,
@@ -29,8 +30,7 @@ from tamis._check import (
     reject_nonfinite,
     short_repr,
 )
-from tamis._guard import ThreadSafe
-from tamis._parameters import check_parameters, name_or, parameters, with_methods
+from tamis._validation.parameters import check_parameters, name_or, parameters, with_methods
 from tamis.catalog import find_learner
 from tamis.drift import DETECTOR, DriftDetector, make
 from tamis.errors import DataError

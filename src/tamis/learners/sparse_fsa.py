@@ -53,7 +53,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._atomic import atomically
-from tamis._check import (
+from tamis._guard import ThreadSafe
+from tamis._kernels import njit
+from tamis._validation import (
     Array,
     Rows,
     as_column,
@@ -63,9 +65,7 @@ from tamis._check import (
     encode_labels,
     reject_nonfinite,
 )
-from tamis._guard import ThreadSafe
-from tamis._jit import njit
-from tamis._parameters import SEED, check_parameters, integer, number, parameters
+from tamis._validation.parameters import SEED, check_parameters, integer, number, parameters
 from tamis.base import n_to_select, top_mask
 from tamis.errors import DataError
 

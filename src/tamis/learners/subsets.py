@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._parameters import Kind, integer, number
+from tamis._validation.parameters import Kind, integer, number
 
 __all__ = ["COUNT_OR_FRACTION", "balanced_subsets", "resolve_max_features"]
 

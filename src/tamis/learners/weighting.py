@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice
+from tamis._validation import Array, Rows, check_choice
 from tamis.summaries.entropy import WindowCounts
 
 __all__ = ["WindowWeights"]

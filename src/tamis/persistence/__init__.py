@@ -23,8 +23,8 @@ import numpy as np
 import sklearn
 
 import tamis
-from tamis._check import short_repr
 from tamis._guard import ThreadSafe, locked
+from tamis._validation import short_repr
 from tamis.errors import CheckpointError, DataError, StateError
 from tamis.persistence.archive import (
     open_bytes,

@@ -14,7 +14,7 @@ from typing import Any
 import sklearn
 from sklearn.base import BaseEstimator
 
-from tamis._check import safe_repr
+from tamis._validation import safe_repr
 from tamis.errors import CheckpointError
 
 __all__ = ["check_attributes", "find_class", "full_name", "is_instance"]
@@ -24,12 +24,12 @@ _MOVED = {  # classes that have moved, by their name in older files
     "tamis.cells.classifier:_Bill": "tamis.base.cells:_Bill",
     "tamis.evaluate.auc:SlidingAUC": "tamis.evaluate.metrics.auc:SlidingAUC",
     "tamis.evaluate.masking:Masker": "tamis.pipeline.masking:Masker",
-    "tamis.evaluate.test_then_train.masking:Masker": "tamis.pipeline.masking:Masker",
-    "tamis.evaluate.test_then_train.scaling:RunningScale": "tamis.pipeline.scaling:RunningScale",
+    "tamis.evaluate.prequential.masking:Masker": "tamis.pipeline.masking:Masker",
+    "tamis.evaluate.prequential.scaling:RunningScale": "tamis.pipeline.scaling:RunningScale",
     "tamis.evaluate.metrics:RunningMetrics": "tamis.evaluate.metrics.classification:RunningMetrics",
     "tamis.evaluate.oracle:Oracle": "tamis.evaluate.experiment.oracle:Oracle",
-    "tamis.evaluate.records:Records": "tamis.evaluate.test_then_train.run_log:RunLog",
-    "tamis.evaluate.records:Table": "tamis.evaluate.test_then_train.run_log:Table",
+    "tamis.evaluate.records:Records": "tamis.evaluate.prequential.run_log:RunLog",
+    "tamis.evaluate.records:Table": "tamis.evaluate.prequential.run_log:Table",
     "tamis.evaluate.stability:SlidingStability": "tamis.evaluate.metrics.stability:SlidingStability",
     "tamis.evaluate.stability_preq_cv:PreqCVStability": "tamis.evaluate.metrics.preq_cv:PreqCVStability",
     "tamis.rows.abfs:ABFS": "tamis.rows.abfs.abfs:ABFS",

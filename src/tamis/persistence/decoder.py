@@ -19,8 +19,8 @@ import sklearn
 from sklearn.exceptions import InconsistentVersionWarning
 
 import tamis
-from tamis._check import safe_repr
 from tamis._shapes import Shapes
+from tamis._validation import safe_repr
 from tamis.errors import CheckpointError
 from tamis.persistence.classes import check_attributes, find_class
 from tamis.persistence.encoder import BIT_GENERATORS, PLAIN_KINDS

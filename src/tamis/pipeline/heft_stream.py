@@ -40,9 +40,9 @@ from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import as_classes, columns_of
-from tamis._jit import njit
-from tamis._parameters import SEED, Kind, integer, parameters, with_methods
+from tamis._kernels import njit
+from tamis._validation import as_classes, columns_of
+from tamis._validation.parameters import SEED, Kind, integer, parameters, with_methods
 from tamis.learners.chunked import ChunkedEnsemble, new_classifier
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.dense_rows import is_third_party

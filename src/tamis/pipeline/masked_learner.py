@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 from tamis.learners.column_masking import accepts_nan, masking_strategy, restrict_columns
 from tamis.learners.reset import ResetOnDrift
 from tamis.pipeline.masking import Masker

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array, Rows
 from tamis.pipeline.scaling import RunningScale, bounded
 
 __all__ = ["Masker"]

@@ -23,8 +23,8 @@ from sklearn.linear_model import (
     SGDRegressor,
 )
 
-from tamis._check import Array, Rows
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array, Rows
 from tamis.learners.reset import ResetOnDrift
 from tamis.summaries.class_moments import ClassMoments
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from tamis._check import Array, Rows, reject_nonfinite
+from tamis._validation import Array, Rows, reject_nonfinite
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.errors import DataError

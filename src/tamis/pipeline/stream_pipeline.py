@@ -21,7 +21,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically, deliver_signals
-from tamis._check import (
+from tamis._guard import ThreadSafe
+from tamis._validation import (
     Array,
     Rows,
     as_classes,
@@ -32,8 +33,7 @@ from tamis._check import (
     is_integer,
     reject_nonfinite,
 )
-from tamis._guard import ThreadSafe
-from tamis._parameters import Kind, check_parameters, integer, parameters, with_methods
+from tamis._validation.parameters import Kind, check_parameters, integer, parameters, with_methods
 from tamis.base.rows import check_columns
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import in_order

@@ -22,10 +22,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, as_frame, as_numbers, as_rows, is_integer, reject_nonfinite, short_repr
 from tamis._guard import ThreadSafe
-from tamis._parameters import Kind, check_parameters, integer, parameters
 from tamis._shapes import changed
+from tamis._validation import (
+    Array,
+    Rows,
+    as_frame,
+    as_numbers,
+    as_rows,
+    is_integer,
+    reject_nonfinite,
+    short_repr,
+)
+from tamis._validation.parameters import Kind, check_parameters, integer, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.errors import DataError
 

@@ -42,8 +42,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._parameters import SEED, integer, number, parameters
+from tamis._validation import Array
+from tamis._validation.parameters import SEED, integer, number, parameters
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network
 from tamis.rows.scaled_batches import Floats, ScaledBatches, ScaledRows

@@ -48,9 +48,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
-from tamis._parameters import number, parameters
+from tamis._kernels import njit
+from tamis._validation import Array
+from tamis._validation.parameters import number, parameters
 from tamis.base import n_to_select, top_mask
 from tamis.rows.incremental_classes import IncrementalClasses
 

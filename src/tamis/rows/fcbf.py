@@ -45,8 +45,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from tamis._check import Array, Rows, are_categories, columns_of, reject_nonfinite
-from tamis._parameters import COLUMNS, integer, number, parameters
+from tamis._validation import Array, Rows, are_categories, columns_of, reject_nonfinite
+from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.entropy import WindowCounts

@@ -48,8 +48,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
-from tamis._parameters import integer, number, parameters
+from tamis._validation import Array, Rows
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.summaries.batch import without_columns

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 from tamis.base import RowSelector
 
 __all__ = ["IncrementalClasses", "class_positions", "split_at_new_classes"]

@@ -50,10 +50,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tamis._check import Array, checked, is_integer
-from tamis._jit import njit
-from tamis._parameters import SEED, number, parameters
+from tamis._kernels import njit
 from tamis._shapes import changed
+from tamis._validation import Array, checked, is_integer
+from tamis._validation.parameters import SEED, number, parameters
 from tamis.base import n_to_select
 from tamis.rows.incremental_classes import IncrementalClasses
 

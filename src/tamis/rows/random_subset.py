@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._check import Array, Rows
-from tamis._parameters import SEED, parameters
+from tamis._validation import Array, Rows
+from tamis._validation.parameters import SEED, parameters
 from tamis.base import RowSelector
 
 __all__ = ["RandomSubset"]

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from tamis._check import Array, Rows
 from tamis._guard import ThreadSafe
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array, Rows
 from tamis.summaries.fixed_bins import FixedBins, zeros_in_first_bin
 
 __all__ = ["LOOK", "RelationWatch", "critical_values", "find_changed_feature", "find_changed_table"]

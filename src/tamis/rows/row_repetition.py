@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis._check import Array, Rows, repeated_rows
+from tamis._validation import Array, Rows, repeated_rows
 
 __all__ = ["repeat_rows"]
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.summaries.moments import RunningMoments

@@ -11,7 +11,7 @@ import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 
 __all__ = ["N_SCALING_ROWS", "SoftsignScaler"]
 

@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._check import Array, Rows
 from tamis._shapes import Shapes, changed
+from tamis._validation import Array, Rows
 from tamis.errors import StateError
 from tamis.summaries.batch import without_columns
 

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array, check_choice, check_number, is_integer
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array, check_choice, check_number, is_integer
 from tamis.streams.concepts.concept import Feature
 from tamis.streams.draws import Draws, unit
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from tamis._check import short_repr
+from tamis._validation import short_repr
 from tamis.errors import StreamError
 from tamis.streams.source import Source
 from tamis.streams.tables import Table, pyarrow_module

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from tamis._check import short_repr
+from tamis._validation import short_repr
 from tamis.errors import StreamError
 from tamis.streams.dialect import (
     BLANKS,

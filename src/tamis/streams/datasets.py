@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 from tamis.errors import StreamError, UnknownNameError
 from tamis.streams.openml import OPENML, download
 from tamis.streams.stream import ArrayStream

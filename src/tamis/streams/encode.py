@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import warn_of_rounding
+from tamis._validation import warn_of_rounding
 from tamis.errors import StreamError
 
 __all__ = ["MAX_CATEGORIES", "ColumnEncoder", "time_parts"]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array, check_choice, check_number, is_integer, short_repr
+from tamis._validation import Array, check_choice, check_number, is_integer, short_repr
 from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
 from tamis.streams.csv_table import CSVTable

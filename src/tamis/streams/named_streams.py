@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import check_choice, check_number
+from tamis._validation import check_choice, check_number
 from tamis.errors import UnknownNameError
 from tamis.streams.appended import Irrelevant, Redundant
 from tamis.streams.concepts import (

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 from tamis.errors import StreamError
 
 __all__ = ["OPENML", "contents_digest", "download"]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis._check import Array, check_number
+from tamis._validation import Array, check_number
 from tamis.streams.source import LONGEST_LINE
 
 __all__ = [

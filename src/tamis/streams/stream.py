@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._check import Array, Rows, as_classes, as_column, as_rows, check_number
+from tamis._validation import Array, Rows, as_classes, as_column, as_rows, check_number
 from tamis.base import html_repr
 from tamis.errors import StreamError
 

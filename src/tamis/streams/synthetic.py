@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_number, is_integer
+from tamis._validation import Array, check_number, is_integer
 from tamis.streams.appended import Irrelevant, Redundant, RedundantColumns
 from tamis.streams.concepts.concept import Concept, Feature, feature_ranges
 from tamis.streams.draws import Draws

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._check import Array, Rows, as_weights
 from tamis._shapes import changed
+from tamis._validation import Array, Rows, as_weights
 from tamis.errors import DataError
 
 __all__ = ["check_batch", "check_waiting", "without_columns"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._jit import njit, overwrite
+from tamis._kernels import njit, overwrite
+from tamis._validation import Array
 
 __all__ = ["find_slot", "insert", "make_room", "n_slots_for"]
 

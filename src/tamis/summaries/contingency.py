@@ -17,9 +17,9 @@ import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_number
 from tamis._guard import ThreadSafe
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array, check_number
 from tamis.errors import DataError
 from tamis.summaries.batch import check_batch
 from tamis.summaries.quantiles import QuantileSummary

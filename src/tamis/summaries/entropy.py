@@ -52,8 +52,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice, check_number, is_integer, reject_nonfinite
 from tamis._guard import ThreadSafe
+from tamis._validation import Array, Rows, check_choice, check_number, is_integer, reject_nonfinite
 from tamis.errors import StateError
 from tamis.summaries.batch import check_batch
 from tamis.summaries.categories import make_room, n_slots_for

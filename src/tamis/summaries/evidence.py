@@ -38,9 +38,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
 from tamis._guard import ThreadSafe
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array, Rows
 from tamis.summaries.batch import check_waiting
 
 __all__ = ["BLOCK", "Evidence"]

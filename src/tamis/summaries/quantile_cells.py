@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 from tamis.summaries.quantile_tables import Table, empty_table
 
 __all__ = ["WaitingCells"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.summaries.quantile_tables import Table
 from tamis.summaries.quantile_thinning import halve, thin
 

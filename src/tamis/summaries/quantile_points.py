@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.summaries.quantile_cells import WaitingCells
 from tamis.summaries.quantile_levels import CHUNK, Buffer, Levels
 from tamis.summaries.quantile_reading import Runs, read_even, read_rows, read_table, read_zero

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit, overwrite
+from tamis._kernels import njit, overwrite
+from tamis._validation import Array
 
 __all__ = ["Runs", "between", "read_even", "read_rows", "read_table", "read_zero", "select", "weigh"]
 

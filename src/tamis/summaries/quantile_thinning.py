@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 
 __all__ = ["copy_columns", "halve", "thin"]
 

@@ -27,10 +27,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from tamis._check import Array, Rows, check_number
 from tamis._guard import ThreadSafe
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis._shapes import changed
+from tamis._validation import Array, Rows, check_number
 from tamis.summaries.batch import check_batch
 from tamis.summaries.quantile_levels import CHUNK
 from tamis.summaries.quantile_points import ClassPoints

@@ -21,8 +21,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 from tamis.summaries.categories import find_slot
 from tamis.summaries.discretize import MIN_GAP, build_bins, cell_of, join_counted, place_of
 

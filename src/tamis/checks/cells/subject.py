@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.checks.subject import fail
 
 __all__ = ["NAMES", "CellSubject", "same"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.checks.columns.subject import ColumnSubject, same
 from tamis.checks.subject import fail, rejects, skip
 

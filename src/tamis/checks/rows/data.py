@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.checks.subject import Subject, compare, compare_scores, fail, rejects, skip, table
 
 __all__ = ["CHECKS", "takes_frame"]

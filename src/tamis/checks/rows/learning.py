@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.checks.rows.refusals import _refuses_batch
 from tamis.checks.subject import Subject, compare, compare_scores, fail, rejects, skip
 from tamis.merging import merge_tree

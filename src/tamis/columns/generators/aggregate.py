@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tamis._check import safe_repr
+from tamis._validation import safe_repr
 from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.queries import Keys, as_database, run_query, sql_identifier, sql_literal
 from tamis.columns.generators.schema import Condition, Link

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._validation import check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import Component, Projection
 from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator

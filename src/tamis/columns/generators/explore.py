@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
 from tamis._interrupts import defer_interrupts
+from tamis._validation import check_number
 from tamis.base import ColumnSelector
 from tamis.base.html_repr import html_repr
 from tamis.columns.generators.generator import FeatureGenerator

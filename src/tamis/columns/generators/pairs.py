@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import check_choice, check_number
+from tamis._validation import check_choice, check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import (
     Column,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator

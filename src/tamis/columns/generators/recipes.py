@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, as_frame, safe_repr
+from tamis._validation import Array, as_frame, safe_repr
 from tamis.base import html_repr
 from tamis.columns.generators.formulas import NewRows, Recipe
 from tamis.columns.generators.table import Columns

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_number
+from tamis._validation import Array, check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.aggregate import Aggregate, Scope, joint_query
 from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._validation import check_number
 from tamis.base import ColumnSelector, FeatureStream
 from tamis.base.column_intake import block_of, one_column
 from tamis.columns.generators.formulas import Column

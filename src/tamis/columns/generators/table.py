@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, as_rows, fill_masked
+from tamis._validation import Array, as_rows, fill_masked
 from tamis.errors import DataError
 
 __all__ = ["Columns", "as_columns"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_choice, check_number
+from tamis._validation import check_choice, check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.formulas import Log, Power, Recipe, power_of
 from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator, order

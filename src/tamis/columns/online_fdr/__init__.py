@@ -55,7 +55,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis._check import check_number
+from tamis._validation import check_number
 from tamis.columns.online_fdr.lord import ELOND, LOND, AlphaSpending, LORDPlusPlus
 from tamis.columns.online_fdr.rule import SpendingRule
 from tamis.columns.online_fdr.saffron import ADDIS, SAFFRON, SaffronInvesting

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._validation import check_number
 from tamis.columns.online_fdr.rule import SpendingRule
 
 __all__ = ["ELOND", "LOND", "AlphaSpending", "DecayingSumRule", "LORDPlusPlus", "gamma_lord", "gamma_power"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._validation import check_number
 from tamis.columns.online_fdr.lord import DecayingSumRule
 
 __all__ = ["ADDIS", "SAFFRON", "SaffronInvesting"]

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
+from tamis._validation import check_number
 from tamis.columns.online_fdr.lord import gamma_lord
 from tamis.columns.online_fdr.rule import SpendingRule
 from tamis.columns.tails import log_chi2_tail

@@ -24,8 +24,8 @@ import tamis
 from tamis.catalog import find, find_learner
 from tamis.errors import UnknownNameError
 from tamis.evaluate.experiment.oracle import Oracle
-from tamis.evaluate.test_then_train.settings import settings_of
-from tamis.evaluate.test_then_train.task import REGRESSION, task_of
+from tamis.evaluate.prequential.settings import settings_of
+from tamis.evaluate.prequential.task import REGRESSION, task_of
 from tamis.options import RunOptions, model_parameters
 from tamis.streams import list_datasets, list_streams, load_dataset, load_stream, open_file
 from tamis.streams.stream import BatchStream, Stream, as_stream

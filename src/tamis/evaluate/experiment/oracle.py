@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 
 __all__ = ["Oracle"]
 

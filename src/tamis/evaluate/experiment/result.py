@@ -18,13 +18,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_choice
+from tamis._validation import Array, check_choice
 from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
-from tamis.evaluate.test_then_train.baselines import error_of_mean
-from tamis.evaluate.test_then_train.remarks import tells_little
-from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, arrow_table
+from tamis.evaluate.prequential.baselines import error_of_mean
+from tamis.evaluate.prequential.remarks import tells_little
+from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_table
 from tamis.options import RunOptions
 from tamis.persistence import replace_file
 
@@ -177,7 +177,7 @@ class ExperimentResult:
         Parameters
         ----------
         column : str, default="accuracy_windowed"
-            One of :data:`tamis.evaluate.test_then_train.result.STEP_COLUMNS`.
+            One of :data:`tamis.evaluate.prequential.result.STEP_COLUMNS`.
 
         Raises
         ------

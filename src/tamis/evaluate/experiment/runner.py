@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tamis._check import check_number, is_integer
+from tamis._validation import check_number, is_integer
 from tamis.errors import CheckpointError, DataError
 from tamis.evaluate.experiment.grid import Cell, Opener, cells_of, parts_of
 from tamis.evaluate.experiment.result import (
@@ -29,7 +29,7 @@ from tamis.evaluate.experiment.result import (
     write_json,
 )
 from tamis.evaluate.experiment.workers import Lost, run_tasks
-from tamis.evaluate.test_then_train.prequential import prequential
+from tamis.evaluate.prequential.loop import prequential
 from tamis.options import RunOptions
 from tamis.persistence.lock import write_lock
 

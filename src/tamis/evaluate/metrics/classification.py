@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_array, reject_masked, short_repr
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import as_array, reject_masked, short_repr
 from tamis.evaluate.metrics.running import Running, arrivals
 
 __all__ = ["MEASURES", "RunningMetrics"]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_numbers, check_number
+from tamis._validation import as_numbers, check_number
 from tamis.base.html_repr import html_repr
 
 __all__ = ["Detections", "Recovery", "detections", "recovery"]

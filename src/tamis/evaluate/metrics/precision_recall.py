@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import as_numbers, check_number
 from tamis._guard import ThreadSafe
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import as_numbers, check_number
 
 __all__ = ["SlidingPrecisionRecall"]
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._check import Array, Rows, as_numbers, check_choice, check_number
+from tamis._validation import Array, Rows, as_numbers, check_choice, check_number
 from tamis.base import RowSelector
 from tamis.base.html_repr import html_repr
 from tamis.streams.stream import as_stream

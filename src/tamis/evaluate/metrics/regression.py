@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_numbers, reject_masked
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import as_numbers, reject_masked
 from tamis.evaluate.metrics.running import Running, arrivals
 
 __all__ = ["ERRORS", "RunningErrors"]

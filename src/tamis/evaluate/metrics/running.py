@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_number
 from tamis._guard import ThreadSafe
+from tamis._validation import check_number
 
 __all__ = ["Running", "arrivals"]
 

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_numbers, check_number, reject_masked
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import as_numbers, check_number, reject_masked
 from tamis.base import top_mask
 
 __all__ = ["SelectionAccuracy", "detection_rate", "selection_accuracy"]

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_numbers, check_number, reject_masked
 from tamis._guard import ThreadSafe
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import as_numbers, check_number, reject_masked
 
 __all__ = ["SlidingStability", "nogueira", "nogueira_variance"]
 

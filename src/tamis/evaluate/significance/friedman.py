@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from tamis._check import check_number
+from tamis._validation import check_number
 from tamis.evaluate.significance.scores import Numbers, as_table
 
 _FEW = 10  # data sets up to which the orders are counted out

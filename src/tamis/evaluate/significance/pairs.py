@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from tamis._check import check_number
+from tamis._validation import check_number
 from tamis.evaluate.significance.scores import Numbers, as_pair
 
 __all__ = ["BayesianSignedRank", "Wilcoxon", "bayesian_signed_rank", "wilcoxon"]

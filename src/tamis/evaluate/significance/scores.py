@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import as_numbers
+from tamis._validation import as_numbers
 
 __all__ = ["as_pair", "as_table"]
 

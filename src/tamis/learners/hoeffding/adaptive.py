@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis.learners.hoeffding.nodes import (
     ALTERNATE,
     CELL,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis.learners.hoeffding.nodes import MISSING, UNKNOWN
 
 __all__ = ["Categories"]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, as_classes, columns_of
-from tamis._parameters import integer, number, parameters
+from tamis._validation import Array, as_classes, columns_of
+from tamis._validation.parameters import integer, number, parameters
 from tamis.learners.dense_rows import DenseRowClassifier
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.leaves import GIVEN

@@ -37,8 +37,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._parameters import integer, parameters
+from tamis._validation import Array
+from tamis._validation.parameters import integer, parameters
 from tamis.learners.hoeffding.classifier import LEAVES
 from tamis.learners.hoeffding.forgetting import CheckSchedule, RowWindow, learn, predict_votes
 from tamis.learners.hoeffding.nodes import PENDING

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array
-from tamis._parameters import SEED, integer, number, parameters
+from tamis._validation import Array
+from tamis._validation.parameters import SEED, integer, number, parameters
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.member import DRIFT, WARNING, Member, Sampling
 from tamis.learners.hoeffding.nodes import LIVE

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis.learners.hoeffding.adaptive import drop_alternate, replace_split
 from tamis.learners.hoeffding.learning import (
     has_room,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis.drift.adwin import update_window
 from tamis.learners.hoeffding.adaptive import compare_alternate, poisson, start_alternate
 from tamis.learners.hoeffding.leaves import BAYES_OR_MAJORITY, GIVEN, MAJORITY, bayes, uses_bayes, vote

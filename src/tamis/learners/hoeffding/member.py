@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis.drift.adwin import STATE_SIZE, check_windows, update_window
 from tamis.learners.hoeffding.adaptive import uniform

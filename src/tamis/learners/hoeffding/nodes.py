@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis.drift.adwin import STATE_SIZE
 
 __all__ = ["Arrays", "Pools"]

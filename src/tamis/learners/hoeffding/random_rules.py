@@ -37,9 +37,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, as_classes, columns_of
-from tamis._jit import njit
-from tamis._parameters import SEED, integer, number, parameters
+from tamis._kernels import njit
+from tamis._validation import Array, as_classes, columns_of
+from tamis._validation.parameters import SEED, integer, number, parameters
 from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.hoeffding.classifier import TreeClassifier
 from tamis.learners.hoeffding.vfdr import VFDR, Rule, literal_importances

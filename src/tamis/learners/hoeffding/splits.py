@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.learners.hoeffding.nodes import (
     CELL,

@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
-from tamis._parameters import integer, number, parameters
+from tamis._kernels import njit
+from tamis._validation import Array
+from tamis._validation.parameters import integer, number, parameters
 from tamis.drift.adwin import STATE_SIZE, check_windows, update_window
 from tamis.errors import DataError
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier

@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array
-from tamis._parameters import SEED, parameters, with_methods
+from tamis._validation import Array
+from tamis._validation.parameters import SEED, parameters, with_methods
 from tamis.learners.dense_rows import is_third_party
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.leaf_classifiers import LeafClassifiers

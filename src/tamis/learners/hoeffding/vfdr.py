@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array
-from tamis._parameters import integer, number, parameters
+from tamis._validation import Array
+from tamis._validation.parameters import integer, number, parameters
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.nodes import DROPPED, LIVE, PENDING, ROOT
 from tamis.learners.hoeffding.rule_set import (

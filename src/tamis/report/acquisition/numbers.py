@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._check import as_rows
+from tamis._validation import as_rows
 
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, FixedSubset

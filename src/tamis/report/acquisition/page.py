@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tamis._check import as_rows
+from tamis._validation import as_rows
 from tamis.report.acquisition.charts import costs_chart, missing_charts, path_chart, purchases_chart
 from tamis.report.acquisition.numbers import Curve, cost_curves, gain_over_fixed, missing_curve
 from tamis.report.page.cells import Cell, Names, Table

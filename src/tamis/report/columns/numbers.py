@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.base.trace import DECISIONS
 from tamis.report.charts.thinning import bucket_starts
 from tamis.report.page.number_format import MISSING, power_of_ten, scientific

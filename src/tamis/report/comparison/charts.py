@@ -44,7 +44,7 @@ def plot_experiment(result: ExperimentResult, column: str = "accuracy_windowed")
     result : ExperimentResult
         What :func:`tamis.run_experiment` returns.
     column : str, default="accuracy_windowed"
-        One of :data:`tamis.evaluate.test_then_train.result.STEP_COLUMNS`.
+        One of :data:`tamis.evaluate.prequential.result.STEP_COLUMNS`.
 
     Returns
     -------

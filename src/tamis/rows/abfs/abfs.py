@@ -52,10 +52,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, are_categories, columns_of
-from tamis._jit import njit
-from tamis._parameters import COLUMNS, number, parameters
+from tamis._kernels import njit
 from tamis._shapes import changed
+from tamis._validation import Array, Rows, are_categories, columns_of
+from tamis._validation.parameters import COLUMNS, number, parameters
 from tamis.base import RowSelector
 from tamis.drift import DETECTOR, Detector, DriftDetector, make
 from tamis.rows.abfs.stumps import Observers, Stump, Values

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis._shapes import Shapes, changed
+from tamis._validation import Array
 from tamis.dependence.expected_g import MANY, expected_g, fill_expected_g
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler

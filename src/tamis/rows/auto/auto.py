@@ -42,8 +42,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._check import Array, Rows, columns_of
-from tamis._parameters import COLUMNS, SEED, number, parameters
+from tamis._validation import Array, Rows, columns_of
+from tamis._validation.parameters import COLUMNS, SEED, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.drift import HDDMA
 from tamis.errors import DataError

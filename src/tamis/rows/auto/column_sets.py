@@ -23,9 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis._shapes import Shapes
+from tamis._validation import Array, Rows
 from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["Perceptrons", "Scale", "bayes_scores", "misranked", "predictions"]

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
 from tamis._shapes import Shapes
+from tamis._validation import Array
 
 __all__ = ["Course", "fades_over", "news_of"]
 

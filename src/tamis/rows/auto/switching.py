@@ -36,7 +36,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 
 __all__ = ["follow", "lead", "paired_margin", "regret_bound", "reweigh"]
 

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
 
 __all__ = ["BayesWatch", "count", "cuts", "empty_watch", "expect", "judge", "watch"]

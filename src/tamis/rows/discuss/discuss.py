@@ -62,10 +62,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, are_categories, check_number, columns_of, is_integer, reject_nonfinite
 from tamis._guard import locked_and_validated
-from tamis._jit import njit
-from tamis._parameters import COLUMNS, integer, number, parameters
+from tamis._kernels import njit
+from tamis._validation import (
+    Array,
+    Rows,
+    are_categories,
+    check_number,
+    columns_of,
+    is_integer,
+    reject_nonfinite,
+)
+from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.rows.discuss.bayes_watch import empty_watch, expect, judge
 from tamis.rows.discuss.present import LOOK, Present

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.rows.discuss.bayes_watch import BayesWatch, count, cuts, empty_watch, watch
 from tamis.rows.relation_change import critical_values, find_changed_feature, find_changed_table
 from tamis.summaries.entropy import WindowCounts

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 from tamis.dependence.expected_g import MANY, fill_expected_g
 
 __all__ = ["measure", "measure_given"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.rows.discuss.recent_gain import measure, measure_given
 from tamis.summaries.entropy import WindowCounts
 

@@ -60,9 +60,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array, Rows, reject_nonfinite
-from tamis._jit import njit
-from tamis._parameters import integer, number, parameters
+from tamis._kernels import njit
+from tamis._validation import Array, Rows, reject_nonfinite
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
 from tamis.rows.fires.normal_linear import NormalLinear

@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 from tamis.rows.fires.quadrature import GAUSSIAN, PROBIT, expected_slopes
 from tamis.summaries.moments import add_deviations
 

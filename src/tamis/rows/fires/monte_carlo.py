@@ -50,8 +50,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._check import Array
-from tamis._parameters import SEED, integer, number, parameters, with_methods
+from tamis._validation import Array
+from tamis._validation.parameters import SEED, integer, number, parameters, with_methods
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network, SampledModel, SoftTree
 from tamis.rows.scaled_batches import Floats, ScaledBatches, ScaledRows

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array, Rows
 from tamis.rows.fires.likelihood import curvature, curvature_csr, gradients, gradients_csr, slopes, targets
 
 __all__ = ["NormalLinear"]

@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from tamis._jit import njit
+from tamis._kernels import njit
 
 __all__ = ["GAUSSIAN", "LOGIT", "POISSON", "PROBIT", "expected_slopes"]
 

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from tamis._check import Array, is_integer
-from tamis._parameters import Kind
+from tamis._validation import Array, is_integer
+from tamis._validation.parameters import Kind
 from tamis.rows.scaled_batches import Floats, ScaledRows
 
 __all__ = ["HIDDEN", "Network", "SampledModel", "SoftTree", "sample_weights"]

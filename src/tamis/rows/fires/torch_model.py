@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import Shape
 from tamis.rows.scaled_batches import Floats, ScaledRows

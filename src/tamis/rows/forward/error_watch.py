@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
 
 __all__ = ["ErrorWatch"]

@@ -47,8 +47,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from tamis._check import Array, Rows, check_choice, check_number
-from tamis._parameters import integer, number, parameters
+from tamis._validation import Array, Rows, check_choice, check_number
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.rows.forward.error_watch import ErrorWatch
 from tamis.rows.forward.linear_model import fitted, guess, inverse, inverse_root, solve, target_scales

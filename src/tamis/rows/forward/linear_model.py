@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 from tamis.rows.forward.scatter import Scatter
 
 __all__ = ["NO_SPREAD", "fitted", "guess", "inverse", "inverse_root", "solve", "target_scales"]

@@ -12,9 +12,9 @@ from typing import Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._check import Array, Rows
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis._shapes import Shapes
+from tamis._validation import Array, Rows
 from tamis.rows.forward.scatter import Scatter
 
 __all__ = ["Marginals", "Moments", "merged", "moments", "of_dense"]

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis._shapes import Shapes
+from tamis._validation import Array
 from tamis.rows.forward.linear_model import NO_SPREAD, guess
 from tamis.rows.forward.marginals import Marginals, merged, of_dense
 

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from tamis._check import Array
-from tamis._jit import njit
+from tamis._kernels import njit
 from tamis._shapes import Shapes
+from tamis._validation import Array
 
 __all__ = ["Scatter"]
 

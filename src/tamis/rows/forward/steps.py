@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array
-from tamis._jit import njit, overwrite
+from tamis._kernels import njit, overwrite
+from tamis._validation import Array
 
 __all__ = ["ERRORS", "HELD", "HELD_LOOSELY", "choose", "favoured"]
 

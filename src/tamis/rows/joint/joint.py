@@ -38,9 +38,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from tamis._check import Array, Rows
-from tamis._jit import njit, overwrite
-from tamis._parameters import integer, number, parameters
+from tamis._kernels import njit, overwrite
+from tamis._validation import Array, Rows
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.dependence.e_values import e_bh, restart_level
 from tamis.drift.cusum import log_likelihood_steps, update_cusum

@@ -27,9 +27,9 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
 from tamis._guard import ThreadSafe
-from tamis._jit import njit
+from tamis._kernels import njit
+from tamis._validation import Array
 from tamis.rows.joint.pair_counts import cut, popcount
 from tamis.summaries.evidence import BLOCK, Evidence
 

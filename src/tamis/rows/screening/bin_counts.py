@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice, check_number
+from tamis._validation import Array, Rows, check_choice, check_number
 from tamis.dependence.information_band import information_band
 from tamis.errors import DataError
 from tamis.summaries.contingency import Contingency, gini_decrease

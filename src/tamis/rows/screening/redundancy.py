@@ -21,8 +21,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
 from tamis._shapes import Shapes, changed
+from tamis._validation import Array, Rows
 from tamis.summaries.batch import without_columns
 
 __all__ = ["LastRows", "by_addition"]

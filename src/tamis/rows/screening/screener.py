@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, check_choice, check_number, columns_of, reject_nonfinite
-from tamis._parameters import COLUMNS, integer, number, parameters
+from tamis._validation import Array, Rows, check_choice, check_number, columns_of, reject_nonfinite
+from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.dependence.e_values import e_bh, restart_level
 from tamis.dependence.mean_band import mean_band

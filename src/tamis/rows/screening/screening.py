@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import check_choice
-from tamis._parameters import Kind, parameters
+from tamis._validation import check_choice
+from tamis._validation.parameters import Kind, parameters
 from tamis.base.html_repr import html_repr
 from tamis.dependence.e_values import restart_level
 from tamis.rows.screening.bin_counts import BinCounts

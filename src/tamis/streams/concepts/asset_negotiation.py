@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis._check import Array, check_number
+from tamis._validation import Array, check_number
 from tamis.streams.concepts.concept import Concept, Feature, check_share
 from tamis.streams.draws import Draws
 

@@ -26,7 +26,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis._check import Array, check_choice
+from tamis._validation import Array, check_choice
 from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, make_features
 from tamis.streams.draws import Draws
 

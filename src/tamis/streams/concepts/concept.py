@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array, check_number, is_integer
+from tamis._validation import Array, check_number, is_integer
 from tamis.streams.draws import Draws, Ranges
 
 __all__ = ["Concept", "Feature", "check_relevant", "check_share", "feature_ranges", "make_features"]

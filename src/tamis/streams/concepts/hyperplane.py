@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_number
+from tamis._validation import Array, check_number
 from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, make_features
 
 __all__ = ["Hyperplane"]

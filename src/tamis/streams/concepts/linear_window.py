@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_choice, check_number
+from tamis._validation import Array, check_choice, check_number
 from tamis.streams.concepts.concept import Concept, Feature, make_features
 from tamis.streams.draws import Draws
 

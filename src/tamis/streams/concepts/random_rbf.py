@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_number
+from tamis._validation import Array, check_number
 from tamis.streams.concepts.concept import Concept, Feature, check_relevant, make_features
 from tamis.streams.draws import Draws, Ranges
 

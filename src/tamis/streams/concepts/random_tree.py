@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tamis._check import Array, check_number
+from tamis._validation import Array, check_number
 from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share
 
 __all__ = ["RandomTree"]

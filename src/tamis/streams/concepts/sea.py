@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis._check import Array, check_number
+from tamis._validation import Array, check_number
 from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, make_features
 from tamis.streams.draws import Draws
 

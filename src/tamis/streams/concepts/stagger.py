@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tamis._check import Array, check_number
+from tamis._validation import Array, check_number
 from tamis.streams.concepts.concept import Concept, Feature, check_share
 
 __all__ = ["STAGGER"]

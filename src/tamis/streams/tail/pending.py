@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.errors import StreamError
 
 __all__ = ["PendingRows", "all_missing", "keys_of"]

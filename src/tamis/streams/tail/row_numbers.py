@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.errors import StreamError
 
 __all__ = ["new_rows"]

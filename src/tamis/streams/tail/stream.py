@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tamis._check import check_choice, check_number, short_repr
+from tamis._validation import check_choice, check_number, short_repr
 from tamis.errors import StreamError
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.dialect import detect_encoding

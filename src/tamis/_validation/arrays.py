@@ -1,11 +1,10 @@
-"""Validation of parameters and data, one line per use; every message names the value and the fix."""
+"""Validation of rows, columns, numbers and weights; every message names the value and what to pass."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import numbers
-import reprlib
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -15,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._validation.values import is_integer, short_repr
 from tamis.errors import DataError
 
 Array: TypeAlias = NDArray[Any]
@@ -24,65 +24,7 @@ _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
 _MOST_REPEATED = 100_000_000  # rows
 _EXACT = 1 << 53  # up to which float64 has all integers
 
-_BRIEF = reprlib.Repr()
-_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 80
-
 Rows: TypeAlias = Any  # a C-contiguous float32 / float64 ndarray, or a canonical CSR matrix
-
-
-def check_number(
-    name: str,
-    value: Any,
-    *,
-    low: float = -math.inf,
-    high: float = math.inf,
-    open_low: bool = False,
-    open_high: bool = False,
-    integer: bool = False,
-) -> None:
-    """Refuse a parameter that is no (integer) number or lies outside its interval."""
-    kind = numbers.Integral if integer else numbers.Real
-    is_kind = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
-    inside = is_kind and low <= value <= high and not (open_low and value == low)
-    if not inside or (open_high and value == high):
-        left = f"{'(' if open_low or low == -math.inf else '['}{low:g}"
-        right = f"{high:g}{')' if open_high or high == math.inf else ']'}"
-        noun = "an integer" if integer else "a number"
-        raise ValueError(f"{name} must be {noun} in {left}, {right}, got {short_repr(value)}.")
-
-
-def safe_repr(value: Any) -> str:
-    """Return a value that may be anything as a few characters on one line: printing it whole might take for ever."""
-    if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 1 << 64):
-        return repr(value)
-    return repr(value[:60]) if type(value) is str else f"a {type(value).__name__}"
-
-
-def short_repr(value: Any) -> str:
-    """Return what a caller gave, in a message: its `repr` on one line, shortened where it is long.
-
-    >>> short_repr([1] * 1000), short_repr(10**400), short_repr(np.str_("on"))
-    ('[1, 1, 1, 1, 1, 1, ...]', 'an integer of 1329 bits', "'on'")
-    """
-    if isinstance(value, np.generic):
-        value = value.item()
-    if type(value) is int and value.bit_length() > 256:
-        return f"an integer of {value.bit_length()} bits"
-    try:
-        return " ".join(_BRIEF.repr(value).split())
-    except Exception:  # an object that cannot show itself
-        return f"a {type(value).__name__}"
-
-
-def is_integer(value: Any) -> bool:
-    """Return whether the value is an integer of any kind, but no bool."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
-
-
-def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Refuse a parameter that is not one of the choices."""
-    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {short_repr(value)}.")
 
 
 def are_categories(categorical: Any) -> bool:
@@ -500,159 +442,3 @@ def repeated_rows(sample_weight: Array) -> NDArray[np.intp]:
             f" {_MOST_REPEATED:,} rows at most; scale the weights."
         )
     return np.repeat(np.arange(len(sample_weight)), sample_weight.astype(np.int64))
-
-
-def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = False) -> Array:
-    """Return the target as a one-dimensional array of the batch's length, without missing entries unless allowed."""
-    if y is None:
-        raise DataError(
-            f"{estimator} requires y to be passed, but the target y is None: pass the labels of the rows."
-        )
-    if type(y) is not np.ndarray:
-        reject_masked("y", y)
-        series = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
-        y = series.to_numpy() if isinstance(series, nw.Series | nw.DataFrame) else as_array("y", y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        import warnings
-
-        from sklearn.exceptions import DataConversionWarning
-
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected; it was flattened.",
-            DataConversionWarning,
-            stacklevel=3,
-        )
-        y = y[:, 0]
-    if y.ndim != 1:
-        raise DataError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
-    if y.shape[0] != n_rows:
-        raise DataError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {y.shape[0]}."
-        )
-    if y.dtype.kind in "cV":
-        raise DataError(f"Complex data not supported: y must hold labels or real numbers, not {y.dtype}.")
-    column: Array = y
-    if not allow_missing:
-        reject_missing(column)
-    return column
-
-
-def as_target(y: Array) -> NDArray[np.float64]:
-    """Return the target of a regression, an own copy; refuse what is missing, text, or too large."""
-    reject_missing(y)
-    return np.array(as_numbers("y", y))
-
-
-def reject_missing(y: Array) -> None:
-    """Raise if a label or target is NaN, infinite or None, naming its row."""
-    missing = _first_missing(y)
-    if missing is not None:
-        raise DataError(
-            f"The label of row {missing} of the batch is missing ({short_repr(y[missing])}; Input y"
-            f" contains NaN or None):"
-            " drop unlabelled rows before learning."
-        )
-
-
-def _first_missing(y: Array) -> int | None:
-    if y.dtype.kind == "f":
-        bad = ~np.isfinite(y)
-    elif y.dtype.kind == "O":
-        bad = np.array([_is_missing(value) for value in y.tolist()], dtype=bool)
-    elif y.dtype.kind in "mM":
-        bad = np.isnat(y)
-    else:
-        return None
-    return int(np.flatnonzero(bad)[0]) if bad.any() else None
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value) or (isinstance(value, float) and math.isinf(value))
-    except (TypeError, ValueError):  # pandas.NA does not say whether it equals itself
-        return True
-
-
-def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
-    """Return the codes of the labels and the classes, grown by the labels not seen before.
-
-    New labels come after the old ones, in sorted order among themselves, so codes never change their meaning.
-    """
-    if len(y) == 1 and y.dtype == classes.dtype and y.dtype.kind in "biufUS":  # one row of a known class
-        known, label = classes.tolist(), y.item()
-        if label in known:
-            return np.array([known.index(label)], dtype=np.int64), classes
-    if y.dtype.kind == "O":
-        _reject_non_label(y)
-    if classes.shape[0] == 2 and not (isinstance(classes[0], tuple) or isinstance(classes[1], tuple)):
-        second = y == classes[1]
-        if isinstance(second, np.ndarray) and np.count_nonzero(second | (y == classes[0])) == len(y):
-            return second.astype(np.int64), classes  # the usual case; nothing is missing then
-    reject_missing(y)
-    _reject_continuous(y)
-    seen = {label: code for code, label in enumerate(classes.tolist())}
-    labels, inverse = _unique(y)
-    new = [label for label in labels if label not in seen]
-    if new:
-        seen.update({label: code for code, label in enumerate(new, start=len(seen))})
-        classes = _as_labels(list(seen))
-    return np.array([seen[label] for label in labels], dtype=np.int64)[inverse], classes
-
-
-def _reject_non_label(y: Array) -> None:
-    for value in y.tolist():
-        try:
-            hash(value)
-        except TypeError:
-            raise DataError(
-                f"y holds {short_repr(value)}, which cannot be a label: give numbers or text."
-            ) from None
-
-
-def _reject_continuous(y: Array) -> None:
-    if y.dtype.kind == "f" and (y != np.floor(y)).any():
-        value = y[np.flatnonzero(y != np.floor(y))[0]]
-        raise DataError(
-            f"Unknown label type: continuous. y holds {value}, but a classification needs labels:"
-            " bin the target, or choose the method's regression model."
-        )
-
-
-def as_classes(classes: Any) -> Array:
-    """Return the declared classes as a one-dimensional array without repeats, in the order given."""
-    reject_masked("classes", classes)
-    labels = as_array("classes", classes)
-    if labels.ndim != 1 or labels.shape[0] == 0:
-        raise ValueError(f"classes must be a non-empty list of labels, got {short_repr(classes)}.")
-    if labels.dtype.kind == "O":
-        _reject_non_label(labels)
-    unique = list(dict.fromkeys(labels.tolist()))
-    if len(unique) != labels.shape[0]:
-        raise ValueError(f"classes names a label twice: {short_repr(classes)}.")
-    return _as_labels(unique)
-
-
-def _unique(y: Array) -> tuple[list[Any], NDArray[np.intp]]:
-    if y.dtype.kind != "O":
-        labels, inverse = np.unique(y, return_inverse=True)
-        return labels.tolist(), inverse
-    values = y.tolist()
-    unique = list(dict.fromkeys(values))
-    try:
-        unique.sort()
-    except TypeError:  # labels of several types: numbers before text, by name
-        unique.sort(key=lambda label: (str(type(label)), str(label)))
-    position = {label: i for i, label in enumerate(unique)}
-    return unique, np.array([position[value] for value in values], dtype=np.intp)
-
-
-def _as_labels(labels: list[Any]) -> Array:
-    kinds = {type(label) for label in labels}
-    if len(kinds) == 1 and issubclass(kinds.pop(), (int, float, str, bytes, np.generic)):
-        array = np.array(labels)
-        if array.tolist() == labels:  # NumPy cuts zero characters at the end of text
-            return array
-    array = np.empty(len(labels), dtype=object)
-    for i, label in enumerate(labels):
-        array[i] = label
-    return array

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.evaluate.test_then_train.baselines import error_of_mean
+from tamis.evaluate.prequential.baselines import error_of_mean
 from tamis.options import RunOptions
 
 __all__ = ["remarks_on", "tells_little"]

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 from tamis.errors import DataError
 from tamis.streams.stream import Batch, join_batches
 

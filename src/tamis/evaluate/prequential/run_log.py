@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array
+from tamis._validation import Array
 from tamis.errors import StateError
-from tamis.evaluate.test_then_train.result import WHOLE_NUMBERS, Frame
-from tamis.evaluate.test_then_train.task import CLASSIFICATION, Task
+from tamis.evaluate.prequential.result import WHOLE_NUMBERS, Frame
+from tamis.evaluate.prequential.task import CLASSIFICATION, Task
 
 __all__ = ["RunLog"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows
+from tamis._validation import Array, Rows
 from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.pipeline.masked_learner import MaskedLearner, View
 from tamis.pipeline.scaling import RunningScale

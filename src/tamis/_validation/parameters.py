@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis._check import is_integer, short_repr
 from tamis._guard import lock_of, validated_parameters
+from tamis._validation import is_integer, short_repr
 from tamis.errors import UnknownNameError
 
 __all__ = [

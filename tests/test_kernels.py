@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tamis._bitcode import bitcode_compiler
-from tamis._jit import njit
+from tamis._kernels import bitcode_compiler, njit
 
 INNER = """
-from tamis._jit import njit
+from tamis._kernels import njit
 
 @njit()
 def add_one(x):
@@ -28,7 +27,7 @@ def add_two(x):
 
 OUTER = """
 from kernels_inner import add_two
-from tamis._jit import njit
+from tamis._kernels import njit
 
 @njit()
 def double_after_two(x):
@@ -205,7 +204,7 @@ def test_flags_keep_nan_and_infinity_visible() -> None:
 def test_a_disk_that_fills_up_costs_the_cache_only(monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.core.caching import FunctionCache
 
-    from tamis._jit import njit
+    from tamis._kernels import njit
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -16,9 +16,9 @@ import tamis
 from tamis import FIRES, open_file, prequential
 from tamis.cli import main
 from tamis.errors import DataError
-from tamis.evaluate.test_then_train.delayed import DelayedLabels
+from tamis.evaluate.prequential.delayed import DelayedLabels
 from tamis.streams import ArrayStream
-from tests.evaluate.test_then_train.test_prequential import rows, same, stop_after
+from tests.evaluate.prequential.test_prequential import rows, same, stop_after
 from tests.twins import prequential as twin
 
 TIMES = ("at", "known")

@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tamis._check import Array, Rows
 from tamis._interrupts import defer_interrupts
-from tamis.evaluate.test_then_train.checkpoint import Checkpoint
-from tamis.evaluate.test_then_train.result import PrequentialResult, Step
-from tamis.evaluate.test_then_train.run import Run
-from tamis.evaluate.test_then_train.task import REGRESSION, task_of
+from tamis._validation import Array, Rows
+from tamis.evaluate.prequential.checkpoint import Checkpoint
+from tamis.evaluate.prequential.result import PrequentialResult, Step
+from tamis.evaluate.prequential.run import Run
+from tamis.evaluate.prequential.task import REGRESSION, task_of
 from tamis.options import RunOptions
 from tamis.pipeline.selective_learner import default_learner
 from tamis.streams.stream import Stream, as_stream

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from tamis import _check
+from tamis import _validation
 from tamis.catalog import find
 from tamis.errors import DataError
 
@@ -27,14 +27,14 @@ NAN, INF = math.nan, math.inf
 
 @pytest.mark.parametrize("value", [0.5, 1, 2, np.float32(1.5), np.int64(2)])
 def test_number_inside(value: Any) -> None:
-    _check.check_number("alpha", value, low=0, high=2, open_low=True)
+    _validation.check_number("alpha", value, low=0, high=2, open_low=True)
 
 
 @pytest.mark.parametrize("value", [0, 2.1, -1, NAN, INF, "1", None, True, np.True_, [1], 1j])
 def test_number_outside(value: Any) -> None:
     with pytest.raises(ValueError, match=r"^alpha must be a number in \(0, 2\], got ") as caught:
-        _check.check_number("alpha", value, low=0, high=2, open_low=True)
-    assert _check.short_repr(value) in str(caught.value)
+        _validation.check_number("alpha", value, low=0, high=2, open_low=True)
+    assert _validation.short_repr(value) in str(caught.value)
 
 
 def test_bounds_are_said_as_they_are() -> None:
@@ -45,35 +45,36 @@ def test_bounds_are_said_as_they_are() -> None:
     ]
     for bounds, said in cases:
         with pytest.raises(ValueError, match="must be") as caught:
-            _check.check_number("n", "x", **bounds)
+            _validation.check_number("n", "x", **bounds)
         assert str(caught.value) == f"n must be {said}, got 'x'."
 
 
 def test_integer_refuses_fractions() -> None:
-    _check.check_number("n", np.int8(3), low=1, integer=True)
+    _validation.check_number("n", np.int8(3), low=1, integer=True)
     for value in (2.0, 2.5, True):
         with pytest.raises(ValueError, match="n must be an integer"):
-            _check.check_number("n", value, low=1, integer=True)
+            _validation.check_number("n", value, low=1, integer=True)
 
 
 def test_open_end_refuses_infinity() -> None:
-    _check.check_number("rate", 1e300, low=0, open_high=True)
+    _validation.check_number("rate", 1e300, low=0, open_high=True)
     with pytest.raises(ValueError, match=r"rate must be a number in \[0, inf\), got inf"):
-        _check.check_number("rate", INF, low=0, open_high=True)
+        _validation.check_number("rate", INF, low=0, open_high=True)
 
 
 def test_choice() -> None:
     for value in ("a", None, 1):
-        _check.check_choice("kind", value, ("a", None, 1))
+        _validation.check_choice("kind", value, ("a", None, 1))
     for value in ("b", 1.0, True, np.array([1, 2])):
         with pytest.raises(ValueError, match=r"^kind must be one of 'a', None, 1, got "):
-            _check.check_choice("kind", value, ("a", None, 1))
+            _validation.check_choice("kind", value, ("a", None, 1))
 
 
 def test_is_integer() -> None:
-    assert [_check.is_integer(v) for v in (3, np.uint8(3), 3.0, True, np.False_, "3")] == [True, True] + 4 * [
-        False
-    ]
+    assert [_validation.is_integer(v) for v in (3, np.uint8(3), 3.0, True, np.False_, "3")] == [
+        True,
+        True,
+    ] + 4 * [False]
 
 
 # -- rows --------------------------------------------------------------------------------------------------
@@ -82,9 +83,9 @@ def test_is_integer() -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_ready_rows_are_not_copied(dtype: Any) -> None:
     X = np.ones((3, 2), dtype=dtype)
-    assert _check.as_rows(X)[0] is X
+    assert _validation.as_rows(X)[0] is X
     matrix = sp.csr_matrix(X)
-    assert np.shares_memory(_check.as_rows(matrix)[0].data, matrix.data)
+    assert np.shares_memory(_validation.as_rows(matrix)[0].data, matrix.data)
 
 
 FRAMES = [
@@ -95,7 +96,7 @@ FRAMES = [
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda frame: type(frame).__module__)
 def test_frames_give_numbers_and_names(frame: Any) -> None:
-    X, names = _check.as_rows(frame)
+    X, names = _validation.as_rows(frame)
     assert names == ["a", "b"]
     assert X.tolist() == [[1.0, 0.5], [2.0, 1.5]]
     assert X.flags.c_contiguous
@@ -103,7 +104,7 @@ def test_frames_give_numbers_and_names(frame: Any) -> None:
 
 
 def test_numbered_columns_are_no_names() -> None:
-    assert _check.as_rows(pd.DataFrame(np.eye(2)))[1] is None
+    assert _validation.as_rows(pd.DataFrame(np.eye(2)))[1] is None
 
 
 def test_frame_gaps_become_nan() -> None:
@@ -113,7 +114,7 @@ def test_frame_gaps_become_nan() -> None:
         pa.table({"a": [1, None]}),
     ]
     for frame in frames:
-        X, _ = _check.as_rows(frame)
+        X, _ = _validation.as_rows(frame)
         assert X[0, 0] == 1.0
         assert np.isnan(X[1, 0])
 
@@ -143,26 +144,26 @@ def test_frame_gaps_become_nan() -> None:
 )  # fmt: skip
 def test_rows_that_are_no_numbers(frame: Any, said: str) -> None:
     with pytest.raises(DataError) as caught:
-        _check.as_rows(frame)
+        _validation.as_rows(frame)
     assert said in str(caught.value)
 
 
 def test_objects_that_are_numbers_are_taken() -> None:
-    assert _check.as_rows(np.array([[1, True, 2.5]], dtype=object))[0].tolist() == [[1.0, 1.0, 2.5]]
+    assert _validation.as_rows(np.array([[1, True, 2.5]], dtype=object))[0].tolist() == [[1.0, 1.0, 2.5]]
 
 
 def test_the_cell_that_is_no_number_is_named() -> None:
     with pytest.raises(TypeError, match=r"Column 0 holds \{'a': 1\}"):
-        _check.as_rows(np.array([[1.0], [{"a": 1}]], dtype=object))
+        _validation.as_rows(np.array([[1.0], [{"a": 1}]], dtype=object))
 
 
 def test_csr_is_put_in_order_without_touching_the_callers() -> None:
     parts = np.array([2.0, 1.0, 1.0]), np.array([1, 0, 1]), np.array([0, 3])
     matrix = sp.csr_matrix(parts, shape=(1, 2))
-    X, _ = _check.as_rows(matrix)
+    X, _ = _validation.as_rows(matrix)
     assert (X.data.tolist(), X.indices.tolist()) == ([1.0, 3.0], [0, 1])
     assert (matrix.data.tolist(), matrix.indices.tolist()) == ([2.0, 1.0, 1.0], [1, 0, 1])
-    assert _check.as_rows(sp.csc_matrix(np.eye(2, dtype=int)))[0].dtype == np.float64
+    assert _validation.as_rows(sp.csc_matrix(np.eye(2, dtype=int)))[0].dtype == np.float64
 
 
 # -- NaN and infinity --------------------------------------------------------------------------------------
@@ -177,34 +178,34 @@ def test_nonfinite_is_found(kind: Any, dtype: Any, shape: tuple[int, int], value
     X[2, 1] = value
     what = "NaN" if math.isnan(value) else "infinity"
     with pytest.raises(DataError, match=f"Input X contains {what} in column 1 of row 2 of the batch"):
-        _check.reject_nonfinite(kind(X))
+        _validation.reject_nonfinite(kind(X))
     with pytest.raises(DataError, match="in column 'b' of row 2"):
-        _check.reject_nonfinite(kind(X), ["a", "b", "c"])
+        _validation.reject_nonfinite(kind(X), ["a", "b", "c"])
 
 
 def test_finite_values_pass_however_large() -> None:
     for dtype in (np.float64, np.float32):
         huge = np.full((50, 3), np.finfo(dtype).max, dtype=dtype)
         with np.errstate(all="raise"):
-            _check.reject_nonfinite(huge)
-            _check.reject_nonfinite(-huge)
-            _check.reject_nonfinite(np.full((5, 3), np.finfo(dtype).tiny, dtype=dtype))
-            _check.reject_nonfinite(sp.csr_matrix(huge))
-            _check.reject_nonfinite(np.tile(huge, (1, 100)))
+            _validation.reject_nonfinite(huge)
+            _validation.reject_nonfinite(-huge)
+            _validation.reject_nonfinite(np.full((5, 3), np.finfo(dtype).tiny, dtype=dtype))
+            _validation.reject_nonfinite(sp.csr_matrix(huge))
+            _validation.reject_nonfinite(np.tile(huge, (1, 100)))
 
 
 def test_opposite_infinities_do_not_hide_one_another() -> None:
     X = np.array([[0.0, INF], [-INF, 0.0]])
     with pytest.raises(DataError, match="infinity in column 1 of row 0"):
-        _check.reject_nonfinite(X)
+        _validation.reject_nonfinite(X)
 
 
 def test_nan_can_be_allowed() -> None:
     X = np.array([[NAN, 1.0], [2.0, 3.0]])
-    _check.reject_nonfinite(X, allow_nan=True)
+    _validation.reject_nonfinite(X, allow_nan=True)
     X[1, 1] = INF
     with pytest.raises(DataError, match="infinity in column 1 of row 1"):
-        _check.reject_nonfinite(X, allow_nan=True)
+        _validation.reject_nonfinite(X, allow_nan=True)
 
 
 # -- targets and weights -----------------------------------------------------------------------------------
@@ -214,14 +215,14 @@ def test_nan_can_be_allowed() -> None:
     "y", [[1, 2], (1, 2), np.array([1, 2]), pd.Series([1, 2]), pl.Series([1, 2]), pa.chunked_array([[1, 2]])]
 )
 def test_target_of_any_kind(y: Any) -> None:
-    column = _check.as_column(y, 2, "X")
+    column = _validation.as_column(y, 2, "X")
     assert column.tolist() == [1, 2]
     assert column.shape == (2,)
 
 
 def test_target_of_one_column_is_flattened_with_a_warning() -> None:
     with pytest.warns(DataConversionWarning, match="column-vector"):
-        assert _check.as_column(np.array([[1], [2]]), 2, "X").tolist() == [1, 2]
+        assert _validation.as_column(np.array([[1], [2]]), 2, "X").tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -241,14 +242,14 @@ def test_target_of_one_column_is_flattened_with_a_warning() -> None:
 )
 def test_impossible_targets(y: Any, said: str) -> None:
     with pytest.raises(DataError) as caught:
-        _check.as_column(y, 2, "Pick")
+        _validation.as_column(y, 2, "Pick")
     assert said in str(caught.value)
 
 
 def test_weights() -> None:
-    assert _check.as_weights(None, 2) is None
-    assert _check.as_weights([1, 2], 2).tolist() == [1.0, 2.0]
-    assert _check.as_weights(3, 2).tolist() == [3.0, 3.0]
+    assert _validation.as_weights(None, 2) is None
+    assert _validation.as_weights([1, 2], 2).tolist() == [1.0, 2.0]
+    assert _validation.as_weights(3, 2).tolist() == [3.0, 3.0]
     for weights, said in [
         ([1, 2, 3], "sample_weight has shape (3,), but the batch has 2 rows"),
         ([1, -2], "sample_weight[1] is -2.0"),
@@ -256,7 +257,7 @@ def test_weights() -> None:
         ([INF, 1], "sample_weight[0] is inf"),
     ]:
         with pytest.raises(DataError) as caught:
-            _check.as_weights(weights, 2)
+            _validation.as_weights(weights, 2)
         assert said in str(caught.value)
 
 
@@ -287,7 +288,7 @@ def test_codes_keep_their_meaning(batches: list[list[Any]]) -> None:
     known: list[Any] = []
     for batch in batches:
         y = objects(batch)
-        codes, classes = _check.encode_labels(y, classes)
+        codes, classes = _validation.encode_labels(y, classes)
         labels = classes.tolist()
         assert [labels[code] for code in codes] == batch
         assert labels[: len(known)] == known
@@ -297,11 +298,11 @@ def test_codes_keep_their_meaning(batches: list[list[Any]]) -> None:
 
 
 def test_new_labels_come_sorted_after_the_old() -> None:
-    codes, classes = _check.encode_labels(np.array([5, 3, 5]), np.array([]))
+    codes, classes = _validation.encode_labels(np.array([5, 3, 5]), np.array([]))
     assert (codes.tolist(), classes.tolist()) == ([1, 0, 1], [3, 5])
-    codes, classes = _check.encode_labels(np.array([9, 1, 3]), classes)
+    codes, classes = _validation.encode_labels(np.array([9, 1, 3]), classes)
     assert (codes.tolist(), classes.tolist()) == ([3, 2, 0], [3, 5, 1, 9])
-    codes, classes = _check.encode_labels(np.array(["x", "y"]), classes)
+    codes, classes = _validation.encode_labels(np.array(["x", "y"]), classes)
     assert (codes.tolist(), classes.tolist()) == ([4, 5], [3, 5, 1, 9, "x", "y"])
 
 
@@ -315,7 +316,7 @@ def test_types_of_labels_are_kept() -> None:
         [("a",), ("b", "c")],
         ["a\0"],
     ):
-        _, classes = _check.encode_labels(objects(labels), np.array([]))
+        _, classes = _validation.encode_labels(objects(labels), np.array([]))
         assert set(classes.tolist()) == set(labels)
         assert {type(label) for label in classes.tolist()} == {type(label) for label in labels}
 
@@ -327,7 +328,7 @@ def test_two_known_labels_in_any_dtype() -> None:
         np.array(["yes", "no"], dtype=object),
         np.array(["yes", "no"], dtype="U9"),
     ):
-        codes, after = _check.encode_labels(y, classes)
+        codes, after = _validation.encode_labels(y, classes)
         assert codes.tolist() == [1, 0]
         assert after is classes
 
@@ -335,21 +336,21 @@ def test_two_known_labels_in_any_dtype() -> None:
 def test_missing_labels_are_refused_also_among_known_ones() -> None:
     for y in (np.array([0.0, NAN]), np.array([0, None], dtype=object)):
         with pytest.raises(DataError, match="The label of row 1 of the batch is missing"):
-            _check.encode_labels(y, np.array([0, 1]))
+            _validation.encode_labels(y, np.array([0, 1]))
 
 
 def test_continuous_labels_are_refused() -> None:
     with pytest.raises(DataError, match=r"y holds 0\.5, but a classification needs labels"):
-        _check.encode_labels(np.array([1.0, 0.5]), np.array([]))
+        _validation.encode_labels(np.array([1.0, 0.5]), np.array([]))
 
 
 def test_declared_classes() -> None:
-    assert _check.as_classes(["b", "a"]).tolist() == ["b", "a"]
-    assert _check.as_classes([1, "one"]).tolist() == [1, "one"]
-    assert _check.as_classes(np.array([2, 1])).tolist() == [2, 1]
+    assert _validation.as_classes(["b", "a"]).tolist() == ["b", "a"]
+    assert _validation.as_classes([1, "one"]).tolist() == [1, "one"]
+    assert _validation.as_classes(np.array([2, 1])).tolist() == [2, 1]
     for classes, said in [([], "non-empty"), ([1, 2, 1], "twice"), (3, "non-empty"), ([[1, 2]], "non-empty")]:
         with pytest.raises(ValueError, match=said):
-            _check.as_classes(classes)
+            _validation.as_classes(classes)
 
 
 @pytest.mark.parametrize("key", ["fires", "alpha-investing", "gram-investing", "ifc2f"])
@@ -399,7 +400,7 @@ def test_kernels_are_compiled_once_for_rows_that_may_be_written_to_or_not() -> N
 def test_rows_outlive_the_array_that_lends_them() -> None:
     frozen = np.arange(6.0).reshape(2, 3)
     frozen.flags.writeable = False
-    rows = _check.as_rows(frozen)[0]
+    rows = _validation.as_rows(frozen)[0]
     assert np.shares_memory(rows, frozen)
     assert rows.flags.writeable
     del frozen

@@ -13,7 +13,7 @@ import tamis
 from tamis import FIRES, ForwardPartialCorrelation, RandomSubset, prequential
 from tamis.errors import DataError
 from tamis.evaluate import PrequentialResult
-from tests.evaluate.test_then_train.test_prequential import same, stop_after
+from tests.evaluate.prequential.test_prequential import same, stop_after
 from tests.twins import prequential as twin
 
 SELECTORS = [

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._check import Array, Rows, as_classes, as_target, encode_labels
 from tamis._shapes import Shapes
+from tamis._validation import Array, Rows, as_classes, as_target, encode_labels
 from tamis.base import RowSelector, top_mask
 from tamis.errors import DataError, StateError
 from tamis.evaluate.metrics.auc import SlidingAUC
@@ -25,12 +25,12 @@ from tamis.evaluate.metrics.regression import RunningErrors
 from tamis.evaluate.metrics.selection import score_rows
 from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
-from tamis.evaluate.test_then_train.baselines import Baseline, make_baselines, mean_and_spread
-from tamis.evaluate.test_then_train.delayed import DelayedLabels
-from tamis.evaluate.test_then_train.result import Frame, PrequentialResult, Step
-from tamis.evaluate.test_then_train.run_log import RunLog
-from tamis.evaluate.test_then_train.settings import plain, settings_of
-from tamis.evaluate.test_then_train.task import REGRESSION, Task
+from tamis.evaluate.prequential.baselines import Baseline, make_baselines, mean_and_spread
+from tamis.evaluate.prequential.delayed import DelayedLabels
+from tamis.evaluate.prequential.result import Frame, PrequentialResult, Step
+from tamis.evaluate.prequential.run_log import RunLog
+from tamis.evaluate.prequential.settings import plain, settings_of
+from tamis.evaluate.prequential.task import REGRESSION, Task
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import View
 from tamis.pipeline.selective_learner import SelectiveLearner

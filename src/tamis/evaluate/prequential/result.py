@@ -15,12 +15,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._check import Array, check_choice
+from tamis._validation import Array, check_choice
 from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
-from tamis.evaluate.test_then_train.remarks import remarks_on
-from tamis.evaluate.test_then_train.task import CLASSIFICATION, Task, task_named
+from tamis.evaluate.prequential.remarks import remarks_on
+from tamis.evaluate.prequential.task import CLASSIFICATION, Task, task_named
 from tamis.options import RunOptions
 from tamis.pipeline import StreamPipeline
 from tamis.pipeline.masked_learner import MaskedRegressor

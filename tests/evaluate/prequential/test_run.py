@@ -18,8 +18,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from tamis import FIRES, StreamingStacking, prequential
 from tamis.errors import CheckpointError, DataError
-from tamis.evaluate.test_then_train.checkpoint import Checkpoint
-from tamis.evaluate.test_then_train.run_log import Table
+from tamis.evaluate.prequential.checkpoint import Checkpoint
+from tamis.evaluate.prequential.run_log import Table
 from tamis.options import RunOptions
 from tamis.pipeline.masking import Masker
 from tamis.streams import ArrayStream
@@ -259,7 +259,7 @@ def test_a_place_for_no_checkpoint_is_refused_before_a_row_is_read(tmp_path, pla
 
 def test_saving_takes_a_small_part_of_the_time(tmp_path, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("tamis.evaluate.test_then_train.checkpoint.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     saved = []
 
     def state():

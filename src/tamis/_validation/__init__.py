@@ -1,0 +1,51 @@
+"""Validation of parameters and data: values, arrays, labels. `parameters` has the constraints that a class declares."""
+
+from tamis._validation.arrays import (
+    Array,
+    Rows,
+    are_categories,
+    as_array,
+    as_frame,
+    as_numbers,
+    as_rows,
+    as_weights,
+    checked,
+    columns_of,
+    fill_masked,
+    reject_masked,
+    reject_non_array,
+    reject_nonfinite,
+    repeated_rows,
+    warn_of_rounding,
+)
+from tamis._validation.labels import as_classes, as_column, as_target, encode_labels, reject_missing
+from tamis._validation.values import check_choice, check_number, is_integer, safe_repr, short_repr
+
+__all__ = [
+    "Array",
+    "Rows",
+    "are_categories",
+    "as_array",
+    "as_classes",
+    "as_column",
+    "as_frame",
+    "as_numbers",
+    "as_rows",
+    "as_target",
+    "as_weights",
+    "check_choice",
+    "check_number",
+    "checked",
+    "columns_of",
+    "encode_labels",
+    "fill_masked",
+    "is_integer",
+    "reject_masked",
+    "reject_missing",
+    "reject_non_array",
+    "reject_nonfinite",
+    "repeated_rows",
+    "safe_repr",
+    "short_repr",
+    "warn_of_rounding",
+]

@@ -1,0 +1,68 @@
+"""Validation of single parameter values; every message names the parameter, the value and what to pass."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import reprlib
+from typing import Any
+
+import numpy as np
+
+_BRIEF = reprlib.Repr()
+_BRIEF.maxstring = _BRIEF.maxother = _BRIEF.maxlong = 80
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+    integer: bool = False,
+) -> None:
+    """Refuse a parameter that is no (integer) number or lies outside its interval."""
+    kind = numbers.Integral if integer else numbers.Real
+    is_kind = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
+    inside = is_kind and low <= value <= high and not (open_low and value == low)
+    if not inside or (open_high and value == high):
+        left = f"{'(' if open_low or low == -math.inf else '['}{low:g}"
+        right = f"{high:g}{')' if open_high or high == math.inf else ']'}"
+        noun = "an integer" if integer else "a number"
+        raise ValueError(f"{name} must be {noun} in {left}, {right}, got {short_repr(value)}.")
+
+
+def safe_repr(value: Any) -> str:
+    """Return a value that may be anything as a few characters on one line: printing it whole might take for ever."""
+    if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 1 << 64):
+        return repr(value)
+    return repr(value[:60]) if type(value) is str else f"a {type(value).__name__}"
+
+
+def short_repr(value: Any) -> str:
+    """Return what a caller gave, in a message: its `repr` on one line, shortened where it is long.
+
+    >>> short_repr([1] * 1000), short_repr(10**400), short_repr(np.str_("on"))
+    ('[1, 1, 1, 1, 1, 1, ...]', 'an integer of 1329 bits', "'on'")
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if type(value) is int and value.bit_length() > 256:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        return " ".join(_BRIEF.repr(value).split())
+    except Exception:  # an object that cannot show itself
+        return f"a {type(value).__name__}"
+
+
+def is_integer(value: Any) -> bool:
+    """Return whether the value is an integer of any kind, but no bool."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Refuse a parameter that is not one of the choices."""
+    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {short_repr(value)}.")

@@ -39,6 +39,19 @@ def test_row_is_true(entry: Entry) -> None:
     assert entry.title.endswith(".")
 
 
+@pytest.mark.parametrize(
+    "entry", [e for e in (*CATALOG, *LEARNERS) if type(e) is Entry], ids=lambda entry: entry.key
+)
+def test_declaration_is_that_of_the_class(entry: Entry) -> None:
+    """What is read from the source without an import is what the imported class has."""
+    cls, none = entry.load(), object()
+    assert entry.title == inspect.getdoc(cls).splitlines()[0]
+    assert entry.module == cls.__module__
+    assert entry.mergeable == hasattr(cls, "merge")
+    for name in ("_target_kinds", "_linear_in_stored_values", "_equals_rows", "_whole_blocks"):
+        assert entry.declaration.get(name, none) == getattr(cls, name, none)
+
+
 @by_key
 def test_source_names_the_paper(entry: Entry) -> None:
     source = inspect.getdoc(inspect.getmodule(entry.load())) or ""

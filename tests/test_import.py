@@ -23,7 +23,7 @@ def loaded_after(code: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
     )
-    return set(json.loads(done.stdout))
+    return set(json.loads(done.stdout.splitlines()[-1]))
 
 
 def test_importing_tamis_loads_nothing() -> None:
@@ -57,6 +57,20 @@ for line in (
 def test_learning_loads_numba_but_no_frames(by_scikit_learn: set[str]) -> None:
     code = "import numpy as np, tamis; tamis.FIRES(1).partial_fit(np.eye(4), [0, 0, 1, 1])"
     assert loaded_after(code) & HEAVY == {"numba", "llvmlite"} | by_scikit_learn
+
+
+@pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["--help"], ["run", "--help"]], ids=" ".join)
+def test_what_only_prints_the_catalogue_imports_no_method(words: list[str]) -> None:
+    code = f"""
+import sys
+sys.argv = ["tamis", *{words!r}]
+from tamis.cli import main
+try:
+    main()
+except SystemExit as done:
+    assert not done.code
+print()"""
+    assert not loaded_after(code) & {"numba", "llvmlite", "sklearn", "scipy"}
 
 
 def test_without_extras_the_core_works(tmp_path: Path) -> None:

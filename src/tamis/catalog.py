@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import inspect
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from tamis._declarations import Declaration, declared
 from tamis.errors import UnknownNameError
 
 __all__ = [
@@ -44,7 +44,7 @@ _JSON_NAMES = (
 class Entry:
     """One algorithm of the catalogue: what the class cannot state itself; the rest is derived from the class.
 
-    The class is imported when one of its properties is read, so the catalogue itself stays light.
+    The properties are read from the source of the class; only `load` imports it.
 
     Attributes
     ----------
@@ -80,40 +80,47 @@ class Entry:
         return ()
 
     @property
+    def declaration(self) -> Declaration:
+        """The class as its source declares it, not imported."""
+        found = declared(importlib.import_module("tamis")._NAMES[self.name], self.name)
+        assert found is not None, self.name
+        return found
+
+    @property
     def module(self) -> str:
         """Module that defines the class."""
-        return self.load().__module__
+        return self.declaration.module
 
     @property
     def title(self) -> str:
         """What it does: the first line of the class's docstring."""
-        return (inspect.getdoc(self.load()) or f"{self.name}.").splitlines()[0]
+        return self.declaration.title
 
     @property
     def targets(self) -> tuple[str, ...]:
         """Kinds of target: some of "binary", "multiclass" and "regression"."""
-        return tuple(getattr(self.load(), "_target_kinds", _CLASSES))
+        return tuple(self.declaration.get("_target_kinds", _CLASSES))
 
     @property
     def sparse(self) -> bool:
         """Whether learning from CSR rows takes time proportional to the stored values."""
-        return bool(getattr(self.load(), "_linear_in_stored_values", False))
+        return bool(self.declaration.get("_linear_in_stored_values", False))
 
     @property
     def mergeable(self) -> bool:
         """Whether states learned on parts of a stream can be merged."""
-        return hasattr(self.load(), "merge")
+        return "merge" in self.declaration
 
     @property
     def per_batch(self) -> bool:
         """Whether the method is defined per batch: a batch is not the same as its rows (or columns) one at a time."""
-        cls = self.load()
-        return getattr(cls, "_equals_rows", "exactly") == "" or getattr(cls, "_whole_blocks", False)
+        found = self.declaration
+        return found.get("_equals_rows", "exactly") == "" or bool(found.get("_whole_blocks", False))
 
     @property
     def rounding(self) -> bool:
         """Whether a batch equals its rows one at a time only up to rounding, as sums are taken in another order."""
-        return getattr(self.load(), "_equals_rows", "exactly") == "up to rounding"
+        return bool(self.declaration.get("_equals_rows", "exactly") == "up to rounding")
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it by name, for JSON."""

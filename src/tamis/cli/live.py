@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
 
-from tamis.persistence.journal import null_nonfinite
+from tamis._json import null_nonfinite
 
 __all__ = ["LivePage"]
 

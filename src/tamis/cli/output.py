@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from tamis._json import null_nonfinite
 from tamis.cli.failure import MisuseError, spell
 from tamis.cli.sanitised import sanitised
 from tamis.errors import StreamError
@@ -80,8 +81,6 @@ def note(text: str) -> None:
 
 def print_json(document: Any) -> None:
     """Print one JSON document; numbers that JSON does not have become null."""
-    from tamis.persistence.journal import null_nonfinite
-
     print(json.dumps(null_nonfinite(document), indent=1, allow_nan=False, default=str))
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import math
 import os
 import stat
 from typing import Any
 
+from tamis._json import null_nonfinite
 from tamis.errors import CheckpointError
 
-__all__ = ["Journal", "null_nonfinite"]
+__all__ = ["Journal"]
 
 _HEADER_SIZE = 4096  # bytes that identify a file
 
@@ -137,12 +137,3 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def null_nonfinite(value: Any) -> Any:
-    """Return a copy of a value in which NaN and infinity, which JSON lacks, are None."""
-    if isinstance(value, dict):
-        return {key: null_nonfinite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [null_nonfinite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

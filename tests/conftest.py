@@ -29,7 +29,7 @@ def _package_folder() -> Path:
 
 
 # Set at import, before any test can import numba; subprocesses inherit it. What the tests compile is kept beside them,
-# and compiled again when it changes (tamis/_jit.py).
+# and compiled again when it changes (tamis/_kernels.py).
 _TAMIS = _package_folder()
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".pytest_cache" / "numba"))
 

@@ -91,10 +91,21 @@ def test_the_largest_integer_of_all_is_found() -> None:
     assert "18446744073709551615" in told(warn_of_rounding, np.array([2**64 - 1], dtype=np.uint64), str)[0]
 
 
-def test_a_column_of_a_file_is_named_once(tmp_path: Any) -> None:
-    n = 20_000  # more than one block
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_column_of_a_file_is_named_once(tmp_path: Any, ending: str) -> None:
+    n = 100_000  # more than one block
     rows = pd.DataFrame({"ids": LARGE + 2 * np.arange(n), "small": np.arange(n), "y": np.arange(n) % 2})
-    rows.to_parquet(tmp_path / "t.parquet", index=False)
-    stream = open_file(tmp_path / "t.parquet", label="y")
+    path = tmp_path / f"t.{ending}"
+    rows.to_parquet(path, index=False) if ending == "parquet" else rows.to_csv(path, index=False)
+    stream = open_file(path, label="y")
     [message] = told(lambda: list(stream.batches(1000)))
     assert re.match(rf"Column 'ids' holds {LARGE}, ", message)
+
+
+def test_integers_of_a_csv_file_that_become_large_late_are_found(tmp_path: Any) -> None:
+    ids = np.arange(200_000)
+    ids[-3] = LARGE
+    rows = pd.DataFrame({"label": ids % 2, "text": np.where(ids % 2, "a", "b"), "ids": ids, "x": ids / 7})
+    rows.to_csv(tmp_path / "t.csv", index=False)
+    [message] = told(lambda: list(open_file(tmp_path / "t.csv", label="label").batches(1000)))
+    assert message.startswith(f"Column 'ids' holds {LARGE}, ")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +19,7 @@ from tamis.base.rows import RowSelector
 from tamis.catalog import CATALOG, LEARNERS, find
 from tamis.errors import CheckpointError, StateError
 from tamis.rows.fires.fires import FIRES
-from tests.test_tampered import subjects
+from tests.test_tampered import OPTIONS, subjects
 
 BREAK = """
 import copy, faulthandler, inspect, sys, warnings
@@ -335,16 +337,88 @@ def test_a_saved_selector_with_a_parameter_out_of_its_range_is_refused(
         tamis.loads(tamis.dumps(model))
 
 
-def test_every_array_of_integers_in_a_saved_selector_declares_which_values_are_safe() -> None:
+# Arrays whose values depend on one another, in ways that no range can express: who validates them when a file is loaded.
+VALIDATED_BY = {
+    **dict.fromkeys(
+        ("Pools.links", "Pools.lists", "Pools.next_cell", "Pools.notes", "Pools.state"), "check_trees"
+    ),
+    **dict.fromkeys(("RuleSet.features", "RuleSet.operators", "RuleSet.order"), "RuleSet.check"),
+    "Member.drawn": "Member.check",
+    "Categories._table": "check_trees",
+    "ClassLikelihoods._start": "ClassLikelihoods.check_state",
+    "StreamingStacking._roots_": "check_trees",
+    "_numeric_": "HoeffdingClassifier.check_state",
+    "_categorical_": "HoeffdingClassifier.check_state",
+}
+LABELS = ("classes_", "_declared")  # never an index
+
+
+@pytest.fixture(scope="module")
+def saved() -> dict[str, Any]:
+    """Every kind of object that can be saved, after it was saved and loaded."""
+    files = subjects().items()
+    return {key: tamis.loads(make()) for key, (make, _) in files if key not in OPTIONS}
+
+
+def test_every_saved_array_of_integers_declares_which_values_are_safe(saved: dict[str, Any]) -> None:
     """A kernel may use them as indices: the class that holds them declares a range, or why any value will do."""
-    undeclared, n, made = set[str](), 0, subjects()
-    for key in [e.key for e in CATALOG if e.family == "rows"] + ["counts", "quantiles"]:
-        model, arrays, declared = tamis.loads(made[key][0]()), dict[int, tuple[str, Any]](), set[int]()
+    undeclared, n = set[str](), 0
+    for key, model in saved.items():
+        arrays, declared = dict[int, tuple[str, Any]](), set[int]()
         _find_integers(model, key, {}, arrays, declared)
-        undeclared |= {where for at, (where, _) in arrays.items() if at not in declared}
+        undeclared |= {where.rstrip("[]") for at, (where, _) in arrays.items() if at not in declared}
         n += len(arrays)
-    assert {where for where in undeclared if not where.endswith(".classes_")} == set()  # labels
-    assert n > 100
+    assert n > 300
+    assert {where for where in undeclared if not where.endswith((*VALIDATED_BY, *LABELS))} == set()
+    for where in VALIDATED_BY:
+        assert any(name.endswith(where) for name in undeclared), f"{where} is declared by now"
+
+
+def test_every_declared_attribute_exists(saved: dict[str, Any]) -> None:
+    """A declaration of what was renamed would be passed over, and protect nothing."""
+    exists = dict[tuple[str, str], bool]()
+    for model in saved.values():
+        for part in _parts_with_shapes(model, {}):
+            shapes = type(part)._state_spec
+            for path in {path for path, _ in [*shapes._entries, *shapes._ranges]}:
+                at = _declaring(type(part), path), path
+                exists[at] = exists.get(at, False) or _has(
+                    part, re.findall(r"\w+|\[\w*\]", re.sub(r"\[[^\]]*:[^\]]*\]$", "", path))
+                )
+    assert len(exists) > 300
+    assert {at for at, is_there in exists.items() if not is_there} == set()
+
+
+def _declaring(cls: type, path: str) -> str:
+    """Return the class that declares a path for itself and its subclasses, some of which may lack it."""
+    first = [one for one in cls.__mro__ if path in (getattr(one, "_shapes", None) or "")]
+    return (first or [cls])[-1].__name__
+
+
+def _parts_with_shapes(part: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    if id(part) in seen:
+        return
+    seen[id(part)] = part
+    if isinstance(part, dict | list | tuple):
+        for item in part.values() if isinstance(part, dict) else part:
+            yield from _parts_with_shapes(item, seen)
+    elif type(part).__module__.startswith("tamis.") and hasattr(part, "__dict__"):
+        if isinstance(getattr(type(part), "_state_spec", None), Shapes):
+            yield part
+        for item in vars(part).values():
+            yield from _parts_with_shapes(item, seen)
+
+
+def _has(part: Any, steps: list[str]) -> bool:
+    """Return whether a path leads somewhere, or to a part that may be missing or empty."""
+    if part is None or not steps:
+        return True
+    if steps[0][0] == "[":
+        if isinstance(part, np.ndarray):
+            return True
+        items = list(part.values() if isinstance(part, dict) else part)
+        return not items or any(_has(item, steps[1:]) for item in items)
+    return hasattr(part, steps[0]) and _has(getattr(part, steps[0]), steps[1:])
 
 
 def _find_integers(

@@ -150,7 +150,8 @@ class AdaptiveIFC2F(CellClassifier):
     """
 
     _shapes = """
-        _offers.prices (c) float in [0, inf)  _offers.group (c)  _tree.parent (c) in [-1, c)
+        _offers.prices (c) float in [0, inf)  _offers.group (c) any "only compared"
+        _tree.parent (c) in [-1, c)
         _tree.prior (k) float in [0, 1]  _tree._order (c) in [0, c)  _tree.tables (k, c, a+1, a+1) float in [0, 2]
     """
 

@@ -183,7 +183,7 @@ class FETANA(Independent):
     (True, True)
     """
 
-    _shapes = "thresholds_ (*, c, k) finite  n_iter_ (k)"
+    _shapes = 'thresholds_ (*, c, k) finite  n_iter_ (k) any "only reported"'
 
     _allowed = parameters(
         confidence=(number("(0, 1)"), None),

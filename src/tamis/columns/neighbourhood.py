@@ -40,6 +40,8 @@ class NeighbourhoodSelector(ColumnSelector):
     (`_is_relevant`), when a feature without gain may replace others (`_is_tied`), and how (`_replace_redundant`).
     """
 
+    _shapes = '_codes (*) any "only compared"'
+
     _allowed = parameters(
         random_state=SEED,
     )

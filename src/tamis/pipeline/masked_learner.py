@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from tamis._shapes import Shapes
 from tamis._validation import Array, Rows
 from tamis.learners.column_masking import accepts_nan, masking_strategy, restrict_columns
 from tamis.learners.reset import ResetOnDrift
@@ -48,6 +49,10 @@ class MaskedLearner:
     restarts : int
         Number of resets caused by a label unknown to it.
     """
+
+    _state_spec = Shapes(
+        "n_known_classes in [0, 2**31)  restarts in [0, 2**53)  _rows_of_class (*) in [0, 2**53)"
+    )
 
     def __init__(self, model: Any, classes: Array, masking: str = "auto") -> None:
         self.model, self.classes, self.masking = model, classes, masking

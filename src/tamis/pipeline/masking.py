@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._shapes import Shapes
 from tamis._validation import Array, Rows
 from tamis.pipeline.scaling import RunningScale, bounded
 
@@ -59,6 +60,8 @@ class Masker:
     array([[0., 2.],
            [0., 4.]])
     """
+
+    _state_spec = Shapes("_masked (n, f)  _selected (s) in [0, max(f, 1))")
 
     def __init__(self, blank: float = 0.0) -> None:
         self.blank = blank

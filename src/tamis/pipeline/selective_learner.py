@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
+from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, reject_nonfinite
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
@@ -75,6 +76,11 @@ class SelectiveLearner:
     >>> pair.support, pair.learner.predict(pair.view(X))
     (array([1]), array([0, 0, 1, 1]))
     """
+
+    _state_spec = Shapes("""
+        n_features (=f)  n_features in [0, 2**31)  n_seen in [0, 2**53)  replays in [0, 2**53)
+        mask? (f)  support? (s) in [0, n_features)  replay.batches[][0] (R, f)  replay.batches[][1] (R)
+    """)
 
     def __init__(
         self, selector: Any, learner: Any, classes: Array, *, numbers: bool, scale: str, masking: str,

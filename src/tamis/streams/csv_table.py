@@ -7,6 +7,7 @@ join: a process that ends while this thread is at a Python file (standard input,
 from __future__ import annotations
 
 import codecs
+import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from tamis._validation import short_repr
+from tamis._validation import short_repr, warn_of_rounding
 from tamis.errors import StreamError
 from tamis.streams.dialect import (
     BLANKS,
@@ -382,12 +383,42 @@ class CSVTable(Table):
             if known is not None and known != self.read_names:
                 part = part.select(self.read_names)
             columns = self._unquote(self._trim(part.columns))
+            self._warn_of_rounding(columns, block, known)
             for j in grouped:
                 columns[j] = self._parse_numbers(columns[j], names[j], row + 1)
             if self.whole_labels:  # labels that are whole numbers so far
                 self.whole_labels, columns[label] = _try_int64(columns[label])
             row += part.num_rows
             yield columns, part.num_rows
+
+    @functools.cached_property
+    def _integers(self) -> list[int]:
+        """Positions of the columns that began as integers, except those that no warning is due for any more."""
+        import pyarrow as pa
+
+        texts = self.text | {self.label}
+        kinds = zip(self.names(), self._types, strict=True)
+        return [j for j, (name, kind) in enumerate(kinds) if pa.types.is_integer(kind) and name not in texts]
+
+    def _warn_of_rounding(self, columns: list[Any], block: bytes, known: list[str] | None) -> None:
+        """Warn once for each column of integers that float64 rounds; only then are they parsed a second time."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for j in list(self._integers):
+            if columns[j].type != pa.float64():
+                continue
+            limits = pc.min_max(columns[j]).as_py()
+            if max(-(limits["min"] or 0), limits["max"] or 0) < 1 << 53:
+                continue
+            name = self.read_names[j]
+            try:
+                exact = self._parse(block, {**self._column_types(), name: pa.int64()}, known)[name]
+            except pa.ArrowInvalid:  # some are no integers, or have more than 64 bits
+                continue
+            shown = self.names()[j]
+            if warn_of_rounding(exact.drop_null().to_numpy(), lambda _, shown=shown: shown):  # type: ignore[misc]
+                self._integers.remove(j)
 
     def _trim(self, columns: list[Any]) -> list[Any]:
         """Return columns without the blanks around texts, where there are some around the names."""

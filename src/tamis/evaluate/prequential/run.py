@@ -74,15 +74,10 @@ class Run:
         late.now float in [-inf, inf]  late.columns[] in [0, n_columns)
         late.blocks[][0] (B, f)  late.blocks[][1] (B)  late.blocks[][2] (B) float in [-inf, inf]
         late.blocks[][3] (B) in [0, n_seen)
-        pair.n_features (=f)  pair.n_seen in [n_seen, n_seen]  pair.mask? (f)  pair.support in [0, n_features)
-        pair.replays in [0, 2**53)  pair.replay.batches[][0] (R, f)  pair.replay.batches[][1] (R)
-        pair.learner.n_known_classes in [0, 2**31)  pair.learner.restarts in [0, 2**53)
-        pair.learner._rows_of_class in [0, 2**53)
+        pair.n_features (=f)  pair.n_seen in [n_seen, n_seen]
         draws[].order in [0, n_features)  draws[].columns in [0, n_features)  draws[]._ring finite
-        draws[].n_seen in [0, n_seen]  draws[].total finite  draws[].learner.n_known_classes in [0, 2**31)
-        draws[].learner._rows_of_class in [0, 2**53)
-        every._ring finite  every.n_seen in [0, n_seen]  every.total finite  every.learner.n_known_classes in [0, 2**31)
-        every.learner._rows_of_class in [0, 2**53)
+        draws[].n_seen in [0, n_seen]  draws[].total finite
+        every._ring finite  every.n_seen in [0, n_seen]  every.total finite
     """)
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:

@@ -112,7 +112,8 @@ class CVFDT(AlternateTreeBase):
 
     _shapes = f"""{AlternateTreeBase._shapes}
         _window_ (=w)  _rows_ (w, p) float in [-1e150, 1e150] or nan  _cells_ (w, q) in [-1, _categories_.n_cells)
-        _codes_ (w) in [0, max(k, 1))  _births_ (w)  _trials_ (n, 3) float in [-inf, inf]
+        _codes_ (w) in [0, max(k, 1))  _births_ (w) any "only compared"
+        _trials_ (n, 3) float in [-inf, inf]
     """
 
     _allowed = parameters(

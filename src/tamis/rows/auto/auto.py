@@ -252,6 +252,7 @@ class Auto(RowSelector):
     """
 
     _chooses_count = True
+    _n_fresh = _WINDOW  # rows since the last drift
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),

@@ -223,8 +223,25 @@ def chosen_tests(path: Path) -> list[str]:
     users = [user for user in importers({path}) if user.parts[2] == package]
     stems = [path.stem, *(user.stem for user in users), path.parent.name, path.stem.split("_")[0]]
     tests = tests_of(package)
-    own = [test for stem in stems for test in tests if test.stem.startswith(f"test_{stem}")]
-    return [str(path), *dict.fromkeys(map(str, [*own, Path("tests/test_defaults.py"), *tests]))]
+    own = [
+        test
+        for stem in stems
+        for test in tests
+        if test.stem.startswith((f"test_{stem}", f"test_{package}_{stem}"))
+    ]
+    return [
+        str(path),
+        *dict.fromkeys(map(str, [*tests_that_import(path), *own, Path("tests/test_defaults.py"), *tests])),
+    ]
+
+
+def tests_that_import(path: Path) -> list[Path]:
+    """Name the files of tests that import from a module, whatever they are called."""
+    name = re.escape(".".join(path.with_suffix("").parts[1:]))
+    line = re.compile(rf"^\s*(from {name} import|import {name}\b)", re.MULTILINE)
+    return [test for test in sorted(Path("tests").rglob("test_*.py")) if line.search(test.read_text())][
+        :FILES
+    ]
 
 
 def tests_of(package: str) -> list[Path]:

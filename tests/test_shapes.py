@@ -337,7 +337,7 @@ def test_a_saved_selector_with_a_parameter_out_of_its_range_is_refused(
         tamis.loads(tamis.dumps(model))
 
 
-# Arrays whose values depend on one another, in ways that no range can express: who validates them when a file is loaded.
+# Arrays whose values depend on one another, in ways that no range can express: what validates them at load.
 VALIDATED_BY = {
     **dict.fromkeys(
         ("Pools.links", "Pools.lists", "Pools.next_cell", "Pools.notes", "Pools.state"), "check_trees"

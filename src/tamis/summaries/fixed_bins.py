@@ -219,6 +219,11 @@ class FixedBins(ThreadSafe):
         """The edges at which rows are counted now, (n_features, n_bins - 1); None while the first ones wait."""
         return self._parts[-1].edges if self._parts else None
 
+    @property
+    def rows_until_cut(self) -> int:
+        """How many rows the next edges wait for; 0 while rows are counted."""
+        return self._room() if self._open else 0
+
     # -- classes and columns ---------------------------------------------------------------------------------
 
     def grow(self, n_classes: int) -> None:

@@ -252,11 +252,38 @@ class BinCounts:
         """Return a statistic of exact counts of the numbers and its degrees of freedom; None if there are none yet."""
         return None if self._exact is None else self._exact.test(statistic_of)
 
-    def information_band(self, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a band of the mutual information of each feature: 0 to its most for categories and weighted rows."""
+    @property
+    def rows_until_cut(self) -> int:
+        """How many rows the edges of the numbers wait for; 0 once they are cut."""
+        if self._exact is None or not len(self.numeric) or self._exact.edges is not None:
+            return 0
+        return self._exact.rows_until_cut
+
+    def edges(self) -> NDArray[np.float64] | None:
+        """Return edges of bins of all columns, (n_features, n_bins - 1); None before those of the numbers are cut.
+
+        Of categories, the first codes have a bin of their own, and the others share one.
+        """
+        found = np.empty((self.n_features, self.n_bins - 1))
+        found[self.categorical] = np.arange(self.n_bins - 1) + 0.5
+        if len(self.numeric):
+            if self._exact is None or self._exact.edges is None:
+                return None
+            found[self.numeric] = self._exact.edges
+        return found
+
+    def information_band(
+        self, alpha: float, inflation: Array | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a band of the mutual information of each feature: 0 to its most for categories and weighted rows.
+
+        With the `inflation` of each feature, rows count as fewer by this factor; nan: as none.
+        """
         n_classes = self._quantiles.n_classes
         low, high = np.zeros(self.n_features), np.full(self.n_features, np.log(max(n_classes, 1)))
         table = None if self._exact is None else self._exact.counts_since_cut()
+        if table is not None and inflation is not None:
+            table = table / np.nan_to_num(inflation[self.numeric], nan=np.inf)[:, None, None]
         if table is not None:
             low[self.numeric], high[self.numeric] = information_band(table, alpha)
         return low, high

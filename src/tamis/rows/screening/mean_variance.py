@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import Array
+from tamis.dependence.long_run import Inflation, inflated_pvalue
 from tamis.summaries.class_moments import ClassMoments
 
 __all__ = [
@@ -65,7 +66,9 @@ def t_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.floa
     return found
 
 
-def t_pvalues(moments: ClassMoments, read: Array | None = None) -> NDArray[np.float64]:
+def t_pvalues(
+    moments: ClassMoments, read: Array | None = None, inflation: Inflation | None = None
+) -> NDArray[np.float64]:
     """Return the probability of a larger difference of the class means, if they are equal.
 
     The test is Welch's, which lets the variances of the classes differ, with Student's t. No class is taken to vary
@@ -77,6 +80,8 @@ def t_pvalues(moments: ClassMoments, read: Array | None = None) -> NDArray[np.fl
     moments : ClassMoments
     read : ndarray of shape (3, n_classes, n_features), optional
         What `moments.read()` returns, if it is known.
+    inflation : Inflation, optional
+        Of the variances of dependent rows, for each test.
 
     Returns
     -------
@@ -97,12 +102,16 @@ def t_pvalues(moments: ClassMoments, read: Array | None = None) -> NDArray[np.fl
     n_classes, effective = len(count), moments.effective_count(count)
     t, freedom = np.zeros((2, 1 if n_classes == 2 else n_classes, count.shape[1]))
     _t_tests(count, mean, variance, effective, t, freedom)
+    if inflation is not None:
+        t, freedom = t / np.sqrt(inflation.inflation), np.minimum(freedom, inflation.blocks)
+        effective = effective / inflation.inflation.max(axis=0)
     first = effective[: len(t)]
     tail = np.where(
         np.isinf(t),
         _by_chance(first, effective.sum(axis=0) - first),
         2.0 * scipy.special.stdtr(np.maximum(freedom, 1.0), -t),
     )
+    tail = np.where(np.isnan(t), 1.0, tail)  # undetermined
     found: NDArray[np.float64] = np.minimum(len(t) * tail.min(axis=0), 1.0)
     return found
 
@@ -168,7 +177,7 @@ def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
     return found
 
 
-def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
+def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) -> NDArray[np.float64]:
     """Return the probability of a larger difference of the class means, if they are equal.
 
     It is the larger one of two tests: that of F, (3), and Welch's analysis of variance, with the variances of
@@ -177,6 +186,8 @@ def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
     Parameters
     ----------
     moments : ClassMoments
+    inflation : Inflation, optional
+        Of the variances of dependent rows.
 
     Returns
     -------
@@ -202,7 +213,12 @@ def fisher_pvalues(moments: ClassMoments) -> NDArray[np.float64]:
         scipy.special.fdtrc(between, within, f),
         scipy.special.fdtrc(between, 1.0 / np.maximum(3.0 * rest, 1e-300), welch),
     )
-    found: NDArray[np.float64] = np.where(np.isinf(f), _by_chance(*e), tail)
+    if inflation is not None:
+        by, left, blocks = inflation.inflation[0], inflation.freedom, inflation.blocks
+        for statistic in (f, welch):
+            tail = np.maximum(tail, inflated_pvalue(np.where(np.isinf(f), 0.0, statistic), by, left, blocks))
+        e = e / by
+    found: NDArray[np.float64] = np.where(np.isinf(f), np.nan_to_num(_by_chance(*e), nan=1.0), tail)
     return found
 
 

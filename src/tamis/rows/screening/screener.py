@@ -20,6 +20,7 @@ from tamis._validation import Array, Rows, check_choice, check_number, columns_o
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.dependence.e_values import e_bh, restart_level
+from tamis.dependence.long_run import Inflation, inflated_pvalue, uncertainty
 from tamis.dependence.mean_band import mean_band
 from tamis.errors import DataError
 from tamis.rows.relation_change import LOOK, RelationWatch
@@ -33,6 +34,7 @@ from tamis.rows.screening.mean_variance import (
     too_small,
 )
 from tamis.rows.screening.redundancy import LastRows, by_addition
+from tamis.rows.screening.row_dependence import RowDependence
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.contingency import (
     chi_square,
@@ -65,6 +67,7 @@ class Screener(RowSelector):
     _shapes = """
         _ticks (c?)  _moments._weight (c)
         _evidence._sum? (j, e, b)  _evidence._spread? (j, e, b, b)  _evidence._start? (j, e)
+        _dependence? (j, c)
     """
 
     _finite_in_kernel = True
@@ -73,6 +76,8 @@ class Screener(RowSelector):
     _evidence: Evidence | None = None
     redundancy: int | None = None  # an older file has none
     _last_rows: LastRows | None = None  # with `redundancy`
+    dependence = "independent"  # an older file has none
+    _dependence: RowDependence | None = None
     restarts: str | int | None = None  # an older file has none
     _watch: RelationWatch | None = None  # with `restarts="drift"`
     _n_restarts = 0
@@ -90,6 +95,7 @@ class Screener(RowSelector):
         level=(number("(0, 1)"), None),
         redundancy=(integer("[1, inf)"), None),
         restarts=("drift", integer("[1, inf)"), None),
+        dependence=("auto", "independent", "series"),
         n_bins=integer("[2, 10000]"),
         categorical=(COLUMNS, None),
         eps=(number("[1e-6, 0.5)"), None),
@@ -107,6 +113,7 @@ class Screener(RowSelector):
         level: float | None = None,
         redundancy: int | None = None,
         restarts: str | int | None = None,
+        dependence: str = "auto",
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.level = level
@@ -116,6 +123,7 @@ class Screener(RowSelector):
         self.fading = fading
         self.fade_per = fade_per
         self.clock = clock
+        self.dependence = dependence
 
     @abstractmethod
     def _score_names(self) -> tuple[str, ...]:
@@ -145,6 +153,7 @@ class Screener(RowSelector):
         self._n_restarts = 0
         self.restarts_: list[int] = []
         self._evidence = self._new_evidence(n_features)
+        self._dependence = self._new_dependence(n_features)
         self._n_since, self._watch = 0, RelationWatch(n_features, 0) if self.restarts == "drift" else None
 
     def _check_level(self, level: float) -> None:
@@ -174,6 +183,14 @@ class Screener(RowSelector):
             return None
         by_moments = self._score_names()[0] in _OF_MOMENTS
         return Evidence(n_features, 0, 1 if by_moments or self._bins is None else self._bins.n_bins)
+
+    def _new_dependence(self, n_features: int) -> RowDependence | None:
+        if self.dependence == "independent":
+            return None
+        of_values = bool(_OF_MOMENTS.intersection(self._score_names()))
+        always, fades = self.dependence == "series", self._factor != 1.0
+        lags = not fades or self.clock == "global"
+        return RowDependence(n_features, 0, of_values=of_values, always=always, fades=fades, lags=lags)
 
     def _new_bins(self, n_features: int) -> BinCounts | None:
         return None
@@ -205,7 +222,7 @@ class Screener(RowSelector):
                 self.drift_detected_ = True
 
     def _copy_state(self) -> None:
-        names = ("_moments", "_bins", "_evidence", "_watch", "_last_rows")
+        names = ("_moments", "_bins", "_evidence", "_watch", "_last_rows", "_dependence")
         self.__dict__.update({name: copy.deepcopy(getattr(self, name)) for name in names})
 
     def _learn_rows(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
@@ -221,6 +238,7 @@ class Screener(RowSelector):
             if self._moments.n_features and not self._bins.can_hold(X):
                 self._refuse(X)
             self._say_what_float32_loses(X)  # before anything is learned: it raises where warnings are errors
+        uncut = 0 if self._bins is None else self._bins.rows_until_cut
         moments = self._moments if self._bins is None else copy.copy(self._moments)
         rows = X if self._bins is None or moments.n_features else np.empty((len(y), 0))
         if not moments.update(rows, y, sample_weight, keep):
@@ -235,6 +253,10 @@ class Screener(RowSelector):
             self._last_rows = copy.copy(self._last_rows)
             kept = slice(None) if given is None else given > 0.0
             self._last_rows.add(X[kept], y[kept])
+        if self._dependence is not None:
+            edges = None if self._bins is None else self._bins.edges()
+            self._dependence = copy.copy(self._dependence)
+            self._dependence.update(X, y, sample_weight, keep, edges, uncut)
         self._moments = moments
         self._ticks = self._grown_ticks(len(ticks)) + ticks
 
@@ -251,6 +273,9 @@ class Screener(RowSelector):
             if self._watch is not None:
                 self._watch = copy.deepcopy(self._watch)
                 self._watch.grow(n_classes)
+            if self._dependence is not None:
+                self._dependence = copy.copy(self._dependence)
+                self._dependence.grow(n_classes)
 
     def _cells_of(self, evidence: Evidence) -> Callable[[Array, Array], Array] | None:
         """Return what says in which bin values are, once the first rows have cut the bins."""
@@ -324,6 +349,9 @@ class Screener(RowSelector):
         if self._watch is not None:
             self._watch = copy.deepcopy(self._watch)
             self._watch.widen(n_features)
+        if self._dependence is not None:
+            self._dependence = copy.copy(self._dependence)
+            self._dependence.widen(n_features)
         self._moments, self._bins = moments, bins
 
     @property
@@ -343,6 +371,9 @@ class Screener(RowSelector):
         self._moments, self._bins = moments, bins
         if self._last_rows is not None:
             self._last_rows = self._last_rows.without(columns)
+        if self._dependence is not None:
+            self._dependence = copy.copy(self._dependence)
+            self._dependence.forget(columns)
 
     def restart(self) -> Self:
         """Forget the rows, but not the classes and columns; for data that have changed.
@@ -476,6 +507,14 @@ class Screener(RowSelector):
         if self._last_rows is not None and other._last_rows is not None:
             parts["_last_rows"] = self._last_rows.merged(other._last_rows, codes, first=when == "before")
         parts["_evidence"] = self._merged_evidence(other, n_classes, order, parts["_bins"])
+        if self._dependence is not None and other._dependence is not None:
+            one, two = copy.deepcopy(self._dependence), copy.deepcopy(other._dependence)
+            one.grow(n_classes)
+            two.grow(n_classes)
+            two.reorder(order)
+            (two if when == "before" else one).fade(self._factor**ticks)
+            one.merge(two, first=when == "before")
+            parts["_dependence"] = one
         since = np.maximum(early + ticks, late)  # the first row of either
         self.__dict__.update(parts, **joint, _ticks=since, n_seen_=self.n_seen_ + other.n_seen_)
 
@@ -542,9 +581,51 @@ class Screener(RowSelector):
                 "effect_band needs rows that do not fade: leave half_life and fading out, or give restarts."
             )
         if self._score_names()[0] not in _OF_MOMENTS and self._bins is not None:
-            return self._bins.information_band(alpha)
+            found = self._inflation(self._score_names()[0])
+            return self._bins.information_band(alpha, None if found is None else self._largest(found, alpha))
         count, mean, variance = self._moments.read()
-        return mean_band(self._moments.effective_count(count), mean, variance, alpha)
+        effective = self._moments.effective_count(count)
+        if (found := self._inflation(self._score_names()[0])) is not None:
+            effective = effective / np.nan_to_num(self._largest(found, alpha), nan=np.inf)
+        return mean_band(effective, mean, variance, alpha)
+
+    # -- dependent rows ------------------------------------------------------------------------------------
+
+    @property
+    def rows_dependent_(self) -> bool:
+        """Whether p-values and bands are those of dependent rows; see `dependence`."""
+        _ = self.warming_up_  # raises if nothing was learned
+        return self._dependence is not None and self._dependence.dependent
+
+    @property
+    def n_effective_(self) -> NDArray[np.float64]:
+        """Number of independent rows that the values of each feature are worth; nan if it is undetermined.
+
+        Without dependence (and weights), it is `n_observed_`.
+        """
+        rows, effective = self._moments.weight().sum(), self._moments.effective().sum()
+        n: NDArray[np.float64] = self.n_observed_ * (effective / rows if rows > 0.0 else 1.0)
+        if (found := self._inflation(self._score_names()[0])) is not None:
+            n /= found.inflation.max(axis=0)
+        return n
+
+    def _inflation(self, name: str) -> Inflation | None:
+        """Return by what dependent rows inflate the variance of a score; None if rows are independent."""
+        if self.warming_up_ or self._dependence is None or not self._dependence.dependent:
+            return None
+        if name not in _OF_MOMENTS:
+            return self._dependence.tables()
+        variance = self._moments.read()[2]
+        return self._dependence.contrasts(variance) if name == "t" else self._dependence.anova(variance)
+
+    def _largest(self, found: Inflation, alpha: float) -> NDArray[np.float64]:
+        """Return the inflation of a band, in which the direction of the largest variance counts."""
+        by = found.inflation.max(axis=0)
+        if self._score_names()[0] != "t":
+            n_bins = 2 if self._score_names()[0] in _OF_MOMENTS or self._bins is None else self._bins.n_bins
+            by = by * np.maximum((len(self.classes_) - 1) * (n_bins - 1) / found.freedom, 1.0)
+        largest: NDArray[np.float64] = by * uncertainty(found.blocks, alpha)
+        return largest
 
     def _selection(self) -> NDArray[np.bool_]:
         if self.redundancy is not None:
@@ -582,7 +663,7 @@ class Screener(RowSelector):
     def nbytes_(self) -> int:
         """Bytes of the state kept of the stream."""
         _ = self.warming_up_
-        parts = (self._moments, self._bins, self._evidence, self._last_rows, self._watch)
+        parts = (self._moments, self._bins, self._evidence, self._last_rows, self._watch, self._dependence)
         return sum(part.nbytes for part in parts if part is not None)
 
     def _read(self, names: tuple[str, ...], *, pvalues: bool = False) -> list[Readout]:
@@ -607,8 +688,9 @@ class Screener(RowSelector):
             )
         if name == "t":
             scores = t_score(self._moments, read)
-            return Readout(scores, t_pvalues(self._moments, read) if pvalues else None)
-        return Readout(fisher_score(self._moments, read), fisher_pvalues(self._moments) if pvalues else None)
+            return Readout(scores, t_pvalues(self._moments, read, self._inflation(name)) if pvalues else None)
+        found = fisher_pvalues(self._moments, self._inflation(name)) if pvalues else None
+        return Readout(fisher_score(self._moments, read), found)
 
     def _read_bins(self, name: str, tables: list[tuple[Array, Array, bool]], pvalues: bool) -> Readout:
         scores = np.zeros(self.n_features_in_)
@@ -624,7 +706,7 @@ class Screener(RowSelector):
         """Test counts that are exact: those of categories, and of numbers in bins cut early or (of few rows) now."""
         assert self._bins is not None
         pvalues = np.ones(self.n_features_in_)
-        statistic_of = partial(independence_statistic, log=name == "mi")
+        statistic_of, inflation = partial(independence_statistic, log=name == "mi"), self._inflation(name)
         weight, effective = self._moments.weight(), self._moments.effective()
         worth = np.divide(effective, weight, out=np.zeros_like(weight), where=weight > 0.0)
         for columns, table, in_order in tables:
@@ -636,7 +718,19 @@ class Screener(RowSelector):
                     UserWarning,
                     stacklevel=2,
                 )
-            pvalues[columns] = chi_square_pvalue(*(statistic_of(table * worth) if found is None else found))
+            statistic, freedom = statistic_of(table * worth) if found is None else found
+            pvalues[columns] = chi_square_pvalue(statistic, freedom)
+            if inflation is not None:
+                share = statistic / np.maximum(freedom, 1)
+                pvalues[columns] = np.maximum(
+                    pvalues[columns],
+                    inflated_pvalue(
+                        share,
+                        inflation.inflation[0, columns],
+                        inflation.freedom[columns],
+                        inflation.blocks[columns],
+                    ),
+                )
         return pvalues
 
 
@@ -669,6 +763,7 @@ class BinScreener(Screener):
         level: float | None = None,
         redundancy: int | None = None,
         restarts: str | int | None = None,
+        dependence: str = "auto",
     ) -> None:
         super().__init__(
             n_features_to_select,
@@ -679,6 +774,7 @@ class BinScreener(Screener):
             level=level,
             redundancy=redundancy,
             restarts=restarts,
+            dependence=dependence,
         )
         self.n_bins = n_bins
         self.categorical = categorical

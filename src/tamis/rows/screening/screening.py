@@ -69,9 +69,13 @@ _SHARED = {
         the class differs from that in all rows before. A number: after so many rows. With `level`, each start has its
         share of the level (see `restart`), so the bound holds over the entire stream. Parts of a stream then cannot be
         merged. By default, never.
+    dependence : {"auto", "independent", "series"}, default="auto"
+        What p-values and bands assume of the rows. "independent": rows are independent. "series": rows may depend on
+        one another, so variances are measured over blocks of rows. "auto": as "series", once the labels depend on those
+        before them; where they do not, tests for independent rows are valid for any series of features.
     """,
     "screening_attributes": """
-    evalues_, n_observed_, nbytes_
+    evalues_, n_observed_, n_effective_, rows_dependent_, nbytes_
         As in :class:`tamis.rows.Screening`.
     """,
     "base_attributes": """
@@ -399,7 +403,8 @@ class Screening(BinScreener):
     pvalues_ : ndarray of shape (n_features,), float64, or None
         The p-values of that score; None for the Gini index.
     table_ : dict of str to ndarray of shape (n_features,)
-        One row per feature; it can be made into a data frame. "feature" (its name), "n_observed", each score under its
+        One row per feature; it can be made into a data frame. "feature" (its name), "n_observed", "n_effective" where
+        rows are dependent, each score under its
         own name, and "t_pvalue", "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of the scores computed. With `level` also
         "evalue", and "effect_low" and "effect_high" of `effect_band`; the chance that a feature's band is ever wrong in
         the entire stream is at most `level`. With `level` or `redundancy` also "selected".
@@ -408,6 +413,11 @@ class Screening(BinScreener):
         irrelevant feature its mean is at most 1 at any time; see :mod:`tamis.summaries.evidence`.
     n_observed_ : ndarray of shape (n_features,), float64
         (Faded) number of values that are not missing. A feature without any has 0, and the score 0.
+    rows_dependent_ : bool
+        Whether p-values and bands are those of dependent rows; see `dependence`.
+    n_effective_ : ndarray of shape (n_features,), float64
+        Number of independent rows that the values of each feature are worth, for the score that selects. nan if it
+        is undetermined, because labels stay correlated for too many of the rows; then p-values are 1.
     restarts_ : list of int
         Number of rows seen at each restart.
     drift_detected_ : bool
@@ -471,11 +481,12 @@ class Screening(BinScreener):
         level: float | None = None,
         redundancy: int | None = None,
         restarts: str | int | None = None,
+        dependence: str = "auto",
     ) -> None:
         super().__init__(
             n_features_to_select, n_bins=n_bins, categorical=categorical, eps=eps, dtype=dtype,
             half_life=half_life, fading=fading, fade_per=fade_per, clock=clock, level=level, redundancy=redundancy,
-            restarts=restarts,
+            restarts=restarts, dependence=dependence,
         )  # fmt: skip
         self.scores = scores
         self.select_by = select_by
@@ -485,7 +496,7 @@ class Screening(BinScreener):
         if not hasattr(self, "classes_") or self.warming_up_:
             return str(self._repr_html_inner())
         table = self.table_
-        names = [name for name in table if name not in ("feature", "n_observed")]
+        names = [name for name in table if name not in ("feature", "n_observed", "n_effective")]
         best = np.argsort(-table[names[0]], kind="stable").tolist()
         rows = {str(table["feature"][j]): [f"{table[name][j]:.4g}" for name in names] for j in best}
         facts = [f"{self.n_seen_:,} rows", f"{len(best):,} features"]
@@ -535,6 +546,8 @@ class Screening(BinScreener):
             "feature": np.array(features, dtype=object),
             "n_observed": self.n_observed_,
         }
+        if self.rows_dependent_:
+            table["n_effective"] = self.n_effective_
         for name, readout in zip(names, self._read(names, pvalues=True), strict=True):
             table[name] = readout.scores
             if readout.pvalues is not None:

@@ -1,0 +1,289 @@
+"""How far the rows of a screen depend on one another: measured while reading, and used by its p-values and bands.
+
+The labels are always watched (:class:`LabelSeries`). Only once they depend on those before them are the features summed
+in blocks (:class:`BlockSums`), from that row on: until then tests for independent rows are valid, whatever the
+autocorrelation of the features, and the measure costs neither time nor memory. Labels are tested after 64, 96, 128,
+192, ... rows.
+
+A block must be longer than the dependence of the score contributions, and so than that of the label or that of the
+feature: at least twice the correlation length of the labels, or four times that of the feature, by which the variance
+of its mean within the classes is inflated. So a file sorted by class keeps its p-values unless its features are a
+series. Where fewer than about five such blocks fit into the rows, the variance of a feature is undetermined.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._guard import ThreadSafe
+from tamis._validation import Array, Rows
+from tamis.dependence.long_run import (
+    Inflation,
+    anova_inflation,
+    contrast_inflation,
+    cycle_inflation,
+    feature_inflation,
+    table_inflation,
+)
+from tamis.summaries.block_sums import BlockSums
+from tamis.summaries.label_series import LabelSeries
+
+__all__ = ["RowDependence"]
+
+_FEWEST = 4.0  # degrees of freedom; with fewer, the long-run variance is undetermined
+# Rows of a block, in correlation lengths of the labels: on AR(.99) rows 1 is too few, 4 costs power. Or in those of the
+# feature, whose estimate is less certain.
+_LENGTHS = 2.0
+_OWN_LENGTHS = 4.0
+
+
+class RowDependence(ThreadSafe):
+    """The labels of a stream as a series and, where they are dependent, block sums of the features; mergeable.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+    of_values : bool
+        Whether scores are read from values, not from bins alone.
+    always : bool
+        Whether features are summed in blocks even while labels seem independent.
+    fades : bool
+        Whether older rows lose weight.
+    lags : bool, default=True
+        Whether cycles are looked for; not where each class fades with its own clock.
+    """
+
+    _shapes = """
+        n_features (=j)
+        labels._total (48, c)
+        values._sums? (b, c, m, j)
+        cells._sums? (d, c, k, j)
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_classes: int,
+        *,
+        of_values: bool,
+        always: bool,
+        fades: bool,
+        lags: bool = True,
+    ) -> None:
+        self.n_features = n_features
+        self.of_values = of_values
+        self.always = always
+        self.fades = fades
+        self.lags = lags
+        self.labels = LabelSeries(n_classes)
+        self.values: BlockSums | None = None
+        self.cells: BlockSums | None = None
+        self.found = always  # whether features are summed
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of features and of classes."""
+        return self.n_features, self.labels.n_classes
+
+    def _parts(self) -> list[BlockSums]:
+        return [part for part in (self.values, self.cells) if part is not None]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        return self.labels.nbytes + sum(part.nbytes for part in self._parts())
+
+    @property
+    def dependent(self) -> bool:
+        """Whether a correction is due: always, or because the labels depend on those before them."""
+        return self.always or (self.found and self.labels.dependent)
+
+    def _change(self, change: Callable[[BlockSums], None]) -> None:
+        """Change copies of the block sums, which other copies of this object share."""
+        for name in ("values", "cells"):
+            if (part := getattr(self, name)) is not None:
+                part = copy.copy(part)
+                change(part)
+                setattr(self, name, part)
+
+    def grow(self, n_classes: int) -> None:
+        """Make room for new classes, with codes after the old ones, in new arrays."""
+        self.labels = copy.copy(self.labels)
+        self.labels.grow(n_classes)
+        self._change(lambda part: part.grow(n_classes))
+
+    def reorder(self, order: Array) -> None:
+        """Give each class another code: class c becomes what class `order[c]` was."""
+        self.labels.reorder(order)
+        self._change(lambda part: part.reorder(order))
+
+    def widen(self, n_features: int) -> None:
+        """Make room for further features, which were 0 in all (CSR) rows so far."""
+        self.n_features = n_features
+        self._change(lambda part: part.widen(n_features))
+
+    def forget(self, columns: NDArray[np.intp]) -> None:
+        """Forget some features; they then count as 0 in all (CSR) rows so far."""
+        self._change(lambda part: part.forget(columns))
+
+    def fade(self, keep: float | Array) -> None:
+        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        self._change(lambda part: part.fade(keep))
+
+    def merge(self, other: Self, *, first: bool) -> None:
+        """Add what was measured in other rows of the same features and classes."""
+        self.labels.merge(other.labels, first=first)
+        self.found = self.found or other.found or self.labels.dependent
+        for name in ("values", "cells"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine is not None and theirs is not None:
+                mine.merge(theirs, first=first)
+            setattr(self, name, theirs if mine is None else mine)
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def update(
+        self,
+        X: Rows,
+        codes: Array,
+        sample_weight: Array | None,
+        keep: float | Array,
+        edges: Array | None,
+        uncut: int,
+    ) -> None:
+        """Add a batch that has been learned.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features), floating
+        codes : ndarray of shape (n_rows,), int64
+        sample_weight : ndarray of shape (n_rows,), optional
+        keep : float or ndarray of shape (n_classes,)
+            Factor of the weight of all earlier rows.
+        edges : ndarray of shape (n_features, n_bins - 1), optional
+            Edges of the bins, once there are any.
+        uncut : int
+            How many of these rows came before the edges were cut.
+        """
+        self.fade(keep)
+        start, n = 0, len(codes)
+        while start < n:
+            stop = n if self.found else min(n, start + self._until_test())
+            if self.found:
+                self._add(X, codes, sample_weight, edges, slice(start, stop), uncut)
+            self.labels = copy.copy(self.labels)
+            self.labels.update(codes[start:stop])
+            if not self.found and self._until_test(at=True) == 0:
+                self.found = self.labels.dependent
+            start = stop
+
+    def _until_test(self, *, at: bool = False) -> int:
+        """Return the rows until the labels are tested next: after 64, 96, 128, 192, ... rows; with `at`, 0 if now."""
+        n = self.labels.n_rows
+        step = 64
+        while step * 2 <= n:
+            step *= 2
+        due = next(t for t in (step, step * 3 // 2, step * 2) if t > n - at)
+        return due - n
+
+    def _add(
+        self, X: Rows, codes: Array, sample_weight: Array | None, edges: Array | None, rows: slice, uncut: int
+    ) -> None:
+        def part(start: int) -> tuple[Rows, Array, Array | None, float, Array]:
+            some = slice(start, rows.stop)
+            weight = None if sample_weight is None else sample_weight[some]
+            earlier = np.concatenate([self.labels.last, codes[rows.start : start]])
+            whole = X if some == slice(0, len(codes)) else X[some]
+            return whole, codes[some], weight, 1.0, earlier
+
+        n_classes = self.labels.n_classes
+        if self.of_values:
+            if self.values is None:
+                self.values = BlockSums(self.n_features, n_classes, fades=self.fades, lags=self.lags)
+            self.values.update(*part(rows.start))
+        if edges is not None and (start := max(rows.start, uncut)) < rows.stop:
+            if self.cells is None:
+                self.cells = BlockSums(self.n_features, n_classes, edges, fades=self.fades, lags=self.lags)
+            self.cells.update(*part(start))
+
+    # -- results -------------------------------------------------------------------------------------------
+
+    def contrasts(self, variance: Array) -> Inflation:
+        """Return the inflation of T, shape (1 or n_classes, n_features); `variance` is that within the classes."""
+
+        def read(at: _Means) -> tuple[Array, Array, Array]:
+            found = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged)
+            own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
+            return found, np.ones(self.n_features), own
+
+        n_tests = 1 if len(variance) == 2 else len(variance)
+        return self._by_length(self.values, read, n_tests)
+
+    def anova(self, variance: Array) -> Inflation:
+        """Return the inflation of the Fisher score; `variance` is that within the classes."""
+
+        def read(at: _Means) -> tuple[Array, Array, Array]:
+            found, left = anova_inflation(at.covariance, variance, at.effective, at.freedom, at.lagged)
+            own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
+            return found[None], left, own
+
+        return self._by_length(self.values, read, 1)
+
+    def tables(self) -> Inflation:
+        """Return the inflation of the bin scores."""
+
+        def read(at: _Means) -> tuple[Array, Array, Array]:
+            assert self.cells is not None
+            counts, _, weight2 = self.cells.by_block(at.shortest)
+            found, left, own = table_inflation(counts, weight2, at.freedom, at.spread[:, 0])
+            return (found * cycle_inflation(at.covariance, at.count, at.lagged))[None], left, own
+
+        return self._by_length(self.cells, read, 1)
+
+    def _by_length(
+        self, blocks: BlockSums | None, read: Callable[[_Means], tuple[Array, Array, Array]], n_tests: int
+    ) -> Inflation:
+        """Return what `read` finds for each feature with the shortest blocks that are long enough for it."""
+        found = np.full((n_tests, self.n_features), np.nan)
+        left, freedom = np.ones(self.n_features), np.zeros(self.n_features)
+        if blocks is None or not blocks.n_rows:
+            return Inflation(found, left, freedom)
+        enough, shortest = _LENGTHS * self.labels.correlation_length(), float(blocks.length)
+        _, weight, weight2 = blocks.by_block()
+        count = np.broadcast_to(weight.sum(axis=0), (self.labels.n_classes, self.n_features))
+        whole = weight.max(axis=2, initial=0.0).sum(axis=0)  # weight of the rows, at least of their values
+        effective = count * (whole / np.maximum(weight2.sum(axis=0), 1e-300))[:, None]
+        lagged, missing = blocks.lagged_means(enough)[0], np.ones(self.n_features, dtype=bool)
+        while missing.any():
+            covariance, nu = blocks.covariance(shortest)
+            if nu < _FEWEST:
+                break
+            spread = blocks.spread_out(shortest)
+            at = _Means(shortest, covariance, nu, count, effective, lagged, spread[:, None])
+            values, of_statistic, own = read(at)
+            if (
+                not spread.all()
+            ):  # a file sorted by class: each class is one stretch of the feature's own series
+                values[:], of_statistic = own, np.ones(self.n_features)
+            here = missing & ((shortest >= _OWN_LENGTHS * own) | bool(spread.all() and shortest >= enough))
+            found[:, here], left[here], freedom[here] = values[:, here], of_statistic[here], nu
+            missing &= ~here
+            shortest *= 2.0
+        return Inflation(found, left, freedom)
+
+
+@dataclass(frozen=True)
+class _Means:
+    shortest: float  # rows of a block
+    covariance: NDArray[np.float64]  # of the class means, long-run
+    freedom: float  # of the covariance
+    count: NDArray[np.float64]
+    effective: NDArray[np.float64]
+    lagged: NDArray[np.float64]
+    spread: NDArray[np.bool_]  # classes with rows in several blocks, (n_classes, 1)

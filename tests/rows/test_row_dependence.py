@@ -1,0 +1,171 @@
+"""p-values, bands and effective rows of screens on dependent rows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.signal import lfilter
+
+from tamis import FisherScore, GiniIndex, MutualInformation, Screening, TScore
+
+ALL = ("t", "fisher", "mi", "chi2")
+
+
+def autoregressive(rng, n, n_features, phi):
+    noise = rng.normal(size=(n + 500, n_features))
+    return lfilter([1], [1, -phi], noise, axis=0)[500:] * np.sqrt(1 - phi**2)
+
+
+def unrelated(seed, n=3000, n_features=20, phi=0.9):
+    rng = np.random.default_rng(seed)
+    return autoregressive(rng, n, n_features, phi), (autoregressive(rng, n, 1, phi)[:, 0] > 0).astype(int)
+
+
+def in_parts(selector, X, y, step, weight=None):
+    for start in range(0, len(y), step):
+        part = slice(start, start + step)
+        selector.partial_fit(
+            X[part], y[part], classes=[0, 1], sample_weight=None if weight is None else weight[part]
+        )
+    return selector
+
+
+def share_below(tables, name, bound=0.01):
+    return np.mean([table[f"{name}_pvalue"] < bound for table in tables])
+
+
+def test_pvalues_of_unrelated_series_are_not_too_small():
+    tables = [Screening(1, scores=ALL).fit(*unrelated(seed)).table_ for seed in range(20)]
+    plain = [
+        Screening(1, scores=ALL, dependence="independent").fit(*unrelated(seed)).table_ for seed in range(20)
+    ]
+    for name in ALL:
+        assert share_below(tables, name) <= 0.03  # 400 features, of 20 labels
+        assert share_below(plain, name) > 0.2
+
+
+def test_a_cycle_that_both_have_is_not_evidence():
+    found = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        t = np.arange(6000)
+        X = np.sin(2 * np.pi * (t[:, None] / 48 + rng.random(10))) + rng.normal(size=(6000, 10))
+        y = (rng.random(6000) < 0.5 + 0.3 * np.sin(2 * np.pi * (t / 48 + rng.random()))).astype(int)
+        found.append(Screening(1, scores=ALL).fit(X, y).table_)
+    assert all(share_below(found, name) == 0.0 for name in ALL)
+
+
+def test_a_relation_is_found_and_the_effective_rows_are_stated():
+    X, y = unrelated(3, n=20_000)
+    X[:, 4] += 0.7 * y
+    screen = Screening(1, scores=ALL).fit(X, y)
+    assert screen.rows_dependent_
+    assert all(screen.table_[f"{name}_pvalue"][4] < 1e-3 for name in ALL)
+    assert 500 < np.median(screen.n_effective_) < 6000
+    np.testing.assert_array_equal(screen.table_["n_effective"], screen.n_effective_)
+
+
+def test_independent_rows_keep_their_pvalues():
+    rng = np.random.default_rng(4)
+    X, y = autoregressive(rng, 4000, 10, 0.99), rng.integers(0, 2, 4000)  # the features alone are a series
+    screen, plain = (
+        Screening(1, scores=ALL, dependence=how).fit(X, y).table_ for how in ("auto", "independent")
+    )
+    assert "n_effective" not in screen
+    for name in ALL:
+        np.testing.assert_array_equal(screen[f"{name}_pvalue"], plain[f"{name}_pvalue"])
+
+
+def test_series_corrects_whatever_the_labels():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(4000, 200)), rng.integers(0, 2, 4000)
+    table = Screening(1, scores=ALL, dependence="series").fit(X, y).table_
+    for name in ALL:
+        assert 0.0 <= np.mean(table[f"{name}_pvalue"] < 0.05) < 0.08
+
+
+def test_a_file_sorted_by_class_keeps_its_pvalues():
+    rng = np.random.default_rng(6)
+    y = np.arange(1000) // 500
+    X = rng.normal(size=(1000, 6))
+    X[:, 2] += y
+    X[:, 5] = np.cumsum(rng.normal(size=1000))  # a series; one change of the label says nothing about it
+    table = Screening(1, scores=ALL).fit(X, y).table_
+    for name in ALL:
+        assert table[f"{name}_pvalue"][2] < 1e-5
+        assert table[f"{name}_pvalue"][5] == 1.0
+    assert np.isnan(table["n_effective"][5])
+    assert not np.isnan(table["n_effective"][:5]).any()
+
+
+@pytest.mark.parametrize("kind", [TScore, FisherScore, MutualInformation])
+@pytest.mark.parametrize("options", [{}, {"half_life": 400}, {"half_life": 400, "clock": "class"}])
+def test_any_batching_is_the_same(kind, options):
+    X, y = unrelated(7, n=1500, n_features=4)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    weight = np.random.default_rng(1).random(1500) + 0.1
+    one, other = (in_parts(kind(1, **options), X, y, step, weight) for step in (500, 13))
+    assert one.rows_dependent_
+    np.testing.assert_allclose(one.n_effective_, other.n_effective_, rtol=1e-6)
+    np.testing.assert_allclose(one.pvalues_, other.pvalues_, rtol=1e-6)
+
+
+def test_sparse_rows_equal_dense_ones():
+    X, y = unrelated(8, n=1500, n_features=4)
+    X[np.abs(X) < 0.5] = 0.0
+    for kind in (TScore, FisherScore, MutualInformation):
+        dense, sparse = kind(1).fit(X, y), kind(1).fit(sp.csr_array(X), y)
+        np.testing.assert_allclose(dense.pvalues_, sparse.pvalues_, rtol=1e-7)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_merged_parts_are_about_the_whole(when):
+    X, y = unrelated(9, n=8192, n_features=30)
+    whole = Screening(1, scores=ALL, dependence="series").fit(X, y)
+    first = Screening(1, scores=ALL, dependence="series").fit(X[:4096], y[:4096])
+    second = first.clone_unfitted().partial_fit(X[4096:], y[4096:])
+    merged = first.merge(second, when="after") if when == "after" else second.merge(first, when="before")
+    assert merged.rows_dependent_
+    np.testing.assert_allclose(np.median(merged.n_effective_), np.median(whole.n_effective_), rtol=0.25)
+
+
+def test_parts_too_short_to_show_dependence_leave_it_undetermined():
+    X, y = unrelated(10, n=2048)
+    parts = [TScore(1).fit(X[i : i + 64], y[i : i + 64]) for i in range(0, 2048, 64)]
+    for part in parts[1:]:
+        parts[0].merge(part, when="after")
+    assert parts[0].rows_dependent_
+    assert np.isnan(parts[0].n_effective_).sum() + (parts[0].n_effective_ < 2048).sum() == 20
+
+
+@pytest.mark.parametrize("kind", [TScore, MutualInformation])
+def test_bands_contain_no_effect_where_there_is_none(kind):
+    excluded = 0
+    for seed in range(15):
+        X, y = unrelated(seed, n_features=4)
+        screen, bad = kind(1), np.zeros(4, dtype=bool)
+        for start in range(0, 3000, 300):
+            screen.partial_fit(X[start : start + 300], y[start : start + 300], classes=[0, 1])
+            bad |= screen.effect_band(0.05)[0] > 1e-12
+        excluded += bad.sum()
+    assert excluded <= 3  # of 60, looked at ten times; tests for independent rows exclude most
+
+
+def test_three_classes_categories_and_the_gini_index():
+    rng = np.random.default_rng(11)
+    y = np.searchsorted([-0.5, 0.5], autoregressive(rng, 3000, 1, 0.9)[:, 0])
+    X = autoregressive(rng, 3000, 12, 0.9)
+    X[:, 0] = np.digitize(X[:, 0], [-1, 0, 1])
+    for kind in (TScore, FisherScore):
+        assert (kind(1).fit(X, y).pvalues_ < 0.01).sum() <= 1
+    screen = MutualInformation(1, categorical=[0]).fit(X, y)
+    assert (screen.pvalues_ < 0.01).sum() <= 1
+    gini = GiniIndex(1).fit(X, y)
+    assert np.nanmedian(gini.n_effective_) < 1500
+    assert gini.pvalues_ is None
+
+
+def test_memory_before_dependence_is_found_is_that_of_the_labels():
+    rng = np.random.default_rng(12)
+    X, y = rng.normal(size=(2000, 300)), rng.integers(0, 2, 2000)
+    plain, watched = (TScore(1, dependence=how).fit(X, y) for how in ("independent", "auto"))
+    assert watched.nbytes_ - plain.nbytes_ < 30_000  # the last labels, whatever the number of features

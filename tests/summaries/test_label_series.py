@@ -1,0 +1,68 @@
+"""LabelSeries equals its definition, in any batching and after merging."""
+
+import numpy as np
+import pytest
+from tests.twins import dependent_rows as twin
+
+from tamis.summaries.label_series import LAGS, LabelSeries
+
+
+def series(y, n_classes, step=None):
+    found = LabelSeries(n_classes)
+    for start in range(0, len(y), step or len(y)):
+        found.update(y[start : start + (step or len(y))])
+    return found
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_equals_its_definition(n_classes):
+    y = np.repeat(np.random.default_rng(0).integers(0, n_classes, 200), 3)[:557]
+    ratio, excess = series(y, n_classes).inflation()
+    assert len(ratio) == 6  # levels of at least 8 blocks
+    largest = 1.0
+    for level, found in enumerate(ratio, start=1):
+        expected, of_class = twin.label_inflation(y.tolist(), n_classes, level)
+        n_blocks = len(y) >> level
+        assert found == pytest.approx(expected)
+        assert excess[level - 1] == pytest.approx(
+            (expected - 1) * np.sqrt((n_blocks - 1) * (n_classes - 1) / 2)
+        )
+        largest = max(largest, *of_class)
+    assert series(y, n_classes).correlation_length() == pytest.approx(largest)
+
+
+@pytest.mark.parametrize("step", [1, 7, 64])
+def test_any_batching_is_the_same(step):
+    y = np.random.default_rng(1).integers(0, 3, 5000)
+    one, other = series(y, 3), series(y, 3, step)
+    for name, value in vars(one).items():
+        np.testing.assert_array_equal(value, getattr(other, name))
+    np.testing.assert_array_equal(one.last, y[-max(LAGS) :])
+
+
+def test_exchangeable_labels_are_rarely_called_dependent_and_runs_always():
+    rng = np.random.default_rng(2)
+    assert sum(series(rng.integers(0, 2, 3000), 2).dependent for _ in range(200)) <= 6
+    runs = [np.repeat(rng.integers(0, 2, 1500), 2) for _ in range(50)]
+    assert all(series(y, 2).dependent for y in runs)
+
+
+def test_parts_add_their_complete_blocks():
+    y = np.random.default_rng(3).integers(0, 2, 2048)
+    early, late = series(y[:1024], 2), series(y[1024:], 2)
+    early.merge(late)
+    whole = series(y, 2)
+    np.testing.assert_array_equal(early.inflation()[0], whole.inflation()[0])
+    np.testing.assert_array_equal(early.last, whole.last)
+    second = series(y[1024:], 2)
+    second.merge(series(y[:1024], 2), first=True)
+    np.testing.assert_array_equal(second.last, whole.last)
+
+
+def test_classes_may_come_late_and_in_another_order():
+    y = np.random.default_rng(4).integers(0, 2, 1000)
+    late = series(y, 2)
+    late.grow(3)
+    late.reorder(np.array([2, 0, 1]))
+    assert late.correlation_length() == series(y, 2).correlation_length()
+    np.testing.assert_array_equal(late.last, y[-max(LAGS) :] + 1)

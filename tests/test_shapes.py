@@ -489,6 +489,22 @@ def test_ranges_are_of_integers_floats_columns_and_items() -> None:
         shapes.check_values(SimpleNamespace(**{**fine, "labels": np.array([np.nan])}))
 
 
+def test_a_part_that_a_model_need_not_have_is_compared_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = Shapes("a (k)  part?.b (k) in [0, k)  part?.c[] (*, k)")
+    part = SimpleNamespace(b=np.array([1, 0]), c=[np.ones((1, 2))])
+    for look in (shapes.check, shapes.check_values):
+        look(SimpleNamespace(a=np.ones(2)))
+        look(SimpleNamespace(a=np.ones(2), part=part))
+        with pytest.raises(StateError, match=r"'part\.b' of a SimpleNamespace has the shape \(2,\)"):
+            look(SimpleNamespace(a=np.ones(3), part=part))
+        with pytest.raises(StateError, match=r"'part\.c\[\]'"):
+            look(SimpleNamespace(a=np.ones(2), part=SimpleNamespace(b=part.b, c=[np.ones((1, 3))])))
+    with pytest.raises(StateError, match=r"'part\.b' of a SimpleNamespace holds 2"):
+        shapes.check_values(SimpleNamespace(a=np.ones(2), part=SimpleNamespace(b=np.array([0, 2]), c=[])))
+    monkeypatch.setattr(Shapes, "_compare", None)  # the slow comparison is for errors only
+    shapes.check(SimpleNamespace(a=np.ones(2)))
+
+
 def test_a_size_that_is_a_number_must_fit_wherever_it_is_declared() -> None:
     shapes = Shapes("a (k)  size (=k)")
     shapes.check(SimpleNamespace(a=np.ones(2), size=2))

@@ -12,11 +12,12 @@ A class declares each array once, in the string `_shapes`, with a letter for eac
     _end in [0, len(_keys)]
     _points[].slot (j) in [-1, len(its.points))
     _cuts (j, c) float in [-inf, inf] or nan
+    _chain?.link (j)
 
 **Shapes** are compared before each public call, by one compiled expression. A size may be computed from earlier letters
 (``q*(q-1)//2``); ``*`` is any size, ``>n`` at least n, ``j?`` j or 0, and a capital letter is a size of one item of a
 list alone. ``=`` marks an attribute that is a size, ``[]`` each item of a list or dict, and ``?`` after a name what a
-model need not have. ``(its own)``: the part declares its shapes itself, as its `_state_spec`.
+model need not have, with all inside it. ``(its own)``: the part declares its shapes itself, as its `_state_spec`.
 
 **Ranges** are validated once, when an object is loaded: every array or number that a kernel uses as an index, offset,
 count, length or code declares which values are safe. A range without a shape is validated at load only, so it suits
@@ -44,7 +45,7 @@ from tamis.errors import StateError
 __all__ = ["Shapes", "changed"]
 
 _ENTRY = re.compile(r"""
-    \s* (?P<path> (?: [\w.] | \[[^\]]*\] )+ ) (?P<optional> \?? )
+    \s* (?P<path> (?: [\w.] | \?\. | \[[^\]]*\] )+ ) (?P<optional> \?? )
     (?: [ ] \( (?P<size> (?: [^()] | \([^()]*\) )* ) \) )?
     (?: [ ] (?P<dtype> (?: u?int | float | bool ) \d* | codes ) )?
     (?: [ ] in [ ] (?P<range> (?: [\[(] (?: [^()\[\]] | \((?: [^()] | \([^()]*\) )*\) | \[[^\[\]]*\] )* [\])] ) ) )?
@@ -84,8 +85,13 @@ class Shapes:
 
     def __init__(self, text: str) -> None:
         declared = list(_declarations(text))
-        self._entries = [(path, size) for path, _, size, _ in declared if size is not None]
-        self._ranges = [(path, values) for path, _, _, values in declared if values is not None]
+        plain = [path.replace("?.", ".") for path, *_ in declared]
+        self._entries = [
+            (path, one[2]) for path, one in zip(plain, declared, strict=True) if one[2] is not None
+        ]
+        self._ranges = [
+            (path, one[3]) for path, one in zip(plain, declared, strict=True) if one[3] is not None
+        ]
         # One expression reads all shapes: looking at them one by one would take longer than many a kernel.
         parts = [
             _expression(path, optional, size) for path, optional, size, _ in declared if size is not None
@@ -286,7 +292,7 @@ def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | 
         if found is None or not any(parts[name] for name in ("size", "range", "dtype", "words")):
             raise ValueError(f"_shapes declares {text[at : at + 60]!r}, which is not as tamis._shapes says.")
         at = found.end()
-        _split(parts["path"])
+        _split(parts["path"].replace("?.", "."))
         values, words = None, tuple(re.findall(r'increasing|finite|distinct|or nan|any "', parts["words"]))
         if parts["dtype"] or parts["range"] or words:
             limits = parts["range"] or ""
@@ -326,6 +332,10 @@ def _owned(model: Any, path: str) -> Iterator[tuple[Any, Any]]:
 
 def _expression(path: str, optional: bool, size: str, owner: str = "model") -> str:
     """Return what reads a shape, as Python."""
+    if "?." in path:
+        part, rest = path.split("?.", 1)
+        inside = _expression(rest, optional, size, "part")
+        return f"(None if (part := getattr({owner}, {part!r}, None)) is None else {inside})"
     if "[]" in path:
         many, rest = path.split("[]", 1)
         whole = "own(item)" if size == _ITS_OWN else "item.shape"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tamis import IFC2F
-from tamis.errors import DataError
+from tamis.errors import DataError, StateError
 
 NAMES = ["age", "pulse", "scan", "noise"]
 
@@ -99,3 +99,19 @@ def test_columns_without_names_go_by_number(rng):
     session.observe(5.0, 1)
     assert session.decision == 1
     assert isinstance(session.decision, int)
+
+
+def test_a_model_is_validated_once_per_observation(model, monkeypatch):
+    session, checked = model.open(), []
+    validate = IFC2F._reject_invalid_state
+    monkeypatch.setattr(IFC2F, "_reject_invalid_state", lambda self: (checked.append(self), validate(self)))
+    session.observe(2.0)
+    assert len(checked) == 1
+    assert (session.next_feature, session.finished, session.decision) == ("pulse", False, "ill")
+    assert session.next_cost == 0.01
+    assert len(checked) == 1
+    session._model.prices_ = session._model.prices_[:2]
+    before = session.state()
+    with pytest.raises(StateError, match="prices_"):
+        session.observe(2.0)
+    assert session.state() == before

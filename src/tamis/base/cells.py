@@ -350,11 +350,12 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             for rows, position, value, posterior in trace
             for at in np.flatnonzero(rows == i)
         ]
+        names = self._names()
         posteriors = np.array([self._first_belief(), *(posterior for _, _, posterior in steps)])
         return Acquisition(
             self._decide(state.posterior[i : i + 1])[0],
             float(self.cost_[i]),
-            [self.name_of(int(position)) for position, _, _ in steps],
+            [names[position] for position, _, _ in steps],
             [float(value) for _, value, _ in steps],
             posteriors,
         )
@@ -365,8 +366,14 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def name_of(self, position: int) -> str | int:
         """Return the name of a candidate, or its column if the columns have none."""
-        column = int(self.candidates_[position])
+        return self._name_of_column(int(self.candidates_[position]))
+
+    def _name_of_column(self, column: int) -> str | int:
         return str(self.feature_names_in_[column]) if hasattr(self, "feature_names_in_") else column
+
+    def _names(self) -> list[str | int]:
+        """Return the name of each candidate."""
+        return [self._name_of_column(column) for column in self.candidates_.tolist()]
 
     # -- checks --------------------------------------------------------------------------------------------
 

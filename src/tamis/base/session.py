@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._guard import ThreadSafe
+from tamis._guard import ThreadSafe, lock_of
 from tamis._validation import Array
 from tamis.base.html_repr import html_repr
 from tamis.errors import DataError
@@ -63,7 +63,8 @@ class _Model(Protocol):
     candidates_: NDArray[np.int64]
     n_features_in_: int
 
-    def name_of(self, position: int) -> str | int: ...
+    def _names(self) -> list[str | int]: ...
+    def _reject_invalid_state(self) -> None: ...
     def _start(self, n_rows: int) -> State: ...
     def _next(self, state: State) -> NDArray[np.int64]: ...
     def _price(self, state: State, position: Array) -> Floats: ...
@@ -108,6 +109,7 @@ class Session(ThreadSafe):
 
     def __init__(self, model: _Model, state: Mapping[str, Any] | None = None) -> None:
         self._model = model
+        self._names = model._names()
         self._steps: list[dict[str, Any]] = []
         self._state: State = model._start(1)
         self._position = int(model._next(self._state)[0])
@@ -131,7 +133,7 @@ class Session(ThreadSafe):
     @property
     def next_feature(self) -> str | int | None:
         """The feature to buy next, or None."""
-        return None if self._position < 0 else self._model.name_of(self._position)
+        return None if self._position < 0 else self._names[self._position]
 
     @property
     def next_cost(self) -> float:
@@ -200,14 +202,14 @@ class Session(ThreadSafe):
         if feature is None and self._position < 0:
             raise ValueError(f"The session is finished: its decision is {self.decision!r}; open another one.")
         position = self._position if feature is None else self._position_of(feature)
-        number = _number(value, self._model.name_of(position))
+        number = _number(value, self._names[position])
         if self._state.asked[0, position]:
-            raise ValueError(
-                f"{self._model.name_of(position)!r} was observed before; a session takes it once."
-            )
-        self._take(position, number, paid=not math.isnan(number) and position == self._position)
+            raise ValueError(f"{self._names[position]!r} was observed before; a session takes it once.")
+        with lock_of(self._model):
+            self._model._reject_invalid_state()
+            self._add(position, number, paid=not math.isnan(number) and position == self._position)
 
-    def _take(self, position: int, number: float, *, paid: bool) -> None:
+    def _add(self, position: int, number: float, *, paid: bool) -> None:
         at, state = np.array([position]), self._state.of(np.array([0]))  # a copy
         code = self._model._codes(np.array([[number]]), at)[0]
         price = float(self._model._price(state, at)[0]) if paid else 0.0
@@ -215,7 +217,7 @@ class Session(ThreadSafe):
         state.spent += price
         next_position = int(self._model._next(state)[0])
         step = {
-            "feature": self._model.name_of(position),
+            "feature": self._names[position],
             "value": None if math.isnan(number) else number,
             "paid": paid,
             "cost": price,
@@ -225,12 +227,11 @@ class Session(ThreadSafe):
         vars(self).update(_state=state, _position=next_position, _steps=[*self._steps, step])
 
     def _position_of(self, feature: str | int) -> int:
-        names = [self._model.name_of(k) for k in range(len(self._model.candidates_))]
-        if feature in names:
-            return names.index(feature)
+        if feature in self._names:
+            return self._names.index(feature)
         column = _column(self._model, feature)
         raise ValueError(
-            f"The model never asks for {feature!r}: it adds no information to {len(names)} others."
+            f"The model never asks for {feature!r}: it adds no information to {len(self._names)} others."
             if column
             else f"No feature is named {feature!r}."
         )
@@ -244,7 +245,7 @@ class Session(ThreadSafe):
             ) from None
         for feature, value, paid in observed:
             position = self._position_of(feature)
-            self._take(position, _number(value, feature), paid=bool(paid))
+            self._add(position, _number(value, feature), paid=bool(paid))
 
 
 def _number(value: float | None, feature: str | int) -> float:

@@ -246,7 +246,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _groups(self) -> NDArray[np.int64]:
         """Return the group of each candidate; a separate one by default."""
-        names = [self.name_of(k) for k in range(len(self.candidates_))]
+        names = self._names()
         columns = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
         group, seen = np.arange(len(names)), set()
         for g, members in enumerate(self.groups or ()):

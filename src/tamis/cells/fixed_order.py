@@ -90,11 +90,12 @@ class FixedOrder(CellClassifier):
     """
 
     _shapes = """
-        _chain.link (c) in [-1, c)  _chain.tables[] (k, a+1, *) float in [0, 2]
-        _chain._linked[] (a+1, a+1, k) float in [0, 2]  _chain._alone[] (1, a+1, k) float in [0, 2]
-        stopping_.prices (c) float in [0, inf)  stopping_.context[] (*) in [0, c)  stopping_.n_values in [a+1, a+1]
-        stopping_.stages[].vectors (*, k) finite
-        stopping_.stages[].start (*) in [0, len(its.vectors)] increasing  policy_.most in [0, 2**62)
+        _chain?.link (c) in [-1, c)  _chain?.tables[] (k, a+1, *) float in [0, 2]
+        _chain?._linked[] (a+1, a+1, k) float in [0, 2]  _chain?._alone[] (1, a+1, k) float in [0, 2]
+        stopping_?.prices (c) float in [0, inf)  stopping_?.context[] (*) in [0, c)
+        stopping_?.n_values in [a+1, a+1]
+        stopping_?.stages[].vectors (*, k) finite
+        stopping_?.stages[].start (*) in [0, len(its.vectors)] increasing  policy_.most in [0, 2**62)
     """
 
     _allowed = parameters(

@@ -136,6 +136,7 @@ _LEARNERS = {
     "WeightedKNN": "knn",
     "WeightedNaiveBayes": "naive_bayes",
     "ResetOnDrift": "drift",
+    "Refit": "refit",
 }
 
 

@@ -347,6 +347,7 @@ VALIDATED_BY = {
     "Categories._table": "check_trees",
     "ClassLikelihoods._start": "ClassLikelihoods.check_state",
     "StreamingStacking._roots_": "check_trees",
+    "RecentRows.blocks": "Refit.check_state",
     "_numeric_": "HoeffdingClassifier.check_state",
     "_categorical_": "HoeffdingClassifier.check_state",
 }

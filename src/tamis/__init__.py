@@ -49,6 +49,7 @@ _NAMES = {
     "SAOLA": "tamis.columns.saola",
     "RandomRules": "tamis.learners.hoeffding",
     "RandomSubset": "tamis.rows.random_subset",
+    "Refit": "tamis.learners.refit",
     "ResetOnDrift": "tamis.learners.reset",
     "StreamingRandomPatches": "tamis.learners.hoeffding",
     "StreamingStacking": "tamis.learners.hoeffding",

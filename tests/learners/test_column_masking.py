@@ -116,6 +116,7 @@ def test_every_learner_has_a_way():
         "vfdr": "missing", "vfdr-unordered": "missing", "avfdr": "missing", "random-rules": "missing",
         "heft-stream": "missing",
         "huwrs": "missing", "streaming-stacking": "missing", "cvfdt": "missing",
+        **{entry.key: "columns" for entry in LEARNERS if entry.name == "Refit"},
     }  # fmt: skip
     for entry in LEARNERS:
         default = "missing" if entry.key.startswith("river-") else "whole"

@@ -95,8 +95,30 @@ class Models:
         ),
     ] = None
 
+    refit_every: Annotated[
+        int | None,
+        option(
+            "Evaluation",
+            "N",
+            "Rows between two fits of a learner without incremental updates: lightgbm, random-forest."
+            "  [dim]\\[default: 1000][/]",
+            show_default=False,
+        ),
+    ] = None
+    refit_window: Annotated[
+        int | None,
+        option(
+            "Evaluation",
+            "N",
+            "The most rows that such a learner is fitted on: the last ones.  [dim]\\[default: 10000][/]",
+            show_default=False,
+        ),
+    ] = None
+
     def __post_init__(self) -> None:
         check_whole("--seed", self.seed, 0)
+        check_whole("--refit-every", self.refit_every, 1)
+        check_whole("--refit-window", self.refit_window, 2)
         self.make()  # wrong words are reported before a file is opened
 
     @functools.cached_property
@@ -119,7 +141,8 @@ class Models:
 
     def make(self, categorical: Sequence[int] = ()) -> tuple[Any, Any]:
         """Return the selector, or None if every feature is kept, and the learner; both new."""
-        learner = self.entry.load()(**model_parameters(self.entry, seed=self.seed, categorical=categorical))
+        usual = model_parameters(self.entry, seed=self.seed, categorical=categorical)
+        learner = self.entry.load()(**usual | self._refit_parameters())
         name = self.selector or ("forward" if self.is_regression else "auto")
         if name.lower() == "none":
             return None, learner
@@ -144,6 +167,20 @@ class Models:
             is_regression=self.is_regression,
         )
         return entry.load()(**usual | assigned), learner
+
+    def _refit_parameters(self) -> dict[str, Any]:
+        """Return when, and on how many rows, the learner is refitted, where that was given."""
+        found: dict[str, Any] = {}
+        for name in ("every", "window"):
+            if (value := getattr(self, f"refit_{name}")) is None:
+                continue
+            if self.entry.name != "Refit":
+                known = ", ".join(entry.key for entry in LEARNERS if entry.name == "Refit")
+                raise MisuseError(
+                    f"--refit-{name} is for learners that are refitted, {known}, but the learner is {self.entry.key}."
+                )
+            found[name] = value
+        return found
 
 
 def parameters(entry: Entry) -> dict[str, Any]:

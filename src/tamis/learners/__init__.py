@@ -15,6 +15,7 @@ from tamis.learners.hoeffding import (
 from tamis.learners.huwrs import HUWRS
 from tamis.learners.knn import WeightedKNN
 from tamis.learners.naive_bayes import WeightedNaiveBayes
+from tamis.learners.refit import Refit
 from tamis.learners.reset import ResetOnDrift
 from tamis.learners.sparse_fsa import SparseFSA
 
@@ -26,6 +27,7 @@ __all__ = [
     "HoeffdingAdaptiveTree",
     "HoeffdingTree",
     "RandomRules",
+    "Refit",
     "ResetOnDrift",
     "SparseFSA",
     "StreamingRandomPatches",

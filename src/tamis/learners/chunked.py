@@ -36,6 +36,7 @@ class ChunkedEnsemble(DenseRowClassifier):
     allocates its state. Chunks are counted from the first row, so the result does not depend on the batch size.
     """
 
+    adapts_itself = True  # see `tamis.learners.traits`
     _equals_rows = ""  # a batch is processed chunk by chunk
 
     # State:

@@ -1,12 +1,13 @@
 """How a classifier ignores the columns that are currently unselected.
 
 The selection changes over time. A learner that was given zeros for an unselected column treats it as a constant and is
-misled once the column is selected: a Gaussian of variance 0 dominates all others. Three strategies prevent this; each
+misled once the column is selected: a Gaussian of variance 0 dominates all others. Four strategies prevent this; each
 learner uses the first that it supports (:func:`masking_strategy`):
 
 =============  =====================================================================================================
 ``"whole"``    learns all columns, because its statistics of one column do not depend on the others; predicts with
                :func:`restrict_columns` from the selected columns only, as if it had been trained with these alone
+``"columns"``  learns and predicts from all columns, and is passed the selected ones with the rows to learn from
 ``"missing"``  learns and predicts with NaN elsewhere: it supports missing values (trees, River's models)
 ``"zeros"``    learns and predicts with 0 elsewhere: a weight multiplied by 0 has no effect and is not updated
 =============  =====================================================================================================
@@ -26,13 +27,13 @@ __all__ = ["accepts_nan", "masking_strategy", "restrict_columns"]
 
 
 def masking_strategy(learner: Any) -> str:
-    """Return how a learner ignores unselected columns: ``"whole"``, ``"missing"`` or ``"zeros"``.
+    """Return how a learner ignores unselected columns: ``"whole"``, ``"columns"``, ``"missing"`` or ``"zeros"``.
 
     Parameters
     ----------
     learner : classifier
         Fitted or not. Besides the classes named here, a learner with a method ``restrict_columns`` learns whole rows,
-        and one whose tags allow NaN is given missing values.
+        and one whose tags allow NaN is given missing values. An attribute ``masking_strategy`` overrides both.
 
     Examples
     --------

@@ -97,6 +97,8 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.estimator = estimator
         self.detector = detector
 
+    adapts_itself = True  # see `tamis.learners.traits`
+
     # A fitted model went through this: a loaded one must have the attributes that it sets.
     _fitted_by = ("_begin",)
 

@@ -17,9 +17,14 @@ from sklearn.base import BaseEstimator
 from tamis._validation import safe_repr
 from tamis.errors import CheckpointError
 
-__all__ = ["check_attributes", "find_class", "full_name", "is_instance"]
+__all__ = ["check_attributes", "find_class", "full_name", "is_free", "is_instance"]
 
 _PUBLIC = {f"sklearn.{module}" for module in (*sklearn.__all__, "feature_extraction.text")}
+# Estimators of other libraries that are saved unfitted: their attributes are the parameters that they are fitted with.
+_UNFITTED = {
+    "lightgbm.sklearn": ("LGBMClassifier", "LGBMRegressor"),
+    "xgboost.sklearn": ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor"),
+}
 _MOVED = {  # classes that have moved, by their name in older files
     "tamis.cells.classifier:_Bill": "tamis.base.cells:_Bill",
     "tamis.evaluate.auc:SlidingAUC": "tamis.evaluate.metrics.auc:SlidingAUC",
@@ -66,6 +71,13 @@ def is_instance(value: Any) -> bool:
     return isinstance(value, BaseEstimator) or type(value).__module__.partition(".")[0] == "tamis"
 
 
+def is_free(name: str, cls: type) -> bool:
+    """Return whether files with objects of a class, by its full name, are loaded without naming it."""
+    module, _, short = name.partition(":")
+    is_known = module.partition(".")[0] in ("tamis", "sklearn") or short in _UNFITTED.get(module, ())
+    return is_known and not hasattr(cls, "loaded_if_named")
+
+
 def full_name(cls: type) -> str:
     """Return the name that `find_class` resolves; for a class of scikit-learn, the one in its public module."""
     module = cls.__module__
@@ -89,6 +101,11 @@ def find_class(name: str, classes: dict[str, type]) -> type:
     elif found is None and module in _PUBLIC:
         found = getattr(_import_or_none(module), short, None)
         found = found if isinstance(found, type) and issubclass(found, BaseEstimator) else None
+    elif found is None and short in _UNFITTED.get(module, ()):
+        found = getattr(_import_or_none(module), short, None)
+        if found is None:
+            package = module.partition(".")[0]
+            raise CheckpointError(f"The file contains a {short}: pip install {package} to load it.")
     has_plain_new = found.__new__ is object.__new__  # false for every class whose __new__ needs arguments
     if not has_plain_new or not isinstance(found, type) or full_name(found) != name:
         raise CheckpointError(

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis.errors import CheckpointError
-from tamis.persistence.classes import find_class, full_name, is_instance
+from tamis.persistence.classes import find_class, full_name, is_free, is_instance
 
 __all__ = ["BIT_GENERATORS", "PLAIN_KINDS", "Encoder"]
 
@@ -137,8 +137,7 @@ class Encoder:
         name = full_name(type(value))
         package = name.partition(":")[0].partition(".")[0]
         try:
-            is_free = package in ("tamis", "sklearn") and not hasattr(type(value), "loaded_if_named")
-            find_class(name, {} if is_free else {name: type(value)})
+            find_class(name, {} if is_free(name, type(value)) else {name: type(value)})
             state = vars(value)
         except (CheckpointError, ImportError, TypeError):
             raise TypeError(

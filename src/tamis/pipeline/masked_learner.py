@@ -13,6 +13,7 @@ from tamis._shapes import Shapes
 from tamis._validation import Array, Rows
 from tamis.learners.column_masking import accepts_nan, masking_strategy, restrict_columns
 from tamis.learners.reset import ResetOnDrift
+from tamis.learners.traits import accepts_new_classes
 from tamis.pipeline.masking import Masker
 from tamis.pipeline.scaling import RunningScale
 
@@ -42,7 +43,7 @@ class MaskedLearner:
 
     Attributes
     ----------
-    way : {"whole", "missing", "zeros"}
+    way : {"whole", "columns", "missing", "zeros"}
         How unselected features are removed: see :mod:`tamis.learners.column_masking`.
     n_known_classes : int
         Number of classes known to the model; 0: it cannot predict yet.
@@ -78,6 +79,9 @@ class MaskedLearner:
         if mask is None or support is None:
             rows = X if scale is None else scale.transform(X)
             return View(rows, rows, self.model, None)
+        if self.way == "columns":
+            rows = X if scale is None else scale.transform(X)
+            return View(rows, rows, self.model, support)
         if self.way != "whole":
             rows = self._masker.mask(X, mask, support, scale)
             return View(rows, rows, self.model, support)
@@ -124,11 +128,9 @@ class MaskedLearner:
         if len(classes) < 2:
             self.classes = classes
             return
-        options: dict[str, Any] = {}
-        if self.way == "whole" and view.support is not None and isinstance(self.model, ResetOnDrift):
-            options["columns"] = view.support  # it monitors its own errors
+        options = self._columns_argument(view)
         if self.n_known_classes != len(classes):
-            if self.n_known_classes:  # an unknown label: reset with all classes
+            if self.n_known_classes and not accepts_new_classes(self.model):  # reset with all classes
                 self.reset()
                 self.restarts += 1
             options["classes"] = in_order(classes)
@@ -137,6 +139,12 @@ class MaskedLearner:
         if new := len(classes) - len(self._rows_of_class):
             self._rows_of_class = np.pad(self._rows_of_class, (0, new))
         self._rows_of_class = self._rows_of_class + [np.count_nonzero(y == label) for label in classes]
+
+    def _columns_argument(self, view: View) -> dict[str, Any]:
+        """Return the selected columns for a learner that is passed them."""
+        monitors = self.way == "whole" and isinstance(self.model, ResetOnDrift)  # its own errors
+        is_passed = view.support is not None and (monitors or self.way == "columns")
+        return {"columns": view.support} if is_passed else {}
 
     def row_scores(self, predicted: Array, y: Array) -> Array:
         """Return for each prediction whether it is correct."""
@@ -215,7 +223,7 @@ class MaskedRegressor(MaskedLearner):
         """Learn from a batch."""
         self.target.update(y[:, None])
         given = (y - self.target.shift) * self.target.factor if self.is_scaled else y
-        self.model.partial_fit(view.learned, given)
+        self.model.partial_fit(view.learned, given, **self._columns_argument(view))
         self.n_known_classes = 1
 
 

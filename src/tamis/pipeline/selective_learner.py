@@ -24,12 +24,13 @@ from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
+from tamis.learners.traits import adapts_itself
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.pipeline.masking import Masker
 from tamis.pipeline.scaling import RunningScale, wants_scale
 from tamis.replay import Replay
 
-__all__ = ["SelectiveLearner", "default_learner", "is_regression_learner"]
+__all__ = ["SelectiveLearner", "check_learner", "default_learner", "is_regression_learner"]
 
 
 class SelectiveLearner:
@@ -95,7 +96,7 @@ class SelectiveLearner:
             else MaskedLearner(learner, classes, masking)
         )
         self.scale: RunningScale | None = None
-        self.replay = Replay(selector, replay)
+        self.replay = Replay(selector, "never" if replay == "auto" and adapts_itself(learner) else replay)
         self.replays = 0
         self.mask: NDArray[np.bool_] | None = None
         self.support: NDArray[np.intp] | None = None
@@ -230,7 +231,7 @@ def is_regression_learner(selector: Any, learner: Any) -> bool:
     Raises
     ------
     ValueError
-        If the two disagree.
+        If the two disagree, or the learner has no `partial_fit`.
 
     Examples
     --------
@@ -246,6 +247,7 @@ def is_regression_learner(selector: Any, learner: Any) -> bool:
     is_own = isinstance(selector, RowSelector)
     if learner is None:
         return bool(is_own and selector._is_regression())
+    check_learner(learner)
     numbers = _is_regressor(learner)
     if is_own and selector._is_regression() != numbers:
         given, kind = type(learner).__name__, type(selector).__name__
@@ -255,6 +257,27 @@ def is_regression_learner(selector: Any, learner: Any) -> bool:
             f" {_as_regressor(kind) if numbers else 'a regressor'}."
         )
     return numbers
+
+
+def check_learner(learner: Any) -> None:
+    """Raise for an estimator that cannot learn from a stream; the message says how to wrap it.
+
+    Raises
+    ------
+    ValueError
+        If it has `fit`, but no `partial_fit`.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> check_learner(RandomForestClassifier())
+    Traceback (most recent call last):
+    ...
+    ValueError: RandomForestClassifier has no partial_fit: wrap it, as in Refit(RandomForestClassifier()).
+    """
+    if hasattr(learner, "fit") and not hasattr(learner, "partial_fit"):
+        name = learner.__name__ if isinstance(learner, type) else type(learner).__name__
+        raise ValueError(f"{name} has no partial_fit: wrap it, as in Refit({name}()).")
 
 
 def _is_regressor(learner: Any) -> bool:

@@ -37,7 +37,12 @@ from tamis._validation.parameters import Kind, check_parameters, integer, parame
 from tamis.base.rows import check_columns
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import in_order
-from tamis.pipeline.selective_learner import SelectiveLearner, default_learner, is_regression_learner
+from tamis.pipeline.selective_learner import (
+    SelectiveLearner,
+    check_learner,
+    default_learner,
+    is_regression_learner,
+)
 from tamis.replay import joined_labels, joined_rows
 
 __all__ = ["StreamPipeline"]
@@ -217,6 +222,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         return self._fit_atomic(X, y, classes, forget=False)
 
     def _fit_atomic(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
+        check_learner(self.learner)
         check_parameters(self)
         X, names = as_rows(X)
         y = as_column(y, X.shape[0], type(self).__name__)

@@ -285,6 +285,8 @@ class HoeffdingTree(TreeClassifier):
 class AlternateTreeBase(HoeffdingTree):
     """Base class of trees whose splits may be replaced with alternate trees."""
 
+    adapts_itself = True  # see `tamis.learners.traits`
+
     @property
     def n_alternates_started_(self) -> int:
         """Number of alternate trees started so far."""

@@ -227,7 +227,19 @@ def _model_words(settings: Settings) -> list[str]:
         words = _selector_words(
             selector, common | {"learner": entry, "is_regression": "regression" in entry.targets}
         )
-    return [*words, "--learner", entry.key, *(["--seed", str(seed)] if seed else [])]
+    refit = _refit_words(entry, learner["params"])
+    return [*words, "--learner", entry.key, *refit, *(["--seed", str(seed)] if seed else [])]
+
+
+def _refit_words(entry: Entry, params: dict[str, Any]) -> list[str]:
+    """Return when, and on how many rows, a learner is refitted, where that is not the default."""
+    usual = inspect.signature(entry.load()).parameters
+    return [
+        word
+        for name in (("every", "window") if entry.name == "Refit" else ())
+        if params[name] != usual[name].default
+        for word in (f"--refit-{name}", str(params[name]))
+    ]
 
 
 def _selector_words(selector: dict[str, Any], common: dict[str, Any]) -> list[str]:
@@ -251,8 +263,14 @@ def _selector_words(selector: dict[str, Any], common: dict[str, Any]) -> list[st
 def _learner_entry(learner: dict[str, Any], common: dict[str, Any]) -> Entry:
     """Return the row of the catalogue that makes the very same learner."""
     kind = _entry(learner, LEARNERS).load()
+    params = dict(learner["params"])
+    if kind.__name__ == "Refit":  # of which the command line has options
+        usual = inspect.signature(kind).parameters
+        if params["every"] is None:
+            raise _UnsayableError
+        params |= {name: usual[name].default for name in ("every", "window")}
     for entry in LEARNERS:
-        if entry.load() is kind and _is_same(_parameters(entry, common), learner["params"]):
+        if entry.load() is kind and _is_same(_parameters(entry, common), params):
             return entry
     raise _UnsayableError
 

@@ -1,0 +1,160 @@
+"""One fit of an estimator on the last rows: what it was made of is saved, and the fitted estimator is made from that.
+
+scikit-learn's estimators, and those that follow it, have no format on disk but pickle, which executes code when it is
+read. The rows and the unfitted estimator have one, and the same estimator on the same rows gives the same model.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from tamis._validation import Array, Rows
+from tamis.errors import DataError
+from tamis.learners.refit.libraries import with_categories
+from tamis.learners.refit.recent_rows import RecentRows
+
+__all__ = ["Fit", "Fitted"]
+
+
+class Fitted(NamedTuple):
+    """A fitted estimator.
+
+    Attributes
+    ----------
+    model : estimator or None
+        None: the rows were of one class, or no column was selected.
+    present : ndarray of int
+        Codes of the classes in the rows, in the order of the model's classes.
+    constant : ndarray
+        Share of each class that is present, or the mean target: the prediction without a model.
+    fill : ndarray or None
+        Means of the columns, for an estimator that does not accept missing values.
+    """
+
+    model: Any
+    present: NDArray[np.int64]
+    constant: NDArray[np.float64]
+    fill: NDArray[np.float64] | None
+
+
+# The fitted estimators: made from the fits when they are first needed, and never part of a saved or copied state.
+_fitted: WeakKeyDictionary[Fit, Fitted] = WeakKeyDictionary()
+
+
+class Fit:
+    """The rows, the columns and the unfitted estimator of a fit; immutable, so copies of a model share it.
+
+    Parameters
+    ----------
+    recipe : estimator
+        Unfitted.
+    rows : RecentRows
+    columns : ndarray of int, or None
+        The columns used, ascending; None: all.
+    categorical : ndarray of int
+        The categorical ones among all columns.
+    is_numeric : bool
+        Whether the targets are numbers, not codes of classes.
+    fills : bool
+        Whether missing values are replaced by the mean of the column.
+    """
+
+    def __init__(
+        self, recipe: Any, rows: RecentRows, columns: NDArray[np.intp] | None, categorical: NDArray[np.intp],
+        is_numeric: bool, fills: bool,
+    ) -> None:  # fmt: skip
+        self.recipe, self.rows, self.columns, self.categorical = recipe, rows, columns, categorical
+        self.is_numeric, self.fills = is_numeric, fills
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Fit:
+        twin = Fit(
+            self.recipe,
+            deepcopy(self.rows, memo),
+            self.columns,
+            self.categorical,
+            self.is_numeric,
+            self.fills,
+        )
+        if (found := _fitted.get(self)) is not None:
+            _fitted[twin] = found
+        return twin
+
+    def fitted(self) -> Fitted:
+        """Return the fitted estimator; it is fitted by the first call, and after loading again."""
+        found = _fitted.get(self)
+        if found is None:
+            found = _fitted[self] = self._run()
+        return found
+
+    def _run(self) -> Fitted:
+        X, y, weights = self.rows.joined()
+        X = self._selected(X)
+        fill = self._means(X) if self.fills else None
+        X = filled(X, fill)
+        if self.is_numeric:
+            present, target = np.zeros(1, np.int64), y
+            constant = np.array(
+                [np.average(y, weights=weights) if weights is None or weights.any() else y.mean()]
+            )
+        else:
+            present, target = np.unique(y, return_inverse=True)
+            counts = np.bincount(target, weights=weights)
+            constant = counts / counts.sum() if counts.any() else np.full(len(present), 1.0 / len(present))
+        if X.shape[1] == 0 or (not self.is_numeric and len(present) < 2):
+            return Fitted(None, present, constant, fill)
+        model = clone(self.recipe)
+        rows, options = with_categories(model, X, self._categorical())
+        if weights is not None:
+            options["sample_weight"] = weights
+        try:
+            model.fit(rows, target, **options)
+        except (ValueError, TypeError) as error:
+            name = type(model).__name__
+            raise DataError(f"{name} cannot be fitted on the last {len(y):,} rows: {error}") from error
+        return Fitted(model, present, constant, fill)
+
+    def answer(self, X: Rows, verb: str) -> Array:
+        """Return what a method of the fitted estimator returns for rows of all columns."""
+        found = self.fitted()
+        rows = filled(self._selected(X), found.fill)
+        if len(self.categorical):
+            rows, _ = with_categories(clone(self.recipe), rows, self._categorical())
+        answer: Array = np.asarray(getattr(found.model, verb)(rows))
+        return answer
+
+    def _selected(self, X: Rows) -> Rows:
+        if self.columns is None:
+            return X
+        return X[:, self.columns] if sp.issparse(X) else X.take(self.columns, axis=1)
+
+    def _categorical(self) -> NDArray[np.intp]:
+        if self.columns is None or len(self.categorical) == 0:
+            return self.categorical
+        return np.flatnonzero(np.isin(self.columns, self.categorical))
+
+    def _means(self, X: Rows) -> NDArray[np.float64]:
+        """Return the mean of each column without its missing values, 0 where there is no other."""
+        values = X.data if sp.issparse(X) else X
+        if not np.isnan(values.sum()):
+            return np.zeros(0) if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)
+        if sp.issparse(X):
+            raise DataError(
+                "Sparse rows hold NaN, which the estimator does not accept: impute or drop it first."
+            )
+        known = ~np.isnan(X)
+        total = np.where(known, X, 0.0).sum(axis=0, dtype=np.float64)
+        return np.asarray(total / np.maximum(known.sum(axis=0), 1))
+
+
+def filled(X: Rows, fill: NDArray[np.float64] | None) -> Rows:
+    """Return dense rows with their missing values replaced."""
+    if fill is None or sp.issparse(X) or not np.isnan(X.sum()):
+        return X
+    return np.where(np.isnan(X), fill, X).astype(X.dtype, copy=False)

@@ -1,0 +1,556 @@
+"""Refit: any estimator with `fit` and `predict` as a stream learner, refitted on the last rows.
+
+The usual way to run a boosted model on a stream: a window of the last rows is kept, and a new model is fitted on it at
+fixed intervals (here also after a drift, or when other columns are selected). In between, the last one predicts.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, is_regressor
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from tamis._atomic import Attributes, atomically
+from tamis._guard import ThreadSafe
+from tamis._shapes import changed
+from tamis._validation import (
+    Array,
+    Rows,
+    as_classes,
+    as_column,
+    as_rows,
+    as_target,
+    as_weights,
+    columns_of,
+    encode_labels,
+    reject_nonfinite,
+)
+from tamis._validation.parameters import COLUMNS, SEED, Kind, check_parameters, integer, parameters
+from tamis.base.rows import check_columns
+from tamis.drift import DETECTOR, DriftDetector, make
+from tamis.errors import DataError
+from tamis.learners.refit.fit import Fit
+from tamis.learners.refit.libraries import NAMES, accepts_weights, new_recipe
+from tamis.learners.refit.recent_rows import Block, RecentRows
+
+__all__ = ["Refit"]
+
+_ESTIMATOR = Kind(
+    "an unfitted estimator with fit and predict",
+    lambda value: (
+        not isinstance(value, type) and all(hasattr(value, name) for name in ("fit", "predict", "get_params"))
+    ),
+)
+
+
+def _has(name: str) -> Any:
+    return available_if(lambda self: hasattr(self._recipe(), name))
+
+
+class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
+    """An estimator without `partial_fit` as a stream learner: it is refitted on the last rows.
+
+    Parameters
+    ----------
+    estimator : estimator or str, default="random-forest"
+        A classifier or regressor with scikit-learn's interface (LightGBM, XGBoost and CatBoost have it), which is
+        cloned for each fit. By name: "lightgbm", "random-forest" or "hist-boosting" with the defaults of their
+        libraries and one thread; "-regressor" is appended for numbers.
+    every : int from 1 to 10000000 or None, default=1000
+        Rows between two fits. At first there are fewer: as many as the last fit had. None: only `on_drift` and
+        `on_change` cause fits after the first.
+    window : int from 2 to 10000000, default=10000
+        The most rows to fit on: the last ones.
+    on_drift : str, DriftDetector or None, default=None
+        A drift detector ("adwin", "ddm", "ecdd", "hddm-a" or "hddm-w", or an object with that protocol), updated with
+        the error of each row. When it detects a drift, all rows but the last `min_rows` are dropped and the estimator
+        is refitted. None: errors are not monitored.
+    on_change : bool, default=False
+        Whether a change of the selected columns causes a fit. By default a change takes effect in the next fit.
+    min_rows : int from 2 to 10000000, default=200
+        Rows before the first fit, at most `window`; until then the majority class, or the mean target, is predicted.
+    categorical : None, "all", list of int or str, or bool mask, default=None
+        Columns whose numbers are codes of categories; see Notes.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the rows that are kept, and given to the estimator.
+    random_state : int from 0 to 2**32 - 1, default=0
+        Seed of those `random_state` parameters of the estimator that are None.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The last fitted one; absent before the first fit. It knows classes by their position among the classes of the
+        rows it was fitted on.
+    classes_ : ndarray of shape (n_classes,)
+        Labels in the order in which they were declared or first seen; present if the estimator is a classifier.
+    columns_ : ndarray of int
+        The columns of the last fit.
+    n_fits_, fitted_at_ : int
+        Number of fits, and the value of `n_seen_` at the last one.
+    drifts_ : list of int
+        Rows, counted from 0, at which `on_drift` detected a drift.
+    n_seen_ : int
+        Number of rows learned from.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present if the rows came as a frame with column names.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above.
+    DataError
+        If rows cannot be learned from, or the estimator cannot be fitted on them; the model is left as it was.
+
+    Notes
+    -----
+    **Batches.** When the estimator is fitted depends on the number of rows, not on how they are cut into batches, and
+    of several fits due within a batch only the last is carried out. With `on_drift` or `on_change` the batches matter:
+    the errors of a batch are those of the model before the batch.
+
+    **Selection.** In :func:`tamis.prequential` and :class:`tamis.StreamPipeline` it keeps all columns of a row, is
+    fitted on those selected at that time, and predicts from these until the next fit.
+
+    **Memory.** The last `window` rows, the rows of the last fit (they share memory, so both together are at most
+    ``window + every`` rows and a batch, or two windows without `every`) and the fitted estimator.
+
+    **Files.** A saved model contains the rows of the last fit and the unfitted estimator, no fitted one. It is fitted
+    again when it is first needed after loading, which gives the same model if the estimator is deterministic. LightGBM
+    is with ``deterministic=True, force_col_wise=True``, which it has by its name.
+
+    **Categorical columns** are passed to LightGBM as `categorical_feature`, to XGBoost as `feature_types`, to CatBoost
+    as `cat_features` and to scikit-learn's histogram boosting as `categorical_features`. Other estimators, and all with
+    sparse rows, receive the codes as numbers.
+
+    **Missing values** are passed on if the estimator's tags declare support for NaN. Otherwise they are rejected in
+    selected columns; in a column that was not selected when the row came, they are replaced by the mean of the column.
+
+    **Weights** need an estimator whose `fit` has a parameter `sample_weight`.
+
+    Examples
+    --------
+    The class depends on the product of two columns, which no linear model finds:
+
+    >>> import numpy as np
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from tamis import Refit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 4))
+    >>> y = (X[:, 0] * X[:, 2] > 0).astype(int)
+    >>> model = Refit(RandomForestClassifier(20), every=500, window=2000)
+    >>> for at in range(0, 2000, 100):
+    ...     _ = model.partial_fit(X[at : at + 100], y[at : at + 100])
+    >>> model.n_fits_, model.fitted_at_, model.score(X[2000:], y[2000:]) > 0.9
+    (5, 1800, True)
+    """
+
+    _shapes = """
+        classes_? (k)  _totals_? (k)  n_features_in_ in [1, 2**31)  n_seen_ in [0, 2**62)  n_fits_ in [0, n_seen_]
+        fitted_at_ in [0, n_seen_]  _n_fitted_ in [0, n_seen_]  _categories_ in [0, n_features_in_)
+    """
+
+    _allowed = parameters(
+        estimator=(*NAMES, _ESTIMATOR),
+        every=(integer("[1, 10000000]"), None),
+        window=integer("[2, 10000000]"),
+        on_drift=(DETECTOR, None),
+        on_change=(True, False),
+        min_rows=integer("[2, 10000000]"),
+        categorical=(COLUMNS, None),
+        dtype=("float64", "float32"),
+        random_state=SEED[0],
+    )
+    _fitted_by = ("_begin",)
+    # See `tamis.learners.traits`: never reset from outside, and a new class needs no reset.
+    adapts_itself = True
+    accepts_new_classes = True
+    masking_strategy = "columns"
+
+    n_seen_: int
+    n_fits_: int
+    fitted_at_: int
+
+    def __init__(
+        self,
+        estimator: Any = "random-forest",
+        *,
+        every: int | None = 1000,
+        window: int = 10_000,
+        on_drift: str | DriftDetector | None = None,
+        on_change: bool = False,
+        min_rows: int = 200,
+        categorical: Any = None,
+        dtype: str = "float64",
+        random_state: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.every = every
+        self.window = window
+        self.on_drift = on_drift
+        self.on_change = on_change
+        self.min_rows = min_rows
+        self.categorical = categorical
+        self.dtype = dtype
+        self.random_state = random_state
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Reset the model, then learn from the rows in order and fit the estimator on the last `window`.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_atomic(X, y, None, sample_weight, None, forget=True)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, columns: Any = None
+    ) -> Self:
+        """Add rows to the window, and refit the estimator if that is due. If it raises, the model is unchanged.
+
+        Ctrl-C takes effect after the batch.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+            They are copied. Dense or sparse; later rows are converted to the kind of the first ones.
+        y : array-like of shape (n_rows,)
+            Labels, or numbers for a regressor.
+        classes : array-like, optional
+            Labels known in advance; others may still appear.
+        sample_weight : array-like of shape (n_rows,), optional
+            Passed on to the estimator's `fit`.
+        columns : array-like of int, optional
+            The selected columns, ascending: those to use in the next fit. By default all.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If the rows or labels cannot be learned from.
+        """
+        return self._fit_atomic(X, y, classes, sample_weight, columns, forget=False)
+
+    def _fit_atomic(
+        self, X: Any, y: Any, classes: Any, sample_weight: Any, columns: Any, *, forget: bool
+    ) -> Self:
+        check_parameters(self)
+        X, names = as_rows(X)
+        y = as_column(y, X.shape[0], type(self).__name__)
+        weights = as_weights(sample_weight, X.shape[0])
+        # No array of the state is written to, so its attributes are all there is to restore.
+        atomically(
+            self, self._validate_and_learn, X, names, y, classes, weights, columns, forget,
+            from_scratch=True, before=Attributes(self),
+        )  # fmt: skip
+        return self
+
+    def _validate_and_learn(
+        self, X: Rows, names: list[str] | None, y: Array, classes: Any, weights: Array | None, columns: Any,
+        forget: bool,
+    ) -> None:  # fmt: skip
+        if forget or not hasattr(self, "n_seen_"):
+            self._begin(X, names)
+        columns = None if columns is None else np.array(columns, dtype=np.intp)
+        X = self._validated(X, names, columns)
+        if weights is not None and not self._takes_weights:
+            raise DataError(
+                f"{type(self._recipe()).__name__}.fit has no parameter sample_weight: leave the weights out."
+            )
+        codes = self._codes(y, classes)
+        self._update(Block(X, codes, weights), columns, fit_at_end=forget)
+
+    def _begin(self, X: Rows, names: list[str] | None) -> None:
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        self.n_features_in_ = X.shape[1]
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        self._is_sparse = bool(sp.issparse(X))
+        recipe = self._recipe()
+        tags = get_tags(recipe).input_tags
+        if self._is_sparse and not tags.sparse:
+            raise TypeError(
+                f"Sparse data was passed, but {type(recipe).__name__} requires dense rows: pass X.toarray()."
+            )
+        self._is_numeric, self._accepts_nan = bool(is_regressor(recipe)), bool(tags.allow_nan)
+        self._takes_weights = accepts_weights(recipe)
+        self._categories_ = columns_of(self.categorical, self.n_features_in_, names)
+        if not self._is_numeric:
+            self.classes_: Array = np.array([])
+        self._totals_ = np.zeros(1 if self._is_numeric else 0)  # rows of each class, or the sum of targets
+        self.n_seen_, self.n_fits_, self.fitted_at_, self.drifts_ = 0, 0, 0, list[int]()
+        self._rows_ = RecentRows()
+        self._fit_: Fit | None = None
+        self._n_fitted_ = 0  # rows of the last fit
+        self._error_total_ = 0.0  # absolute errors since the last fit, for a drift detector
+        self._detector_: Any = None if self.on_drift is None else _new_detector(self.on_drift)
+
+    def _recipe(self) -> Any:
+        """Return an unfitted estimator."""
+        return new_recipe(self.estimator, self.random_state)
+
+    def _validated(self, X: Rows, names: list[str] | None, columns: NDArray[np.intp] | None) -> Rows:
+        """Return rows as they are kept, not written to by anyone; raise if they cannot be learned from."""
+        X = self._as_first(X, names)
+        known = self._names()
+        if self._accepts_nan or columns is None or self._is_sparse:
+            reject_nonfinite(X, known, allow_nan=self._accepts_nan)
+        else:
+            chosen = None if known is None else [known[j] for j in columns]
+            reject_nonfinite(X, known, allow_nan=True)
+            reject_nonfinite(X[:, columns], chosen)
+        return X
+
+    def _as_first(self, X: Rows, names: list[str] | None) -> Rows:
+        """Return a copy of rows in the kind of the first rows, and in `dtype`."""
+        check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
+        if sp.issparse(X) != self._is_sparse:
+            X = sp.csr_matrix(X) if self._is_sparse else X.toarray()
+        with np.errstate(over="ignore"):  # infinity is rejected later
+            return X.astype(self.dtype)
+
+    def _names(self) -> list[str] | None:
+        names = vars(self).get("feature_names_in_")
+        return None if names is None else list(names)
+
+    def _codes(self, y: Array, classes: Any) -> Array:
+        """Return the codes of the labels, or the targets; add new classes."""
+        if self._is_numeric:
+            return as_target(y)
+        known = self.classes_
+        if classes is not None:
+            known = encode_labels(as_classes(classes), known)[1]
+        codes, self.classes_ = encode_labels(y, known)
+        return codes
+
+    def _update(self, block: Block, columns: NDArray[np.intp] | None, *, fit_at_end: bool) -> None:
+        n_rows, done = len(block.y), 0
+        since = self._drift_in(block)
+        due = self._last_due(n_rows)
+        changed_columns = self.on_change and self._fit_ is not None and not _same(columns, self._fit_.columns)
+        if since is not None or changed_columns or fit_at_end:
+            due = n_rows
+        if due:
+            self._add(block, done, due)
+            if since is not None:
+                self._rows_ = self._rows_.last(max(self._least, n_rows - since))
+            self._refit(columns)
+            done = due
+        self._add(block, done, n_rows)
+
+    def _add(self, block: Block, start: int, stop: int) -> None:
+        if start == stop:
+            return
+        part = block if stop - start == len(block.y) else Block(
+            block.X[start:stop], block.y[start:stop], None if block.weights is None else block.weights[start:stop]
+        )  # fmt: skip
+        most = int(self.window)
+        if len(part.y) > most:  # a view would keep all rows alive
+            X, y, weights = part
+            part = Block(
+                X[-most:].copy(), y[-most:].copy(), None if weights is None else weights[-most:].copy()
+            )
+        self._rows_ = self._rows_.added(part, most)
+        counted = block.y[start:stop]
+        if self._is_numeric:
+            self._totals_ = self._totals_ + counted.sum()
+        else:
+            grown = np.zeros(len(self.classes_))
+            grown[: len(self._totals_)] = self._totals_
+            self._totals_ = grown + np.bincount(counted, minlength=len(grown))
+        self.n_seen_ += stop - start
+
+    @property
+    def _least(self) -> int:
+        """Rows of the first fit, and of one after a drift."""
+        return min(int(self.min_rows), int(self.window))
+
+    def _last_due(self, n_rows: int) -> int:
+        """Return after which row of the next `n_rows` the last fit is due, 0 if none is."""
+        at, last, n_fitted = 0, 0, self._n_fitted_
+        since = self.n_seen_ - self.fitted_at_
+        while True:
+            if n_fitted == 0:
+                at += max(self._least - self.n_seen_, 1)
+            elif self.every is None:
+                return last
+            else:
+                at += max(min(int(self.every), n_fitted) - since, 1)
+            if at > n_rows:
+                return last
+            last, since = at, 0
+            n_fitted = min(self._rows_.n_rows + at, int(self.window))
+
+    def _refit(self, columns: NDArray[np.intp] | None) -> None:
+        fit = Fit(
+            self._recipe(), self._rows_, columns, self._categories_, self._is_numeric, not self._accepts_nan
+        )
+        fit.fitted()
+        self._fit_, self._n_fitted_ = fit, self._rows_.n_rows
+        self.n_fits_, self.fitted_at_, self._error_total_ = self.n_fits_ + 1, self.n_seen_, 0.0
+
+    def _drift_in(self, block: Block) -> int | None:
+        """Return the row of a batch at which a drift is detected, if there is one."""
+        if self._detector_ is None or self._fit_ is None:
+            return None
+        answer = self._answer(block.X)
+        if self._is_numeric:  # whether an error exceeds the mean since the fit
+            sizes = np.abs(answer - block.y)
+            n_before = self.n_seen_ - self.fitted_at_
+            means = (self._error_total_ + np.cumsum(sizes)) / (n_before + 1 + np.arange(len(sizes)))
+            errors, self._error_total_ = sizes > means, self._error_total_ + float(sizes.sum())
+        else:
+            errors = answer != block.y
+        detector = deepcopy(self._detector_)
+        found = None
+        for i, error in enumerate(errors.tolist()):
+            if detector.update(float(error)):
+                found = i
+                self.drifts_ = [*self.drifts_, self.n_seen_ + i]
+                break
+        self._detector_ = detector
+        return found
+
+    # -- predicting ----------------------------------------------------------------------------------------
+
+    def _rows_to_predict(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        X, names = as_rows(X)
+        X = self._as_first(X, names)
+        is_whole = self._fit_ is None or self._fit_.columns is None
+        reject_nonfinite(X, self._names(), allow_nan=self._accepts_nan or not is_whole)
+        return X
+
+    def _answer(self, X: Rows) -> Array:
+        """Return the code of each row, or the number."""
+        fitted = None if self._fit_ is None else self._fit_.fitted()
+        if fitted is not None and fitted.model is not None:
+            assert self._fit_ is not None
+            answer = self._fit_.answer(X, "predict").reshape(-1)
+            return answer.astype(np.float64) if self._is_numeric else fitted.present[answer.astype(np.intp)]
+        if self._is_numeric:
+            mean = fitted.constant[0] if fitted is not None else self._totals_[0] / max(self.n_seen_, 1)
+            return np.full(X.shape[0], mean)
+        code = self._totals_.argmax() if fitted is None else fitted.present[fitted.constant.argmax()]
+        return np.full(X.shape[0], code)
+
+    def predict(self, X: Any) -> Array:
+        """Return the label (or number) of each row.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+            All columns, whichever are selected.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        answer = self._answer(self._rows_to_predict(X))
+        found: Array = answer if self._is_numeric else self.classes_[answer]
+        return found
+
+    @_has("predict_proba")  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class, shape (n_rows, n_classes); 0 for classes not in the last fit."""
+        X = self._rows_to_predict(X)
+        found = np.zeros((X.shape[0], len(self.classes_)))
+        fitted = None if self._fit_ is None else self._fit_.fitted()
+        if fitted is None:
+            found[:] = self._totals_ / max(self._totals_.sum(), 1.0)
+        elif fitted.model is None:
+            found[:, fitted.present] = fitted.constant
+        else:
+            assert self._fit_ is not None
+            found[:, fitted.present] = self._fit_.answer(X, "predict_proba")
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, or for a regressor R^2, on rows that were not learned from."""
+        measure = r2_score if is_regressor(self._recipe()) else accuracy_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    # -- read-outs -----------------------------------------------------------------------------------------
+
+    @property
+    def estimator_(self) -> Any:
+        """The last fitted estimator; None if the rows of the last fit were of one class."""
+        if vars(self).get("_fit_") is None:
+            raise AttributeError(
+                "Refit has no estimator_ before its first fit: learn from min_rows rows first."
+            )
+        return self._fit_.fitted().model  # type: ignore[union-attr]
+
+    @property
+    def columns_(self) -> NDArray[np.intp]:
+        """The columns of the last fit; all before it."""
+        check_is_fitted(self)
+        columns = None if self._fit_ is None else self._fit_.columns
+        return np.arange(self.n_features_in_) if columns is None else columns.copy()
+
+    def check_state(self) -> None:
+        """Validate a loaded state.
+
+        Raises
+        ------
+        StateError
+            If no stream leaves it.
+        """
+        if not hasattr(self, "n_seen_"):
+            return
+        n_codes = None if self._is_numeric else len(self.classes_)
+        for rows in (self._rows_, *([] if self._fit_ is None else [self._fit_.rows])):
+            if not isinstance(rows, RecentRows):
+                raise changed("The rows of a Refit are none")
+            rows.check(self.n_features_in_, n_codes, is_sparse=self._is_sparse)
+        columns = None if self._fit_ is None else self._fit_.columns
+        fits = columns is None or (
+            columns.dtype == np.intp
+            and columns.ndim == 1
+            and bool((np.diff(columns) > 0).all())
+            and bool(((columns >= 0) & (columns < self.n_features_in_)).all())
+        )
+        if not fits or self._totals_.shape != (1 if n_codes is None else n_codes,):
+            raise changed("The columns or counts of a Refit do not fit its rows")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_seen_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, inner = super().__sklearn_tags__(), get_tags(self._recipe())
+        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = (
+            inner.input_tags.sparse,
+            inner.input_tags.allow_nan,
+        )
+        return tags
+
+
+def _new_detector(given: Any) -> Any:
+    detector = make(given) if isinstance(given, str) else deepcopy(given)
+    detector.reset()
+    return detector
+
+
+def _same(one: NDArray[np.intp] | None, other: NDArray[np.intp] | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))

@@ -33,57 +33,99 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._guard import ThreadSafe
 from tamis._kernels import njit
+from tamis._shapes import Shapes
 from tamis._validation import Array, Rows
 from tamis.summaries.label_series import LAGS
 
 __all__ = ["BlockSums"]
 
 _LARGEST_GAIN = 1e100
+_LONGEST = max(LAGS)
 
 
 @njit()
 def _add_values(X: Array, codes: Array, weight: Array, sums: Array) -> None:
-    """Add rows without NaN; a code below 0 is skipped."""
+    """Add rows without NaN."""
     for i in range(X.shape[0]):
-        if codes[i] >= 0:
-            row, w, s = X[i], weight[i], sums[codes[i]]
-            for j in range(X.shape[1]):
-                s[j] += w * row[j]
+        row, w, s = X[i], weight[i], sums[codes[i]]
+        for j in range(X.shape[1]):
+            s[j] += w * row[j]
 
 
 @njit()
 def _add_present(X: Array, codes: Array, weight: Array, sums: Array, missing: Array) -> None:
     for i in range(X.shape[0]):
         c, w = codes[i], weight[i]
-        if c >= 0:
-            for j in range(X.shape[1]):
-                x = X[i, j]
-                if x == x:
-                    sums[c, j] += w * x
-                else:
-                    missing[c, j] += w
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            if x == x:
+                sums[c, j] += w * x
+            else:
+                missing[c, j] += w
 
 
 @njit(strict=True)
 def _add_stored(
     data: Array, indices: Array, indptr: Array, codes: Array, weight: Array, sums: Array, missing: Array
-) -> bool:
-    """Add CSR rows; False, with some rows added, if a NaN finds no room in `missing`."""
-    room = missing.shape[1] > 0
+) -> None:
     for i in range(codes.shape[0]):
         c, w = codes[i], weight[i]
-        if c >= 0:
-            for at in range(indptr[i], indptr[i + 1]):
-                j, x = indices[at], data[at]
-                if x == x:
-                    sums[c, j] += w * x
-                elif room:
-                    missing[c, j] += w
-                else:
-                    return False
-    return True
+        for at in range(indptr[i], indptr[i + 1]):
+            if data[at] == data[at]:
+                sums[c, indices[at]] += w * data[at]
+            else:
+                missing[c, indices[at]] += w
+
+
+@njit()
+def _add_lags(X: Array, labels: Array, weight: Array, sums: Array, arrived: Array) -> None:
+    """Add each row to the class that the label had, each lag in turn; `labels` begins `_LONGEST` rows before `X`."""
+    for i in range(X.shape[0]):
+        row, w = X[i], weight[i]
+        for at in range(len(LAGS)):
+            c = labels[_LONGEST + i - LAGS[at]]
+            if c >= 0:
+                arrived[at, c] += w
+                s = sums[at, c]
+                for j in range(X.shape[1]):
+                    s[j] += w * row[j]
+
+
+@njit()
+def _add_lags_present(
+    X: Array, labels: Array, weight: Array, sums: Array, missing: Array, arrived: Array
+) -> None:
+    for i in range(X.shape[0]):
+        w = weight[i]
+        for at in range(len(LAGS)):
+            c = labels[_LONGEST + i - LAGS[at]]
+            if c >= 0:
+                arrived[at, c] += w
+                for j in range(X.shape[1]):
+                    x = X[i, j]
+                    if x == x:
+                        sums[at, c, j] += w * x
+                    else:
+                        missing[at, c, j] += w
+
+
+@njit(strict=True)
+def _add_lags_stored(
+    data: Array, indices: Array, indptr: Array, labels: Array, weight: Array, sums: Array, missing: Array,
+    arrived: Array,
+) -> None:  # fmt: skip
+    for i in range(weight.shape[0]):
+        w = weight[i]
+        for at in range(len(LAGS)):
+            c = labels[_LONGEST + i - LAGS[at]]
+            if c >= 0:
+                arrived[at, c] += w
+                for k in range(indptr[i], indptr[i + 1]):
+                    if data[k] == data[k]:
+                        sums[at, c, indices[k]] += w * data[k]
+                    else:
+                        missing[at, c, indices[k]] += w
 
 
 @njit(strict=True)
@@ -128,7 +170,7 @@ def _count_stored(
                 table[c, int(data[at]) + first[j], j] += w
 
 
-class BlockSums(ThreadSafe):
+class BlockSums:
     """Sums of values, or counts of bins, of each feature within each class and block of rows; mergeable.
 
     Parameters
@@ -169,7 +211,7 @@ class BlockSums(ThreadSafe):
     (True, 19)
     """
 
-    _shapes = """
+    _state_spec = Shapes("""
         _gain (c) float in (0, inf)
         _sums (b, c, m, j) finite
         _missing (b, c, j?) float in [0, inf)
@@ -184,7 +226,7 @@ class BlockSums(ThreadSafe):
         _edges (j?, m-1) finite
         _first (j) int64 in [0, m)
         length in [1, 2**62)
-    """
+    """)
 
     def __init__(
         self,
@@ -379,16 +421,19 @@ class BlockSums(ThreadSafe):
         self, cells: Rows, codes: Array, weight: Array, before: Array | None, whole: bool
     ) -> None:
         """Add each row to the class of the label some rows before."""
-        earlier = np.empty(0, np.int64) if before is None else before
-        labels = np.concatenate([np.full(max(LAGS) - len(earlier), -1), earlier, codes])
-        for at, lag in enumerate(LAGS):
-            lagged = labels[max(LAGS) - lag : max(LAGS) - lag + len(codes)]
-            there = lagged >= 0
-            if there.any():
-                self._lag_weight[at] += np.bincount(lagged[there], weight[there], minlength=self.n_classes)
-                self._lag_missing = _add_sums(
-                    cells, lagged, weight, self._lag_sums[at], self._lag_missing, at, whole
-                )
+        labels = np.full(_LONGEST + len(codes), -1)
+        if before is not None and len(before):
+            labels[_LONGEST - len(before) : _LONGEST] = before
+        labels[_LONGEST:] = codes
+        if not whole and not self._lag_missing.shape[2] and _lacks_values(cells):
+            self._lag_missing = np.zeros(self._lag_sums.shape)
+        if sp.issparse(cells):
+            _add_lags_stored(cells.data, cells.indices, cells.indptr, labels, weight, self._lag_sums,
+                             self._lag_missing, self._lag_weight)  # fmt: skip
+        elif whole:
+            _add_lags(cells, labels, weight, self._lag_sums, self._lag_weight)
+        else:
+            _add_lags_present(cells, labels, weight, self._lag_sums, self._lag_missing, self._lag_weight)
 
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
@@ -548,10 +593,14 @@ def _add_sums(
     if whole:
         _add_values(X, codes, weight, sums)
         return missing
-    if not missing.shape[2] and (not sp.issparse(X) or np.isnan(X.data).any()):
+    if not missing.shape[2] and _lacks_values(X):
         missing = np.zeros((*missing.shape[:2], sums.shape[1]))
     if sp.issparse(X):
         _add_stored(X.data, X.indices, X.indptr, codes, weight, sums, missing[at])
     else:
         _add_present(X, codes, weight, sums, missing[at])
     return missing
+
+
+def _lacks_values(X: Rows) -> bool:
+    return bool(np.isnan(X.data if sp.issparse(X) else X).any()) or not sp.issparse(X)

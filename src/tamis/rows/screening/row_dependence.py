@@ -21,7 +21,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._guard import ThreadSafe
+from tamis._shapes import Shapes
 from tamis._validation import Array, Rows
 from tamis.dependence.long_run import (
     Inflation,
@@ -43,7 +43,7 @@ _LENGTHS = 2.0
 _OWN_LENGTHS = 4.0
 
 
-class RowDependence(ThreadSafe):
+class RowDependence:
     """The labels of a stream as a series and, where they are dependent, block sums of the features; mergeable.
 
     Parameters
@@ -59,12 +59,12 @@ class RowDependence(ThreadSafe):
         Whether cycles are looked for; not where each class fades with its own clock.
     """
 
-    _shapes = """
+    _state_spec = Shapes("""
         n_features (=j)
         labels._total (48, c)
         values._sums? (b, c, m, j)
         cells._sums? (d, c, k, j)
-    """
+    """)
 
     def __init__(
         self,
@@ -174,13 +174,14 @@ class RowDependence(ThreadSafe):
         self.fade(keep)
         start, n = 0, len(codes)
         while start < n:
-            stop = n if self.found else min(n, start + self._until_test())
+            stop = n if self.always else min(n, start + self._until_test())
             if self.found:
                 self._add(X, codes, sample_weight, edges, slice(start, stop), uncut)
-            self.labels = copy.copy(self.labels)
             self.labels.update(codes[start:stop])
-            if not self.found and self._until_test(at=True) == 0:
+            if not self.always and self._until_test(at=True) == 0:
                 self.found = self.labels.dependent
+                if not self.found:  # a false alarm
+                    self.values = self.cells = None
             start = stop
 
     def _until_test(self, *, at: bool = False) -> int:

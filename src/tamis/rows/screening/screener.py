@@ -255,7 +255,6 @@ class Screener(RowSelector):
             self._last_rows.add(X[kept], y[kept])
         if self._dependence is not None:
             edges = None if self._bins is None else self._bins.edges()
-            self._dependence = copy.copy(self._dependence)
             self._dependence.update(X, y, sample_weight, keep, edges, uncut)
         self._moments = moments
         self._ticks = self._grown_ticks(len(ticks)) + ticks

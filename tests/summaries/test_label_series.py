@@ -24,7 +24,7 @@ def test_equals_its_definition(n_classes):
         expected, of_class = twin.label_inflation(y.tolist(), n_classes, level)
         n_blocks = len(y) >> level
         assert found == pytest.approx(expected)
-        assert excess[level - 1] == pytest.approx(
+        assert excess[level - 2] == pytest.approx(
             (expected - 1) * np.sqrt((n_blocks - 1) * (n_classes - 1) / 2)
         )
         largest = max(largest, *of_class)

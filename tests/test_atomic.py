@@ -15,16 +15,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import tamis
-from tamis import _atomic
+from tamis import _atomic, _guard
 from tamis._atomic import Snapshot, atomically, parts
 from tamis._guard import ThreadSafe
+from tamis.base import RowSelector
 from tamis.base import rows as base_rows
-from tamis.catalog import CATALOG
+from tamis.catalog import CATALOG, LEARNERS
 from tamis.errors import DataError, StateError
+from tamis.learners import ResetOnDrift
+from tamis.summaries.class_moments import ClassMoments
+from tamis.summaries.moments import RunningMoments
+from tamis.summaries.quantiles import QuantileSummary
 
 SELECTORS = [entry for entry in CATALOG if entry.family == "rows"]
+CASES = [*SELECTORS, *(e for e in LEARNERS if e.module.startswith("tamis.") and "river" not in e.module)]
 DRAW = np.random.default_rng(0)
 X = DRAW.normal(size=(700, 8))
 Y = (X[:, 0] + X[:, 3] > 0).astype(int)
@@ -107,7 +114,7 @@ def test_a_snapshot_restores_every_kind_of_part() -> None:
 
 
 def test_a_large_state_that_is_half_updated_refuses_use_until_it_is_made_anew() -> None:
-    one = Sum(10_000)
+    one = Sum(100_000)
     one.add(1.0)
     with pytest.raises(MemoryError):
         one.add(2.0, MemoryError())
@@ -127,12 +134,12 @@ def test_a_large_state_that_is_half_updated_refuses_use_until_it_is_made_anew() 
 
 
 def test_a_refusal_does_not_close_a_large_state() -> None:
-    one = Sum(10_000)
+    one = Sum(100_000)
     with pytest.raises(DataError):
         atomically(one, _refuse)
     one.add(1.0)
     with pytest.raises(MemoryError):
-        one.add(2.0, MemoryError(), n_bytes=1 << 17)  # a batch so large that the state is copied
+        one.add(2.0, MemoryError(), n_bytes=1 << 20)  # a batch so large that the state is copied
     assert one.read()[0][0] == 1.0
 
 
@@ -178,7 +185,7 @@ def test_signals_are_let_in_between_parts_if_that_does_no_harm() -> None:
     assert one.read() == ([0.0] * 3, 0, [0.0])
     with pytest.raises(KeyboardInterrupt):
         atomically(
-            Sum(10_000), lambda: atomically(one, update, in_parts=True)
+            Sum(100_000), lambda: atomically(one, update, in_parts=True)
         )  # half of the outer one is not saved
     assert one.n_updates == 5
     with pytest.raises(KeyboardInterrupt):
@@ -227,7 +234,7 @@ def test_other_threads_leave_handlers_alone() -> None:
     assert found == [handlers(), ([0.0] * 3, 0, [0.0])]
 
 
-# -- selectors of rows -------------------------------------------------------------------------------------
+# -- the catalogue -----------------------------------------------------------------------------------------
 
 
 def fresh(entry: Any) -> Any:
@@ -239,56 +246,162 @@ def started(entry: Any) -> Any:
     return fresh(entry).partial_fit(X[:200], Y[:200], classes=[0, 1])
 
 
-@pytest.mark.parametrize("entry", SELECTORS, ids=lambda entry: entry.key)
-@pytest.mark.parametrize("error", [MemoryError, RuntimeError])
-def test_an_error_after_a_batch_leaves_the_state_before_or_closes_it(
-    entry: Any, error: type[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = started(entry)
-    before, learn = tamis.dumps(model), type(model)._learn
+_known: dict[str, bytes] = {}
 
-    def late(self: Any, *args: Any) -> None:
-        learn(self, *args)
+
+def known(entry: Any) -> bytes:
+    """Return a model of the catalogue that has learned 400 rows, the last ones one by one."""
+    if entry.key not in _known:
+        model = started(entry)
+        for i in range(200, 400):
+            model.partial_fit(X[i : i + 1], Y[i : i + 1])
+        _known[entry.key] = tamis.dumps(model)
+    return _known[entry.key]
+
+
+def hook_of(model: Any) -> str:
+    return "_learn_until_drift" if isinstance(model, ResetOnDrift) else "_learn"
+
+
+@pytest.mark.parametrize("n_rows", [1, 5, 200])
+@pytest.mark.parametrize("entry", CASES, ids=lambda entry: entry.key)
+@pytest.mark.parametrize("error", [MemoryError, SystemError])
+def test_an_error_after_a_batch_leaves_the_state_before(
+    entry: Any, n_rows: int, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, batch = known(entry), (X[400 : 400 + n_rows], Y[400 : 400 + n_rows])
+    model, whole = tamis.loads(before), tamis.loads(before).partial_fit(*batch)
+    name, learn = hook_of(model), getattr(type(model), hook_of(model))
+
+    def late(self: Any, *args: Any, **kwargs: Any) -> None:
+        learn(self, *args, **kwargs)
         raise error
 
-    rest = X[200:], Y[200:]  # 32 KB
-    monkeypatch.setattr(type(model), "_learn", late)
-    with pytest.raises(error):
-        model.partial_fit(*rest)
-    monkeypatch.undo()
-    whole = tamis.loads(before).partial_fit(*rest)
-    try:
-        assert tamis.dumps(model) == before
-    except StateError:
-        with pytest.raises(StateError, match="failed half-way"):
-            model.partial_fit(*rest)
-        with pytest.raises(StateError, match="failed half-way"):
-            _ = model.scores_
-        np.testing.assert_array_equal(
-            model.fit(X[:200], Y[:200]).scores_, tamis.loads(before).fit(X[:200], Y[:200]).scores_
-        )
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model), name, late)
+        with pytest.raises(error):
+            model.partial_fit(*batch)
+    assert tamis.dumps(model) == before
+    assert tamis.dumps(model.partial_fit(*batch)) == tamis.dumps(whole)
+
+
+def _raising_late(patch: pytest.MonkeyPatch, cls: type[Any], name: str) -> None:
+    done = getattr(cls, name)
+
+    def late(self: Any, *args: Any, **kwargs: Any) -> None:
+        done(self, *args, **kwargs)
+        raise MemoryError
+
+    patch.setattr(cls, name, late)
+
+
+@pytest.mark.parametrize("entry", SELECTORS, ids=lambda entry: entry.key)
+def test_an_error_leaves_a_selector_as_before_it_was_widened_or_merged(
+    entry: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = sp.csr_matrix(np.abs(X) * (X > 0.5))
+    hooks = {"_widen": lambda one: one.widen(11), "_forget_columns": lambda one: one.forget_columns([1, 2])}
+    model = fresh(entry).partial_fit(rows[:200], Y[:200], classes=[0, 1])
+    before = tamis.dumps(model)
+    for name, call in hooks.items():
+        if getattr(type(model), name) is not getattr(RowSelector, name):
+            with monkeypatch.context() as patch:
+                _raising_late(patch, type(model), name)
+                with pytest.raises(MemoryError):
+                    call(model)
+            assert tamis.dumps(model) == before
+            call(model)
+            model = tamis.loads(before)
+    if not entry.mergeable:
         return
-    assert tamis.dumps(model.partial_fit(*rest)) == tamis.dumps(whole)
+    other = model.clone_unfitted().partial_fit(rows[200:300], Y[200:300], classes=[0, 1])
+    with monkeypatch.context() as patch:
+        _raising_late(patch, type(model), "_joint_classes")
+        with pytest.raises(MemoryError):
+            model.merge(other, "after")
+    assert tamis.dumps(model) == before
 
 
-def test_memory_that_runs_out_before_anything_changes_closes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Labels are encoded before the update, which is closed after an error if its batch is small."""
+@pytest.mark.parametrize("cls", [RunningMoments, ClassMoments, QuantileSummary])
+def test_an_error_leaves_a_summary_as_before_it_was_merged(
+    cls: type[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(rows: slice) -> Any:
+        if cls is not RunningMoments:
+            one = cls(8, 2)
+            one.update(X[rows], Y[rows])
+            return one
+        one = cls(8)
+        one.update(X[rows])
+        return one
+
+    one, other = made(slice(0, 200)), made(slice(200, 300))
+    before, merge = tamis.dumps(one), cls.merge.__wrapped__.__wrapped__
+
+    def late(self: Any, other: Any) -> None:
+        merge(self, other)
+        raise MemoryError
+
+    monkeypatch.setattr(cls, "merge", _guard._exclusive(_atomic.atomic(late), of_two=True))
+    with pytest.raises(MemoryError):
+        one.merge(other)
+    monkeypatch.undo()
+    assert tamis.dumps(one) == before
+    one.merge(other)
+
+
+def test_memory_that_runs_out_before_anything_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tamis.FisherScore(2).partial_fit(X[:200], Y[:200])
     before, one = tamis.dumps(model), (X[200:201], Y[200:201])
 
     def failing(*args: Any) -> None:
         raise MemoryError
 
-    for owner, name, is_closed in ((base_rows, "encode_labels", False), (type(model), "_learn", True)):
+    for owner, name in ((base_rows, "encode_labels"), (_atomic, "Snapshot"), (type(model), "_learn")):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, failing)
             with pytest.raises(MemoryError):
                 model.partial_fit(*one)
-        if is_closed:
-            with pytest.raises(StateError, match="failed half-way"):
-                tamis.dumps(model)
-        else:
-            assert tamis.dumps(model) == before
+        assert tamis.dumps(model) == before
+
+
+@pytest.mark.parametrize("entry", CASES, ids=lambda entry: entry.key)
+def test_memory_that_runs_out_leaves_the_state_before(entry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n_rows in (1, 100):
+        _with_failing_allocations(entry, n_rows, monkeypatch)
+
+
+def _with_failing_allocations(entry: Any, n_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The k-th array cannot be allocated, for k = 1, 2, 4, 7, ... until the batch is learned."""
+    before, batch = known(entry), (X[400 : 400 + n_rows], Y[400 : 400 + n_rows])
+    whole = tamis.dumps(tamis.loads(before).partial_fit(*batch))
+    k = 0
+    while True:
+        k += 1 + k // 2
+        model, left = tamis.loads(before), [k]
+
+        def counted(make: Any, left: list[int] = left) -> Any:
+            def allocate(*args: Any, **kwargs: Any) -> Any:
+                left[0] -= 1
+                if left[0] == 0:
+                    raise MemoryError
+                return make(*args, **kwargs)
+
+            return allocate
+
+        with monkeypatch.context() as patch:
+            for name in ("empty", "zeros", "full", "concatenate", "append", "vstack", "where", "flatnonzero"):
+                patch.setattr(np, name, counted(getattr(np, name)))
+            try:
+                model.partial_fit(*batch)
+                failed = False
+            except MemoryError:
+                failed = True
+        if not failed:
+            assert tamis.dumps(model) == whole
+            return
+        assert tamis.dumps(model) == before
+        assert tamis.dumps(model.partial_fit(*batch)) == whole
 
 
 @pytest.mark.parametrize("key", ["fires-mc", "cancel-out", "discuss", "forward", "auto"])
@@ -310,46 +423,6 @@ def test_a_state_much_larger_than_the_batch_is_restored_where_learning_takes_lon
     with pytest.raises(RuntimeError):
         model.partial_fit(wide[200:], label[200:])
     assert tamis.dumps(model) == before
-
-
-@pytest.mark.parametrize("entry", SELECTORS, ids=lambda entry: entry.key)
-def test_memory_that_runs_out_leaves_the_state_before_or_closes_it(
-    entry: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The k-th array cannot be allocated, for k = 1, 2, 4, 7, ... until the batch is learned."""
-    first = started(entry)
-    before = tamis.dumps(first)
-    whole = tamis.dumps(tamis.loads(before).partial_fit(X[200:300], Y[200:300]))
-    k = 0
-    while True:
-        k += 1 + k // 2
-        model, left = tamis.loads(before), [k]
-
-        def counted(make: Any, left: list[int] = left) -> Any:
-            def allocate(*args: Any, **kwargs: Any) -> Any:
-                left[0] -= 1
-                if left[0] == 0:
-                    raise MemoryError
-                return make(*args, **kwargs)
-
-            return allocate
-
-        with monkeypatch.context() as patch:
-            for name in ("empty", "zeros", "full", "concatenate", "append", "vstack", "where", "flatnonzero"):
-                patch.setattr(np, name, counted(getattr(np, name)))
-            try:
-                model.partial_fit(X[200:300], Y[200:300])
-                failed = False
-            except MemoryError:
-                failed = True
-        if not failed:
-            assert tamis.dumps(model) == whole
-            return
-        try:
-            assert tamis.dumps(model) == before
-        except StateError:
-            continue
-        assert tamis.dumps(model.partial_fit(X[200:300], Y[200:300])) == whole
 
 
 @pytest.mark.parametrize("entry", [e for e in SELECTORS if not e.per_batch], ids=lambda entry: entry.key)

@@ -179,7 +179,7 @@ def test_skeleton_passes_the_tests_of_the_catalogue(
         test_catalog.test_row_selector_is_one,
         test_shapes.test_every_array_of_a_row_selector_has_a_shape_that_is_said,
         test_html_repr.test_every_method_shows_itself,
-        test_atomic.test_memory_that_runs_out_leaves_the_state_before_or_closes_it,
+        test_atomic.test_memory_that_runs_out_leaves_the_state_before,
         test_atomic.test_parts_of_a_batch_make_the_same_model,
     ):
         patch = {"monkeypatch": monkeypatch} if "monkeypatch" in inspect.signature(test).parameters else {}

@@ -1,15 +1,16 @@
 """Updates are atomic: a batch is learned completely or not at all, whatever interrupts it.
 
-While an update runs, signals wait: a handler that raises in the middle of a kernel (Ctrl-C) would leave half a state.
-It is called as soon as the state is whole. After any other exception (out of memory, a bug, a user's module) a
-snapshot is restored. Copying all arrays would cost more than many an update. So of a large state only the attributes
-and containers are kept, and if an update of it fails after it may have written into an array, the model refuses
-every further use.
+While an update runs, signals wait: a handler that reads the model in the middle of a kernel would see half a state.
+They are delivered as soon as the state is consistent. After any other exception (out of memory, a bug, a user's module)
+a snapshot is restored. A state too large to copy in the time of an update keeps only its attributes and containers, and
+if an update of it fails after it may have written into an array, the model rejects every further use.
 """
 
 from __future__ import annotations
 
 import enum
+import functools
+import operator
 import os
 import random
 import sys
@@ -17,34 +18,40 @@ import threading
 import types
 from _signal import getsignal, signal  # type: ignore[import-not-found]  # those of `signal` make enums of all they get
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from signal import Signals
 from threading import get_ident
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from tamis._guard import ThreadSafe, fail_closed
+from tamis._guard import ThreadSafe, fail_closed, lock_of, snapshot_sizes
 from tamis.errors import TamisError
 
 __all__ = [
     "LARGEST_PART",
-    "Attributes",
     "Snapshot",
+    "atomic",
     "atomically",
     "deliver_signals",
     "parts",
+    "ring_slots",
 ]
 
-_SMALL = 1 << 14  # bytes of a state that are always copied: 2 us
+# Bytes of a state that are always copied: about 20 us, as long as it takes to learn the fastest methods' row. With 50
+# columns, that is the state of every method.
+_SMALL = 1 << 19
 
 # -- signals -----------------------------------------------------------------------------------------------
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
 _NUMBERS = tuple(int(one) for one in Signals if one.name in _NAMES)
 _replaced_handlers: dict[int, Callable[[int, FrameType | None], object]] = {}  # the handlers that wait
+# All handlers when they were last read, and those of them that could interrupt an update.
+_handlers: tuple[Any, ...] = (Signals,)
+_interrupting: list[tuple[int, Callable[[int, FrameType | None], object]]] = []
 _pending_signals: dict[int, FrameType | None] = {}
 _main = threading.main_thread().ident
 
@@ -65,10 +72,8 @@ class _Threads(threading.local):
         self.here = _ThreadState()
 
 
-_in_main, _in_others = (
-    _ThreadState(),
-    _Threads(),
-)  # a thread-local attribute takes several times as long to read
+# A thread-local attribute takes several times as long to read.
+_in_main, _in_others = _ThreadState(), _Threads()
 
 
 def _after_fork() -> None:
@@ -79,6 +84,21 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _defer_signals() -> None:
+    """Replace the handlers that could interrupt an update."""
+    global _handlers, _interrupting
+    found = (*map(getsignal, _NUMBERS),)
+    if not all(map(operator.is_, found, _handlers)):
+        pairs = zip(_NUMBERS, found, strict=True)
+        _interrupting = [
+            (n, one) for n, one in pairs if not isinstance(one, int) and callable(one) and one is not _record
+        ]
+        _handlers = found
+    for number, handler in _interrupting:
+        _replaced_handlers[number] = handler
+        signal(number, _record)
 
 
 def _record(number: int, frame: FrameType | None) -> None:
@@ -127,24 +147,14 @@ def _refill(container: Any, items: Any) -> None:
 
 
 def _generator(one: Any) -> Restore:
+    if isinstance(one, random.Random):
+        return partial(one.setstate, one.getstate())
+    if isinstance(one, np.random.RandomState):
+        return partial(one.set_state, one.get_state(legacy=False))
     bits = getattr(one, "bit_generator", one)
     return partial(setattr, bits, "state", bits.state)
 
 
-def _random_state(one: np.random.RandomState) -> Restore:
-    return partial(one.set_state, one.get_state(legacy=False))
-
-
-def _python_random(one: random.Random) -> Restore:
-    return partial(one.setstate, one.getstate())
-
-
-_GENERATORS: dict[type, Callable[[Any], Restore]] = {
-    np.random.RandomState: _random_state,
-    np.random.Generator: _generator,
-    np.random.BitGenerator: _generator,
-    random.Random: _python_random,
-}
 _NEVER_CHANGE: tuple[type, ...] = (
     int, float, complex, bool, str, bytes, type(None), range, slice, type, frozenset, enum.Enum, os.PathLike,
     np.generic, np.dtype, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
@@ -152,36 +162,150 @@ _NEVER_CHANGE: tuple[type, ...] = (
 # Libraries whose C objects do not change.
 _COMPILED = {"sklearn", "numba", "builtins", "_thread", "_weakref", "weakref"}
 _PLAIN, _ARRAY, _DICT, _LIST, _TUPLE, _OBJECT, _GENERATOR, _FOREIGN = range(8)
-_kinds: dict[type, int] = {}
-_plain: set[type] = set()  # the classes of that kind
 
 
+@functools.cache
 def _kind_of(cls: type) -> int:
     """Return how the state of objects of a class is kept."""
     if issubclass(cls, np.ndarray):
-        kind = _ARRAY
-    elif issubclass(cls, dict):
-        kind = _DICT
-    elif issubclass(cls, list | deque | set | bytearray):
-        kind = _LIST
-    elif issubclass(cls, tuple):
-        kind = _TUPLE
-    elif issubclass(cls, tuple(_GENERATORS)):
-        kind = _GENERATOR
-    elif issubclass(cls, _NEVER_CHANGE):
-        kind = _PLAIN
-    elif cls.__dictoffset__ and not cls.__module__.startswith("torch"):
-        kind = _OBJECT
-    else:
-        kind = _PLAIN if cls.__module__.partition(".")[0] in _COMPILED else _FOREIGN
-    _kinds[cls] = kind
-    if kind == _PLAIN:
-        _plain.add(cls)
-    return kind
+        return _ARRAY
+    if issubclass(cls, dict):
+        return _DICT
+    if issubclass(cls, list | deque | set | bytearray):
+        return _LIST
+    if issubclass(cls, tuple):
+        return _TUPLE
+    if issubclass(cls, np.random.RandomState | np.random.Generator | np.random.BitGenerator | random.Random):
+        return _GENERATOR
+    if not issubclass(cls, _NEVER_CHANGE):
+        if cls.__dictoffset__ and not cls.__module__.startswith("torch"):
+            return _OBJECT
+        if cls.__module__.partition(".")[0] not in _COMPILED:
+            return _FOREIGN
+    return _PLAIN
+
+
+def ring_slots(n_seen: int, n_rows: int, size: int) -> slice:
+    """Return the slots of a ring that the next rows overwrite: all, if they pass its end.
+
+    >>> ring_slots(7, 2, 5), ring_slots(7, 4, 5)
+    (slice(2, 4, None), slice(None, None, None))
+    """
+    first = n_seen % size if size else 0
+    return slice(first, first + n_rows) if first + n_rows <= size else slice(None)
+
+
+def _ring(part: Any, array: Any, axis: int, n_rows: int | None) -> Any:
+    return array if n_rows is None else array[(slice(None),) * axis + (part._next_slots(n_rows),)]
+
+
+def _changeable(values: Iterable[Any]) -> Iterable[Any]:
+    """Return the values, or nothing if none of them can change."""
+    return values if values and any(_kind_of(cls) != _PLAIN for cls in set(map(type, values))) else ()
+
+
+# In turn: dicts, each followed by a copy; arrays; what puts other parts back; and parts that are yet to be read.
+_Found = tuple[list[Any], list[Any], list[Restore], list[Any]]
+_readers: dict[type, tuple[Callable[[Any, int | None], _Found | None], ...]] = {}
+_MOST_READERS = 8  # of a class: an attribute that is None now and then makes two
+
+
+def _read(one: Any, n_rows: int | None) -> _Found:
+    """Read an object by a compiled function, which holds for all objects whose attributes have the same types."""
+    readers = _readers.get(type(one), ())
+    for reader in readers:
+        if (found := reader(one, n_rows)) is not None:
+            return found
+    reader = _compiled_reader(one)
+    _readers[type(one)] = (reader, *readers[: _MOST_READERS - 1])
+    found = reader(one, n_rows)
+    assert found is not None
+    return found
+
+
+def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
+    lines, found, expected = list[str](), {"dicts": "", "arrays": "", "others": "", "rest": ""}, list[Any]()
+
+    def add(path: str, part: Any, above: tuple[int, ...]) -> None:
+        """Add what reads an object or a tuple, a part of those with the ids `above`."""
+        n, is_object = len(expected), not isinstance(part, tuple)
+        items = part.__dict__ if is_object else dict(enumerate(part))
+        expected.append([*map(type, items.values())])
+        lines.append(
+            f"p{n} = {path}; d{n} = p{n}.__dict__; v{n} = [*d{n}.values()]"
+            if is_object
+            else f"v{n} = [*{path}]"
+        )
+        lines.append(f"if [*map(type, v{n})] != expected[{n}]: return None")
+        found["dicts"] += f"d{n}, d{n}.copy(), " if is_object else ""
+        once, axes = getattr(part, "_written_once", ()), getattr(part, "_ring_axes", {})
+        for i, (name, value) in enumerate(items.items()):
+            kind, inner = _kind_of(value.__class__), f"v{n}[{i}]"
+            if kind == _PLAIN or name in once:
+                continue
+            if kind == _ARRAY and not value.dtype.hasobject:
+                found["arrays"] += (
+                    f"ring(p{n}, {inner}, {axes[name]}, n_rows), "
+                    if name in axes and value.size
+                    else f"{inner}, "
+                )
+            elif kind in (_OBJECT, _TUPLE) and id(value) not in above:
+                add(inner, value, (*above, id(part)))
+            elif kind == _LIST:
+                found["others"] += f"partial(refill, {inner}, {inner}.copy()), "
+                found["rest"] += f"*changeable({inner}), "
+            else:
+                found["rest"] += f"{inner}, "
+
+    add("one", one, ())
+    result = ", ".join(f"[{parts}]" for parts in found.values())
+    source = "\n    ".join(["def read(one, n_rows):", *lines, f"return {result}"])
+    scope: dict[str, Any] = {
+        "changeable": _changeable, "expected": expected, "partial": partial, "refill": _refill, "ring": _ring,
+    }  # fmt: skip
+    exec(source, scope)
+    return scope["read"]  # type: ignore[no-any-return]
+
+
+def _read_rest(one: Any, found: _Found) -> bool:
+    """Read the parts that are yet to be read; return whether one keeps its state where Python cannot see it.
+
+    Items of containers may learn other rows than those of the batch, so their rings are copied as a whole.
+    """
+    dicts, arrays, others, rest = found
+    has_foreign, seen = False, {id(one)}
+    for part in rest:  # which grows
+        kind = _kind_of(part.__class__)
+        if kind == _PLAIN or id(part) in seen:
+            continue
+        seen.add(id(part))
+        if kind == _OBJECT:
+            for known, more in zip(found, _read(part, None), strict=True):
+                known += more
+        elif kind == _DICT:
+            dicts += part, part.copy()
+            rest += _changeable(part.values())
+        elif kind in (_LIST, _TUPLE):
+            if kind == _LIST:
+                others.append(partial(_refill, part, part.copy()))
+            rest += _changeable(part)
+        elif kind == _ARRAY:
+            if part.dtype.hasobject:
+                others.append(partial(part.__setitem__, ..., part.copy()))
+            else:
+                arrays.append(part)
+        elif kind == _GENERATOR:
+            others.append(_generator(part))
+        else:
+            has_foreign = True
+    return has_foreign
 
 
 class Snapshot:
     """The state of an object and of all that it consists of, to be put back into the same objects.
+
+    A class may declare what need not be copied: `_written_once`, attributes whose arrays are never written into, and
+    `_ring_axes`, the axis of each array of which n rows overwrite only the slots `_next_slots(n)`, a slice.
 
     Parameters
     ----------
@@ -189,6 +313,8 @@ class Snapshot:
     most : int or None
         Bytes of arrays that are copied. Of a larger state only the attributes, containers and random generators are
         kept. None: all arrays are copied.
+    n_rows : int, optional
+        How many rows an update adds to rings; by default unknown.
 
     Attributes
     ----------
@@ -208,70 +334,21 @@ class Snapshot:
     (True, namespace(mean=array([0., 0.]), n=0))
     """
 
-    __slots__ = ("_arrays", "_copies", "_dicts", "_has_foreign", "_others", "is_complete")
+    __slots__ = ("_arrays", "_copies", "_dicts", "_others", "is_complete")
 
-    def __init__(self, one: Any, most: int | None = None) -> None:
-        attributes = one.__dict__
-        self._dicts = [attributes, attributes.copy()]  # in turn: a dict, and what was in it
-        self._others = list[Restore]()
-        self._has_foreign = False
-        arrays = self._arrays = list[Any]()
-        parts = list[Any]()
-        size, plain, array = 0, _plain, np.ndarray
-        for value in attributes.values():
-            if (cls := value.__class__) in plain:
-                continue
-            if cls is array:
-                arrays.append(value)
-                size += value.nbytes
-            else:
-                parts.append(value)
-        if parts:
-            size += self._visit(parts, {id(one)})
-        if most is None or size <= most:
-            self._copies = [one.copy() if one.dtype.hasobject else one.tobytes() for one in arrays]
-            self.is_complete = not self._has_foreign
-        else:
-            self._copies, self.is_complete = [], False
-
-    def _visit(self, parts: list[Any], seen: set[int]) -> int:
-        """Keep what the parts and theirs consist of; return how many bytes of arrays were found."""
-        size, plain, kinds, arrays, dicts = 0, _plain, _kinds, self._arrays, self._dicts
-        for part in parts:  # which grows
-            if id(part) in seen:
-                continue
-            seen.add(id(part))
-            cls = part.__class__
-            kind = kinds[cls] if cls in kinds else _kind_of(cls)
-            if kind in (_OBJECT, _DICT):
-                items = part.__dict__ if kind == _OBJECT else part
-                dicts += items, items.copy()
-                items = items.values()
-            elif kind == _LIST:
-                self._others.append(partial(_refill, part, part.copy()))
-                items = part
-            elif kind == _TUPLE:
-                items = part
-            else:
-                if kind == _ARRAY:
-                    self._arrays.append(part)
-                    size += part.nbytes
-                elif kind == _GENERATOR:
-                    self._others.append(
-                        next(save for cls, save in _GENERATORS.items() if isinstance(part, cls))(part)
-                    )
-                elif kind == _FOREIGN:
-                    self._has_foreign = True
-                continue
-            for value in items:
-                if (cls := value.__class__) in plain:
-                    continue
-                if cls is np.ndarray:
-                    arrays.append(value)
-                    size += value.nbytes
-                else:
-                    parts.append(value)
-        return size
+    def __init__(self, one: Any, most: int | None = None, n_rows: int | None = None) -> None:
+        found = _read(one, n_rows)
+        has_foreign = _read_rest(one, found) if found[3] else False
+        self._dicts, self._arrays, self._others, _ = found
+        size = snapshot_sizes.get(id(one), sys.maxsize)
+        if most is not None and size > most:
+            size = sum([array.nbytes for array in self._arrays])
+        is_copied = most is None or size <= most
+        self._copies = [array.tobytes() for array in self._arrays] if is_copied else []
+        self.is_complete = is_copied and not has_foreign
+        if is_copied and (copied := sum(map(len, self._copies))) != size and isinstance(one, ThreadSafe):
+            lock_of(one)  # the entry is discarded with the object
+            snapshot_sizes[id(one)] = copied
 
     def restore(self) -> None:
         """Restore the state in place; no array or container is recreated."""
@@ -281,26 +358,8 @@ class Snapshot:
         for restore in self._others:
             restore()
         for array, copied in zip(self._arrays, self._copies, strict=False):
-            if isinstance(copied, bytes):
-                copied = np.frombuffer(copied, array.dtype).reshape(array.shape)
-            if array.flags.writeable:
-                array[...] = copied
-
-
-class Attributes:
-    """The attributes of an object alone: where a batch is small, a :class:`Snapshot` takes as long as to learn it."""
-
-    __slots__ = ("_attributes", "_before")
-    is_complete = False
-
-    def __init__(self, one: Any) -> None:
-        self._attributes = one.__dict__
-        self._before = self._attributes.copy()
-
-    def restore(self) -> None:
-        """Put the attributes back."""
-        self._attributes.clear()
-        self._attributes.update(self._before)
+            if array.flags.writeable and not array.dtype.hasobject:
+                array[...] = np.frombuffer(copied, array.dtype).reshape(array.shape)
 
 
 # -- updates -----------------------------------------------------------------------------------------------
@@ -311,13 +370,14 @@ def atomically(
     update: Callable[..., Any],
     *args: Any,
     n_bytes: int = 0,
+    n_rows: int | None = None,
     in_parts: bool = False,
     from_scratch: bool = False,
     before: Any = None,
 ) -> Any:
     """Return `update(*args)`, after which the object is as after the whole update, or if that raises, as before it.
 
-    What may be refused is refused before. What `update` itself refuses, with a :class:`TamisError`, it refuses before
+    What may be rejected is rejected before. What `update` itself rejects, with a :class:`TamisError`, it rejects before
     it writes into an array; any other exception may come at any time.
 
     Parameters
@@ -327,8 +387,10 @@ def atomically(
     update : callable
     *args : object
     n_bytes : int
-        Size of a state that is copied; a larger one is not. A copy is to take a small part of the time of the update,
-        so this is the size of the batch, or a multiple of it where learning takes long.
+        Size of a state that is copied, if more than the half megabyte that always is. A copy is to take a small part of
+        the time of the update, so this is the size of the batch, or a multiple of it where learning takes long.
+    n_rows : int, optional
+        Rows of the batch, each of which takes one slot of a ring: see :class:`Snapshot`.
     in_parts : bool
         Whether the state is copied however large it is, and `update` calls :func:`deliver_signals` between its parts.
     from_scratch : bool
@@ -345,49 +407,46 @@ def atomically(
     here = _in_main if in_main else _in_others.here
     if here.is_covered:  # by the snapshot of what this object is part of
         return update(*args)
-    most = 0 if from_scratch else None if in_parts else max(_SMALL, n_bytes)
-    if here.is_updating or not in_main:
-        return _restored_on_error(here, one, update, args, most, from_scratch, before)
-    try:
-        here.is_updating = True
-        for number, handler in zip(_NUMBERS, map(getsignal, _NUMBERS), strict=True):
-            if handler.__class__ is not int and callable(handler) and handler is not _record:
-                _replaced_handlers[number] = handler
-                signal(number, _record)
-        return _restored_on_error(here, one, update, args, most, from_scratch, before, is_outermost=True)
-    finally:
-        here.is_updating = False  # from here on, `_record` calls the handler
-        try:
-            _restore_handlers()
-        finally:
-            if _pending_signals:
-                deliver_signals()
-
-
-def _restored_on_error(
-    here: _ThreadState,
-    one: ThreadSafe,
-    update: Any,
-    args: Any,
-    most: int | None,
-    from_scratch: bool,
-    before: Any,
-    *,
-    is_outermost: bool = False,
-) -> Any:
     if before is None:
-        before = Snapshot(one, most)
-    here.is_covered = is_safe = before.is_complete or from_scratch
-    here.delivers_signals = is_outermost and is_safe
+        most = 0 if from_scratch else None if in_parts else max(_SMALL, n_bytes)
+        before = Snapshot(one, most, n_rows)
+    is_safe = before.is_complete or from_scratch
+    is_outermost = in_main and not here.is_updating
     try:
-        return update(*args)
-    except BaseException as error:
-        before.restore()
-        if not is_safe and not isinstance(error, TamisError | Warning):
-            fail_closed(one, error)
-        raise
+        if is_outermost:
+            here.is_updating = True
+            _defer_signals()
+        here.is_covered, here.delivers_signals = is_safe, is_outermost and is_safe
+        try:
+            return update(*args)
+        except BaseException as error:
+            before.restore()
+            if not is_safe and not isinstance(error, TamisError | Warning):
+                fail_closed(one, error)
+            raise
+        finally:
+            here.is_covered = here.delivers_signals = False
     finally:
-        here.is_covered = here.delivers_signals = False
+        if is_outermost:
+            here.is_updating = False  # from here on, `_record` calls the handler
+            try:
+                _restore_handlers()
+            finally:
+                if _pending_signals:
+                    deliver_signals()
+
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def atomic(method: Method) -> Method:
+    """Make a method of a :class:`ThreadSafe` class atomic, whatever the size of the state."""
+
+    @functools.wraps(method)
+    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return atomically(self, partial(method, self, *args, **kwargs), in_parts=True)
+
+    return whole  # type: ignore[return-value]
 
 
 # Bytes that the slowest methods learn from in about a second. Sums that are rounded differ in their last bits if they

@@ -21,12 +21,21 @@ from typing import Any
 from tamis._shapes import Shapes
 from tamis.errors import StateError
 
-__all__ = ["ThreadSafe", "fail_closed", "lock_of", "locked", "locked_and_validated", "validated_parameters"]
+__all__ = [
+    "ThreadSafe",
+    "fail_closed",
+    "lock_of",
+    "locked",
+    "locked_and_validated",
+    "snapshot_sizes",
+    "validated_parameters",
+]
 
 _locks: dict[int, Any] = {}  # by id, for the lifetime of the object
 _alive: dict[int, weakref.ref[Any]] = {}
 _failed: dict[int, str] = {}  # the exception that left an object half updated
 validated_parameters: dict[int, tuple[Any, ...]] = {}  # the parameters of an object that passed validation
+snapshot_sizes: dict[int, int] = {}  # bytes of an object's arrays when they were last copied
 _registry_lock = threading.Lock()
 
 
@@ -57,7 +66,7 @@ def _register(one: Any, lock: Any) -> Any:
 
 
 def _discard(key: int, _: Any) -> None:
-    for registry in (_locks, _alive, _failed, validated_parameters):
+    for registry in (_locks, _alive, _failed, validated_parameters, snapshot_sizes):
         registry.pop(key, None)
 
 

@@ -16,7 +16,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import LARGEST_PART, Attributes, atomically, parts
+from tamis._atomic import LARGEST_PART, atomic, atomically, parts
 from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
@@ -37,8 +37,6 @@ from tamis._validation.parameters import check_parameters, number, parameters
 from tamis.errors import DataError
 
 __all__ = ["RowSelector", "check_columns", "n_to_select", "top_mask"]
-
-_WORTH_A_COPY = 1 << 12  # bytes of a batch: one row of 50 columns is learned in 35 us, and a copy takes 20
 
 
 class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -123,6 +121,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """Know of columns, in new arrays, that they were 0 in all rows so far; without it, none can be forgotten."""
         raise ValueError(f"{type(self).__name__} cannot forget single columns: begin a new one.")
 
+    # For snapshots: see `tamis._atomic.Snapshot`.
+    _written_once: tuple[str, ...] = ("classes_", "_unseen", "feature_names_in_")
+
     _n_first = 0  # how many of the first rows decide how all are counted: where bins are cut, say
 
     def clone_unfitted(self) -> Self:
@@ -179,10 +180,10 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows. If it raises, the model is as it was before the call.
 
-        Where one update covers the whole batch, Ctrl-C and other signals are delivered when it is learned. A large
-        batch is learned in parts, and an interrupt between two of them undoes the call; methods defined per batch
-        learn any batch in one update. After an error within an update (out of memory) with a batch of less than 4 KB,
-        or of a model too large to be copied, every use but `fit` raises :class:`tamis.errors.StateError`.
+        Ctrl-C and other signals are delivered after the batch; a batch of more than a megabyte is learned in parts,
+        unless the method is defined per batch, and a signal between two parts undoes the call. After an unexpected
+        error (out of memory) within an update of a model whose state is too large to copy (more than half a megabyte,
+        and several times the batch), every use but `fit` raises :class:`tamis.errors.StateError`.
 
         Parameters
         ----------
@@ -206,6 +207,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         return self._fit_atomic(X, y, classes, sample_weight, forget=False)
 
+    @atomic
     def widen(self, n_features: int) -> Self:
         """Make room for further columns, if the method can; they count as 0 in all rows so far.
 
@@ -235,6 +237,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         self.n_features_in_ = int(n_features)
         return self
 
+    @atomic
     def forget_columns(self, columns: Any) -> Self:
         """Forget some columns, if the method can; they then count as 0 in all rows so far.
 
@@ -304,8 +307,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         in_parts = n_bytes > LARGEST_PART[self._equals_rows]
         atomically(
             self, self._validate_and_learn, X, names, y, classes, sample_weight, target, in_parts,
-            n_bytes=n_bytes * self._copied_per_byte, in_parts=in_parts, from_scratch=is_first,
-            before=None if is_first or n_bytes >= _WORTH_A_COPY else Attributes(self),
+            n_bytes=n_bytes * self._copied_per_byte, n_rows=len(y) if sample_weight is None else None,
+            in_parts=in_parts, from_scratch=is_first,
         )  # fmt: skip
         return self
 

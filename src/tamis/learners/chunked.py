@@ -39,6 +39,8 @@ class ChunkedEnsemble(DenseRowClassifier):
     adapts_itself = True  # see `tamis.learners.traits`
     _equals_rows = ""  # a batch is processed chunk by chunk
 
+    _copied_at_least = 1 << 22  # a row is learned in a millisecond
+
     # State:
     #   _chunk_            rows of a chunk
     #   _rows_, _codes_    (chunk, J) and (chunk,)  the rows of the chunk so far

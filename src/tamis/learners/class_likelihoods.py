@@ -25,11 +25,12 @@ Cases that (1) leaves undefined, with S^2 the variance of the feature over all c
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._atomic import ring_slots
 from tamis._kernels import njit
 from tamis._validation import Array
 from tamis.errors import StateError
@@ -254,6 +255,12 @@ class ClassLikelihoods:
                 "The categories of a ClassLikelihoods fit no columns: the model was changed from outside, so fit it"
                 " again or load it from where it was saved."
             )
+
+    _written_once = ("_columns", "_is_number", "_constants")
+    _ring_axes: ClassVar = {"_rows": 0, "_row_codes": 0}
+
+    def _next_slots(self, n_rows: int) -> slice:
+        return ring_slots(int(self._clock[0]), n_rows, len(self._rows))
 
     def grow(self, n_classes: int) -> None:
         """Allocate space for new classes, whose codes follow the existing ones."""

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from tamis._atomic import LARGEST_PART, Attributes, atomically, parts
+from tamis._atomic import LARGEST_PART, atomically, parts
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, as_column, as_rows, encode_labels, reject_nonfinite
@@ -22,8 +22,6 @@ from tamis.errors import DataError
 __all__ = ["LARGEST", "DenseRowClassifier", "first_out_of_range", "is_third_party"]
 
 LARGEST = 1e150  # its square is still a number
-# Batch size in bytes from which copying the state takes less than a twentieth of the time to learn the batch.
-_MIN_COPY_BYTES = 1 << 19
 
 
 @njit()
@@ -65,6 +63,13 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
     # Ctrl-C does not wait long. "": `_learn` itself handles pending signals.
     _equals_rows = "exactly"
 
+    # Bytes of the state that are copied before an update: so many in any case, and so many for each byte of a batch.
+    _copied_at_least = 1 << 19
+    _copied_per_byte = 16
+
+    # For snapshots: see `tamis._atomic.Snapshot`.
+    _written_once: tuple[str, ...] = ("classes_", "feature_names_in_")
+
     _shapes = "n_seen_ in [0, 2**62)"
     classes_: Array
     n_seen_: int
@@ -105,10 +110,10 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from a batch of rows, oldest first. If it raises, the model is as it was before the call.
 
-        Ctrl-C takes effect after the batch. A batch of more than a megabyte is learned in parts; Ctrl-C then stops
-        after a part, and the model is restored to its state before the call. If learning fails halfway for a reason
-        other than the rows (out of memory, for example) and the batch is smaller than half a megabyte, the model is not
-        restored: it raises `StateError` until it is fitted again or loaded.
+        Ctrl-C and other signals are delivered after the batch; a batch of more than a megabyte is learned in parts, and
+        a signal between two parts undoes the call. After an unexpected error (out of memory) within an update of a
+        model whose state is too large to copy (more than half a megabyte, of an ensemble 4 or 16, and than 16 times
+        the batch), every use but `fit` raises :class:`tamis.errors.StateError`.
 
         Parameters
         ----------
@@ -162,10 +167,12 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
             return self
         rows = self._validate_rows(X)
         y = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
-        if rows.nbytes < _MIN_COPY_BYTES and not self._has_third_party_parts:
-            atomically(self, self._validate_and_learn, rows, y, before=Attributes(self))
-        else:
-            atomically(self, self._validate_and_learn, rows, y, in_parts=True)
+        # Only a third party's model rejects rows that other parts have learned.
+        in_parts = rows.nbytes > LARGEST_PART[self._equals_rows] or self._has_third_party_parts
+        atomically(
+            self, self._validate_and_learn, rows, y,
+            n_bytes=max(self._copied_at_least, rows.nbytes * self._copied_per_byte), n_rows=len(y), in_parts=in_parts,
+        )  # fmt: skip
         return self
 
     def _validate_rows(self, X: Any) -> Array:

@@ -18,7 +18,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import Attributes, atomically, deliver_signals
+from tamis._atomic import atomically, deliver_signals
 from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
@@ -153,7 +153,8 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
             atomically(self, self._validate_and_learn, X, labels, classes, columns, from_scratch=True)
         elif isinstance(self.estimator_, DenseRowClassifier):
             self.estimator_._validate_rows(X)  # before the detector observes the errors
-            atomically(self, self._validate_and_learn, X, labels, classes, columns, before=Attributes(self))
+            n_bytes = max(self.estimator_._copied_at_least, X.nbytes * self.estimator_._copied_per_byte)
+            atomically(self, self._validate_and_learn, X, labels, classes, columns, n_bytes=n_bytes)
         else:  # it may reject rows after the detector has been updated with their errors
             atomically(self, self._validate_and_learn, X, labels, classes, columns, in_parts=True)
         return self

@@ -70,6 +70,10 @@ class WindowWeights:
         self.kind = kind
         self.counts = WindowCounts(n_features, n_classes, window, categorical=categorical)
 
+    @property
+    def _written_once(self) -> tuple[str, ...]:
+        return ("counts",) if self.kind is None else ()
+
     def update(self, X: Rows, codes: Array) -> None:
         """Update the counts with rows, as :meth:`WindowCounts.update` does."""
         if self.kind is not None:

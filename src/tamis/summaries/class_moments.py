@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._atomic import atomic
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
@@ -394,6 +395,7 @@ class ClassMoments(ThreadSafe):
         self._rescale()
         self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
 
+    @atomic
     def merge(self, other: ClassMoments) -> None:
         """Add another summary of the same features and classes; both are taken as of now.
 

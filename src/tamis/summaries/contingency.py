@@ -17,6 +17,7 @@ import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 
+from tamis._atomic import atomic
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, check_number
@@ -175,6 +176,7 @@ class Contingency(ThreadSafe):
         self._rescale()
         self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
 
+    @atomic
     def merge(self, other: Contingency) -> None:
         """Add another table of the same features, bins and classes; both are taken as of now.
 

@@ -46,12 +46,13 @@ Dense rows only. The state is then what ``update`` leaves behind, bit for bit.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._atomic import ring_slots
 from tamis._guard import ThreadSafe
 from tamis._validation import Array, Rows, check_choice, check_number, is_integer, reject_nonfinite
 from tamis.errors import StateError
@@ -312,6 +313,12 @@ class WindowCounts(ThreadSafe):
         if "_start" not in vars(self):
             self._build()
         return self._arrays()
+
+    _written_once = ("_f", "_step", "_options")
+    _ring_axes: ClassVar = {"_raw": 1}
+
+    def _next_slots(self, n_rows: int) -> slice:
+        return ring_slots(int(self._seen[0]), n_rows, self.window)
 
     def _arrays(self) -> State:
         return (

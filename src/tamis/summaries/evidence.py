@@ -38,6 +38,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._atomic import atomic
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
@@ -259,6 +260,7 @@ class Evidence(ThreadSafe):
         else:
             _add_cells(cells_of(X, columns), codes, columns, self._sum, self._spread)
 
+    @atomic
     def merge(self, other: Evidence, cells_of: Callable[[Array, Array], Array] | None = None) -> None:
         """Add the evidence of other rows, of the same features, classes and bins: e-values multiply."""
         self._sum, self._spread = self._sum + other._sum, self._spread + other._spread

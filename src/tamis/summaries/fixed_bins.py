@@ -25,6 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._atomic import atomic
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._shapes import Shapes, changed
@@ -359,6 +360,7 @@ class FixedBins(ThreadSafe):
         self._waiting = [(X, codes, weight / self._gain[codes]) for X, codes, weight in self._waiting]
         self._gain = np.ones_like(self._gain)
 
+    @atomic
     def merge(self, other: FixedBins) -> None:
         """Add the counts of another one with the same features, classes and bins; both are taken as of now."""
         other = copy.copy(other)

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._atomic import atomic
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
@@ -241,6 +242,7 @@ class RunningMoments(ThreadSafe):
         """Multiply the weight of all rows by `keep`, in [0, 1]."""
         self.weight, self.m2 = keep * self.weight, keep * self.m2
 
+    @atomic
     def merge(self, other: RunningMoments) -> None:
         """Add another summary of the same features; both are taken as of now.
 

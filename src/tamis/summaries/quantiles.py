@@ -27,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from tamis._atomic import atomic
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._shapes import changed
@@ -350,6 +351,7 @@ class QuantileSummary(ThreadSafe):
         self._rescale()
         self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
 
+    @atomic
     def merge(self, other: QuantileSummary) -> None:
         """Add another summary of the same features; both are taken as of now.
 

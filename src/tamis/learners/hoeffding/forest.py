@@ -126,6 +126,8 @@ class AdaptiveRandomForest(TreeClassifier):
     True
     """
 
+    _copied_at_least = 1 << 24  # a row takes each tree 40 us
+
     _shapes = """
         classes_ (k)  _numeric_ (p)  _categorical_ (q)  _events_ (2, t) in [0, inf)  _trees_[] (its own)
         _background_[] (its own)

@@ -47,6 +47,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from tamis._atomic import atomic
 from tamis._validation import Array, Rows, check_choice, check_number
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
@@ -186,6 +187,7 @@ class ForwardPartialCorrelation(RowSelector):
     _equals_rows = "up to rounding"
     _target_kinds = ("binary", "multiclass", "regression")
     _copied_per_byte = 12
+    _written_once = (*RowSelector._written_once, "_recent")
     _shapes = """
         _columns (q) int64 in [0, j) distinct
         _known (q) float in [0, 1e150]
@@ -637,6 +639,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     # -- merging -------------------------------------------------------------------------------------------
 
+    @atomic
     def merge(self, other: Self, when: str = "after", age: float | None = None) -> Self:
         """Add what another selector has learned from other rows of the same stream.
 

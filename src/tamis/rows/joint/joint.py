@@ -33,11 +33,14 @@ more rows know more features.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from tamis._atomic import ring_slots
 from tamis._kernels import njit, overwrite
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import integer, number, parameters
@@ -252,6 +255,12 @@ class JointScreening(RowSelector):
         self.level = level
 
     # -- hooks ---------------------------------------------------------------------------------------------
+
+    _written_once = (*RowSelector._written_once, "_x_log_x")
+    _ring_axes: ClassVar = {"_recent": 0}
+
+    def _next_slots(self, n_rows: int) -> slice:
+        return ring_slots(int(self._seen[0]), n_rows, self.memory)
 
     def _start(self, n_features: int) -> None:
         self._recent, self._labels = np.zeros((self.memory, n_features)), np.zeros(self.memory, np.int64)

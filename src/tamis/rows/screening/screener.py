@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._atomic import atomic
 from tamis._validation import Array, Rows, check_choice, check_number, columns_of, reject_nonfinite
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
@@ -406,6 +407,7 @@ class Screener(RowSelector):
             fresh._bins.cut_as(self._bins)
         return fresh
 
+    @atomic
     def merge(
         self, other: Self, when: str | None = None, age: float | dict[Any, float] | None = None
     ) -> Self:

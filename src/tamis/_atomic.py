@@ -32,6 +32,7 @@ from tamis.errors import TamisError
 
 __all__ = [
     "LARGEST_PART",
+    "Attributes",
     "Snapshot",
     "atomic",
     "atomically",
@@ -360,6 +361,22 @@ class Snapshot:
         for array, copied in zip(self._arrays, self._copies, strict=False):
             if array.flags.writeable and not array.dtype.hasobject:
                 array[...] = np.frombuffer(copied, array.dtype).reshape(array.shape)
+
+
+class Attributes:
+    """The attributes of an object alone, where an update writes into no array and no container."""
+
+    __slots__ = ("_attributes", "_before")
+    is_complete = False  # parts of the object may be updated in place
+
+    def __init__(self, one: Any) -> None:
+        self._attributes = one.__dict__
+        self._before = self._attributes.copy()
+
+    def restore(self) -> None:
+        """Put the attributes back."""
+        self._attributes.clear()
+        self._attributes.update(self._before)
 
 
 # -- updates -----------------------------------------------------------------------------------------------

@@ -1,32 +1,107 @@
-"""The selector under test: fresh copies, data, and the comparison of two of them."""
+"""The estimator under test: fresh copies, data, comparisons; a class each for rows, columns and cells."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 from unittest import SkipTest
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 
 from tamis._validation import Array
-from tamis.base import RowSelector
+from tamis.base import ColumnSelector, RowSelector
+from tamis.base.trace import RECORD
 
-__all__ = ["Subject", "compare", "fail", "rejects", "skip", "table"]
+__all__ = [
+    "NAMES", "CellSubject", "ColumnSubject", "RowSubject", "Subject", "compare_scores", "fail", "rejects", "skip",
+    "table",
+]  # fmt: skip
+
+NAMES = ["red", "größe", "x 2", "blue", "speed", "T"]  # of the columns of a frame
+_TRACE_NUMBERS = ("statistic", "log_p", "threshold", "wealth")
 
 
 @dataclass(frozen=True)
-class Subject:
+class Subject(ABC):
+    """An estimator that is checked.
+
+    Attributes
+    ----------
+    prototype : estimator
+        Never fitted; every check works with copies of it.
+    """
+
+    prototype: Any
+
+    # Each raises NotFittedError before anything was learned.
+    reads: ClassVar[Mapping[str, Callable[[Any, Array], Any]]]
+    # By how much results may differ, relatively, when the memory order of the same numbers differs.
+    order_tolerance: ClassVar[float] = 0.0
+
+    def new(self, **parameters: Any) -> Any:
+        """Return an unfitted copy, with a fixed seed if it has one."""
+        model = clone(self.prototype).set_params(**parameters)
+        return model.set_params(random_state=0) if "random_state" in model.get_params() else model
+
+    def learned(self, n_batches: int = 1, **parameters: Any) -> Any:
+        """Return a copy that learned the data of the seeds 0 to n_batches - 1."""
+        model = self.learn(self.new(**parameters), *self.data())
+        for seed in range(1, n_batches):
+            self.learn_on(model, *self.data(seed))
+        return model
+
+    def is_fitted(self, model: Any) -> bool:
+        """Return whether read-outs are available."""
+        try:
+            next(iter(self.reads.values()))(model, self.data()[0])
+        except NotFittedError:
+            return False
+        return True
+
+    @property
+    def accepts_sparse(self) -> bool:
+        """Whether CSR input is learned from."""
+        return True
+
+    @abstractmethod
+    def data(self, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
+        """Return X and y; X has multiples of 1/8, which float32 holds exactly, and zeros."""
+
+    @abstractmethod
+    def learn(self, model: Any, X: Any, y: Any) -> Any:
+        """Learn the first data; return the model."""
+
+    @abstractmethod
+    def learn_on(self, model: Any, X: Any, y: Any) -> None:
+        """Learn more, where the method can."""
+
+    @abstractmethod
+    def compare(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
+        """Fail unless two models agree in all that can be read out; `what` states what differed in their past.
+
+        A `tolerance` of 0 requires the same bits; else it is the largest relative difference.
+        """
+
+
+def _eighths(rng: np.random.Generator, X: Array, share_of_zeros: float) -> NDArray[np.float64]:
+    X = np.round(np.clip(X, -4.0, 4.0) * 8.0) / 8.0
+    X[rng.random(size=X.shape) < share_of_zeros] = 0.0
+    return X
+
+
+@dataclass(frozen=True)
+class RowSubject(Subject):
     """A row selector, and what it promises beyond the contract.
 
     Attributes
     ----------
-    prototype : RowSelector
-        Never fitted; every check learns with copies of it.
     per_batch : bool
         A batch need not equal its rows one at a time.
     multiclass : bool
@@ -39,6 +114,12 @@ class Subject:
     per_batch: bool = False
     multiclass: bool = True
     rounding: bool = False
+
+    reads: ClassVar = {
+        "scores_": lambda model, X: model.scores_,
+        "get_support()": lambda model, X: model.get_support(),
+        "transform(X)": lambda model, X: model.transform(X),
+    }
 
     @property
     def regression(self) -> bool:
@@ -55,25 +136,23 @@ class Subject:
         """The scikit-learn input tags of the selector."""
         return get_tags(self.prototype).input_tags
 
-    def new(self, n_features_to_select: Any = 2) -> Any:
-        """Return an unfitted copy, with a fixed seed if it has one."""
-        selector = clone(self.prototype)
-        if not self.chooses_count:
-            selector.set_params(n_features_to_select=n_features_to_select)
-        if "random_state" in selector.get_params():
-            selector.set_params(random_state=0)
-        return selector
+    @property
+    def accepts_sparse(self) -> bool:
+        """Whether CSR rows are learned from."""
+        return bool(self.tags.sparse)
+
+    def new(self, **parameters: Any) -> Any:
+        """Return an unfitted copy with a fixed seed; it selects two features unless it decides itself."""
+        if self.chooses_count:
+            return super().new()
+        return super().new(**{"n_features_to_select": 2, **parameters})
 
     def rows(
         self, n_rows: int = 90, n_features: int = 6, seed: int = 0, relevant: tuple[int, int] = (1, 4)
     ) -> tuple[NDArray[np.float64], Array]:
-        """Return rows whose target is decided by two columns.
-
-        The values are multiples of 1/8, and not large: float32 holds them exactly, and about a third are zero.
-        """
+        """Return rows whose target is decided by two columns; about a third of the values are zero."""
         rng = np.random.default_rng(seed)
-        X = np.round(np.clip(rng.normal(size=(n_rows, n_features)), -4.0, 4.0) * 8.0) / 8.0
-        X[rng.random(size=X.shape) < 0.3] = 0.0
+        X = _eighths(rng, rng.normal(size=(n_rows, n_features)), 0.3)
         if self.tags.positive_only:
             X = np.abs(X)
         a, b = (column % n_features for column in relevant)
@@ -81,12 +160,142 @@ class Subject:
         signal = signal + 0.1 * rng.normal(size=n_rows)
         return X, signal if self.regression else (signal > np.median(signal)).astype(np.int64)
 
-    def learned(self, n_batches: int = 1, **options: Any) -> Any:
-        """Return a copy that has learned the first batches of 90 rows of 6 features."""
-        selector = self.new(**options)
-        for seed in range(n_batches):
-            selector.partial_fit(*self.rows(seed=seed))
-        return selector
+    def data(self, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
+        """Return X and y."""
+        return self.rows(seed=seed)
+
+    def learn(self, model: Any, X: Any, y: Any) -> Any:
+        """Learn the first data; return the model."""
+        return model.partial_fit(X, y)
+
+    def learn_on(self, model: Any, X: Any, y: Any) -> None:
+        """Learn more, where the method can."""
+        model.partial_fit(X, y)
+
+    def compare(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
+        """Fail unless two models agree in all that can be read out."""
+        _compare_attributes(one, other, what, ("n_features_in_", "n_seen_", "warming_up_"))
+        compare_scores(one, other, what, tolerance=tolerance)
+        for name in ("classes_", "feature_names_in_"):
+            left, right = (getattr(selector, name, np.array([])).tolist() for selector in (one, other))
+            if left != right:
+                fail(f"{what}: {name} is {left!r} and {right!r}.")
+
+
+@dataclass(frozen=True)
+class ColumnSubject(Subject):
+    """A column selector, and what it promises beyond the contract.
+
+    Attributes
+    ----------
+    per_batch : bool
+        A block need not equal its columns one at a time.
+    """
+
+    prototype: ColumnSelector
+    per_batch: bool = False
+
+    order_tolerance = 1e-6
+    reads: ClassVar = {
+        "selected_": lambda model, X: model.selected_,
+        "offer": lambda model, X: model.offer(X[:, 0]),
+        "offer_many": lambda model, X: model.offer_many(X),
+        "trace_": lambda model, X: model.trace_,
+        "get_support()": lambda model, X: model.get_support(),
+        "transform": lambda model, X: model.transform(X),
+        "offer_stream": lambda model, X: model.offer_stream([]),
+    }
+
+    def columns(
+        self, n_features: int = 7, seed: int = 0, relevant: tuple[int, int] = (2, 5)
+    ) -> tuple[NDArray[np.float64], Array]:
+        """Return 120 rows of columns, and a target that two of them decide; about a third of the values are zero."""
+        rng = np.random.default_rng(seed)
+        X = _eighths(rng, rng.normal(size=(120, n_features)), 0.3)
+        signal = X[:, relevant[0]] - X[:, relevant[1]] + 0.5 * rng.normal(size=120)
+        if not self.prototype._is_regression():
+            return X, (signal > 0).astype(np.int64)
+        if self.prototype.get_params().get("model") != "poisson":
+            return X, signal
+        return X, np.random.default_rng(seed).poisson(np.exp(np.clip(signal, -3, 3))).astype(np.float64)
+
+    def data(self, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
+        """Return X and y."""
+        return self.columns(seed=seed)
+
+    def learn(self, model: Any, X: Any, y: Any) -> Any:
+        """Learn the first data; return the model."""
+        model.start(y).offer_many(X)
+        return model
+
+    def learn_on(self, model: Any, X: Any, y: Any) -> None:
+        """Learn more, where the method can."""
+        model.offer_many(X)
+
+    def compare(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
+        """Fail unless two models agree in all that can be read out."""
+        _compare_attributes(one, other, what, ("selected_", "n_offered_", "stopped_", "n_features_in_"))
+        left, right = one.trace_, other.trace_
+        if left.dtype != RECORD or right.dtype != RECORD or len(left) != len(right):
+            fail(f"{what}: trace_ has {len(left)} and {len(right)} records of dtype {left.dtype}.")
+        for name in ("offer", "name", "decision", "n_missing"):
+            if left[name].tolist() != right[name].tolist():
+                fail(f"{what}: the trace's {name} is {left[name].tolist()} and {right[name].tolist()}.")
+        for name in _TRACE_NUMBERS:
+            close = np.isclose(left[name], right[name], rtol=tolerance, atol=tolerance, equal_nan=True)
+            if not close.all():
+                at = int(np.argmin(close))
+                fail(f"{what}: {name} of offer {at} is {left[name][at]:.17g} and {right[name][at]:.17g}.")
+
+
+@dataclass(frozen=True)
+class CellSubject(Subject):
+    """A classifier that acquires the values of a row one by one."""
+
+    order_tolerance = 1e-9
+    reads: ClassVar = {
+        "predict": lambda model, X: model.predict(X),
+        "acquire": lambda model, X: model.acquire(X),
+        "open": lambda model, X: model.open(),
+    }
+
+    def rows(self, n_rows: int = 240, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
+        """Return rows of six columns, of which four separate the two classes; a tenth of the values are zero."""
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 2, n_rows)
+        X = rng.normal(size=(n_rows, 6))
+        X[:, :4] += np.array([1.4, 1.2, 1.0, 0.8]) * y[:, None]
+        return _eighths(rng, X, 0.1), y
+
+    def data(self, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
+        """Return X and y."""
+        return self.rows(seed=seed)
+
+    def learn(self, model: Any, X: Any, y: Any) -> Any:
+        """Learn the first data; return the model."""
+        return model.fit(X, y)
+
+    def learn_on(self, model: Any, X: Any, y: Any) -> None:
+        """Learn more, where the method can."""
+        if hasattr(model, "partial_fit"):
+            model.partial_fit(X, y)
+
+    def compare(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
+        """Fail unless two models agree in all that can be read out."""
+        X = self.data()[0]
+        self.compare_on(one, other, X, X, what, tolerance=tolerance)
+
+    def compare_on(
+        self, one: Any, other: Any, X: Any, X_other: Any, what: str, *, tolerance: float = 0.0
+    ) -> None:
+        """Fail unless two models acquire the same values of rows and have equal posteriors."""
+        left = one.predict_proba(X)
+        used, cost = one.n_features_used_, one.cost_
+        right = other.predict_proba(X_other)
+        if used.tolist() != other.n_features_used_.tolist() or not np.allclose(cost, other.cost_):
+            fail(f"{what}: {used.sum()} and {other.n_features_used_.sum()} values are bought.")
+        if not np.allclose(left, right, rtol=tolerance, atol=tolerance):
+            fail(f"{what}: the posteriors differ by up to {np.abs(left - right).max():.3g}.")
 
 
 def fail(message: str) -> NoReturn:
@@ -95,33 +304,18 @@ def fail(message: str) -> NoReturn:
 
 
 def skip(reason: str) -> NoReturn:
-    """Say that a check does not apply, and why; pytest and unittest report it as skipped."""
+    """Report that a check does not apply, and why; pytest and unittest report it as skipped."""
     raise SkipTest(reason)
 
 
-def compare(one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
-    """Fail unless two selectors have the same read-outs.
-
-    Parameters
-    ----------
-    one, other : RowSelector
-    what : str
-        What was done differently to the two, for the message.
-    tolerance : float
-        0: the same bits; else the largest difference of two scores, as a fraction of the largest score.
-    """
-    for name in ("n_features_in_", "n_seen_", "warming_up_"):
+def _compare_attributes(one: Any, other: Any, what: str, names: tuple[str, ...]) -> None:
+    for name in names:
         if getattr(one, name) != getattr(other, name):
             fail(f"{what}: {name} is {getattr(one, name)!r} and {getattr(other, name)!r}.")
-    compare_scores(one, other, what, tolerance=tolerance)
-    for name in ("classes_", "feature_names_in_"):
-        left, right = (getattr(selector, name, np.array([])).tolist() for selector in (one, other))
-        if left != right:
-            fail(f"{what}: {name} is {left!r} and {right!r}.")
 
 
 def compare_scores(one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
-    """Fail unless two selectors give the same scores; see `compare`."""
+    """Fail unless two selectors give the same scores; see `Subject.compare`."""
     left, right = np.asarray(one.scores_), np.asarray(other.scores_)
     if left.shape != right.shape:
         fail(f"{what}: scores_ has shape {left.shape} and {right.shape}.")

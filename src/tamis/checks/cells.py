@@ -1,0 +1,371 @@
+"""What every classifier that buys the values of a row promises, one small check for each promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from tamis.checks import shared
+from tamis.checks.subject import NAMES, CellSubject, fail, rejects, skip, table
+from tamis.checks.suite import Report, named_checks, run_all
+
+__all__ = ["cell_classifier_checks", "check_cell_classifier"]
+
+_VERBS = ("fit", "predict", "predict_proba", "acquire", "open")
+
+
+def check_cell_classifier(estimator: Any) -> Report:
+    """Run every check on a classifier that buys values one by one.
+
+    Parameters
+    ----------
+    estimator : CellClassifier
+        Any instance, yours or of Tamis, with `cost` among its parameters; it is not fitted itself. Its class must be
+        one that pickle can find: defined in a module, not in a function.
+
+    Returns
+    -------
+    Report
+        What was run, and what was skipped for which reason.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message lists all that fail, each with its name and what differed.
+
+    Examples
+    --------
+    >>> from tamis import ETANA
+    >>> from tamis.checks import check_cell_classifier
+    >>> report = check_cell_classifier(ETANA())
+    >>> len(report.passed) > 15, report.failed
+    (True, {})
+    """
+    return run_all(estimator, cell_classifier_checks(estimator))
+
+
+def cell_classifier_checks(estimator: Any) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Return the name of each check, and a function that runs it; for ``pytest.mark.parametrize``.
+
+    Parameters
+    ----------
+    estimator : CellClassifier
+
+    Returns
+    -------
+    iterator of (name, check)
+        A check raises AssertionError if the classifier does not keep this promise, and unittest.SkipTest if it does not
+        apply.
+
+    Raises
+    ------
+    TypeError
+        If `estimator` has not the verbs of a CellClassifier.
+
+    Examples
+    --------
+    >>> from tamis import ETANA
+    >>> checks = dict(cell_classifier_checks(ETANA()))
+    >>> checks["sessions_walk_the_same_way"]()
+    """
+    if isinstance(estimator, type) or not all(hasattr(estimator, verb) for verb in _VERBS):
+        raise TypeError(f"estimator must be an instance of tamis.cells.CellClassifier, got {estimator!r}.")
+    subject = CellSubject(estimator)
+    return named_checks(_CHECKS, takes_frame, subject)
+
+
+def _labels_follow_posteriors(subject: CellSubject) -> None:
+    """`predict` is the decision of least expected cost on `predict_proba`, which sums to 1."""
+    model, (X, _) = subject.learned(), subject.rows(seed=1)
+    posterior = model.predict_proba(X)
+    if posterior.shape != (len(X), 2) or not np.allclose(posterior.sum(axis=1), 1.0) or (posterior < 0).any():
+        fail("predict_proba must hold a distribution over the classes for each row.")
+    if (model.predict(X) != model.classes_[posterior.argmax(axis=1)]).any():
+        fail("with equal misclassification costs predict must name the likeliest class.")
+
+
+def _learns(subject: CellSubject) -> None:
+    """At a small price most rows are classified rightly, from fewer values than there are."""
+    model, (X, y) = subject.learned(), subject.rows(400, seed=1)
+    accuracy = float(np.mean(model.predict(X) == y))
+    if accuracy < 0.7:
+        fail(f"accuracy is {accuracy:.2f} where four columns tell the classes apart.")
+    if not 0 < model.n_features_used_.mean() <= 6:
+        fail(f"{model.n_features_used_.mean():.2f} values of 6 are bought.")
+
+
+def _sessions_walk_the_same_way(subject: CellSubject) -> None:
+    """A session asks for what `acquire` buys, in its order, and comes to the same decision, cost and posterior."""
+    model, (X, _) = subject.learned(), subject.rows(25, seed=1)
+    labels = model.predict(X)
+    used, cost = model.n_features_used_, model.cost_
+    for i, trace in enumerate(model.acquire(X)):
+        session = model.open()
+        while session.next_feature is not None:
+            session.observe(X[i, session.next_feature])
+        if [step["feature"] for step in session.explain()] != trace.features:
+            fail(f"row {i}: the session asks for other values than acquire buys.")
+        if session.decision != trace.label or trace.label != labels[i] or len(trace.features) != used[i]:
+            fail(f"row {i}: session, acquire and predict do not agree on the decision.")
+        if not np.allclose([session.cost, trace.cost], cost[i]):
+            fail(f"row {i}: session, acquire and predict do not agree on the cost.")
+        if not np.allclose(list(session.posterior.values()), trace.posteriors[-1], atol=1e-12):
+            fail(f"row {i}: session and acquire do not agree on the posterior.")
+
+
+def _sessions_go_on_elsewhere(subject: CellSubject) -> None:
+    """A session opened from the state of another is at the same point."""
+    model, (X, _) = subject.learned(), subject.rows(10, seed=1)
+    for row in X:
+        session = model.open()
+        if session.next_feature is not None:
+            session.observe(row[session.next_feature])
+        other = model.open(session.state())
+        if (other.next_feature, other.cost) != (session.next_feature, session.cost):
+            fail("a session opened from a state asks for something else, or costs something else.")
+        if other.posterior != session.posterior:
+            fail("a session opened from a state believes something else.")
+
+
+def _sessions_keep_their_model(subject: CellSubject) -> None:
+    """A session continues with the model state that opened it, even if the model is refitted meanwhile."""
+    model, other, (X, _) = subject.learned(), subject.learned(), subject.rows(8, seed=1)
+    sessions = [(model.open(), other.open()) for _ in X]
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(*subject.rows(60, seed=2))
+    X_new, y_new = subject.rows(seed=3)
+    model.fit(np.round(X_new[:, ::-1]), np.where(y_new == 1, "a", "b"))
+    for row, (session, expected) in zip(X, sessions, strict=True):
+        while expected.next_feature is not None:
+            session.observe(row[expected.next_feature])
+            expected.observe(row[expected.next_feature])
+        if session.explain() != expected.explain() or session.decision != expected.decision:
+            fail("a session does not continue unchanged when its model is fitted again.")
+
+
+def _missing_values_cost_nothing(subject: CellSubject) -> None:
+    """NaN is passed over: it is neither counted nor paid, and nothing is asked twice."""
+    model, (X, _) = subject.learned(), subject.rows(30, seed=1)
+    model.predict(np.full((3, 6), np.nan))
+    if model.cost_.any() or model.n_features_used_.any():
+        fail("rows without any value cost something.")
+    X[::2, 0] = X[1::3, 2] = np.nan
+    for row, trace in zip(X, model.acquire(X), strict=True):
+        if len(set(trace.features)) < len(trace.features):
+            fail("a value is bought twice.")
+        if np.isnan(row[trace.features]).any() or np.isnan(trace.values).any():
+            fail("a value that is missing is bought.")
+    session = model.open()
+    while session.next_feature is not None:
+        session.observe(None)
+    if session.cost != 0.0:
+        fail("a session in which no value is available costs something.")
+
+
+def _free_evidence(subject: CellSubject) -> None:
+    """A value given unasked is free, is accepted once, and is not asked for again."""
+    model = subject.learned()
+    session = model.open()
+    if session.next_feature is None:
+        skip("nothing is asked for")
+    names = [model.name_of(k) for k in range(len(model.candidates_))]
+    other = next((name for name in names if name != session.next_feature), None)
+    if other is None:
+        skip("only one value may be asked for")
+    session.observe(1.0, other)
+    if session.cost != 0.0:
+        fail("a value that was volunteered costs something.")
+    rejects(lambda: session.observe(2.0, other), "a value told twice", repr(other))
+    while session.next_feature is not None:
+        if session.next_feature == other:
+            fail("a value that is known is asked for.")
+        session.observe(0.5)
+
+
+def _prices(subject: CellSubject) -> None:
+    """Dear values are bought less; above any gain nothing is, and the decision is that of the class shares."""
+    X, y = subject.rows(400, seed=2)
+    bought = []
+    for cost in (0.001, 0.03, 10.0):
+        model = subject.new(cost=cost).fit(X, y)
+        labels = model.predict(X)
+        bought.append(float(model.n_features_used_.mean()))
+    if not bought[0] >= bought[1] >= bought[2] == 0.0:
+        fail(f"at prices of 0.001, 0.03 and 10, {bought} values are bought per row.")
+    if (labels != model.classes_[np.bincount(y).argmax()]).any():
+        fail("without any value the decision must be the most frequent class.")
+    prices = np.array([0.01, 0.02, 0.03, 0.01, 0.01, 0.02])
+    model = subject.new(cost=prices).fit(X, y)
+    for trace in model.acquire(X[:30]):
+        if not np.isclose(trace.cost, prices[trace.features].sum()):
+            fail("the cost of a row is not the sum of the prices of what was bought.")
+
+
+def _free_values(subject: CellSubject) -> None:
+    """A price of 0 is allowed."""
+    model, (X, _) = subject.learned(cost=0.0), subject.rows(20, seed=1)
+    model.predict(X)
+    if model.cost_.any() or not model.n_features_used_.any():
+        fail("free values must be bought, for nothing.")
+
+
+def _misclassification_costs(subject: CellSubject) -> None:
+    """What is dear to miss is said more often."""
+    X, y = subject.rows(400, seed=3)
+    if "misclassification_cost" not in subject.prototype.get_params():
+        skip("there is no parameter misclassification_cost")
+    plain = int(subject.learned().predict(X).sum())
+    wary = int(subject.new(misclassification_cost=[[0, 1], [8, 0]]).fit(X, y).predict(X).sum())
+    if not wary > plain:
+        fail(f"where class 1 is dear to miss it is said {wary} times, else {plain} times.")
+
+
+def _fit_resets(subject: CellSubject) -> None:
+    """`fit` discards what was learned before, and so does a clone."""
+    X, y = subject.rows()
+    model = subject.learned()
+    refitted = subject.new().fit(*subject.rows(seed=5)).fit(X, y)
+    subject.compare(refitted, model, "fit after another fit, and of a new copy")
+    again = clone(subject.new().fit(*subject.rows(seed=5))).fit(X, y)
+    subject.compare(again, model, "a clone that was fitted, and a new copy")
+
+
+def _rows_are_independent(subject: CellSubject) -> None:
+    """What is decided of a row does not depend on the rows beside it."""
+    model, (X, _) = subject.learned(), subject.rows(30, seed=1)
+    whole = model.predict_proba(X)
+    one_by_one = np.concatenate([model.predict_proba(X[i : i + 1]) for i in range(len(X))])
+    if not np.allclose(whole, one_by_one, rtol=1e-12, atol=0.0):
+        fail("rows predicted together and one at a time have other posteriors.")
+
+
+def takes_frame(subject: CellSubject, library: str) -> None:
+    """A frame's names are what a session asks for."""
+    X, y = subject.rows()
+    frame = table(library, X, NAMES)
+    model = subject.new().fit(frame, y)
+    subject.compare_on(
+        model, subject.learned(), frame, X, f"a {library} frame, and its numbers", tolerance=1e-9
+    )
+    asked = model.open().next_feature
+    if model.feature_names_in_.tolist() != NAMES or asked not in NAMES:
+        fail(f"the columns are named {NAMES}, but a session asks for {asked!r}.")
+    other = table(library, X, NAMES[::-1])
+    rejects(lambda: model.predict(other), "a frame of other names", "feature names")
+
+
+def _missing_at_fit(subject: CellSubject) -> None:
+    """Rows with holes are learned from."""
+    X, y = subject.rows()
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    model = subject.new().fit(X, y)
+    if not np.isfinite(model.predict_proba(X)).all():
+        fail("after learning from rows with holes a posterior is not finite.")
+
+
+def _labels_of_any_type(subject: CellSubject) -> None:
+    """Labels may be text, bool or numbers; the posteriors are the same."""
+    (X, y), model = subject.rows(), subject.learned()
+    for labels in (np.array(["off", "on"]), np.array([False, True]), np.array([-1.0, 7.0])):
+        other = subject.new().fit(X, labels[y])
+        subject.compare_on(
+            other, model, X[:40], X[:40], f"labels {labels.tolist()}, and 0 and 1", tolerance=1e-9
+        )
+        session = other.open()
+        if session.decision not in labels.tolist() or list(session.posterior) != labels.tolist():
+            fail(f"a session does not speak of the labels {labels.tolist()}.")
+
+
+def _several_classes(subject: CellSubject) -> None:
+    """There may be more than two classes, or one."""
+    X, y = subject.rows()
+    three = y + (X[:, 1] > 1.5)
+    if subject.new().fit(X, three).predict_proba(X[:9]).shape != (9, 3):
+        fail("with three classes predict_proba must have three columns.")
+    model = subject.new().fit(X, np.full(len(y), "only"))
+    if (model.predict(X) != "only").any() or model.n_features_used_.any():
+        fail("with one class it must be the decision, without any value.")
+
+
+def _odd_columns(subject: CellSubject) -> None:
+    """Constant columns, columns of holes only, and values beyond those learned from."""
+    X, y = subject.rows()
+    X[:, 4], X[:, 5] = 3.0, np.nan
+    model = subject.new().fit(X, y)
+    X[:, :4] *= 1e9
+    if not np.isfinite(model.predict_proba(X)).all():
+        fail("values beyond the range that was learned from leave a posterior that is not finite.")
+
+
+def _bad_rows(subject: CellSubject) -> None:
+    """Infinity, text, other widths and no rows are refused in one line; the model stays as it was."""
+    (X, y), model = subject.rows(), subject.learned()
+    before = model.predict_proba(X)
+    endless, words = X.copy(), X.astype(object)
+    endless[3, 1], words[2, 2] = np.inf, "tall"
+    for what, act, words_of_it in (
+        ("infinity at fit", lambda: model.fit(endless, y), ()),
+        ("infinity at predict", lambda: model.predict(endless), ()),
+        ("text", lambda: model.fit(words, y), ()),
+        ("other widths", lambda: model.predict(X[:, :4]), ("4", "6")),
+        ("no rows", lambda: model.fit(X[:0], y[:0]), ()),
+        ("too few labels", lambda: model.fit(X, y[:9]), ()),
+    ):
+        rejects(act, what, *words_of_it)
+        if (model.predict_proba(X) != before).any():
+            fail(f"after {what} was refused, the model is not what it was.")
+
+
+def _bad_prices(subject: CellSubject) -> None:
+    """Prices that are negative, not finite, or of the wrong number are refused when the rows are there."""
+    X, y = subject.rows()
+    for what, cost in (
+        ("a negative price", -0.1), ("a price that is no number", np.nan), ("five prices for six columns", [0.1] * 5),
+        ("a negative price of a column", [0.1, 0.1, -0.1, 0.1, 0.1, 0.1]), ("prices by name without names", {"a": 1.0}),
+    ):  # fmt: skip
+        model = subject.new(cost=cost)
+        rejects(lambda model=model: model.fit(X, y), what, "cost")  # type: ignore[misc]
+    frame = table("pandas", X, NAMES)
+    model = subject.new(cost={**dict.fromkeys(NAMES, 0.01), "nose": 1.0})
+    rejects(lambda: model.fit(frame, y), "the price of an unknown column", "nose")
+
+
+def _bad_answers(subject: CellSubject) -> None:
+    """A session rejects unknown names, text and infinity, and is unchanged afterwards."""
+    session = subject.learned().open()
+    before = session.next_feature, session.posterior
+    rejects(lambda: session.observe(1.0, "nose"), "an unknown name", "nose")
+    rejects(lambda: session.observe("tall"), "text", "tall")
+    rejects(lambda: session.observe(np.inf), "infinity", "inf")
+    if (session.next_feature, session.posterior) != before or session.explain():
+        fail("after an answer was refused, the session is not what it was.")
+    while session.next_feature is not None:
+        session.observe(0.5)
+    rejects(lambda: session.observe(1.0), "an answer after the decision", "finished")
+
+
+_CHECKS = (
+    *shared.CHECKS,
+    _labels_follow_posteriors,
+    _learns,
+    _sessions_walk_the_same_way,
+    _sessions_go_on_elsewhere,
+    _sessions_keep_their_model,
+    _missing_values_cost_nothing,
+    _free_evidence,
+    _prices,
+    _free_values,
+    _misclassification_costs,
+    _fit_resets,
+    _rows_are_independent,
+    _missing_at_fit,
+    _labels_of_any_type,
+    _several_classes,
+    _odd_columns,
+    _bad_rows,
+    _bad_prices,
+    _bad_answers,
+)

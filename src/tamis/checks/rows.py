@@ -1,0 +1,585 @@
+"""What every row selector promises, one small check for each promise."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from tamis._validation import Array
+from tamis.base import RowSelector, n_to_select, top_mask
+from tamis.checks import shared
+from tamis.checks.subject import NAMES, RowSubject, compare_scores, fail, rejects, skip, table
+from tamis.checks.suite import Report, entry_of, named_checks, run_all
+from tamis.merging import merge_tree
+
+__all__ = ["check_row_selector", "row_selector_checks"]
+
+
+def check_row_selector(
+    estimator: RowSelector,
+    *,
+    per_batch: bool | None = None,
+    multiclass: bool | None = None,
+    rounding: bool | None = None,
+) -> Report:
+    """Run every check on a row selector.
+
+    Parameters
+    ----------
+    estimator : RowSelector
+        Any instance, yours or of Tamis; it is not fitted itself. Its class must be one that pickle can find: defined
+        in a module, not in a function.
+    per_batch : bool, optional
+        Whether the method is defined per batch, so that a batch need not equal its rows one at a time. By default
+        as the catalogue says, and False for a class that is not in it.
+    multiclass : bool, optional
+        Whether the method knows more than two classes. By default as the catalogue says, and True for a class that
+        is not in it.
+    rounding : bool, optional
+        Whether a batch equals its rows one at a time up to rounding only, because sums are taken in another order.
+        By default as the catalogue says, and False, the same bits, for a class that is not in it.
+
+    Returns
+    -------
+    Report
+        What was run, and what was skipped for which reason.
+
+    Raises
+    ------
+    AssertionError
+        If a check fails; the message lists all that fail, each with its name and what differed.
+
+    Examples
+    --------
+    >>> from tamis import OFS
+    >>> from tamis.checks import check_row_selector
+    >>> report = check_row_selector(OFS())
+    >>> len(report.passed) > 25, report.failed
+    (True, {})
+    """
+    checks = row_selector_checks(estimator, per_batch=per_batch, multiclass=multiclass, rounding=rounding)
+    return run_all(estimator, checks)
+
+
+def row_selector_checks(
+    estimator: RowSelector,
+    *,
+    per_batch: bool | None = None,
+    multiclass: bool | None = None,
+    rounding: bool | None = None,
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Return the name of each check, and a function that runs it; for ``pytest.mark.parametrize``.
+
+    Parameters
+    ----------
+    estimator, per_batch, multiclass, rounding
+        As for :func:`check_row_selector`.
+
+    Returns
+    -------
+    iterator of (name, check)
+        A check raises AssertionError if the selector does not keep this promise, and unittest.SkipTest if it does
+        not apply.
+
+    Raises
+    ------
+    TypeError
+        If `estimator` is not an instance of RowSelector.
+
+    Examples
+    --------
+    >>> from tamis import OFS
+    >>> checks = dict(row_selector_checks(OFS()))
+    >>> checks["batch_equals_loop"]()
+    """
+    if not isinstance(estimator, RowSelector):
+        raise TypeError(f"estimator must be an instance of tamis.base.RowSelector, got {estimator!r}.")
+    entry = entry_of(estimator)
+    if per_batch is None:
+        per_batch = entry is not None and entry.per_batch
+    if multiclass is None:
+        multiclass = entry is None or "multiclass" in entry.targets
+    if rounding is None:
+        rounding = entry is not None and entry.rounding
+    subject = RowSubject(estimator, per_batch, multiclass, rounding)
+    return named_checks(_CHECKS, takes_frame, subject)
+
+
+_ROUNDING = 1e-9  # of the largest score: the same sums in another order
+
+
+def _batch_equals_loop(subject: RowSubject) -> None:
+    """A batch leaves the same bits as its rows one at a time, weighted or not; the same to rounding, if `rounding`."""
+    if subject.per_batch:
+        skip("the method is defined per batch")
+    X, y = subject.rows()
+    tolerance = _ROUNDING if subject.rounding else 0.0
+    for classes in (None if subject.regression else [0, 1], None):
+        for weights in (np.ones(len(X)), 0.25 + np.arange(len(X)) % 7):
+            if np.ptp(weights) and not _takes(subject, weights):
+                continue
+            whole = subject.new().partial_fit(X, y, classes, weights if np.ptp(weights) else None)
+            for size in (1, 7):
+                parts = subject.new()
+                for start in range(0, len(X), size):
+                    rows = slice(start, start + size)
+                    parts.partial_fit(X[rows], y[rows], classes, weights[rows] if np.ptp(weights) else None)
+                what = f"{len(X)}{' weighted' * bool(np.ptp(weights))} rows at once, and {size} at a time"
+                # Classes that are not declared are numbered as they come, so only the scores must agree.
+                (subject.compare if classes else compare_scores)(whole, parts, what, tolerance=tolerance)
+
+
+def _takes(subject: RowSubject, weights: Array) -> bool:
+    try:
+        subject.new().partial_fit(*subject.rows(), sample_weight=weights)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _fit_forgets(subject: RowSubject) -> None:
+    """`fit` equals `partial_fit` of a new copy, whatever was learned before."""
+    X, y = subject.rows(seed=5)
+    wider, target = subject.rows(n_features=8, seed=6)
+    once = subject.new().partial_fit(X, y)
+    subject.compare(subject.new().fit(X, y), once, "fit, and partial_fit of a new copy")
+    subject.compare(
+        subject.new().fit(wider, target).fit(X, y),
+        once,
+        "fit after another fit, and partial_fit of a new copy",
+    )
+
+
+def _finds_planted_features(subject: RowSubject) -> None:
+    """Two of twenty columns decide the target: after 3000 rows, they have the largest scores of ten kept."""
+    if subject.prototype._unsupervised:
+        skip("the method does not look at the target")
+    selector = subject.new(n_features_to_select=10)
+    for seed in range(30):
+        selector.partial_fit(*subject.rows(100, 20, seed, relevant=(4, 11)))
+    best = set(np.argsort(selector.scores_)[-2:].tolist())
+    if best != {4, 11}:
+        fail(f"columns 4 and 11 decide the target, but columns {sorted(best)} have the largest scores.")
+
+
+def _single_class(subject: RowSubject) -> None:
+    """While only one class was seen, however many are declared, nothing is ranked and every column is kept."""
+    if subject.regression:
+        skip("a regression has no classes")
+    X, y = subject.rows()
+    for declared in ([0, 1], None):
+        selector = subject.new().partial_fit(X[y == 1], y[y == 1], classes=declared)
+        what = "" if declared is None else f", two declared (classes={declared})"
+        if not selector.warming_up_ or selector.scores_.any() or not selector.get_support().all():
+            fail(
+                f"after rows of one class only{what}, warming_up_ must be True, scores_ all zero and get_support()"
+                " all True."
+            )
+    if selector.transform(X).shape != X.shape:
+        fail(
+            f"after rows of one class only, transform keeps {selector.transform(X).shape[1]} of {X.shape[1]} columns."
+        )
+    selector.partial_fit(X[y == 0], y[y == 0])
+    if selector.warming_up_ or not _keeps(subject, selector, 2):
+        fail("after rows of a second class, warming_up_ must be False and get_support() must keep 2 columns.")
+    selector.partial_fit(X[y == 0], y[y == 0])
+    if selector.n_seen_ != len(X) + np.count_nonzero(y == 0) or not np.isfinite(selector.scores_).all():
+        fail(
+            f"after another batch of one class, n_seen_ is {selector.n_seen_} and scores_ {selector.scores_}."
+        )
+
+
+def _keeps(subject: RowSubject, selector: Any, n_selected: int) -> bool:
+    n_kept = selector.get_support().sum()
+    return bool(n_kept >= 1 if subject.chooses_count else n_kept == n_selected)
+
+
+def _late_class(subject: RowSubject) -> None:
+    """A class may appear later; those known keep their places."""
+    if subject.regression:
+        skip("a regression has no classes")
+    if not subject.multiclass:
+        skip("the method knows two classes only")
+    X, y = subject.rows()
+    selector = subject.new().partial_fit(X, y).partial_fit(X, np.where(X[:, 2] > 1, -5, y))
+    if selector.classes_.tolist() != [0, 1, -5]:
+        fail(f"classes 0 and 1, then -5, must make classes_ [0, 1, -5], not {selector.classes_.tolist()}.")
+    if not np.isfinite(selector.scores_).all() or not _keeps(subject, selector, 2):
+        fail(f"after a third class appeared, scores_ is {selector.scores_}.")
+    declared = subject.new().partial_fit(X, y, classes=[1, -5, 0]).classes_.tolist()
+    if declared != [1, -5, 0]:
+        fail(f"classes=[1, -5, 0] must make classes_ that, not {declared}.")
+
+
+def _labels_of_any_type(subject: RowSubject) -> None:
+    """Labels may be text, bool, int, whole floats or several types at once; the scores are the same."""
+    if subject.regression:
+        skip("a regression has no labels")
+    X, y = subject.rows()
+    plain = subject.new().partial_fit(X, y)
+    pairs = [
+        ("ham", "spam"),
+        (False, True),
+        (-1, 1),
+        (np.int8(3), np.int8(7)),
+        (1.0, 2.0),
+        (1, "one"),
+        (b"n", b"y"),
+    ]
+    for pair in pairs:
+        labels = np.array(pair, dtype=object if type(pair[0]) is not type(pair[1]) else None)[y]
+        for given in (labels, labels.astype(object), labels.tolist()):
+            selector = subject.new().partial_fit(X, given)
+            compare_scores(selector, plain, f"labels {pair[0]!r} and {pair[1]!r}, and 0 and 1")
+            if selector.classes_.tolist() != list(pair):
+                fail(f"labels {pair[0]!r} and {pair[1]!r} make classes_ {selector.classes_.tolist()}.")
+            selector.partial_fit(X, given)
+            compare_scores(
+                selector, clone(plain).partial_fit(X, y).partial_fit(X, y), f"the labels {pair} again"
+            )
+
+
+def _sample_weights(subject: RowSubject) -> None:
+    """Equal weights change nothing, rows of weight 0 do not count, and impossible weights are refused."""
+    X, y = subject.rows()
+    none = subject.new().partial_fit(X, y)
+    try:
+        ones = subject.new().partial_fit(X, y, sample_weight=np.ones(len(X)))
+    except (ValueError, TypeError) as error:
+        rejects(
+            lambda: subject.new().partial_fit(X, y, sample_weight=np.ones(len(X))), "weights", "sample_weight"
+        )
+        skip(f"the method takes no weights ({error})")
+    subject.compare(ones, none, "every weight 1, and no weights", tolerance=_ROUNDING)
+    few, half = np.arange(40), np.repeat([1.0, 0.0], [40, 50])
+    compare_scores(
+        subject.new().partial_fit(X, y, sample_weight=half),
+        subject.new().partial_fit(X[few], y[few]),
+        "rows of weight 0, and without these rows",
+        tolerance=_ROUNDING,
+    )
+    bad = {"too few weights": half[1:], "a negative weight": half - 1.0, "a weight NaN": half * np.nan}
+    for what, weights in bad.items():
+        _refuses_batch(subject, (X, y), what, "sample_weight", sample_weight=weights)
+
+
+def _merge(subject: RowSubject) -> None:
+    """Merged parts of a stream equal the whole, in whatever order, and the other part stays as it is."""
+    merge = getattr(subject.prototype, "merge", None)
+    if merge is None:
+        skip("the method cannot be merged")
+    has_order = "when" in inspect.signature(merge).parameters
+    after, before = ({"when": when} if has_order else {} for when in ("after", "before"))
+    batches = [subject.rows(seed=seed) for seed in range(3)]
+    classes = None if subject.regression else [0, 1]
+
+    def part(*which: int) -> Any:
+        selector = subject.new()
+        for i in which:
+            selector.partial_fit(*batches[i], classes=classes)
+        return selector
+
+    other = part(1)
+    merged = part(0).merge(other, **after)
+    subject.compare(other, part(1), "a part that was merged into another, and the same part")
+    subject.compare(merged, part(0, 1), "two parts merged, and the whole", tolerance=_ROUNDING)
+    subject.compare(other.merge(part(0), **before), merged, "b + a, and a + b", tolerance=_ROUNDING)
+    left = part(0).merge(part(1), **after).merge(part(2), **after)
+    right = part(0).merge(part(1).merge(part(2), **after), **after)
+    subject.compare(left, right, "(a + b) + c, and a + (b + c)", tolerance=_ROUNDING)
+    subject.compare(
+        merge_tree([part(0), part(1), part(2)], **after), left, "merge_tree, and merge", tolerance=_ROUNDING
+    )
+    subject.compare(left, part(0, 1, 2), "three parts merged, and the whole", tolerance=_ROUNDING)
+    if classes is not None:
+        X, y = batches[0]
+        order = np.argsort(y, kind="stable")
+        zeros, ones = (subject.new().partial_fit(X[y == c], y[y == c], classes=classes) for c in (0, 1))
+        subject.compare(
+            zeros.merge(ones, **after),
+            subject.new().partial_fit(X[order], y[order], classes=classes),
+            "a part of each class, merged, and the whole",
+            tolerance=_ROUNDING,
+        )
+
+
+def _read_outs_are_copies(subject: RowSubject) -> None:
+    """Writing into `scores_` or the support changes nothing in the model."""
+    selector = subject.learned()
+    scores, support = selector.scores_, selector.get_support()
+    if scores.flags.writeable:
+        scores[...] = -1.0
+    if support.flags.writeable:
+        support[...] = False
+    subject.compare(selector, subject.learned(), "after writing into scores_, and before")
+    if not np.array_equal(selector.get_support(), subject.learned().get_support()):
+        fail("writing into what get_support() returned changes the model.")
+
+
+def _columns_that_come_later(subject: RowSubject) -> None:
+    """After `widen`, columns of zeros until then score as if they had been there all the time; or it is refused."""
+    (X, y), (later, target) = subject.rows(), subject.rows(seed=1)
+    X[:, 4:] = 0.0
+    if not subject.prototype._can_widen:
+        rejects(lambda: subject.new().partial_fit(X, y).widen(7), "widen", "number of columns")
+        skip("the method has a fixed number of columns")
+    if subject.prototype._counts_columns:
+        skip("what the method learns depends on the number of columns")
+    grown = subject.new().partial_fit(sp.csr_matrix(X[:, :4]), y).widen(6)
+    grown.partial_fit(sp.csr_matrix(later), target)
+    whole = subject.new().partial_fit(sp.csr_matrix(X), y).partial_fit(sp.csr_matrix(later), target)
+    subject.compare(grown, whole, "columns that came later, and columns of zeros", tolerance=1e-9)
+
+
+def takes_frame(subject: RowSubject, library: str) -> None:
+    """A frame gives the scores of its numbers; its column names come back, in the kind of frame asked for."""
+    X, y = subject.rows()
+    frame = table(library, X, NAMES)
+    selector = subject.new().partial_fit(frame, y)
+    compare_scores(selector, subject.learned(), f"a {library} frame, and an array")
+    if selector.feature_names_in_.tolist() != NAMES:
+        fail(f"feature_names_in_ of a {library} frame is {selector.feature_names_in_.tolist()}.")
+    kept = [name for name, keep in zip(NAMES, selector.get_support(), strict=True) if keep]
+    if selector.get_feature_names_out().tolist() != kept:
+        fail(
+            f"get_feature_names_out() is {selector.get_feature_names_out().tolist()}, but {kept} are selected."
+        )
+    other = table(library, X[:, ::-1], NAMES[::-1])
+    _refuses_frame(
+        subject,
+        selector,
+        frame,
+        other,
+        y,
+        "columns in another order",
+        NAMES[0],
+        NAMES[-1],
+        "order",
+    )
+    other = table(library, X, [*NAMES[:-1], "new"])
+    _refuses_frame(subject, selector, frame, other, y, "a column of another name", "new", NAMES[-1])
+    gap = X.copy()
+    gap[7, 2] = np.nan
+    other = table(library, gap, NAMES)
+    _refuses_frame(subject, selector, frame, other, y, "a frame with NaN", NAMES[2], "row 7")
+    if library != "pyarrow":  # scikit-learn knows no output of this kind
+        out = selector.set_output(transform=library).transform(frame)
+        if list(out.columns) != kept or type(out) is not type(frame):
+            fail(
+                f"set_output(transform={library!r}): transform returns {type(out)} of columns {list(out.columns)}."
+            )
+
+
+def _refuses_frame(
+    subject: RowSubject, selector: Any, frame: Any, other: Any, y: Array, what: str, *words: str
+) -> None:
+    if subject.tags.allow_nan and "NaN" in what:
+        return
+    rejects(lambda: selector.partial_fit(other, y), what, *words)
+    subject.compare(selector, subject.new().partial_fit(frame, y), f"after refusing {what}, and before")
+
+
+def _refuses_batch(
+    subject: RowSubject, batch: tuple[Any, Any], what: str, *words: str, **options: Any
+) -> None:
+    """Fail unless the batch is refused, by a new copy and by one that has learned, and leaves no trace in either."""
+    selector = subject.new()
+    rejects(lambda: selector.partial_fit(*batch, **options), what, *words)
+    if subject.is_fitted(selector):
+        fail(f"after refusing {what} as its first batch, the selector counts as fitted.")
+    selector = subject.learned()
+    rejects(lambda: selector.partial_fit(*batch, **options), what, *words)
+    rejects(lambda: selector.fit(*batch, **options), f"{what} (by fit)", *words)
+    subject.compare(selector, subject.learned(), f"after refusing {what}, and before")
+    selector.partial_fit(*subject.rows(seed=1))
+    subject.compare(selector, subject.learned(2), f"learning on after refusing {what}, and without it")
+
+
+def _empty_batch(subject: RowSubject) -> None:
+    """No rows, or no columns, are refused."""
+    X, y = subject.rows()
+    for what, empty in {"a batch of 0 rows": X[:0], "a batch of 0 columns": X[:, :0]}.items():
+        target = y[: len(empty)]
+        _refuses_batch(subject, (empty, target), what, "0")
+        if subject.tags.sparse:
+            _refuses_batch(subject, (sp.csr_matrix(empty), target), f"{what} (CSR)", "0")
+    _refuses_batch(subject, (X[0], y[:1]), "one row that is not a table")
+
+
+def _feature_count(subject: RowSubject) -> None:
+    """Another number of columns than before is refused, naming both."""
+    for n_features in (5, 7):
+        X, y = subject.rows(n_features=n_features)
+        selector = subject.learned()
+        what = f"{n_features} columns after 6"
+        rejects(lambda: selector.partial_fit(X, y), what, "6", str(n_features))  # noqa: B023
+        rejects(lambda: selector.transform(X), f"{what} (by transform)", "6", str(n_features))  # noqa: B023
+        subject.compare(selector, subject.learned(), f"after refusing {what}, and before")
+
+
+def _non_finite(subject: RowSubject) -> None:
+    """NaN and infinity are refused, naming the column and the row, wherever they are."""
+    for value in (np.inf, -np.inf, np.nan):
+        if np.isnan(value) and subject.tags.allow_nan:
+            continue
+        for row, column in ((0, 0), (83, 5), (89, 2)):
+            X, y = subject.rows()
+            X[row, column] = value
+            what = f"{value} in row {row}, column {column}"
+            _refuses_batch(subject, (X, y), what, f"column {column}", f"row {row}")
+            if subject.tags.sparse:
+                _refuses_batch(
+                    subject, (sp.csr_matrix(X), y), f"{what} (CSR)", f"column {column}", f"row {row}"
+                )
+    X, y = subject.rows()
+    X[3, 1], X[4, 1] = np.inf, -np.inf  # their sum is NaN
+    _refuses_batch(subject, (X.astype(np.float32), y), "inf and -inf in float32", "column 1", "row 3")
+
+
+def _not_numbers(subject: RowSubject) -> None:
+    """Text and complex numbers are refused."""
+    X, y = subject.rows()
+    text = X.astype(object)
+    text[7, 3] = "seven"
+    _refuses_batch(subject, (text, y), "text", "3", "seven")
+    _refuses_batch(subject, (X + 1j, y), "complex numbers", "omplex")
+
+
+def _impossible_targets(subject: RowSubject) -> None:
+    """A target that is missing, too short, a table, or has gaps is refused."""
+    X, y = subject.rows()
+    gaps, nothing = y.astype(np.float64), y.astype(object)
+    gaps[8], nothing[8] = np.nan, None
+    targets: dict[str, tuple[Any, tuple[str, ...]]] = {
+        "no target": (None, ("y",)),
+        "a target that is too short": (y[1:], ("90", "89")),
+        "a target of two columns": (np.column_stack([y, y]), ("y",)),
+        "a target with NaN": (gaps, ("row 8",)),
+        "a target with None": (nothing, ("row 8",)),
+    }
+    for what, (target, words) in targets.items():
+        _refuses_batch(subject, (X, target), what, *words)
+    if not subject.regression:
+        _refuses_batch(subject, (X, 0.5 * y), "labels that are not whole", "0.5")
+
+
+def _impossible_selection(subject: RowSubject) -> None:
+    """`n_features_to_select` of 0, more than there are, or no number, is refused when rows arrive, not before."""
+    if subject.chooses_count:
+        skip("the method decides how many features to keep")
+    X, y = subject.rows()
+    for value in (0, -1, 7, 0.0, 1.5, -0.5, float("nan"), "a", None, True):
+        selector = subject.new(n_features_to_select=value)
+        if selector._chooses_count:
+            continue  # None leaves it to the method
+        rejects(
+            lambda: selector.partial_fit(X, y),  # noqa: B023
+            f"n_features_to_select={value!r} of 6 columns",
+            "n_features_to_select",
+            repr(value),
+        )
+        if subject.is_fitted(selector):
+            fail(f"after refusing n_features_to_select={value!r}, the selector counts as fitted.")
+
+
+def _one_row(subject: RowSubject) -> None:
+    """Rows may come one at a time, from the first on."""
+    X, y = subject.rows()
+    selector = subject.new()
+    for i in range(20):
+        selector.partial_fit(X[i : i + 1], y[i : i + 1])
+    if selector.n_seen_ != 20 or not np.isfinite(selector.scores_).all():
+        fail(f"after 20 rows one at a time, n_seen_ is {selector.n_seen_} and scores_ {selector.scores_}.")
+
+
+def _one_feature(subject: RowSubject) -> None:
+    """One column is enough, and is selected."""
+    X, y = subject.rows(n_features=1)
+    selector = subject.new(n_features_to_select=1).partial_fit(X, y)
+    if selector.get_support().tolist() != [True] or not np.isfinite(selector.scores_).all():
+        fail(f"of one column, get_support() is {selector.get_support()} and scores_ {selector.scores_}.")
+
+
+def _constant_features(subject: RowSubject) -> None:
+    """Columns that never change, all zero or not, leave the scores finite and are never the best."""
+    if subject.prototype._unsupervised:
+        skip("the method does not look at the rows")
+    X, y = subject.rows()
+    X[:, 0], X[:, 5] = 0.0, 3.0
+    selector = subject.new().fit(X, y).partial_fit(X, y)
+    if not np.isfinite(selector.scores_).all() or int(np.argmax(selector.scores_)) in (0, 5):
+        fail(f"columns 0 and 5 are constant, and scores_ is {selector.scores_}.")
+
+
+def _wide_and_long(subject: RowSubject) -> None:
+    """Many more columns than rows, and many more rows than columns."""
+    for n_rows, n_features in ((5, 2000), (5000, 2)):
+        X, y = subject.rows(n_rows, n_features)
+        scores = subject.new().partial_fit(X, y).scores_
+        if scores.shape != (n_features,) or not np.isfinite(scores).all():
+            fail(
+                f"{n_rows} rows of {n_features} columns give scores_ of shape {scores.shape}, or not finite."
+            )
+
+
+def _selects_the_best(subject: RowSubject) -> None:
+    """The support is the columns of the largest scores, as many as asked for; transform returns them in order."""
+    X, y = subject.rows()
+    many: list[Any] = [1] if subject.chooses_count else [1, 3, np.int64(2), 6, 0.5, 1.0, 0.01]
+    for asked in many:
+        selector = subject.new(n_features_to_select=asked).partial_fit(X, y)
+        scores, support = selector.scores_, selector.get_support()
+        if scores.dtype != np.float64 or scores.shape != (6,):
+            fail(f"scores_ must be float64 of shape (6,), not {scores.dtype} of shape {scores.shape}.")
+        best = top_mask(scores, n_to_select(asked, 6))
+        if not subject.chooses_count and not np.array_equal(support, best):
+            fail(
+                f"n_features_to_select={asked!r} selects {np.flatnonzero(support)}, and scores_ is {scores}."
+            )
+        if not np.array_equal(selector.transform(X), X[:, support]):
+            fail("transform does not return the selected columns in their order.")
+        names = [f"x{j}" for j in np.flatnonzero(support)]
+        if selector.get_feature_names_out().tolist() != names:
+            fail(f"get_feature_names_out() is {selector.get_feature_names_out().tolist()}, not {names}.")
+
+
+def _reading_changes_nothing(subject: RowSubject) -> None:
+    """Reading scores and support, or transforming, does not change what is learned next."""
+    selector = subject.learned()
+    X, _ = subject.rows()
+    for _ in range(2):
+        selector.transform(X[:, :]), selector.get_support(), selector.scores_, repr(selector)
+    selector.partial_fit(*subject.rows(seed=1))
+    subject.compare(selector, subject.learned(2), "reading between two batches, and not")
+
+
+_CHECKS = (
+    *shared.CHECKS,
+    _batch_equals_loop,
+    _fit_forgets,
+    _finds_planted_features,
+    _single_class,
+    _late_class,
+    _labels_of_any_type,
+    _sample_weights,
+    _merge,
+    _read_outs_are_copies,
+    _columns_that_come_later,
+    _empty_batch,
+    _feature_count,
+    _non_finite,
+    _not_numbers,
+    _impossible_targets,
+    _impossible_selection,
+    _one_row,
+    _one_feature,
+    _constant_features,
+    _wide_and_long,
+    _selects_the_best,
+    _reading_changes_nothing,
+)

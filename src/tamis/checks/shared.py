@@ -1,0 +1,194 @@
+"""What every estimator promises, whether it learns from rows, columns or cells; each check is written once."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from tamis._validation import Array
+from tamis.checks.subject import Subject, fail, rejects, skip
+from tamis.persistence import dumps, load, loads, save
+
+__all__ = ["CHECKS"]
+
+
+def _same_data_same_bits(subject: Subject) -> None:
+    """Two copies that learn the same data are the same, bit for bit."""
+    subject.compare(subject.learned(3), subject.learned(3), "two copies that learned the same")
+
+
+def _leaves_data_alone(subject: Subject) -> None:
+    """The caller's arrays are neither written to nor kept: overwriting them later changes nothing."""
+    kinds: tuple[Any, ...] = (np.ascontiguousarray, np.asfortranarray, sp.csr_matrix)
+    for kind in kinds if subject.accepts_sparse else kinds[:2]:
+        model = subject.new()
+        for seed, learn in enumerate((subject.learn, subject.learn_on)):
+            rows, target = subject.data(seed)
+            X, y = kind(rows.copy()), target.copy()
+            learn(model, X, y)
+            if not np.array_equal(_dense(X), rows) or not np.array_equal(y, target):
+                fail("learning writes into the caller's X or y.")
+            (X.data if sp.issparse(X) else X)[:] = -7.0
+            y[:] = 0
+        tolerance = 1e-6 if kind is sp.csr_matrix else subject.order_tolerance
+        what = "data overwritten after learning, and left alone"
+        subject.compare(model, subject.learned(2), what, tolerance=tolerance)
+
+
+def _takes_read_only_data(subject: Subject) -> None:
+    """Arrays that must not be written to, memory-mapped ones too, are learned from, and stay as they are."""
+    X, y = subject.data()
+    before = X.copy()
+    for array in (X, y):
+        array.setflags(write=False)
+    control = subject.learned()
+    subject.compare(subject.learn(subject.new(), X, y), control, "read-only data, and writable data")
+    if not np.array_equal(X, before, equal_nan=True):
+        fail("read-only data is written to.")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "X.npy"
+        np.save(path, X)
+        mapped = np.load(path, mmap_mode="r")
+        subject.compare(subject.learn(subject.new(), mapped, y), control, "memory-mapped data, and an array")
+        del mapped
+    if subject.accepts_sparse:
+        matrix = sp.csr_matrix(X)
+        for array in (matrix.data, matrix.indices, matrix.indptr):
+            array.setflags(write=False)
+        subject.learn(subject.new(), matrix, y)
+
+
+def _input_kinds(subject: Subject) -> None:
+    """float32, int, bool, Fortran order, views and lists give the results of the same numbers in float64."""
+    X, y = subject.data()
+    wide = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)
+    whole, truth = np.round(X), X > 0
+    kinds: list[tuple[str, Any, Array, float]] = [
+        ("float32", X.astype(np.float32), X, 1e-4),
+        ("float16", X.astype(np.float16), X, 1e-4),
+        ("big-endian", X.astype(">f8"), X, 0.0),
+        ("int64", whole.astype(np.int64), whole, 0.0),
+        ("int8", whole.astype(np.int8), whole, 0.0),
+        ("bool", truth, truth.astype(np.float64), 0.0),
+        ("Fortran order", np.asfortranarray(X), X, 0.0),
+        ("every second cell of an array", wide[::2, ::2], X, 0.0),
+        ("a view that runs backwards", X[::-1, ::-1].copy()[::-1, ::-1], X, 0.0),
+        ("a list of lists", X.tolist(), X, 0.0),
+        ("an array of objects", X.astype(object), X, 0.0),
+    ]
+    for what, given, plain, tolerance in kinds:
+        control = subject.learn(subject.new(), plain, y)
+        model = subject.learn(subject.new(), given, y)
+        subject.compare(
+            model, control, f"{what}, and float64", tolerance=max(tolerance, subject.order_tolerance)
+        )
+
+
+def _sparse_kinds(subject: Subject) -> None:
+    """CSR, CSC and COO input, sorted or not, gives the results of the dense input; or is rejected."""
+    X, y = subject.data()
+    if not subject.accepts_sparse:
+        rejects(lambda: subject.learn(subject.new(), sp.csr_matrix(X), y), "a CSR matrix")
+        skip("the method accepts dense input only")
+    width = X.shape[1]
+    unsorted, halves = sp.csr_matrix(X), sp.csr_matrix(X)
+    for i in range(len(X)):
+        row = slice(unsorted.indptr[i], unsorted.indptr[i + 1])
+        unsorted.indices[row] = unsorted.indices[row][::-1]
+        unsorted.data[row] = unsorted.data[row][::-1].copy()
+    unsorted.has_sorted_indices = False
+    twice = sp.csr_matrix(
+        (np.repeat(halves.data / 2, 2), np.repeat(halves.indices, 2), 2 * halves.indptr), shape=X.shape
+    )
+    zeros = sp.csr_matrix(
+        (X.ravel(), np.tile(np.arange(width), len(X)), width * np.arange(len(X) + 1)), shape=X.shape
+    )
+    kinds = {
+        "a CSR matrix": sp.csr_matrix(X), "a CSR array": sp.csr_array(X), "a CSC matrix": sp.csc_matrix(X),
+        "a COO matrix": sp.coo_matrix(X), "a float32 CSR matrix": sp.csr_matrix(X.astype(np.float32)),
+        "unsorted columns": unsorted, "cells stored in two halves": twice, "stored zeros": zeros,
+    }  # fmt: skip
+    control = subject.learned()
+    for what, given in kinds.items():
+        parts = [part for part in ("data", "indices", "indptr") if hasattr(given, part)]
+        before = [getattr(given, part).copy() for part in parts]
+        tolerance = 1e-4 if given.dtype == np.float32 else 1e-6
+        model = subject.learn(subject.new(), given, y)
+        subject.compare(model, control, f"{what}, and an array", tolerance=tolerance)
+        if not all(map(np.array_equal, before, [getattr(given, part) for part in parts])):
+            fail(f"learning sorts or sums {what} in place.")
+
+
+def _not_fitted(subject: Subject) -> None:
+    """Before anything was learned, methods and attributes that need it raise NotFittedError."""
+    X, _ = subject.data()
+    for what, read in subject.reads.items():
+        try:
+            read(subject.new(), X)
+        except NotFittedError:
+            continue
+        fail(f"{what} before anything was learned does not raise NotFittedError.")
+
+
+def _clone(subject: Subject) -> None:
+    """A clone has the same parameters and is not fitted; the constructor stores them unchanged."""
+    model = subject.learned()
+    copied = clone(model)
+    if repr(copied.get_params()) != repr(model.get_params()):
+        fail(f"the clone of {model!r} is {copied!r}.")
+    if subject.is_fitted(copied):
+        fail("a clone counts as fitted.")
+    subject.learn(copied, *subject.data())
+    subject.compare(copied, model, "a clone that learned the same, and the original")
+
+
+def _copies_go_on(subject: Subject) -> None:
+    """Pickled, or copied deeply, in the middle of a stream, an estimator continues with the same bits."""
+    model = subject.learned(2)
+    copies = {"pickle": pickle.loads(pickle.dumps(model)), "copy.deepcopy": copy.deepcopy(model)}
+    for what, copied in copies.items():
+        _goes_on(subject, model, copied, what)
+
+
+def _save_and_load(subject: Subject) -> None:
+    """Saved and loaded in the middle of a stream, as a file or as bytes, an estimator continues with the same bits."""
+    model = subject.learned(2)
+    state = dumps(model)
+    if dumps(model) != state or dumps(subject.learned(2)) != state:
+        fail("tamis.dumps returns different bytes for the same state.")
+    _goes_on(subject, model, loads(state, classes=[type(model)]), "tamis.dumps and tamis.loads")
+    with tempfile.TemporaryDirectory() as folder:
+        path = save(model, Path(folder) / "model.tamis")
+        _goes_on(subject, model, load(path, classes=[type(model)]), "tamis.save and tamis.load")
+
+
+def _goes_on(subject: Subject, model: Any, copied: Any, what: str) -> None:
+    subject.compare(copied, model, f"after {what}, and before")
+    subject.learn_on(copied, *subject.data(2))
+    subject.compare(model, subject.learned(2), f"after its copy by {what} learned on, and before")
+    subject.compare(copied, subject.learned(3), f"learning on after {what}, and without it")
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sp.issparse(X) else X
+
+
+CHECKS = (
+    _same_data_same_bits,
+    _leaves_data_alone,
+    _takes_read_only_data,
+    _input_kinds,
+    _sparse_kinds,
+    _not_fitted,
+    _clone,
+    _copies_go_on,
+    _save_and_load,
+)

@@ -33,6 +33,7 @@ from sklearn.base import clone
 from tamis._validation import Array
 from tamis._validation.parameters import number, parameters
 from tamis.base.trace import Verdicts
+from tamis.columns.block_test import is_series
 from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
 from tamis.columns.projection import Proposal
 from tamis.columns.sequential import SequentialSelector, dense_column
@@ -63,10 +64,11 @@ class AlphaInvesting(SequentialSelector):
         Bound on the false discovery rate, in (0, 1). The rule "alpha-investing" then takes half of it as its wealth and
         half as its payout, and "information-investing" charges more for a coefficient. None: the two parameters above,
         and 0.05 for every other rule.
-    variance : {"auto", "classical", "robust"}, default="auto"
+    variance : {"auto", "classical", "robust", "series"}, default="auto"
         "classical": the variance of the model. "robust": the test holds even if the noise differs from row to row
-        (:mod:`tamis.columns.sandwich`). "auto": robust for counts, which are overdispersed until the last relevant
-        feature is found; else classical.
+        (:mod:`tamis.columns.sandwich`). "series": it holds even if rows depend on those before them, in the order
+        given (:mod:`tamis.columns.block_test`). "auto": series if the target depends on the rows before; else robust
+        for counts, which are overdispersed until the last relevant feature is found; else classical.
     pvalue : {"exact", "exp"}, default="exact"
         "exact": the p-value of the test. "exp": exp(-Delta / 2), as in the public implementations, with the classical
         variance; for comparison only.
@@ -90,6 +92,8 @@ class AlphaInvesting(SequentialSelector):
         As in :class:`tamis.base.ColumnSelector`.
     wealth_ : float
         The remaining error budget.
+    rows_dependent_ : bool
+        Whether the tests are those of dependent rows; see `variance`.
 
     Raises
     ------
@@ -151,7 +155,7 @@ class AlphaInvesting(SequentialSelector):
         initial_wealth=number("(0, 1]"),
         payout=number("[0, 1)"),
         target_fdr=(number("(0, 1)"), None),
-        variance=("auto", "classical", "robust"),
+        variance=("auto", "classical", "robust", "series"),
         pvalue=("exact", "exp"),
         release=(number("(0, 1]"), None),
     )
@@ -194,13 +198,20 @@ class AlphaInvesting(SequentialSelector):
         # With `release`: offer and column of each selected feature.
         self._selected_columns: tuple[tuple[int, Floats], ...] = ()
         self._rule = self._make_rule().start()
-        robust = self.variance == "robust" or (self.variance == "auto" and self.model == "poisson")
+        robust = self.variance in ("robust", "series") or (
+            self.variance == "auto" and self.model == "poisson"
+        )
         if self.model == "linear" and not robust:
             warn_rare_class(
                 y, weight, "the p-values of model='linear' are then too small, choose model='logistic'"
             )
             warn_heavy_tails(y, weight)
         self._start_model(y, weight, robust, self.pvalue == "exp")
+        auto = self.variance == "auto" and self.pvalue == "exact" and is_series(self._model.residual)
+        if auto and not robust:
+            self._start_model(y, weight, robust=True)
+        self._model.series = auto or self.variance == "series"
+        self.rows_dependent_ = self._model.series
 
     def _make_rule(self) -> SpendingRule:
         if isinstance(self.rule, SpendingRule):

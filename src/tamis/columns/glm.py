@@ -31,6 +31,7 @@ from scipy import special
 
 from tamis._shapes import Shapes
 from tamis.base.trace import REJECTED
+from tamis.columns.block_test import series_evidence
 from tamis.columns.linear import scale_rows
 from tamis.columns.projection import Evidence, Proposal, append_column, project, project_twice
 from tamis.columns.retest import retest
@@ -73,6 +74,8 @@ class _GrowingModel:
         "  fit.beta (q) float in [-1e140, 1e140]  fit.log_likelihood finite"
         "  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
     )
+
+    series = False  # whether a robust test is that of `tamis.columns.block_test`
 
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
         self.y, self.weight, self.intercept = y, weight, intercept
@@ -123,6 +126,8 @@ class _GrowingModel:
         X = scale_rows(X, self.root)
         if self.robust:
             X = X.toarray() if sp.issparse(X) else X
+            if self.series:
+                return series_evidence(X, self.basis, self.residual, bool(self.intercept), self._model_log_p)
             evidence = robust_evidence(
                 X, self.basis, self.residual, self.weight, self.intercept, self.df, self._model_log_p
             )
@@ -171,8 +176,9 @@ class _GrowingModel:
         """Return the log p-values of the features accepted, given as shape (n_rows, q), each beside the others."""
         sandwich = (self.residual, self.weight, self.df + 1) if self.robust else None
         return retest(
-            features, self.root, bool(self.intercept), self.fit.eta, self._model_log_p_of_accepted, sandwich
-        )
+            features, self.root, bool(self.intercept), self.fit.eta, self._model_log_p_of_accepted, sandwich,
+            self.series,
+        )  # fmt: skip
 
     def restart(self, features: Floats) -> None:
         """Replace the accepted features with these, shape (n_rows, q)."""

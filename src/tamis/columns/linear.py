@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
 from tamis.base.trace import REJECTED
+from tamis.columns.block_test import series_evidence
 from tamis.columns.projection import Evidence, Proposal, append_column, project, project_twice
 from tamis.columns.retest import retest
 from tamis.columns.sandwich import robust_evidence
@@ -68,6 +69,7 @@ class LinearModel:
         "  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
     )
 
+    series = False  # whether a robust test is that of `tamis.columns.block_test`
     slack = 1e-6  # largest difference between the log p of a candidate tested in bulk and on its own
 
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
@@ -151,7 +153,7 @@ class LinearModel:
                 return log_t_tail(np.where(drop > 0, drop * df / self.rss, 0.0), df)
 
         sandwich = (self.residual, self.weight, df) if self.robust else None
-        return retest(features, root, bool(self.intercept), aim, by_t, sandwich)
+        return retest(features, root, bool(self.intercept), aim, by_t, sandwich, self.series)
 
     def restart(self, features: Floats) -> None:
         """Replace the accepted features with these, shape (n_rows, q)."""
@@ -187,6 +189,8 @@ class LinearModel:
             drop = np.minimum(drop, self.rss)
             return self._statistics(drop, self.rss - drop)[1]
 
+        if self.series:
+            return series_evidence(X, self.basis, self.residual, bool(self.intercept), by_t)
         return robust_evidence(X, self.basis, self.residual, self.weight, self.intercept, self.df, by_t)
 
 

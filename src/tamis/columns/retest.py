@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.columns.block_test import series_log_p
 from tamis.columns.sandwich import robust_log_p
 
 __all__ = ["retest"]
@@ -30,6 +31,7 @@ def retest(
     aim: Floats,
     model_log_p: Callable[[Floats], Floats],
     sandwich: tuple[Floats, Floats, float] | None = None,
+    series: bool = False,
 ) -> Floats:
     """Return the log p-value of each feature given the others.
 
@@ -46,6 +48,8 @@ def retest(
         Log p-values from ``b^2 / |P|^2`` of shape (q,), under the model's own variance.
     sandwich : tuple of residual, weight, df, optional
         For a robust test, see :func:`tamis.columns.sandwich.robust_log_p`.
+    series : bool, default=False
+        Whether the robust test is that of :mod:`tamis.columns.block_test`.
 
     Returns
     -------
@@ -74,6 +78,9 @@ def retest(
     if sandwich is None:
         return own
     residual, weight, df = sandwich
+    if series:
+        on_blocks: Floats = np.maximum(series_log_p(P / length, b, residual), own)
+        return on_blocks
     leverage = np.einsum("ij,ij->i", q, q)
     robust: Floats = np.maximum(robust_log_p(P / length, b, residual, leverage, weight, df), own)
     return robust

@@ -1,0 +1,73 @@
+"""Tests of coefficients on autocorrelated rows: equal to their definition, and rarely wrong."""
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from tamis import AlphaInvesting
+from tamis.columns.block_test import correlation_length, is_series, series_evidence, series_log_p
+from tests.twins import block_test as twin
+
+
+def series(rng, n, n_columns, phi):
+    noise = rng.normal(size=(n + 300, n_columns))
+    return lfilter([1], [1, -phi], noise, axis=0)[300:] * np.sqrt(1 - phi**2)
+
+
+@pytest.mark.parametrize("n", [90, 300, 1000])
+@pytest.mark.parametrize("phi", [0.0, 0.6, 0.9])
+def test_equals_its_definition(n, phi):
+    X, r = np.split(series(np.random.default_rng(n), n, 6, phi), [5], axis=1)
+    r, z = (r - r.mean(axis=0))[:, 0], X - X.mean(axis=0)
+    found = series_evidence(X, np.full((n, 1), n**-0.5), r, True, lambda drop: np.full(len(drop), -np.inf))
+    expected = [twin.pvalue(z[:, j].tolist(), r.tolist()) for j in range(5)]
+    np.testing.assert_allclose(np.exp(found.log_p), expected, rtol=1e-8)
+    assert correlation_length(r) == pytest.approx(twin.correlation_length(r.tolist()))
+    assert is_series(r) == (phi > 0.0)
+
+
+def test_a_selected_feature_is_tested_with_the_residual_of_all():
+    X = series(np.random.default_rng(0), 400, 3, 0.8)
+    z, y = X - X.mean(axis=0), X[:, 0] + series(np.random.default_rng(1), 400, 1, 0.8)[:, 0]
+    q = np.linalg.qr(z)[0]
+    residual = (y - y.mean()) - q @ (q.T @ y)
+    slope = np.linalg.lstsq(z, y - y.mean(), rcond=None)[0]
+    outside = np.column_stack(
+        [z[:, j] - (o := np.linalg.qr(np.delete(z, j, 1))[0]) @ (o.T @ z[:, j]) for j in range(3)]
+    )
+    p = np.exp(series_log_p(outside, slope, residual))
+    assert p[0] < 1e-3
+    assert (p[1:] > 0.01).all()
+
+
+@pytest.mark.parametrize(("model", "most"), [("linear", 6), ("logistic", 10), ("poisson", 12)])
+def test_few_unrelated_series_are_accepted(model, most):
+    accepted, plain = 0, 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, y = series(rng, 300, 100, 0.9), series(rng, 300, 1, 0.9)[:, 0]
+        y = {"linear": y, "logistic": y > np.median(y), "poisson": rng.poisson(np.exp(y))}[model]
+        selector = AlphaInvesting(target_fdr=0.1, model=model).fit(X, y)
+        assert selector.rows_dependent_
+        accepted += len(selector.selected_)
+        if seed < 3 and model != "poisson":
+            plain += len(
+                AlphaInvesting(target_fdr=0.1, model=model, variance="classical").fit(X, y).selected_
+            )
+    assert accepted <= most
+    assert plain >= 10 or model == "poisson"
+
+
+def test_a_relevant_series_is_found_and_kept_on_retest():
+    rng = np.random.default_rng(5)
+    X, y = series(rng, 2000, 30, 0.9), series(rng, 2000, 1, 0.9)[:, 0]
+    y += X[:, 20]
+    assert AlphaInvesting(target_fdr=0.1, release=0.05).fit(X, y).selected_ == ["x20"]
+
+
+def test_independent_rows_are_tested_as_before():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(300, 40)), rng.normal(size=300)
+    one, other = (AlphaInvesting(variance=how).fit(X, y) for how in ("auto", "classical"))
+    assert not one.rows_dependent_
+    np.testing.assert_array_equal(one.trace_["p_value"], other.trace_["p_value"])

@@ -21,7 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from tamis import JointScreening, WeightedNaiveBayes, prequential
-from tamis.evaluate.experiment.oracle import Oracle
+from tamis.evaluate.experiment.grid import Oracle
 from tamis.rows.joint.pair_counts import cut
 from tamis.streams import ArrayStream
 

@@ -185,7 +185,7 @@ def test_text_of_no_length_is_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": 0}, "has the schema 0, but schemas are 1, 2"), ({"schema": -5}, "has the schema -5"),
+        ({"schema": 1}, "has the schema 1, but this Tamis reads schema 2"), ({"schema": -5}, "has the schema -5"),
         ({"schema": "one"}, "has the schema 'one'"), ({"schema": True}, "has the schema True"),
         ({"schema": None}, "has the schema None"), ({"versions": {}}, "has no manifest of"),
         ({"versions": {"tamis": 1, "sklearn": "1"}}, "has no manifest"), ({"format": "other"}, "has no manifest"),

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.naive_bayes import GaussianNB
 
 from tamis import TScore, load_stream, prequential
-from tamis.evaluate.experiment.oracle import Oracle
+from tamis.evaluate.experiment.grid import Oracle
 from tamis.replay import Replay
 
 

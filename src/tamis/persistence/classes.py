@@ -25,45 +25,6 @@ _UNFITTED = {
     "lightgbm.sklearn": ("LGBMClassifier", "LGBMRegressor"),
     "xgboost.sklearn": ("XGBClassifier", "XGBRegressor", "XGBRFClassifier", "XGBRFRegressor"),
 }
-_MOVED = {  # classes that have moved, by their name in older files
-    "tamis.cells.classifier:_Bill": "tamis.base.cells:_Bill",
-    "tamis.evaluate.auc:SlidingAUC": "tamis.evaluate.metrics.auc:SlidingAUC",
-    "tamis.evaluate.masking:Masker": "tamis.pipeline.masking:Masker",
-    "tamis.evaluate.prequential.masking:Masker": "tamis.pipeline.masking:Masker",
-    "tamis.evaluate.prequential.scaling:RunningScale": "tamis.pipeline.scaling:RunningScale",
-    "tamis.evaluate.metrics:RunningMetrics": "tamis.evaluate.metrics.classification:RunningMetrics",
-    "tamis.evaluate.oracle:Oracle": "tamis.evaluate.experiment.oracle:Oracle",
-    "tamis.evaluate.records:Records": "tamis.evaluate.prequential.run_log:RunLog",
-    "tamis.evaluate.records:Table": "tamis.evaluate.prequential.run_log:Table",
-    "tamis.evaluate.stability:SlidingStability": "tamis.evaluate.metrics.stability:SlidingStability",
-    "tamis.evaluate.stability_preq_cv:PreqCVStability": "tamis.evaluate.metrics.preq_cv:PreqCVStability",
-    "tamis.rows.abfs:ABFS": "tamis.rows.abfs.abfs:ABFS",
-    "tamis.rows.abfs:_Unit": "tamis.rows.abfs.abfs:_Unit",
-    "tamis.rows.auto:Auto": "tamis.rows.auto.auto:Auto",
-    "tamis.rows.column_sets:Perceptrons": "tamis.rows.auto.column_sets:Perceptrons",
-    "tamis.rows.column_sets:Scale": "tamis.rows.auto.column_sets:Scale",
-    "tamis.rows.discuss:DISCUSS": "tamis.rows.discuss.discuss:DISCUSS",
-    "tamis.rows.error_watch:ErrorWatch": "tamis.rows.forward.error_watch:ErrorWatch",
-    "tamis.rows.fires:FIRES": "tamis.rows.fires.fires:FIRES",
-    "tamis.rows.forward:ForwardPartialCorrelation": "tamis.rows.forward.forward:ForwardPartialCorrelation",
-    "tamis.rows.joint:JointScreening": "tamis.rows.joint.joint:JointScreening",
-    "tamis.rows.marginals:Marginals": "tamis.rows.forward.marginals:Marginals",
-    "tamis.rows.normal_linear:NormalLinear": "tamis.rows.fires.normal_linear:NormalLinear",
-    "tamis.rows.present:Present": "tamis.rows.discuss.present:Present",
-    "tamis.rows.recency:Recency": "tamis.rows.forward.recency:Recency",
-    "tamis.rows.scatter:Scatter": "tamis.rows.forward.scatter:Scatter",
-    "tamis.rows.stumps:Observers": "tamis.rows.abfs.stumps:Observers",
-    "tamis.rows.stumps:Stump": "tamis.rows.abfs.stumps:Stump",
-    "tamis.rows.stumps:Values": "tamis.rows.abfs.stumps:Values",
-    "tamis.rows.bin_counts:BinCounts": "tamis.rows.screening.bin_counts:BinCounts",
-    "tamis.rows.screening:ChiSquare": "tamis.rows.screening.screening:ChiSquare",
-    "tamis.rows.screening:FisherScore": "tamis.rows.screening.screening:FisherScore",
-    "tamis.rows.screening:GiniIndex": "tamis.rows.screening.screening:GiniIndex",
-    "tamis.rows.screening:MutualInformation": "tamis.rows.screening.screening:MutualInformation",
-    "tamis.rows.screening:Screening": "tamis.rows.screening.screening:Screening",
-    "tamis.rows.screening:TScore": "tamis.rows.screening.screening:TScore",
-    "tamis.trace:Trace": "tamis.base.trace:Trace",
-}
 
 
 def is_instance(value: Any) -> bool:
@@ -88,7 +49,6 @@ def full_name(cls: type) -> str:
 
 def find_class(name: str, classes: dict[str, type]) -> type:
     """Return a class by its name; only modules of Tamis and public ones of scikit-learn are imported."""
-    name = _MOVED.get(name, name)
     module, _, short = name.partition(":")
     found: Any = classes.get(name)
     if found is None and module.partition(".")[0] == "tamis" and "__main__" not in module:

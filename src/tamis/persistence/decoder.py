@@ -30,7 +30,7 @@ __all__ = ["SCHEMA", "decode"]
 Json: TypeAlias = Any
 Array: TypeAlias = np.ndarray[Any, Any]
 
-SCHEMA = 1  # raise it when an older Tamis could not read new files
+SCHEMA = 2  # raise it when an older Tamis could not read new files; files of an earlier schema are rejected
 _SEQUENCES = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 _BUFFERS = {"MT19937": 624, "Philox": 4}  # numbers drawn ahead
 _DTYPE = re.compile(r"[<>|=]?[biufcSUmM][0-9]*(\[[0-9]*[A-Za-z]+\])?")
@@ -70,9 +70,9 @@ def _parts(content: Json, name: str) -> tuple[list[Json], Json, dict[str, str]]:
         or "root" not in content
     ):
         raise CheckpointError(f"{name} has no manifest of tamis.save: pass a file that tamis.save wrote.")
-    if type(schema) is not int or schema < 1:
+    if type(schema) is not int or schema < SCHEMA:
         raise CheckpointError(
-            f"{name} has the schema {safe_repr(schema)}, but schemas are 1, 2, ...: save it again."
+            f"{name} has the schema {safe_repr(schema)}, but this Tamis reads schema {SCHEMA}: save it again."
         )
     if schema > SCHEMA:
         raise CheckpointError(

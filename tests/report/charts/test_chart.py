@@ -4,7 +4,7 @@ import zlib
 import numpy as np
 import pytest
 
-from tamis.report.charts.png import png
+from tamis.report.charts.chart import png
 
 PALETTE = np.array([[0, 0, 0, 0], [47, 127, 193, 128], [255, 0, 9, 255]], np.uint8)
 

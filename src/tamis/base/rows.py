@@ -75,7 +75,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
-    _finite_in_kernel = False  # True: `_learn` itself raises on NaN and Inf, before it changes anything
+    # True: `_learn` itself raises on NaN and Inf, before it changes anything: another pass over the values takes 1.6 us
+    # for a row of 50, and 27 us for 100 rows of 1,000, which is more than 5 % of the time of the quickest methods.
+    _finite_in_kernel = False
 
     # "exactly" or "up to rounding": a batch is the same as its rows one at a time, so a large one is learned from in
     # parts, and Ctrl-C does not wait long.
@@ -104,6 +106,10 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     @abstractmethod
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         """Update the state with a batch: `y` holds int64 class codes, or the float64 target of a regression."""
+
+    def _rejects_late(self, n_rows: int, n_classes: int) -> bool:
+        """Whether `_learn` may reject a part of the batch after earlier ones; then all of the state is copied."""
+        return False
 
     @abstractmethod
     def _relevance(self) -> NDArray[np.float64]:
@@ -300,7 +306,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             self._check_same_columns(X, names)
             names = self._names()
         if not self._finite_in_kernel:
-            reject_nonfinite(X, names)
+            reject_nonfinite(X, names, allow_nan=self._allows_nan)
         # Before anything changes: memory may run out here too.
         target = () if is_first else self._target_of(y, sample_weight)
         n_bytes = _n_bytes(X)
@@ -308,7 +314,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         atomically(
             self, self._validate_and_learn, X, names, y, classes, sample_weight, target, in_parts,
             n_bytes=n_bytes * self._copied_per_byte, n_rows=len(y) if sample_weight is None else None,
-            in_parts=in_parts, from_scratch=is_first,
+            in_parts=in_parts or (bool(target) and self._rejects_late(len(y), len(target[1]) if target[1:] else 0)),
+            from_scratch=is_first,
         )  # fmt: skip
         return self
 

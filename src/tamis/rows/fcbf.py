@@ -45,7 +45,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from tamis._validation import Array, Rows, are_categories, columns_of, reject_nonfinite
+from tamis._validation import Array, Rows, are_categories, columns_of
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.rows.row_repetition import repeat_rows
@@ -129,7 +129,6 @@ class FCBF(RowSelector):
     _shapes = "_counts._class_counts (c)  _counts._numeric (j)"
 
     n_features_to_select: int | float | None  # type: ignore[assignment]
-    _finite_in_kernel = True
     _allows_nan = True
     _chooses_count = True
 
@@ -201,7 +200,6 @@ class FCBF(RowSelector):
         self._counts.forget(columns)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        reject_nonfinite(X, self._names(), allow_nan=True)
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)
         if sample_weight is not None:
             X, y = repeat_rows(X, y, sample_weight)

@@ -71,7 +71,6 @@ from tamis._validation import (
     check_number,
     columns_of,
     is_integer,
-    reject_nonfinite,
 )
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
@@ -232,7 +231,6 @@ class DISCUSS(RowSelector):
     """
 
     n_features_to_select: int | float | None  # type: ignore[assignment]
-    _finite_in_kernel = True
     _allows_nan = True
     _chooses_count = True
 
@@ -394,7 +392,6 @@ class DISCUSS(RowSelector):
         self._numeric = np.append(self._numeric, new)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        reject_nonfinite(X, self._names(), allow_nan=True)
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)
         if sample_weight is not None:
             X, y = repeat_rows(X, y, sample_weight)

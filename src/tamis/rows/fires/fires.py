@@ -306,16 +306,17 @@ class FIRES(RowSelector):
         self._models.forget(columns)
         self._moments.forget(columns)
 
+    def _rejects_late(self, n_rows: int, n_classes: int) -> bool:
+        return n_rows > self.batch_size or n_classes > 2
+
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if self.model == "poisson":
             _check_counts(y)
         n_rows, size = X.shape[0], self.batch_size
         if not self._is_regression() and len(self.classes_) > 2 and len(self.classes_) > len(self._models.mu):
-            self._models = self._models.copied()
             self._models.grow(len(self.classes_))
-        if n_rows > size or len(self._models.mu) > 1:  # a failure in a later step must undo the earlier ones
+        if n_rows > size:  # a step would name the row of its part
             reject_nonfinite(X, self._names())
-            self._models, self._moments = self._models.copied(), self._moments.copied()
         weight = _NOTHING if sample_weight is None else sample_weight
         if n_rows <= size:
             self._learn_step(X, y, weight)

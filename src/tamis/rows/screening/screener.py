@@ -205,9 +205,7 @@ class Screener(RowSelector):
     def _learn_and_restart(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         """Learn rows, and restart wherever `restarts` says so, which no batching changes."""
         self.drift_detected_, start, n = False, 0, len(y)
-        every = LOOK if isinstance(self.restarts, str) else int(self.restarts or 0)
-        if self._n_since % every + n > every:
-            self._copy_state()  # a later part may be refused when earlier ones are learned
+        every = self._rows_between_looks
         while start < n:
             part = slice(start, min(n, start + every - self._n_since % every))
             weight = None if sample_weight is None else sample_weight[part]
@@ -222,9 +220,13 @@ class Screener(RowSelector):
                 self.restarts_ = [*self.restarts_[:-1], self.n_seen_ + start]
                 self.drift_detected_ = True
 
-    def _copy_state(self) -> None:
-        names = ("_moments", "_bins", "_evidence", "_watch", "_last_rows", "_dependence")
-        self.__dict__.update({name: copy.deepcopy(getattr(self, name)) for name in names})
+    @property
+    def _rows_between_looks(self) -> int:
+        return LOOK if isinstance(self.restarts, str) else int(self.restarts or 0)
+
+    def _rejects_late(self, n_rows: int, n_classes: int) -> bool:
+        every = self._rows_between_looks
+        return every > 0 and self._n_since % every + n_rows > every
 
     def _learn_rows(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self._make_room(len(self.classes_))

@@ -25,7 +25,6 @@ from tamis._validation import (
     Rows,
     as_column,
     as_numbers,
-    as_rows,
     encode_labels,
     reject_nonfinite,
     short_repr,
@@ -39,8 +38,9 @@ from tamis._validation.parameters import (
     parameters,
     with_methods,
 )
+from tamis.base.categories import Categories
 from tamis.base.html_repr import html_repr
-from tamis.base.session import Session, State
+from tamis.base.session import Session, State, session_number
 from tamis.errors import DataError
 
 __all__ = ["Acquisition", "CellClassifier"]
@@ -71,7 +71,8 @@ class Acquisition:
         Total price of the features.
     features : list of str or int
         The features in the order in which they were bought; names where the model knows them.
-    values : list of float
+    values : list
+        Numbers, or categories.
     posteriors : ndarray of shape (n_bought + 1, n_classes)
         Class probabilities before the first feature, and after each.
     """
@@ -79,7 +80,7 @@ class Acquisition:
     label: Any
     cost: float
     features: list[Any]
-    values: list[float]
+    values: list[Any]
     posteriors: Floats
 
     def __repr__(self) -> str:
@@ -88,7 +89,7 @@ class Acquisition:
     def _repr_html_(self) -> str:
         likeliest = [f"{row.max():.3f}" for row in self.posteriors[1:]]
         bought = {
-            f"{place}. {feature}": [f"{value:g}", after]
+            f"{place}. {feature}": [f"{value:g}" if isinstance(value, float) else short_repr(value), after]
             for place, (feature, value, after) in enumerate(
                 zip(self.features, self.values, likeliest, strict=True), start=1
             )
@@ -124,13 +125,17 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     _shapes = """
         classes_ (k)  prior_ (k) float in [0, 1]  _Q (k, k) finite  candidates_ (c) in [0, n_features_in_)
-        prices_ (c) float in [0, inf)  _bins.edges (c, a) float in [-inf, inf]
+        prices_ (c) float in [0, inf)  _bins.edges (c, a) float in [-inf, inf]  _bins.sizes (c) in [0, a+1]
+        _bins.levels in [1, a+1]  _sizes (n_features_in_) in [0, 33)  _class_order (k) in [0, k) distinct
         _bill.n_features (r) in [0, 2**62)  _bill.cost (r) float in [0, inf)  _evidence_model (its own)
     """
 
     cost: float | Array | Mapping[str, float]
     misclassification_cost: Array | None
+    categorical: Any = None
     classes_: Array
+    _sizes: NDArray[np.int64]
+    _class_order: NDArray[np.int64]
     prior_: Floats
     candidates_: NDArray[np.int64]
     prices_: Floats
@@ -148,6 +153,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         binning=("quantile", "width"),
         n_beliefs=integer("[1, 100000]"),
         max_features=(integer("[1, inf)"), None),
+        categorical=(Kind("columns", lambda value: isinstance(value, str) or np.ndim(value) == 1), None),
     )
 
     # -- hooks ---------------------------------------------------------------------------------------------
@@ -225,13 +231,16 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         return self
 
     def _fit(self, X: Any, y: Any) -> None:
-        X, names = as_rows(X)
+        self._categories, X, names = Categories.learn(X, self.categorical)
         y = as_column(y, X.shape[0], type(self).__name__)
         reject_nonfinite(X, names, allow_nan=True)
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
+        self._sizes = self._categories.sizes(X.shape[1])
         codes, self.classes_ = encode_labels(y, np.array([]))
+        # Classes in the order in which they occur: what is drawn at random does not depend on their names.
+        self._class_order = np.argsort(np.unique(codes, return_index=True)[1])
         self.prior_ = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
         self._Q, self._bill = self._misclassification(), _Bill()
         costs = self._costs()
@@ -251,6 +260,12 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     def predict_proba(self, X: Any) -> Floats:
         """Return the class probabilities of each row when buying stops, shape (n_rows, n_classes)."""
         return self._walk(self._rows(X)).posterior
+
+    @property
+    def categories_(self) -> dict[str | int, list[Any]]:
+        """Categories of each column that has any, most frequent first; by name where columns have names."""
+        check_is_fitted(self)
+        return {self._name_of_column(column): list(values) for column, values in self._categories.values.items()}
 
     def acquire(self, x: Any) -> Acquisition | list[Acquisition]:
         """Return the values bought for a row, in order, and the class probabilities after each value.
@@ -356,7 +371,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             self._decide(state.posterior[i : i + 1])[0],
             float(self.cost_[i]),
             [names[position] for position, _, _ in steps],
-            [float(value) for _, value, _ in steps],
+            [self._plain_value(int(position), float(value)) for position, value, _ in steps],
             posteriors,
         )
 
@@ -375,11 +390,23 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         """Return the name of each candidate."""
         return [self._name_of_column(column) for column in self.candidates_.tolist()]
 
+    def _number(self, position: int, value: Any, name: str | int) -> float:
+        """Return the number, or code of a category, of a value of the candidate at a position; NaN for None."""
+        column = int(self.candidates_[position])
+        if value is not None and column in self._categories.values:
+            return self._categories.code(column, name, value)
+        return session_number(value, name)
+
+    def _plain_value(self, position: int, number: float) -> Any:
+        """Return the value that a number of the candidate at a position stands for: itself, or a category."""
+        known = self._categories.values.get(int(self.candidates_[position]))
+        return number if known is None else known[int(number)]
+
     # -- checks --------------------------------------------------------------------------------------------
 
     def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
-        X, names = as_rows(X)
+        X, names = self._categories.encode(X)
         known = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         if names is not None and known is not None and names != known:
             raise DataError(

@@ -15,7 +15,7 @@ from tamis._validation import Array
 from tamis.base.html_repr import html_repr
 from tamis.errors import DataError
 
-__all__ = ["Session", "State"]
+__all__ = ["Session", "State", "session_number"]
 
 Floats = NDArray[np.float64]
 
@@ -71,6 +71,8 @@ class _Model(Protocol):
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]: ...
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None: ...
     def _decide(self, posterior: Floats) -> Array: ...
+    def _number(self, position: int, value: Any, name: str | int) -> float: ...
+    def _plain_value(self, position: int, number: float) -> Any: ...
 
 
 class Session(ThreadSafe):
@@ -181,12 +183,12 @@ class Session(ThreadSafe):
 
     # -- what comes in -------------------------------------------------------------------------------------
 
-    def observe(self, value: float | None, feature: str | int | None = None) -> None:
+    def observe(self, value: Any, feature: str | int | None = None) -> None:
         """Record the value of a feature. If it raises, the session is as it was before the call.
 
         Parameters
         ----------
-        value : float or None
+        value : float, category or None
             None (or NaN): the value is not available. It costs nothing and is not asked for again.
         feature : str or int, optional
             By default `next_feature`. Any other feature is free evidence: it costs nothing. A model with a fixed order
@@ -197,12 +199,12 @@ class Session(ThreadSafe):
         ValueError
             If the session is finished, or no feature has that name, or it was observed before.
         DataError
-            If the value is infinite or not a number.
+            If the value is infinite or not a number, or a category that the rows of `fit` did not have.
         """
         if feature is None and self._position < 0:
             raise ValueError(f"The session is finished: its decision is {self.decision!r}; open another one.")
         position = self._position if feature is None else self._position_of(feature)
-        number = _number(value, self._names[position])
+        number = self._model._number(position, value, self._names[position])
         if self._state.asked[0, position]:
             raise ValueError(f"{self._names[position]!r} was observed before; a session takes it once.")
         with lock_of(self._model):
@@ -218,7 +220,7 @@ class Session(ThreadSafe):
         next_position = int(self._model._next(state)[0])
         step = {
             "feature": self._names[position],
-            "value": None if math.isnan(number) else number,
+            "value": None if math.isnan(number) else self._model._plain_value(position, number),
             "paid": paid,
             "cost": price,
             "posterior": self._posterior_of(state),
@@ -245,10 +247,11 @@ class Session(ThreadSafe):
             ) from None
         for feature, value, paid in observed:
             position = self._position_of(feature)
-            self._add(position, _number(value, feature), paid=bool(paid))
+            self._add(position, self._model._number(position, value, feature), paid=bool(paid))
 
 
-def _number(value: float | None, feature: str | int) -> float:
+def session_number(value: float | None, feature: str | int) -> float:
+    """Return the number of an answer, NaN for None; raise if it is none, or infinite."""
     try:
         number = math.nan if value is None else float(value)
     except (TypeError, ValueError):

@@ -58,7 +58,7 @@ from tamis.cells.scikit_trees import columns_by_gain
 from tamis.cells.small_trees import SmallTrees
 from tamis.cells.smoothed_tables import smoothed_tables
 from tamis.cells.tree import Tree
-from tamis.dependence.information import conditional_mutual_information
+from tamis.dependence.information import adjusted_mutual_information, conditional_mutual_information
 
 __all__ = ["AdaptiveIFC2F"]
 
@@ -151,6 +151,9 @@ class AdaptiveIFC2F(CellClassifier):
         choose a small number, so that all of them are acquired.
     max_steps : int, default=30
         The largest number of features acquired per row.
+    categorical : None, "all", list of int or str, or bool mask, optional
+        Columns whose values are categories, each with a bin of its own. Columns of text and of categories of a frame
+        always are.
     random_state : int, optional
         Seed of the subsample of rows walked, and of gradient boosting.
 
@@ -232,6 +235,7 @@ class AdaptiveIFC2F(CellClassifier):
         n_bins: int = 4,
         max_features: int = 64,
         max_steps: int = 30,
+        categorical: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -244,6 +248,7 @@ class AdaptiveIFC2F(CellClassifier):
         self.n_bins = n_bins
         self.max_features = max_features
         self.max_steps = max_steps
+        self.categorical = categorical
         self.random_state = random_state
 
     _numbers_count = True
@@ -253,7 +258,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _learn(self, X: Rows, y: Array) -> None:
         check_classifier(self.classifier, self.decision == "auto", "decision='auto'")
-        bins = Bins.quantile(X, self.n_bins)
+        bins = Bins.quantile(X, self.n_bins).with_categories(self._sizes)
         self._set_candidates(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
         rows = np.arange(X.shape[0])
         if len(rows) > _WALKS:
@@ -282,7 +287,10 @@ class AdaptiveIFC2F(CellClassifier):
         """Return the columns of the tree: all that vary if they fit, because some are only jointly relevant."""
         vary = np.flatnonzero(np.count_nonzero(tables.sum(axis=2), axis=1) > 1)
         if len(self.classes_) > 1 and len(vary) <= self.max_features:
-            return vary
+            # The most relevant one is the root of the tree, whatever the order of the columns.
+            relevant = adjusted_mutual_information(tables[vary])
+            found: NDArray[np.int64] = vary[np.argsort(-relevant, kind="stable")]
+            return found
         together = self.decision == "ensemble"
         scores, least = relevance(tables, _GROWN if together else self.max_features)
         known = np.flatnonzero(scores > least)
@@ -311,8 +319,9 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _build_tree(self, codes: Array, y: Array) -> None:
         """Build the tree from these rows."""
-        shared = conditional_mutual_information(codes, y, self.n_bins, len(self.classes_))
-        network = Network(codes, y, spanning_tree(shared), self.n_bins, len(self.classes_))
+        n_values, levels = self._bins.n_bins, self._bins.n_levels
+        shared = conditional_mutual_information(codes, y, n_values, len(self.classes_))
+        network = Network(codes, y, spanning_tree(shared), n_values, len(self.classes_), levels)
         # The ensemble also needs columns without pairwise information, so tables are not smoothed for it.
         plain = self.decision == "ensemble"
         tables = network.tables() if plain else smoothed_tables(network, codes, y)
@@ -383,7 +392,8 @@ class AdaptiveIFC2F(CellClassifier):
             values, order = model._cells(X[others], np.arange(len(others)))[0], place[asked[others]]
             held_values = model._cells(X[rows], np.arange(len(rows)))[0]
             if kind == "trees":
-                trees = SmallTrees(len(self.classes_)).fit(values, y[others], order)
+                sizes = self._sizes[model.candidates_]
+                trees = SmallTrees(len(self.classes_)).fit(values, y[others], order, sizes)
                 yield trees.evidence(held_values, path.order)[None]
             else:
                 yield evidence_by_kind(
@@ -403,8 +413,10 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _fit_evidence_model(self, kind: str, values: Array, y: Array, order: Array | None) -> EvidenceModel:
         """Return a model other than the tree, fitted to rows whose values become known in this order."""
-        settings = {"n_bins": self.n_bins, "n_classes": len(self.classes_), "classifier": self.classifier}
-        return fit_evidence_model(kind, values, y, order, **settings)
+        return fit_evidence_model(
+            kind, values, y, order, n_bins=self.n_bins, n_classes=len(self.classes_), classifier=self.classifier,
+            sizes=self._sizes[self.candidates_],
+        )  # fmt: skip
 
     def _choose_thresholds(self, posterior: Floats, paths: Paths, y: Array) -> tuple[Floats, float, float]:
         """Return the cost of each row by the best thresholds of (2), and these; inf if acquisition does not pay."""

@@ -1,4 +1,4 @@
-"""Binning of numeric columns into a few ordered codes.
+"""Binning of numeric columns into a few ordered codes; a category is a bin of its own.
 
 A value's code is the number of edges below it, so a value equal to an edge, such as the zeros of a sparse column,
 belongs to the bin below. Quantile edges give bins with about equally many rows; equal widths are those of Liyanage et
@@ -25,6 +25,10 @@ class Bins:
     ----------
     edges : ndarray of shape (n_features, n_bins - 1), float64
         Ascending; +inf where a column has fewer.
+    sizes : ndarray of shape (n_features,), int, optional
+        Number of categories of each column, whose values are their codes from 0; 0 for a column of numbers.
+    levels : int, optional
+        Bins of a column of numbers; by default `n_bins`.
 
     Examples
     --------
@@ -34,13 +38,35 @@ class Bins:
     (array([0, 0, 0, 1, 2, 2], dtype=int16), array([[0.        , 1.33333333]]))
     """
 
-    def __init__(self, edges: NDArray[np.float64]) -> None:
+    def __init__(
+        self,
+        edges: NDArray[np.float64],
+        sizes: NDArray[np.int64] | None = None,
+        levels: int | None = None,
+    ) -> None:
         self.edges = edges
+        self.sizes = np.zeros(len(edges), dtype=np.int64) if sizes is None else sizes
+        self.levels = edges.shape[1] + 1 if levels is None else levels
 
     @property
     def n_bins(self) -> int:
         """Largest number of bins of a column."""
         return int(self.edges.shape[1]) + 1
+
+    @property
+    def n_levels(self) -> NDArray[np.int64]:
+        """Number of values that a code of each column can take, shape (n_features,)."""
+        return np.where(self.sizes > 0, self.sizes, self.levels)
+
+    def with_categories(self, sizes: NDArray[np.int64] | None) -> Bins:
+        """Return these bins, with one for each category of the columns that have any."""
+        if sizes is None or not sizes.any():
+            return self
+        edges = np.full((len(self.edges), max(self.n_bins, int(sizes.max())) - 1), np.inf)
+        edges[:, : self.n_bins - 1] = self.edges
+        border = np.arange(edges.shape[1]) + 0.5
+        edges[sizes > 0] = np.where(border < sizes[sizes > 0, None] - 1, border, np.inf)
+        return Bins(edges, sizes, self.levels)
 
     @classmethod
     def quantile(cls, X: Rows, n_bins: int) -> Bins:
@@ -74,7 +100,7 @@ class Bins:
 
     def of(self, features: Array | slice) -> Bins:
         """Return the bins of some of the columns."""
-        return Bins(self.edges[features])
+        return Bins(self.edges[features], self.sizes[features], self.levels)
 
     def codes(self, X: Array) -> NDArray[np.int16]:
         """Return the code of each value of dense rows with these columns; -1 for NaN."""

@@ -1,6 +1,7 @@
 """Class probabilities from any subset of the values: linear discriminant analysis of any columns.
 
-Each column is represented by its number and its bins, so that a relation need be neither linear nor monotone. Rows of
+Each column is represented by its number and its bins, so that a relation need be neither linear nor monotone; a column
+of categories by one indicator for each of them, which makes their order irrelevant. Rows of
 one class are assumed to be normal about the mean of their class, with one covariance for all classes. The evidence of a
 set S of columns then only needs the means and covariance of S (Fisher 1936; regularised as in Friedman 1989, Journal of
 the American Statistical Association 84)::
@@ -13,7 +14,7 @@ uninformative evidence has the weight 0, and the posterior is then the prior.
 =========  ================  =========================================================
 symbol     here              meaning
 =========  ================  =========================================================
-x          ``_features``     numbers and bins of a row, standardised; V of each column
+x          ``_features``     numbers and bins of a row, standardised; V of each column of numbers
 m_c        ``_means``        mean of class c
 W          ``_covariance``   within the classes, with the ridge
 b          ``evidence_weight``  weight of the evidence
@@ -54,15 +55,15 @@ _WEIGHTS = np.linspace(0.0, 1.2, 25)
 
 @njit(strict=True)
 def _evidence(
-    x: Array, order: Array, covariance: Array, factor: Array, means: Array, white_means: Array, found: Array
-) -> None:
+    x: Array, start: Array, order: Array, covariance: Array, factor: Array, means: Array, white_means: Array,
+    found: Array,
+) -> None:  # fmt: skip
     """Fill in m_c' W^-1 x - m_c' W^-1 m_c / 2 of each row and class after each of the columns in order, (1).
 
     The Cholesky factor of W grows by the rows of one column at a time; as long as the columns are in their own order,
-    it is that of all columns. A column of -1 adds nothing.
+    it is that of all columns. A column of -1 adds nothing. Column j has the features start[j] to start[j + 1].
     """
     n, n_steps = order.shape
-    V = x.shape[2]
     L, D = means.shape
     own, at = np.empty((D, D)), np.empty(D, np.int64)
     white, centre = np.empty(D), np.empty((L, D))  # features and means after whitening
@@ -76,9 +77,9 @@ def _evidence(
                 found[i, s + 1, c] = found[i, s, c]
             if j < 0:
                 continue
-            in_order = in_order and j * V == d
-            for v in range(V):
-                at[d] = j * V + v
+            in_order = in_order and start[j] == d
+            for feature in range(start[j], start[j + 1]):
+                at[d] = feature
                 for e in range(d + 1):
                     if in_order:
                         own[d, e] = factor[d, e]
@@ -87,7 +88,7 @@ def _evidence(
                     for f in range(e):
                         total -= own[d, f] * own[e, f]
                     own[d, e] = np.sqrt(total) if d == e else total / own[e, e]
-                total = x[i, j, v]
+                total = x[i, feature]
                 for f in range(d):
                     total -= own[d, f] * white[f]
                 white[d] = total / own[d, d]
@@ -145,16 +146,18 @@ class Discriminant:
     """
 
     _state_spec = Shapes(
-        "_count (k) float in [0, 1e50]  _bins.edges (d, e) float in [-inf, inf]  _low (d) finite"
-        "  _high (d) float in [_low, inf)  _middle (d*(e+1)) finite  _middle (f)  _scale (f) float in [1e-300, inf)"
+        "_count (k) float in [0, 1e50]  _bins.edges (d, e) float in [-inf, inf]  _bins.sizes (d) in [0, e+1]"
+        "  _bins.levels in [1, e+1]  _start (d+1) in [0, f] increasing  _low (d) finite"
+        "  _high (d) float in [_low, inf)  _middle (f) finite  _scale (f) float in [1e-300, inf)"
         "  _sum (k, f) float in [-1e50, 1e50]  _products (f, f) float in [-1e50, 1e50]"
         "  _covariance (f, f) float in [-1e50, 1e50]  _factor (f, f) float in [-1e50, 1e50]"
         "  _means (k, f) float in [-1e50, 1e50]  _white_means (k, f) float in [-1e50, 1e50]"
-        "  prior (k) float in [0, 1]  n_bins in [e+1, e+1]  n_classes in [k, k]  evidence_weight float in [0, 2]"
+        "  prior (k) float in [0, 1]  n_bins in [1, e+1]  n_classes in [k, k]  evidence_weight float in [0, 2]"
     )
 
-    # State after fit, for K columns with V features each, D = K V:
-    #   _bins                         edges of the columns
+    # State after fit, for K columns with D features together:
+    #   _bins                         edges of the columns, and numbers of categories
+    #   _start          (K + 1,)      first feature of each column
     #   _low, _high     (K,)          bounds at which numbers are clipped
     #   _count          (n_classes,)  rows of each class, with fading
     #   _sum            (n_classes, D) of their features
@@ -165,7 +168,7 @@ class Discriminant:
 
     def __init__(self, n_bins: int, n_classes: int) -> None:
         self.n_bins, self.n_classes, self.evidence_weight = n_bins, n_classes, 1.0
-        self._bins = Bins(np.empty((0, n_bins - 1)))
+        self._bins, self._start = Bins(np.empty((0, n_bins - 1))), np.zeros(1, dtype=np.int64)
         self._low, self._high = np.zeros(0), np.zeros(0)
         self._middle, self._scale = np.zeros(0), np.ones(0)
         self._count, self._sum = np.zeros(n_classes), np.zeros((n_classes, 0))
@@ -176,11 +179,15 @@ class Discriminant:
         self._white_means: Floats = np.zeros((n_classes, 0))
         self.prior: Floats = np.full(n_classes, 1.0 / n_classes)
 
-    def fit(self, values: Array, y: Array) -> Discriminant:
-        """Fit to rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes."""
+    def fit(self, values: Array, y: Array, sizes: NDArray[np.int64] | None = None) -> Discriminant:
+        """Fit to rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes.
+
+        `sizes` is the number of categories of each column, 0 for numbers; by default all are numbers.
+        """
         values = np.asarray(values, dtype=np.float64)
         K = values.shape[1]
-        self._bins = Bins.quantile(values, self.n_bins)
+        self._bins = Bins.quantile(values, self.n_bins).with_categories(sizes)
+        self._start = np.r_[0, np.cumsum(self._bins.n_levels)]
         there = ~np.isnan(values).all(axis=0)
         self._low, self._high = np.zeros(K), np.zeros(K)
         if there.any():
@@ -198,14 +205,14 @@ class Discriminant:
         )
         spread = largest * np.sqrt(((apart / largest) ** 2).sum(axis=0) / count)
         self._scale = np.where(spread > 0.0, spread, 1.0)
-        D = K * self.n_bins
+        D = int(self._start[-1])
         self._count, self._sum = np.zeros(self.n_classes), np.zeros((self.n_classes, D))
         self._products = np.zeros((D, D))
         return self.partial_fit(values, y, 1.0)
 
     def partial_fit(self, values: Array, y: Array, fading: float) -> Discriminant:
         """Update with more rows; each multiplies the weight of the earlier ones by `fading`."""
-        x = self._features(values).reshape(len(values), self.n_columns * self.n_bins)
+        x = self._features(values)
         weight = fading ** np.arange(len(y) - 1, -1, -1.0)
         kept = fading ** len(y)
         hot = np.zeros((len(y), self.n_classes))
@@ -241,7 +248,8 @@ class Discriminant:
         """
         ends = np.stack([self._low, self._high])
         with np.errstate(over="ignore", invalid="ignore"):
-            x = (ends - self._middle[:: self.n_bins]) / self._scale[:: self.n_bins]
+            first = self._start[:-1]
+            x = (ends - self._middle[first]) / self._scale[first]
         factor, tolerance = self._factor, _ROUNDING * max(np.abs(self._covariance).max(initial=0.0), 1.0)
         fits = (
             (np.abs(x) <= _LARGEST).all()
@@ -286,6 +294,7 @@ class Discriminant:
         found = np.empty((len(order), order.shape[1] + 1, self.n_classes))
         _evidence(
             self._features(values),
+            self._start,
             order,
             self._covariance,
             self._factor,
@@ -300,21 +309,23 @@ class Discriminant:
         return posterior_of(self.evidence(values)[-1], self.prior, self.evidence_weight)
 
     def _raw(self, values: Array) -> Floats:
-        """Return the number and the bins of each value, shape (n_rows, D); NaN where missing."""
-        n, K = values.shape
-        found = np.empty((n, K, self.n_bins))
-        found[:, :, 0] = np.clip(values, self._low, self._high)
+        """Return the features of each value, shape (n_rows, D); NaN where missing."""
         codes = self._bins.codes(values)
-        for v in range(1, self.n_bins):
-            found[:, :, v] = np.where(codes < 0, np.nan, codes >= v)
-        return found.reshape(n, K * self.n_bins)
+        column = np.repeat(np.arange(self.n_columns), np.diff(self._start))
+        level = np.arange(len(column)) - self._start[column]
+        code = codes[:, column]
+        found = np.where(self._bins.sizes[column] > 0, code == level, code >= level).astype(np.float64)
+        found[code < 0] = np.nan
+        number = np.flatnonzero(self._bins.sizes == 0)
+        found[:, self._start[number]] = np.clip(values[:, number], self._low[number], self._high[number])
+        return found
 
     def _features(self, values: Array) -> Floats:
-        """Return x, shape (n_rows, K, V): 0, the mean, where missing."""
+        """Return x, shape (n_rows, D): 0, the mean, where missing."""
         values = np.asarray(values, dtype=np.float64)
         x: Floats = (self._raw(values) - self._middle) / self._scale
         x[np.isnan(x)] = 0.0
-        return x.reshape(len(values), values.shape[1], self.n_bins)
+        return x
 
 
 class EvidenceModel(Protocol):

@@ -92,13 +92,15 @@ class Ensemble:
         self.evidence_weight: EvidenceWeights = np.ones(self.n_kinds)
         self.prior: Floats = self._sums[0].prior
 
-    def fit(self, values: Floats, y: Array, order: Array | None = None) -> Ensemble:
+    def fit(
+        self, values: Floats, y: Array, order: Array | None = None, sizes: NDArray[np.int64] | None = None
+    ) -> Ensemble:
         """Fit to rows, see :meth:`tamis.cells.small_trees.SmallTrees.fit`."""
         for part in self._sums:
-            part.fit(values, y)
-        self._spread.fit(values, y)
+            part.fit(values, y, sizes)
+        self._spread.fit(values, y, sizes)
         for trees in self._trees:
-            trees.fit(values, y, order)
+            trees.fit(values, y, order, sizes)
         self.prior = self._sums[0].prior
         return self
 
@@ -138,8 +140,9 @@ class Ensemble:
 
 
 def fit_evidence_model(
-    kind: str, values: Floats, y: Array, order: Array | None, *, n_bins: int, n_classes: int, classifier: Any
-) -> EvidenceModel:
+    kind: str, values: Floats, y: Array, order: Array | None, *, n_bins: int, n_classes: int, classifier: Any,
+    sizes: NDArray[np.int64] | None = None,
+) -> EvidenceModel:  # fmt: skip
     """Return a model that decides, fitted to rows whose values become known in this order.
 
     Parameters
@@ -154,10 +157,12 @@ def fit_evidence_model(
     n_bins, n_classes : int
     classifier : scikit-learn classifier
         Fitted if `kind` is "classifier".
+    sizes : ndarray of shape (K,), int, optional
+        Number of categories of each column, whose values are their codes; 0 for numbers, as all are by default.
     """
     if kind == "classifier":
-        return Masked(classifier, n_classes).fit(values, y, order)
-    return Ensemble(n_bins, n_classes, trees=kind == "ensemble").fit(values, y, order)
+        return Masked(classifier, n_classes).fit(values, y, order, sizes)
+    return Ensemble(n_bins, n_classes, trees=kind == "ensemble").fit(values, y, order, sizes)
 
 
 def evidence_by_kind(model: EvidenceModel, values: Floats, order: Array | None = None) -> Floats:

@@ -74,7 +74,9 @@ class Independent(FixedOrder):
 
     def _learn_tables(self, X: Rows, y: Array, bins: Bins, counts: Array) -> list[Floats]:
         """Set the candidates in their order, their bins and chain; return a table (n_classes, n_values, 1) of each."""
-        tables = (counts + 1.0) / (counts.sum(axis=1, keepdims=True) + self.n_bins)
+        levels = bins.n_levels[:, None, None]
+        possible = np.arange(bins.n_bins)[:, None] < levels
+        tables = (counts + possible) / (counts.sum(axis=1, keepdims=True) + levels)
         price = self._costs()
         spread = tables.var(axis=2).sum(axis=1)
         priority = np.divide(spread, price, out=np.where(spread > 0.0, np.inf, 0.0), where=price > 0.0)
@@ -136,6 +138,9 @@ class ETANA(Independent):
         A classifier that decides instead. Its probabilities also decide whether the next value pays; see
         :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
         they are replaced by means. Needs `calibrate`.
+    categorical : None, "all", list of int or str, or bool mask, optional
+        Columns whose values are categories, each with a bin of its own. Columns of text and of categories of a frame
+        always are.
     random_state : int, optional
         Seed of the simulated rows.
 
@@ -190,6 +195,7 @@ class ETANA(Independent):
         n_beliefs: int = 100,
         calibrate: bool = True,
         classifier: Any = None,
+        categorical: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -205,6 +211,7 @@ class ETANA(Independent):
         self.n_beliefs = n_beliefs
         self.calibrate = calibrate
         self.classifier = classifier
+        self.categorical = categorical
         self.random_state = random_state
 
     @classmethod
@@ -230,8 +237,12 @@ class ETANA(Independent):
             self.stopping_: Grid | PointBased = Grid(own, self._Q, price, self.resolution)
             return
         rng = np.random.default_rng(self.random_state)
-        points = PointBased(self._chain, self.n_bins, self._Q, price)
-        points.train(*walk_beliefs(self._chain, self._model_prior(), self.n_beliefs, rng))
+        points = PointBased(self._chain, self._bins.n_bins, self._Q, price)
+        points.train(
+            *walk_beliefs(
+                self._chain, self._model_prior(), self.n_beliefs, rng, class_order=self._class_order
+            )
+        )
         self.stopping_ = points
 
     def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
@@ -275,7 +286,8 @@ class Grid:
             for likelihood in tables[k][:, :, 0].T:
                 joint = belief * likelihood
                 total = joint.sum(axis=1)
-                value += total * after[self.nearest(joint / total[:, None])]  # (1)
+                if total.any():  # a column may have fewer values than others
+                    value += total * after[self.nearest(joint / total[:, None])]  # (1)
             self.continue_cost[k] = value
             after = np.minimum(self.stop, value)
 

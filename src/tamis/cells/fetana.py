@@ -143,6 +143,9 @@ class FETANA(Independent):
         A classifier that decides instead. Its probabilities also decide whether the next value pays; see
         :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
         they are replaced by means. Needs `calibrate`.
+    categorical : None, "all", list of int or str, or bool mask, optional
+        Columns whose values are categories, each with a bin of its own. Columns of text and of categories of a frame
+        always are.
     random_state : int, optional
         Seed of the sampled rows and signs.
 
@@ -211,6 +214,7 @@ class FETANA(Independent):
         max_features: int | None = None,
         calibrate: bool = True,
         classifier: Any = None,
+        categorical: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -228,6 +232,7 @@ class FETANA(Independent):
         self.max_features = max_features
         self.calibrate = calibrate
         self.classifier = classifier
+        self.categorical = categorical
         self.random_state = random_state
 
     @classmethod
@@ -254,8 +259,9 @@ class FETANA(Independent):
         values = X[:, self.candidates_]
         codes = self._bins.codes(np.asarray(values.toarray() if hasattr(values, "toarray") else values))
         # One long array of random signs, read at a different offset in each step: K of them are rarely needed.
-        draws = rng.choice([-1.0, 1.0], (K + _SPARE, L))
-        for i in range(L):
+        draws = np.empty((K + _SPARE, L))
+        draws[:, self._class_order] = rng.choice([-1.0, 1.0], (K + _SPARE, L))
+        for i in self._class_order:
             self.thresholds_[i] = self._initial_theta(i)
             mine = np.flatnonzero(y == i)
             self.n_iter_[i] = _approximate(

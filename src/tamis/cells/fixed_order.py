@@ -148,7 +148,7 @@ class FixedOrder(CellClassifier):
     def _learn(self, X: Rows, y: Array) -> None:
         check_classifier(self.classifier, self.calibrate, "calibrate=True")
         self.policy_, self._evidence_model = None, None
-        bins = self._bin(X)
+        bins = self._bin(X).with_categories(self._sizes)
         tables = bins.tables(X, y, len(self.classes_))
         orders = self._orders if self.order == "auto" else (self.order,)
         models = [copy.copy(self) for _ in (orders if self.calibrate else orders[:1])]
@@ -250,15 +250,18 @@ class FixedOrder(CellClassifier):
         """Return the evidence of boosted trees on the walks of held-out rows."""
         evidence = []
         for fold, columns in zip(folds, held.columns, strict=True):
-            trees = SmallTrees(len(self.classes_)).fit(dense(X[fold.rest][:, columns]), y[fold.rest])
+            trees = SmallTrees(len(self.classes_))
+            trees.fit(dense(X[fold.rest][:, columns]), y[fold.rest], sizes=self._sizes[columns])
             evidence.append(trees.evidence(dense(X[fold.held][:, columns]))[None])
         return concatenate_evidence(evidence)
 
     def _fit_evidence_model(self, kind: str, X: Rows, y: Array, n_columns: int) -> EvidenceModel:
         """Return a model other than the chain, fitted to these rows."""
-        values = dense(X[:, self.candidates_[:n_columns]])
-        settings = {"n_bins": self.n_bins, "n_classes": len(self.classes_), "classifier": self.classifier}
-        return fit_evidence_model(kind, values, y, None, **settings)
+        columns = self.candidates_[:n_columns]
+        return fit_evidence_model(
+            kind, dense(X[:, columns]), y, None, n_bins=self.n_bins, n_classes=len(self.classes_),
+            classifier=self.classifier, sizes=self._sizes[columns],
+        )  # fmt: skip
 
     def _update_evidence_model(self, X: Rows, y: Array, fading: float) -> None:
         """Update the model that decides with more rows; the policy is unchanged."""

@@ -51,6 +51,9 @@ class FixedSubset(FixedOrder):
         means. By default a discriminant analysis of the values and their bins.
     n_bins : int, default=4
         Bins of a column for the estimate of its information, at least 2.
+    categorical : None, "all", list of int or str, or bool mask, optional
+        Columns whose values are categories, each with a bin of its own. Columns of text and of categories of a frame
+        always are.
     random_state : int, optional
         Seed of the rows on which `n_features` is chosen, if there are more than 5,000.
 
@@ -106,6 +109,7 @@ class FixedSubset(FixedOrder):
         n_features: int | None = None,
         classifier: Any = None,
         n_bins: int = 4,
+        categorical: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -113,6 +117,7 @@ class FixedSubset(FixedOrder):
         self.n_features = n_features
         self.classifier = classifier
         self.n_bins = n_bins
+        self.categorical = categorical
         self.random_state = random_state
 
     def _bin(self, X: Rows) -> Bins:
@@ -142,8 +147,10 @@ class FixedSubset(FixedOrder):
         self.policy_.most = min(self.policy_.most, len(self.candidates_))
         if self.policy_.most > 0:
             # The same values are acquired for every row, so it is fitted to rows with all of them known.
-            values = dense(X[:, self.candidates_[: self.policy_.most]])
-            self._evidence_model = Masked(self.classifier, len(self.classes_)).fit(values, y, complete=True)
+            columns = self.candidates_[: self.policy_.most]
+            self._evidence_model = Masked(self.classifier, len(self.classes_)).fit(
+                dense(X[:, columns]), y, sizes=self._sizes[columns], complete=True
+            )
             self._evidence_model.evidence_weight = 1.0 if held is None else held.weight_for(self.policy_)
 
     def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:

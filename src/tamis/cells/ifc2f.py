@@ -121,6 +121,9 @@ class IFC2F(FixedOrder):
         A classifier that decides instead. Its probabilities also decide whether the next value pays; see
         :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
         they are replaced by means. Needs `calibrate`.
+    categorical : None, "all", list of int or str, or bool mask, optional
+        Columns whose values are categories, each with a bin of its own. Columns of text and of categories of a frame
+        always are.
     random_state : int, optional
         Seed of the sampled rows (and of a random structure).
 
@@ -177,6 +180,7 @@ class IFC2F(FixedOrder):
 
     _shapes = """
         scores_ (*)  kept_ (n) in [0, n_features_in_)  _kept_bins.edges (n, b) float in [-inf, inf]
+        _kept_bins.sizes (n) in [0, b+1]  _kept_bins.levels in [1, b+1]  _network.levels (n) in [1, b+1]
         parent_ (n) in [-1, n)  _network.counts (n, k, b+1, b+1) float in [0, inf)
         _network.of_class (k) float in [0, inf)  _order (c) in [0, n)
     """
@@ -217,6 +221,7 @@ class IFC2F(FixedOrder):
         always_first: bool = False,
         calibrate: bool = True,
         classifier: Any = None,
+        categorical: Any = None,
         random_state: int | None = None,
     ) -> None:
         self.cost = cost
@@ -237,6 +242,7 @@ class IFC2F(FixedOrder):
         self.always_first = always_first
         self.calibrate = calibrate
         self.classifier = classifier
+        self.categorical = categorical
         self.random_state = random_state
 
     @classmethod
@@ -262,7 +268,8 @@ class IFC2F(FixedOrder):
         self._kept_bins = bins.of(self.kept_)
         codes = self._kept_bins.codes(kept.toarray() if sp.issparse(kept) else kept)
         self.parent_ = self._parents(codes, y, rng)
-        self._network = Network(codes, y, self.parent_, self.n_bins, len(self.classes_))
+        levels, n_values = self._kept_bins.n_levels, bins.n_bins
+        self._network = Network(codes, y, self.parent_, n_values, len(self.classes_), levels)
         self._order = self._rank(X, y, tables)[: self._most]
         self.candidates_ = self.kept_[self._order]
         self._bins = bins.of(self.candidates_)
@@ -276,7 +283,7 @@ class IFC2F(FixedOrder):
                 Tree(self.parent_, self._network.tables(), self.prior_), self._order, self._chain.link
             )
         self.stopping_ = PointBased(
-            self._chain, self.n_bins, self._Q, self._costs()[self.candidates_], self.context
+            self._chain, self._kept_bins.n_bins, self._Q, self._costs()[self.candidates_], self.context
         )
         self.stopping_.train(*self._walks(codes, rng))
 
@@ -324,7 +331,9 @@ class IFC2F(FixedOrder):
             return line(n)
         if self.structure == "random":
             return random_parents(n, rng)
-        return spanning_tree(conditional_mutual_information(codes, y, self.n_bins, len(self.classes_)))
+        return spanning_tree(
+            conditional_mutual_information(codes, y, self._kept_bins.n_bins, len(self.classes_))
+        )
 
     def _rank(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
         kept, price = self.kept_, self._costs()[self.kept_]
@@ -340,7 +349,15 @@ class IFC2F(FixedOrder):
         if self.sampling == "train":
             values = codes[rng.integers(0, len(codes), self.n_beliefs)]
         uniform = self.sampling == "uniform"
-        return walk_beliefs(self._chain, self.prior_, self.n_beliefs, rng, values, uniform=uniform)
+        return walk_beliefs(
+            self._chain,
+            self.prior_,
+            self.n_beliefs,
+            rng,
+            values,
+            uniform=uniform,
+            class_order=self._class_order,
+        )
 
     def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         if k == 0 and self.always_first:

@@ -54,7 +54,8 @@ class Masked:
 
     # State after fit:
     #   _known   (K,)   bool     columns known in enough rows; only these are used
-    #   _means   (K,)   float64  replace missing values; NaN if the classifier accepts these
+    #   _sizes   (K,)   int64    number of categories of each column, 0 for numbers
+    #   _means   (K',)  float64  of each number and indicator, replace missing ones; NaN if the classifier accepts these
     #   _classes (L',)  int64    classes observed
     #   _fitted                  Trees, or the classifier
 
@@ -62,6 +63,7 @@ class Masked:
         self.classifier, self.n_classes, self.evidence_weight = classifier, n_classes, 1.0
         self.prior: Floats = np.full(n_classes, 1.0 / n_classes)
         self._known, self._means = np.zeros(0, dtype=bool), np.zeros(0)
+        self._sizes = np.zeros(0, dtype=np.int64)
         self._classes = np.zeros(0, dtype=np.int64)
         self._fitted: Any = None
 
@@ -70,7 +72,10 @@ class Masked:
         """Number of columns of the model."""
         return len(self._known)
 
-    def fit(self, values: Floats, y: Array, order: Array | None = None, *, complete: bool = False) -> Masked:
+    def fit(
+        self, values: Floats, y: Array, order: Array | None = None, sizes: NDArray[np.int64] | None = None,
+        *, complete: bool = False,
+    ) -> Masked:  # fmt: skip
         """Fit to rows.
 
         Parameters
@@ -80,10 +85,13 @@ class Masked:
         y : ndarray of shape (n_rows,), int
         order : ndarray of shape (n_rows, n_steps), int, optional
             The columns in the order in which they become known in each row, -1 where none; by default all.
+        sizes : ndarray of shape (K,), int, optional
+            Number of categories of each column, which become one indicator each; 0 for numbers, as all are by default.
         complete : bool
             Fit to complete rows, for a classifier that only predicts complete rows.
         """
         n, K = values.shape
+        self._sizes = np.zeros(K, dtype=np.int64) if sizes is None else sizes
         self.prior = np.bincount(y, minlength=self.n_classes) / len(y)
         rows, snapshots = np.arange(n), np.asarray(values, dtype=np.float64)
         if not complete:
@@ -92,10 +100,11 @@ class Masked:
         enough = max(1, min(_FEW, len(snapshots) // 100))
         self._known = np.asarray((~np.isnan(snapshots)).sum(axis=0) >= enough)
         model = clone(self.classifier)
-        self._means = np.full(K, np.nan)
+        expanded = self._expand(np.asarray(values, dtype=np.float64))
+        self._means = np.full(expanded.shape[1], np.nan)
         if not get_tags(model).input_tags.allow_nan:
-            there = ~np.isnan(values)
-            self._means = np.where(there, values, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
+            there = ~np.isnan(expanded)
+            self._means = np.where(there, expanded, 0.0).sum(axis=0) / np.maximum(there.sum(axis=0), 1)
         if not self._known.any() or len(np.unique(y)) < 2:
             self._known[:] = False
             return self
@@ -147,7 +156,20 @@ class Masked:
         return found
 
     def _impute(self, seen: Floats) -> Floats:
-        return np.where(np.isnan(seen), self._means, seen)[:, self._known]
+        rows = self._expand(seen)
+        known = np.repeat(self._known, np.maximum(self._sizes, 1))
+        return np.where(np.isnan(rows), self._means, rows)[:, known]
+
+    def _expand(self, values: Floats) -> Floats:
+        """Return the values with an indicator for each category; NaN where missing."""
+        if not self._sizes.any():
+            return values
+        parts = []
+        for column, size in zip(values.T, self._sizes, strict=True):
+            indicators = (np.minimum(column, size - 1)[:, None] == np.arange(size)).astype(np.float64)
+            indicators[np.isnan(column)] = np.nan
+            parts.append(indicators if size else column[:, None])
+        return np.concatenate(parts, axis=1)
 
 
 def check_classifier(classifier: Any, may_decide: bool, needed: str) -> None:

@@ -82,10 +82,21 @@ class Network:
         Class codes.
     parent : ndarray of shape (K0,), int
     n_values, n_classes : int
+    levels : ndarray of shape (K0,), int, optional
+        Number of values that each feature can take; by default `n_values`.
     """
 
-    def __init__(self, codes: Array, y: Array, parent: Array, n_values: int, n_classes: int) -> None:
+    def __init__(
+        self,
+        codes: Array,
+        y: Array,
+        parent: Array,
+        n_values: int,
+        n_classes: int,
+        levels: Array | None = None,
+    ) -> None:
         self.parent = parent
+        self.levels = np.full(len(parent), n_values) if levels is None else levels
         self.counts = self._count(codes, y, n_values, n_classes)  # (K0, n_classes, n_values, n_values)
         self.of_class = np.bincount(y, minlength=n_classes).astype(np.float64)
 
@@ -124,7 +135,9 @@ class Network:
         """
         counts, root = self.counts.copy(), self.parent < 0
         counts[root] = counts[root].sum(axis=3, keepdims=True)
-        found: Floats = (counts + 1.0) / (counts.sum(axis=2, keepdims=True) + counts.shape[2])
+        levels = self.levels[:, None, None, None]
+        possible = np.arange(counts.shape[2])[:, None] < levels
+        found: Floats = (counts + possible) / (counts.sum(axis=2, keepdims=True) + levels)
         return found
 
 

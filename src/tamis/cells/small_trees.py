@@ -10,6 +10,11 @@ a class::
 
 An unknown value has a separate code; each split defines its direction. A row is used at several steps of its walk, with
 a total weight of one.
+
+A split divides ordered codes, so the categories of a column are ordered by their class profiles: by the first
+principal component of P(class | category), weighted by rows (Coppersmith, Hong, Hosking 1999, Data Mining and Knowledge
+Discovery 3). For two classes the best split is among those of this order. Neither the names of the classes nor the
+codes of the categories change it.
 """
 
 from __future__ import annotations
@@ -252,13 +257,15 @@ class SmallTrees:
     """
 
     _state_spec = Shapes(
-        "prior (k) float in [0, 1]  _bins.edges (d, 15) float in [-inf, inf]  _feature (r, o, 31) in [-1, d)"
+        "prior (k) float in [0, 1]  _bins.edges (d, 15) float in [-inf, inf]  _bins.sizes (d) in [0, s]"
+        "  _bins.levels in [1, 16]  _place (d, s) in [1, 16]  _feature (r, o, 31) in [-1, d)"
         "  _cut (r, o, 31) in [0, 16)  _unknown_left (r, o, 31)  _leaf (r, o, 32) float in [-1e50, 1e50]"
         "  evidence_weight float in [0, 2]"
     )
 
     # State after fit, for R rounds with O = n_classes trees, or one for two classes, of N = 31 inner nodes:
-    #   _bins                          edges of the columns
+    #   _bins                          edges of the columns, and numbers of categories
+    #   _place          (K, S)         int64; bin of each category, from 1
     #   _feature, _cut  (R, O, N)      int64; children of node i are 2 i + 1 and 2 i + 2
     #   _unknown_left   (R, O, N)      bool
     #   _leaf           (R, O, N + 1)  float64
@@ -268,7 +275,7 @@ class SmallTrees:
     def __init__(self, n_classes: int) -> None:
         self.n_classes, self.evidence_weight = n_classes, 1.0
         self.prior: Floats = np.full(n_classes, 1.0 / n_classes)
-        self._bins = Bins(np.empty((0, _BINS - 1)))
+        self._bins, self._place = Bins(np.empty((0, _BINS - 1))), np.ones((0, 0), dtype=np.int64)
         self._allocate(0)
 
     def _allocate(self, n_rounds: int) -> None:
@@ -280,7 +287,9 @@ class SmallTrees:
     def _trees(self) -> tuple[Array, Array, Array, Array]:
         return self._feature, self._cut, self._unknown_left, self._leaf
 
-    def fit(self, values: Floats, y: Array, order: Array | None = None) -> SmallTrees:
+    def fit(
+        self, values: Floats, y: Array, order: Array | None = None, sizes: NDArray[np.int64] | None = None
+    ) -> SmallTrees:
         """Fit to rows.
 
         Parameters
@@ -290,10 +299,17 @@ class SmallTrees:
         y : ndarray of shape (n_rows,), int
         order : ndarray of shape (n_rows, n_steps), int, optional
             The columns in the order in which they become known in each row, -1 where none; by default all.
+        sizes : ndarray of shape (K,), int, optional
+            Number of categories of each column, whose values are their codes; 0 for numbers, as all are by default.
         """
         n, K = values.shape
         self.prior = np.bincount(y, minlength=self.n_classes) / n
-        self._bins = Bins.quantile(values, _BINS)
+        self._bins = Bins(Bins.quantile(values, _BINS).edges, sizes)
+        most = int(self._bins.sizes.max(initial=0))
+        self._place = np.ones((K, most), dtype=np.int64)
+        for j in np.flatnonzero(self._bins.sizes):
+            size = int(self._bins.sizes[j])
+            self._place[j, :size] = _profile_bins(values[:, j], y, size, self.n_classes)
         self._allocate(_ROUNDS if K else 0)
         some = np.arange(0, n, max(1, -(-n // _RECORDS)))
         rows, snapshots = walk_snapshots(
@@ -336,4 +352,31 @@ class SmallTrees:
         return posterior_of(self.total_evidence(values), self.prior, self.evidence_weight)
 
     def _codes(self, values: Floats) -> NDArray[np.int8]:
-        return (self._bins.codes(np.asarray(values, dtype=np.float64)) + 1).astype(np.int8)
+        values = np.asarray(values, dtype=np.float64)
+        found = (self._bins.codes(values) + 1).astype(np.int8)
+        for j in np.flatnonzero(self._bins.sizes):
+            known = ~np.isnan(values[:, j])
+            code = np.minimum(values[known, j].astype(np.int64), self._bins.sizes[j] - 1)
+            found[known, j] = self._place[j, code]
+        return found
+
+
+def _profile_bins(column: Floats, y: Array, size: int, n_classes: int) -> NDArray[np.int64]:
+    """Return the bin of each category, from 1: in the order of their class profiles, at most 16 of about equal rows."""
+    known = ~np.isnan(column)
+    at = np.minimum(column[known].astype(np.int64), size - 1) * n_classes + y[known]
+    counts = np.bincount(at, minlength=size * n_classes).reshape(size, n_classes).astype(np.float64)
+    rows = counts.sum(axis=1)
+    share = counts.sum(axis=0) / max(rows.sum(), 1.0)
+    profile = (counts + share) / (rows[:, None] + 1.0) - share
+    axis = np.linalg.eigh((profile * rows[:, None]).T @ profile)[1][:, -1]
+    score = (profile * axis).sum(axis=1)
+    score *= -1.0 if score[0] > 0.0 else 1.0  # the first category is the most frequent one
+    order = np.argsort(np.round(score, 9), kind="stable")
+    place = np.arange(size)
+    if size > _BINS:
+        before = np.cumsum(rows[order]) - rows[order] / 2.0
+        place = np.minimum((before * _BINS / max(rows.sum(), 1.0)).astype(np.int64), _BINS - 1)
+    found = np.empty(size, dtype=np.int64)
+    found[order] = place + 1
+    return found

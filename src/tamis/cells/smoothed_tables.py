@@ -44,22 +44,26 @@ def smoothed_tables(network: Network, codes: Array, y: Array) -> Floats:
     for c in range(n_classes):
         for v in range(n_values):
             of_class[:, c, v] = (codes[y == c] == v).sum(axis=0)
-    share = of_class.sum(axis=1) + 1.0
+    possible = (np.arange(n_values) < network.levels[:, None]).astype(np.float64)
+    share = of_class.sum(axis=1) + possible
     share /= share.sum(axis=1, keepdims=True)
-    alone = _smooth(of_class[:, :, None], share[:, None, None])[:, :, 0]
-    tables = _smooth(counts.transpose(0, 1, 3, 2), alone[:, :, None])
+    alone = _smooth(of_class[:, :, None], share[:, None, None], possible)[:, :, 0]
+    tables = _smooth(counts.transpose(0, 1, 3, 2), alone[:, :, None], possible)
     tables[network.parent < 0] = alone[network.parent < 0][:, :, None]
     return np.ascontiguousarray(tables.transpose(0, 1, 3, 2))
 
 
-def _smooth(counts: Floats, simple: Floats) -> Floats:
-    """Return the distributions along the last axis, shrunk towards simpler ones with the strength fitted per column."""
-    n_values = counts.shape[-1]
-    total = counts.sum(axis=-1, keepdims=True) + n_values
+def _smooth(counts: Floats, simple: Floats, possible: Floats) -> Floats:
+    """Return the distributions along the last axis, shrunk towards simpler ones with the strength fitted per column.
+
+    `possible` is 1 for each value that a column can take, shape (n, n_values).
+    """
+    possible = possible[:, None, None]
+    total = counts.sum(axis=-1, keepdims=True) + possible.sum(axis=-1, keepdims=True)
     likely = []
     for strength in _STRENGTHS:
         others = (counts + strength * simple) / (total - 1.0 + strength)
         likely.append((counts * np.log(np.where(counts > 0.0, others, 1.0))).sum(axis=(1, 2, 3)))
     best = _STRENGTHS[np.argmax(likely, axis=0)][:, None, None, None]
-    found: Floats = (counts + 1.0 + best * simple) / (total + best)
+    found: Floats = (counts + possible + best * simple) / (total + best)
     return found

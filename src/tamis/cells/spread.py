@@ -89,10 +89,15 @@ class Spread:
         self._powers: Floats = np.zeros((5, self.n_classes, len(low)))
         self._means, self._level, self._slope = np.zeros((3, self.n_classes, len(low)))
 
-    def fit(self, values: Array, y: Array) -> Spread:
-        """Fit to rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes."""
+    def fit(self, values: Array, y: Array, sizes: NDArray[np.int64] | None = None) -> Spread:
+        """Fit to rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes.
+
+        Columns of categories, whose numbers are in `sizes`, have no variance and add nothing.
+        """
         values = np.asarray(values, dtype=np.float64)
         ends, there = np.zeros((2, values.shape[1])), ~np.isnan(values).all(axis=0)
+        if sizes is not None:
+            there &= sizes == 0  # all their values are then the same number
         if there.any():
             ends[:, there] = np.nanquantile(values[:, there], [_OUTER, 1.0 - _OUTER], axis=0)
         self._reset(*ends)
@@ -132,7 +137,8 @@ class Spread:
         chi2 = (n * apart**2).sum(axis=0) / (np.maximum(kurtosis, 3.0) - 1.0)
         degrees = np.maximum((n > 0.0).sum(axis=0) - 1.0, 0.0)
         shrinkage = np.maximum(0.0, 1.0 - 2.0 * degrees / np.maximum(chi2, 1e-300))
-        beyond = np.where(n > 0.0, shrinkage * (logarithm - np.log(common)), 0.0)
+        varies = (n > 0.0) & (within.sum(axis=0) > 0.0)
+        beyond = np.where(varies, shrinkage * (logarithm - np.log(common)), 0.0)
         self._means, self._level = m, -0.5 * beyond
         self._slope = 0.5 * np.expm1(-beyond) / common
 

@@ -241,7 +241,7 @@ class PointBased:
 
 def walk_beliefs(
     model: Likelihood, prior: Floats, n_walks: int, rng: np.random.Generator, values: Array | None = None,
-    *, uniform: bool = False,
+    *, uniform: bool = False, class_order: Array | None = None,
 ) -> tuple[list[Floats], Array]:  # fmt: skip
     """Return the posteriors before each stage along random walks, and the values of the walks.
 
@@ -251,11 +251,13 @@ def walk_beliefs(
         Walk along these rows instead.
     uniform : bool
         Draw each value uniformly, as published, rather than from the model.
+    class_order : ndarray of shape (n_classes,), int, optional
+        Order of the classes in which labels are drawn, so that the draws do not depend on the names of the classes.
     """
-    K = len(model)
+    K, order = len(model), np.arange(len(prior)) if class_order is None else class_order
     posterior = np.tile(prior, (n_walks, 1))
     seen = np.full((n_walks, K), -1, dtype=np.int16)
-    label = rng.choice(len(prior), n_walks, p=prior)
+    label = order[rng.choice(len(prior), n_walks, p=prior[order])]
     found, rows = [], np.arange(n_walks)
     for k in range(K):
         found.append(posterior)

@@ -64,14 +64,13 @@ class Dialogue:
     Parameters
     ----------
     model : CellClassifier
-    categories : dict of str to list
-        Values of the columns that hold text, in the order of their codes.
     """
 
     unknown = "?"  # the answer for an unavailable value
 
-    def __init__(self, model: CellClassifier, categories: dict[str, list[Any]]) -> None:
-        self.model, self.categories = model, categories
+    def __init__(self, model: CellClassifier) -> None:
+        self.model = model
+        self.categories = {name: sorted(values, key=str) for name, values in model.categories_.items()}
         self.session: Session = model.open()
 
     @classmethod
@@ -82,20 +81,18 @@ class Dialogue:
         found = tamis.load(path)  # first, so that a wrong path fails at once
         from tamis.cells import CellClassifier
 
-        model, categories = found, {}
-        if isinstance(found, dict):
-            model, categories = found.get("model"), found.get("categories", {})
+        model = found.get("model") if isinstance(found, dict) else found
         if not isinstance(model, CellClassifier):
             raise MisuseError(f"{path} holds no classifier that asks for values: make one with tamis train.")
         if not hasattr(model, "classes_"):
             raise MisuseError(f"The model in {path} was saved before it was fitted.")
-        return cls(model, categories)
+        return cls(model)
 
     def observe(self, value: Any, feature: Any = None) -> None:
         """Add an answer; None means that the value is unavailable."""
         feature = self.session.next_feature if feature is None else self._column_key(feature)
         if feature in self.categories and value is not None:
-            value = self._code(feature, value)
+            value = self._category(feature, value)
         elif value is not None:
             value = self._number(feature, value)
         self.session.observe(value, None if feature == self.session.next_feature else feature)
@@ -117,30 +114,23 @@ class Dialogue:
             )
         return number
 
-    def _code(self, feature: Any, value: Any) -> float:
+    def _category(self, feature: Any, value: Any) -> Any:
         known = self.categories[feature]
-        for code, category in enumerate(known):
+        for category in known:
             if category == value or str(category) == str(value):
-                return float(code)
-        names = [str(one) for one in known if one is not None]
+                return category
+        names = [str(one) for one in known]
         listed = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
         raise DataError(
             f"{feature} has no value {_safe_repr(value)}: choose one of {listed}; enter {self.unknown} if the value is"
             " unavailable."
         )
 
-    def displayed_value(self, feature: Any, value: float | None) -> Any:
-        """Return a value as it was entered."""
-        if value is None or feature not in self.categories:
-            return value
-        return self.categories[feature][int(value)]
-
     def path(self) -> list[dict[str, Any]]:
         """Return the acquired values in order, each with the class probabilities after it."""
         return [
             {
                 **step,
-                "value": self.displayed_value(step["feature"], step["value"]),
                 "posterior": _rounded(step["posterior"]),
             }
             for step in self.session.explain()
@@ -195,7 +185,7 @@ def _handle_message(dialogue: Dialogue, line: str) -> bool:
 
 def _status(dialogue: Dialogue) -> dict[str, Any]:
     session = dialogue.session
-    options = dialogue.categories.get(str(session.next_feature))
+    options = dialogue.categories.get("" if session.next_feature is None else session.next_feature)
     return {
         "next": session.next_feature, "price": session.next_cost, **({"values": options} if options else {}),
         "decision": session.decision, "posterior": _rounded(session.posterior), "cost": session.cost,
@@ -246,7 +236,7 @@ def _run_interactive(dialogue: Dialogue, quiet: bool) -> None:
 def _ask(console: Console, dialogue: Dialogue) -> str | None:
     """Return what was answered; None at the end of the input."""
     feature, price = dialogue.session.next_feature, dialogue.session.next_cost
-    options = [str(one) for one in dialogue.categories.get(str(feature), []) if one is not None]
+    options = [str(one) for one in dialogue.categories.get(feature or "", [])]
     hint = f" ({', '.join(options)})" if 0 < len(options) <= 8 else ""
     console.print(f"\n{feature}{hint}, for {price:g}: ", end="", markup=False, style="cyan")
     try:

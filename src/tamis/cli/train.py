@@ -21,7 +21,6 @@ from tamis.errors import DataError
 from tamis.options import model_parameters
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from tamis.cells import CellClassifier
@@ -39,7 +38,6 @@ Examples:
 Then [bold]tamis acquire clinic.tamis[/] asks for one value after the other."""
 
 _LEARNING = "Learning"
-_FOLDS = 5  # that categories are ordered by, each by the others
 
 
 @dataclass
@@ -112,12 +110,12 @@ def train(
     learned, held = table.split(held_out, seed)
     with progress(quiet) as show:
         show(0.0, "learning")
-        fitted = table.order_categories(learned, seed)
+        fitted = table.rows(learned)
         model.fit(fitted, table.y[learned])
         table.name_columns(model)
         summary = _summary(model, table, learned, held, entry)
     if save is not None:
-        tamis.save({"model": model, "categories": table.categories}, save)
+        tamis.save(model, save)
         summary["model"] = save
     if report is not None:
         from tamis.report.acquisition import write_report
@@ -125,7 +123,7 @@ def train(
         with progress(quiet) as show:
             write_report(
                 model, fitted, table.y[learned], table.rows(held), table.y[held], report, table.title,
-                categories=table.categories, on_progress=show, repeat=rerun_commands(),
+                on_progress=show, repeat=rerun_commands(),
             )  # fmt: skip
         summary["report"] = report
     if as_json:
@@ -161,7 +159,7 @@ class Table:
     y : ndarray of shape (n_rows,)
     names : list of str or None
     categories : dict of str to list
-        Values of the columns that hold text, in the order of their codes.
+        Values of the columns that hold text, by code.
     title : str
     """
 
@@ -202,37 +200,6 @@ class Table:
             )
         return learned, held
 
-    def order_categories(self, learned: NDArray[Any], seed: int) -> Any:
-        """Order the categories by their mean label, so that a bin contains similar categories.
-
-        A row must not be learned from by its own label. So each row that is learned from gets the place that its
-        category has by the labels of other rows (cross-fitting).
-
-        Returns
-        -------
-        rows that are learned from, as they are for :meth:`rows`
-        """
-        import numpy as np
-        from sklearn.model_selection import StratifiedKFold
-
-        label = np.unique(self.y[learned], return_inverse=True)[1]
-        n_folds = min(_FOLDS, int(np.bincount(label).min()))
-        folds = StratifiedKFold(max(n_folds, 2), shuffle=True, random_state=seed)
-        places = {}
-        for name, values in self.categories.items():
-            at = (self.names or []).index(name)
-            code = self.X[:, at].astype(np.int64)
-            own = code[learned]
-            mean = _mean_labels(own, label, len(values))
-            order = np.argsort(mean, kind="stable")
-            self.categories[name] = [values[k] for k in order]
-            self.X[:, at] = np.argsort(order)[code]
-            others = mean[own]
-            for rest, fold in folds.split(own, label) if n_folds > 1 else ():
-                others[fold] = _mean_labels(own[rest], label[rest], len(values))[own[fold]]
-            places[name] = np.rint(np.interp(others, mean[order], np.arange(len(order), dtype=np.float64)))
-        return self.rows(learned, places)
-
     def name_columns(self, model: CellClassifier) -> None:
         """Let a model that learned from sparse rows, which carry no names, call the columns as the file does."""
         import numpy as np
@@ -240,8 +207,8 @@ class Table:
         if self.names is not None and not hasattr(model, "feature_names_in_"):
             model.feature_names_in_ = np.array(self.names, dtype=object)
 
-    def rows(self, which: NDArray[Any], instead: dict[str, Any] | None = None) -> Any:
-        """Return some rows, with their names if they have any; `instead` has other values of some columns."""
+    def rows(self, which: NDArray[Any]) -> Any:
+        """Return some rows: a frame with text for categories, if the columns have names."""
         import scipy.sparse as sp
 
         if self.names is None or sp.issparse(self.X):
@@ -249,16 +216,13 @@ class Table:
         import pyarrow as pa
 
         columns = {name: self.X[which, j] for j, name in enumerate(self.names)}
-        return pa.table(columns | (instead or {}))
-
-
-def _mean_labels(code: NDArray[Any], label: NDArray[Any], n: int) -> NDArray[np.float64]:
-    """Return the mean label of each category, drawn to that of all rows by the weight of one row."""
-    import numpy as np
-
-    total, count = np.bincount(code, label, n), np.bincount(code, minlength=n)
-    found: NDArray[np.float64] = (total + label.mean()) / (count + 1.0)
-    return found
+        for name, values in self.categories.items():
+            texts = [None if value is None else str(value) for value in values]
+            code = columns[name]
+            columns[name] = pa.array(
+                [None if at != at else texts[int(at)] for at in code.tolist()], type=pa.string()
+            )
+        return pa.table(columns)
 
 
 def _summary(

@@ -70,7 +70,8 @@ def plot_paths(
         paid = f"{trace.label}, paid {scientific(trace.cost)}"
         draw(axes, path_chart(trace, classes, "", paid if titles is None else f"{titles[i]}: {paid}"))
         values = [
-            f"{shorten(f if names is None else names[int(f)], 18)} = {scientific(value)}"
+            f"{shorten(f if names is None else names[int(f)], 18)} = "
+            + (scientific(value) if isinstance(value, float) else shorten(value, 18))
             for f, value in zip(trace.features, trace.values, strict=True)
         ]
         labels = [plain_text(label, 40) for label in ("at first", *values)]

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._validation import as_rows
-
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, FixedSubset
 
@@ -68,7 +66,7 @@ def cost_curves(
         point each.
     """
     prices = model._costs()
-    rows, held = _sides(X, X_held)
+    rows, held = _sides(model, X, X_held)
     tell = on_progress or (lambda share, what: None)
     found = [_of_model(model, X, y, X_held, y_held, tell)]
     tell(_REFITTED, "the same values for every row")
@@ -90,8 +88,8 @@ def cost_curves(
     return [*found, *_anchors(boosting, float(prices.sum()))]
 
 
-def _sides(X: Any, X_held: Any) -> tuple[Any, Any]:
-    rows, held = as_rows(X)[0], as_rows(X_held)[0]
+def _sides(model: CellClassifier, X: Any, X_held: Any) -> tuple[Any, Any]:
+    rows, held = (model._categories.encode(part)[0] for part in (X, X_held))
     return (sp.csr_array(rows), sp.csr_array(held)) if sp.issparse(rows) else (rows, held)
 
 
@@ -99,7 +97,10 @@ def fixed_subset(model: CellClassifier, X: Any, y: Any, n_features: int) -> Fixe
     """Return a classifier with the model's prices that buys so many values, the same for every row."""
     from tamis.cells import FixedSubset
 
-    return FixedSubset(model._costs(), misclassification_cost=model._Q, n_features=n_features).fit(X, y)
+    fixed = FixedSubset(
+        model._costs(), misclassification_cost=model._Q, n_features=n_features, categorical=model.categorical
+    )
+    return fixed.fit(X, y)
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ def missing_curve(model: CellClassifier, X: Any, y: Any) -> tuple[Floats, Floats
     model : CellClassifier
     X, y : rows and labels that it did not learn from
     """
-    rows, rng = as_rows(X)[0], np.random.default_rng(0)
+    rows, rng = model._categories.encode(X)[0], np.random.default_rng(0)
     kept = (
         sp.csc_array(rows)[:, model.candidates_].toarray()
         if sp.issparse(rows)
@@ -231,6 +232,10 @@ def missing_curve(model: CellClassifier, X: Any, y: Any) -> tuple[Floats, Floats
 def _with_candidates(model: CellClassifier, kept: Floats) -> Any:
     """Return rows of the model's width with these candidates; the other columns are never looked at."""
     n, K = kept.shape
+    if model._categories.values:
+        rows = np.full((n, model.n_features_in_), np.nan)
+        rows[:, model.candidates_] = kept
+        return model._categories.decode(rows)
     at = np.argsort(model.candidates_)
     indices = np.tile(model.candidates_[at], n)
     return sp.csr_array(

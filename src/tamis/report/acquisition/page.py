@@ -31,7 +31,7 @@ _MOST_COLUMNS = 20
 
 def write_report(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, path: str | os.PathLike[str],
-    title: str = "the rows held out", *, categories: dict[str, list[Any]] | None = None,
+    title: str = "the rows held out", *,
     on_progress: Callable[[float, str], None] | None = None, repeat: dict[str, str] | None = None,
 ) -> Path:  # fmt: skip
     """Write a report of what a classifier buys, and at what accuracy and cost, as one HTML file that opens offline.
@@ -46,8 +46,6 @@ def write_report(
         The file; one that exists is replaced in one step, or stays as it is if anything fails.
     title : str
         Heading of the page.
-    categories : dict of str to list, optional
-        Names of the values of columns that hold codes of text.
     on_progress : callable, optional
         Called with the share that is done, and the name of the next step.
     repeat : dict of str to str, optional
@@ -77,20 +75,18 @@ def write_report(
     """
     return write_page(
         path,
-        lambda: acquisition_page(
-            model, X, y, X_held, y_held, title, categories=categories, on_progress=on_progress, repeat=repeat
-        ),
+        lambda: acquisition_page(model, X, y, X_held, y_held, title, on_progress=on_progress, repeat=repeat),
     )
 
 
 def acquisition_page(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, title: str = "the rows held out",
-    *, categories: dict[str, list[Any]] | None = None,
+    *,
     on_progress: Callable[[float, str], None] | None = None, repeat: dict[str, str] | None = None,
 ) -> str:  # fmt: skip
     """Return the report as HTML; parameters as for :func:`write_report`."""
     curves = cost_curves(model, X, y, X_held, y_held, on_progress)
-    shown = _Shown(model, X_held, y_held, categories or {})
+    shown = _Shown(model, X_held, y_held)
     costs = {
         "gain": gain_over_fixed(model, X, y, X_held, y_held),
         "chart": costs_chart(curves),
@@ -132,19 +128,18 @@ class _Shown:
     model: CellClassifier
     X: Any
     y: Any
-    categories: dict[str, list[Any]]
 
     def __post_init__(self) -> None:
         self.y = np.asarray(self.y)
         self.right = self.model.predict(self.X) == self.y
         self.bought, self.cost = self.model.n_features_used_.copy(), self.model.cost_.copy()
-        rows = as_rows(self.X)[0][:_ROWS]
-        self.traces: Any = self.model.acquire(rows)
+        rows = self.X if self.model.categories_ else as_rows(self.X)[0]
+        self.traces: Any = self.model.acquire(rows[:_ROWS])
 
-    def value(self, feature: Any, value: float) -> str:
-        """Return a value as text."""
-        known = self.categories.get(str(feature))
-        return scientific(value) if known is None else str(known[int(value)])
+
+def _value(value: Any) -> str:
+    """Return a number or a category as text."""
+    return scientific(value) if isinstance(value, float) else str(value)
 
 
 def _tiles(shown: _Shown, curves: list[Curve]) -> list[tuple[str, str, str]]:
@@ -211,12 +206,12 @@ def _path(shown: _Shown, i: int, verdict: str) -> dict[str, Any]:
     steps = zip(trace.features, trace.values, itertools.pairwise(trace.posteriors), strict=True)
     rows: list[list[Cell]] = [
         [
-            str(step), Names([str(feature)]), shorten(shown.value(feature, value), 30),
+            str(step), Names([str(feature)]), shorten(_value(value), 30),
             f"{before[decided]:.3f} → {after[decided]:.3f}",
         ]
         for step, (feature, value, (before, after)) in enumerate(steps, start=1)
     ]  # fmt: skip
-    has_texts = any(str(feature) in shown.categories for feature in trace.features)
+    has_texts = any(feature in shown.model.categories_ for feature in trace.features)
     posterior = f"P({shorten(trace.label, 20)})"
     head = [("n", ""), ("", "column"), ("" if has_texts else "n", "value"), ("n", posterior)]
     table = Table(f"Paid {scientific(trace.cost)}", head, rows) if rows else None

@@ -1,0 +1,172 @@
+"""Columns of categories: text and other values that have no order become codes, and are decoded again.
+
+A code is the rank of a category by its number of rows: the most frequent one is 0, and of equals the one that occurs
+first is before the others. So the name of a category, or its previous code, changes nothing. The 31 most frequent
+categories of a column have a bin of their own, all others share the last one, because tables of pairs of columns have
+the square of the number of bins.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._validation import Array, Rows, as_rows, columns_of, short_repr
+from tamis._validation.arrays import as_frame
+from tamis.errors import DataError
+
+__all__ = ["Categories"]
+
+_MOST = 32  # bins of a column
+
+
+class Categories:
+    """The categories of the columns that have any.
+
+    Parameters
+    ----------
+    values : mapping of int to list
+        Column to its categories, most frequent first.
+
+    Examples
+    --------
+    >>> X = np.array([["a", 1.5], ["b", 2.0], ["b", 0.5]], dtype=object)
+    >>> categories, rows, names = Categories.learn(X, [0])
+    >>> categories.values, rows
+    ({0: ['b', 'a']}, array([[1. , 1.5],
+           [0. , 2. ],
+           [0. , 0.5]]))
+    """
+
+    def __init__(self, values: Mapping[int, list[Any]]) -> None:
+        self.values = dict(values)
+
+    @classmethod
+    def learn(cls, X: Any, declared: Any) -> tuple[Categories, Rows, list[str] | None]:
+        """Return the categories of rows, the rows with their codes, and the names of the columns.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame
+        declared : columns that hold categories, as for :func:`tamis._validation.columns_of`, or None
+            Columns of text and of categories of a frame always do.
+
+        Raises
+        ------
+        DataError
+            If X is a sparse matrix, and columns are declared.
+        """
+        if declared is None and not hasattr(X, "columns") and not hasattr(X, "column_names"):
+            rows, names = as_rows(X)
+            return cls({}), rows, names
+        raw, rows, names = _split(X, declared)
+        categories = cls({j: _by_frequency(column) for j, column in raw.items()})
+        return categories, categories._fill(rows, raw), names
+
+    def encode(self, X: Any) -> tuple[Rows, list[str] | None]:
+        """Return rows with the codes of their categories, and the names of the columns.
+
+        A category that was not among the rows of `fit` becomes NaN, a missing value.
+        """
+        if not self.values:
+            return as_rows(X)
+        raw, rows, names = _split(X, list(self.values))
+        return self._fill(rows, raw), names
+
+    def _fill(self, rows: Rows, raw: dict[int, list[Any]]) -> Rows:
+        if not raw:
+            return rows
+        filled = np.array(rows, dtype=np.float64)
+        for j, column in raw.items():
+            code = {value: float(at) for at, value in enumerate(self.values.get(j, ()))}
+            filled[:, j] = [code.get(value, np.nan) for value in column]
+        return filled
+
+    def decode(self, rows: Array) -> Array:
+        """Return dense rows with their categories in the place of codes; object where there are any."""
+        if not self.values:
+            return rows
+        found = rows.astype(object)
+        for j, values in self.values.items():
+            found[:, j] = [
+                None if np.isnan(code) else values[int(code)] for code in rows[:, j].astype(np.float64)
+            ]
+        return found
+
+    def sizes(self, n_features: int) -> NDArray[np.int64]:
+        """Return the number of bins of each column of categories, 0 for numbers."""
+        found = np.zeros(n_features, dtype=np.int64)
+        for j, values in self.values.items():
+            found[j] = min(len(values), _MOST)
+        return found
+
+    def code(self, column: int, name: Any, value: Any) -> float:
+        """Return the code of a category.
+
+        Raises
+        ------
+        DataError
+            If the column has no such category.
+        """
+        known = self.values[column]
+        value = value.item() if isinstance(value, np.generic) else value
+        if value in known:
+            return float(known.index(value))
+        listed = ", ".join(map(str, known[:12])) + (" ..." if len(known) > 12 else "")
+        raise DataError(
+            f"{name!r} has no category {short_repr(value)}: pass one of {listed}, or None if unavailable."
+        )
+
+
+def _split(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
+    """Return the values of the columns of categories, None where missing, and the rows with 0 in their place."""
+    frame = as_frame(X)
+    if isinstance(frame, nw.DataFrame):
+        names = list(frame.columns)
+        named = names if all(isinstance(name, str) for name in names) else None
+        mine = set(columns_of(declared, len(names), named).tolist())
+        mine |= {j for j, name in enumerate(names) if _is_text(frame, name)}
+        raw = {j: _plain(frame[names[j]].to_list()) for j in sorted(mine)}
+        if not raw:
+            rows, found = as_rows(X)
+            return raw, rows, found
+        rest = [name for j, name in enumerate(names) if j not in mine]
+        rows = np.zeros((len(frame), len(names)))
+        if rest and len(frame):
+            rows[:, [j for j in range(len(names)) if j not in mine]] = as_rows(
+                frame.select(rest).to_native()
+            )[0]
+        return raw, as_rows(rows)[0], named
+    if not hasattr(X, "shape") or len(X.shape) != 2:
+        X = np.asarray(X, dtype=object)
+    if hasattr(X, "tocsr"):
+        raise DataError("categorical names columns of a sparse matrix: pass dense rows, or a frame.")
+    mine = columns_of(declared, X.shape[1], None).tolist() if X.ndim == 2 else []
+    raw = {j: _plain(X[:, j].tolist()) for j in mine}
+    rows = np.array(X, dtype=object if X.dtype.kind in "OUS" else X.dtype)
+    if mine:
+        rows[:, mine] = 0
+    return raw, as_rows(rows)[0], None
+
+
+def _is_text(frame: Any, name: Any) -> bool:
+    dtype = frame.schema[name]
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return True
+    return bool(dtype == nw.Object and any(isinstance(value, str) for value in frame[name].to_list()))
+
+
+def _plain(column: list[Any]) -> list[Any]:
+    """Return values as they are compared: None where missing."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in column]
+    return [None if value is None or value != value else value for value in plain]
+
+
+def _by_frequency(column: list[Any]) -> list[Any]:
+    count = Counter(value for value in column if value is not None)
+    return [value for value, _ in count.most_common()]  # of equals the first in the rows

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 import tamis
 from tamis import _atomic, _guard
-from tamis._atomic import Snapshot, atomically, parts
+from tamis._atomic import Snapshot, atomically, parts, ring_slots
 from tamis._guard import ThreadSafe
 from tamis.base import RowSelector
 from tamis.base import rows as base_rows
@@ -111,6 +111,65 @@ def test_a_snapshot_restores_every_kind_of_part() -> None:
     assert np.isnan(one.nan[0])
     assert (vars(inner).keys(), inner.a.tolist()) == ({"a"}, [0, 1, 2])
     assert [one.random.rand(), one.generator.random(), one.python.random()] == draws
+
+
+class Ring(ThreadSafe):
+    """The last five rows, and what they are looked up in."""
+
+    _written_once = ("table",)
+    _ring_axes: ClassVar = {"rows": 1}
+
+    def __init__(self) -> None:
+        self.rows, self.n_seen, self.table, self.parts = (
+            np.zeros((2, 5)),
+            0,
+            np.arange(3.0),
+            (np.zeros(2), [1]),
+        )
+
+    def _next_slots(self, n_rows: int) -> slice:
+        return ring_slots(self.n_seen, n_rows, 5)
+
+    def add(self, rows: Any) -> None:
+        for row in rows:
+            self.rows[:, self.n_seen % 5] = row
+            self.n_seen += 1
+
+
+@pytest.mark.parametrize("n_seen", range(12))
+def test_slots_of_a_ring_are_restored(n_seen: int) -> None:
+    for n_rows in range(1, 8):
+        one = Ring()
+        one.add(np.arange(2.0 * n_seen).reshape(-1, 2))
+        rows = one.rows.copy()
+        before = Snapshot(one, n_rows=n_rows)
+        assert before.is_complete
+        one.add(np.full((n_rows, 2), -1.0))
+        before.restore()
+        assert one.n_seen == n_seen
+        np.testing.assert_array_equal(one.rows, rows)
+
+
+def test_a_snapshot_notices_that_attributes_have_other_types() -> None:
+    one = Ring()
+    for held in (
+        (np.ones(2), [1]),
+        None,
+        [np.ones(3)],
+        tuple(np.ones(2) for _ in range(99)),
+        {"a": (np.ones(2),)},
+        one,
+    ):
+        one.parts = held
+        flat = [*(held if isinstance(held, tuple | list) else held["a"] if isinstance(held, dict) else ())]
+        before = Snapshot(one)
+        for part in flat:
+            if isinstance(part, np.ndarray):
+                part += 1.0
+        one.parts = "another"
+        before.restore()
+        assert one.parts is held
+        assert all((part == 1.0).all() for part in flat if isinstance(part, np.ndarray))
 
 
 def test_a_large_state_that_is_half_updated_refuses_use_until_it_is_made_anew() -> None:

@@ -30,7 +30,7 @@ def test_every_family_has_cases() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_an_exception_after_the_hook(name: str) -> None:
     outcome = trial(name).hook_raises()
-    assert not is_broken("hook", outcome), outcome
+    assert not is_broken(outcome), outcome
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ def test_an_allocation_fails(name: str) -> None:
     if total := one.n_allocations():
         outcome = one.allocation_fails((total + 1) // 2)
         assert outcome is not None
-        assert not is_broken("allocation", outcome), outcome
+        assert not is_broken(outcome), outcome
 
 
 @pytest.mark.slow
@@ -49,7 +49,7 @@ def test_an_allocation_fails(name: str) -> None:
 @given(st.sampled_from([name for name, case in CASES.items() if case.family != "cells"]), st.integers(1, 200))
 def test_any_allocation_fails(name: str, k: int) -> None:
     outcome = trial(name).allocation_fails(k)
-    assert outcome is None or not is_broken("allocation", outcome), outcome
+    assert outcome is None or not is_broken(outcome), outcome
 
 
 @pytest.mark.slow

@@ -209,6 +209,7 @@ def _changeable(values: Iterable[Any]) -> Iterable[Any]:
 _Found = tuple[list[Any], list[Any], list[Restore], list[Any]]
 _readers: dict[type, tuple[Callable[[Any, int | None], _Found | None], ...]] = {}
 _MOST_READERS = 8  # of a class: an attribute that is None now and then makes two
+_LONGEST_TUPLE = 64  # that a reader knows item by item; one that grows would make many readers
 
 
 def _read(one: Any, n_rows: int | None) -> _Found:
@@ -250,7 +251,9 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
                     if name in axes and value.size
                     else f"{inner}, "
                 )
-            elif kind in (_OBJECT, _TUPLE) and id(value) not in above:
+            elif id(value) not in above and (
+                kind == _OBJECT or (kind == _TUPLE and len(value) <= _LONGEST_TUPLE)
+            ):
                 add(inner, value, (*above, id(part)))
             elif kind == _LIST:
                 found["others"] += f"partial(refill, {inner}, {inner}.copy()), "

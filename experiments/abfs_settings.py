@@ -33,7 +33,7 @@ from tamis import ABFS, WeightedNaiveBayes, load_stream, prequential
 from tamis.evaluate import preq_cv_stability
 
 # As in the published tables: no scaling, nothing beside the run.
-PLAIN: dict[str, Any] = {"scale": "none", "baselines": "none"}
+PLAIN: dict[str, Any] = {"scale": "none", "baselines": "none", "replay": "always"}
 HALVES = (("AGR", "BG1", "RTG", "BG3"), ("AN", "BG2", "SEA"))
 GOLDEN: tuple[tuple[str, dict[str, Any]], ...] = (
     ("BG1", {"threshold": 0.01}),

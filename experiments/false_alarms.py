@@ -145,7 +145,7 @@ def drifting(args: Any) -> None:
                     found.setdefault(concept, at + 5 - 2500 * concept)
             drifts += 7
             late += [found.get(concept, 2500) for concept in range(1, 8)]
-            scores.append([accuracy(X, y, key, "nb", replay) for replay in ("auto", "never")])
+            scores.append([accuracy(X, y, key, "nb", replay) for replay in ("always", "never")])
         with_, without = np.mean(scores, axis=0)
         print(
             f"{key:10} {np.mean(late):8.0f} {np.median(late):8.0f} {max(late):8} {alarms / drifts:20.2f} "

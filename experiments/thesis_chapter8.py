@@ -36,7 +36,7 @@ from tamis.evaluate import selection_accuracy
 from tamis.rows.discuss.discuss import DISCUSS
 
 # As in the published tables: columns that are not selected are 0, no scaling, nothing beside the run.
-PLAIN: dict[str, Any] = {"masking": "zeros", "scale": "none", "baselines": "none"}
+PLAIN: dict[str, Any] = {"masking": "zeros", "scale": "none", "baselines": "none", "replay": "always"}
 ROOT = Path(__file__).resolve().parents[1]
 TUNED, REPORTED = ("BG1", "SEA", "AGR"), ("BG2", "AN", "BG3", "RTG")
 REAL = {"IADS": ("ads", "shuffled", 100), "SPAM": ("spam", "", 932)}  # a set, its order, a tenth of its rows

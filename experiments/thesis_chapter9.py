@@ -36,7 +36,7 @@ from tamis.evaluate import ExperimentResult
 
 ROOT = Path(__file__).resolve().parents[1]
 # As in the published tables: no scaling, nothing beside the run.
-PLAIN: dict[str, Any] = {"scale": "none", "baselines": "none"}
+PLAIN: dict[str, Any] = {"scale": "none", "baselines": "none", "replay": "always"}
 SEVEN = ("AGR", "AN", "BG1", "BG2", "BG3", "RTG", "SEA")
 NAMES = {"nb": "NB", "knn": "KNN", "hoeffding-tree": "HT", "hoeffding-adaptive-tree": "HAT"}
 SUFFIX = {"none": "", "oracle": "_ORACLE", "abfs": "_ABFS"}

@@ -50,7 +50,9 @@ def rows(n=500):
 def test_begins_anew_from_as_many_rows_as_the_selector_says(kind):
     X, y = rows()
     learner = Notes()
-    result = prequential((kind(X), y), Renews(), learner, batch_size=100, masking="zeros", auc=False)
+    result = prequential(
+        (kind(X), y), Renews(), learner, batch_size=100, masking="zeros", auc=False, replay="always"
+    )
     masked = X * (np.arange(3) == 1)
     np.testing.assert_array_equal(learner.taught[0], masked[150:300])
     np.testing.assert_array_equal(np.vstack(learner.taught[1:]), masked[300:])
@@ -60,7 +62,7 @@ def test_begins_anew_from_as_many_rows_as_the_selector_says(kind):
 def test_a_learner_of_whole_rows_begins_anew_from_whole_rows():
     X, y = rows()
     learner = Notes()
-    prequential((X, y), Renews(), learner, batch_size=100)
+    prequential((X, y), Renews(), learner, batch_size=100, replay="always")
     np.testing.assert_array_equal(np.vstack(learner.taught), X[150:])
 
 
@@ -91,7 +93,7 @@ def test_from_no_rows_the_first_class_is_said_until_there_are_some():
 def test_in_the_order_of_the_paper_the_batch_is_learned_once():
     X, y = rows()
     learner = Notes()
-    prequential((X, y), Renews(), learner, batch_size=100, protocol="paper")
+    prequential((X, y), Renews(), learner, batch_size=100, protocol="paper", replay="always")
     taught = np.vstack(learner.taught)
     np.testing.assert_array_equal(taught[:, 1], X[50:, 1])  # 150 rows before the batch that began at 200
 
@@ -150,7 +152,7 @@ def test_goes_on_from_a_checkpoint(tmp_path):
 
 def test_the_oracle_begins_anew_at_first_and_once_for_each_drift():
     stream = load_stream("SEA", seed=0, n_rows=4000)
-    result = prequential(stream, Oracle(stream), GaussianNB(), batch_size=50)
+    result = prequential(stream, Oracle(stream), GaussianNB(), batch_size=50, replay="always")
     plain = prequential(stream, None, GaussianNB(), batch_size=50)
     assert result.settings["replays"] == 1 + len(stream.drifts) > 1
     assert result.summary()["accuracy"] > plain.summary()["accuracy"] + 0.02

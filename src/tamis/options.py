@@ -79,7 +79,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_replay(value: Any) -> bool:
-    return value in ("auto", "never") if isinstance(value, str) else _is_count(value)
+    return value in ("auto", "always", "never") if isinstance(value, str) else _is_count(value)
 
 
 def _is_path(value: Any) -> bool:
@@ -159,13 +159,14 @@ class RunOptions:
     replay: Annotated[
         str | int,
         Option(
-            '{"auto", "never"} or int',
+            '{"auto", "always", "never"} or int',
             accepts=_is_replay,
-            description="'auto', 'never' or a number of rows",
+            description="'auto', 'always', 'never' or a number of rows",
             read=_read_replay,
             metavar="WHEN",
-            help="When the learner restarts: auto (if the selector asks for it), never, or a number: at each change of"
-            " the selection, from so many of the last rows.",
+            help="When the learner resets: auto (when the selector reports a drift, a reset copy is tried and replaces"
+            " it if it predicts better), always (at each drift), never, or a number: at each change of the selection,"
+            " from so many of the last rows.",
         ),
     ] = "auto"
     masking: Annotated[str, Option('{"auto", "zeros"}', choices=("auto", "zeros"))] = "auto"

@@ -28,9 +28,9 @@ class Replay:
     ----------
     selector : object
         A selector with or without these two attributes; None has none.
-    replay : {"auto", "never"} or int, default="auto"
-        ``"auto"``: when the selector asks for it, from as many rows as it asks for. An int: whenever the selection
-        changes, from so many rows, for any selector.
+    replay : {"auto", "always", "never"} or int, default="auto"
+        ``"auto"`` and ``"always"``: when the selector asks for it, from as many rows as it asks for. An int: whenever
+        the selection changes, from so many rows, for any selector.
 
     Attributes
     ----------
@@ -57,8 +57,8 @@ class Replay:
     def __init__(self, selector: Any, replay: str | int = "auto") -> None:
         if is_integer(replay):
             check_number("replay", replay, low=0, integer=True)
-        elif replay not in ("auto", "never"):
-            raise ValueError(f"replay must be 'auto', 'never' or a number of rows, got {replay!r}.")
+        elif replay not in ("auto", "always", "never"):
+            raise ValueError(f"replay must be 'auto', 'always', 'never' or a number of rows, got {replay!r}.")
         self.selector, self.replay = selector, replay
         self.batches: list[tuple[Rows, Array]] = []
         self._n_kept = 0  # rows in them: to count them again at each row would take longer than to learn it
@@ -68,13 +68,14 @@ class Replay:
         """Number of rows to keep."""
         if self.replay == "never":
             return 0
-        return int(getattr(self.selector, "n_replay", 0) if self.replay == "auto" else self.replay)
+        return int(getattr(self.selector, "n_replay", 0) if isinstance(self.replay, str) else self.replay)
 
     def is_due(self, *, changed: bool) -> bool:
         """Whether to restart after a batch that `changed` the selection or not."""
         if self.replay == "never":
             return False
-        return bool(getattr(self.selector, "drift_detected_", False)) if self.replay == "auto" else changed
+        is_alarm = bool(getattr(self.selector, "drift_detected_", False))
+        return is_alarm if isinstance(self.replay, str) else changed
 
     def add(self, X: Rows, y: Array) -> None:
         """Keep a copy of a batch, and no more batches than it takes."""

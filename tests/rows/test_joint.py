@@ -96,7 +96,7 @@ def test_finds_the_relevant_features_again_after_a_drift(name):
 @pytest.mark.slow
 def test_naive_bayes_told_by_it_is_near_one_told_the_truth():
     stream = load_stream("SEA", seed=0, n_rows=9000, n_drifts=2, width=1)
-    told = prequential(stream, JointScreening(), GaussianNB(), batch_size=50)
+    told = prequential(stream, JointScreening(), GaussianNB(), batch_size=50, replay="always")
     plain = prequential(stream, None, GaussianNB(), batch_size=50)
     assert told.summary()["accuracy"] > 0.82 > plain.summary()["accuracy"] + 0.05
     assert told.settings["replays"] >= 2

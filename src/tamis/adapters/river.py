@@ -386,7 +386,7 @@ class RiverReplay(ThreadSafe, base.Classifier):
     selector : RowSelector
     model : river classifier
         Both are copied.
-    replay : {"auto", "never"} or int, default="auto"
+    replay : {"auto", "always", "never"} or int, default="auto"
         When to restart, as in :func:`tamis.prequential`.
     every : int, default=100
         Rows that are collected before the selector learns from them, at least 1.

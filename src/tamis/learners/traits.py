@@ -34,7 +34,8 @@ def adapts_itself(learner: Any) -> bool:
         return bool(stated)
     if type(learner).__module__.startswith("tamis.learners."):
         return any(getattr(learner, name, None) is not None for name in ("window", "drift"))
-    model = getattr(learner, "model", None)
+    is_raw = type(learner).__module__.startswith("river.")
+    model = learner if is_raw else getattr(learner, "model", None)
     name = model if isinstance(model, str) else type(model).__name__
     is_river = isinstance(model, str) or type(model).__module__.startswith("river.")
     return is_river and any(part in name.lower().replace("-", "") for part in _RIVER)

@@ -151,6 +151,19 @@ class MaskedLearner:
         is_correct: Array = predicted == y
         return is_correct
 
+    def losses(self, predicted: Array, y: Array) -> Array:
+        """Return for each prediction its loss: 1 for a wrong class, the absolute error of a number."""
+        return 1.0 - self.row_scores(predicted, y)
+
+    def swap(self, other: MaskedLearner) -> None:
+        """Exchange the state with another learner of the same kind; the models stay the same objects."""
+        self.model.__dict__, other.model.__dict__ = other.model.__dict__, self.model.__dict__
+        for name in self._kept:
+            if name not in ("model", "restarts"):
+                ours, theirs = getattr(self, name), getattr(other, name)
+                setattr(self, name, theirs)
+                setattr(other, name, ours)
+
     def state(self) -> dict[str, Any]:
         """Return the state to save."""
         return {name: getattr(self, name) for name in self._kept}
@@ -218,6 +231,10 @@ class MaskedRegressor(MaskedLearner):
         """Return the absolute error of each prediction."""
         errors: Array = np.abs(predicted - y)
         return errors
+
+    def losses(self, predicted: Array, y: Array) -> Array:
+        """Return for each prediction its absolute error."""
+        return self.row_scores(predicted, y)
 
     def learn(self, view: View, y: Array, classes: Array) -> None:
         """Learn from a batch."""

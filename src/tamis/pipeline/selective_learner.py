@@ -2,7 +2,8 @@
 
     1. the learner receives the features selected before the batch, standardised by the earlier rows
     2. the selector learns from the whole batch, and selects
-    3. the learner learns from the batch, or resets and replays the last rows if the selection requires it
+    3. the learner learns from the batch; if the selection reports a drift, a reset one runs beside it and replaces it
+       if it predicts better (`challenger.py`)
     4. the scaler is updated with the batch
 
 The first batch trains both: the learner then uses all columns, and the scaler has seen the batch.
@@ -25,6 +26,7 @@ from tamis.catalog import CATALOG
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.traits import adapts_itself
+from tamis.pipeline.challenger import Challenger
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.pipeline.masking import Masker
 from tamis.pipeline.scaling import RunningScale, wants_scale
@@ -48,7 +50,7 @@ class SelectiveLearner:
         Whether numbers are predicted.
     scale : {"auto", "standard", "none"}
     masking : {"auto", "zeros"}
-    replay : {"auto", "never"} or int
+    replay : {"auto", "always", "never"} or int
         As for :func:`tamis.prequential`.
 
     Attributes
@@ -60,6 +62,10 @@ class SelectiveLearner:
         The selection now, and its columns; None: nothing is selected yet, and every column is used.
     replays : int
         Number of resets of the learner with a replay of the last rows.
+    challenger : Challenger or None
+        A learner that was reset at an alarm, or that was replaced by one, and runs beside the learner.
+    challenges, failures : int
+        Number of learners that were reset and tried, and of those that were not adopted or not for long.
     n_seen : int
         Number of rows seen, with or without labels.
 
@@ -80,6 +86,7 @@ class SelectiveLearner:
 
     _state_spec = Shapes("""
         n_features (=f)  n_features in [0, 2**31)  n_seen in [0, 2**53)  replays in [0, 2**53)
+        challenges in [0, 2**53)  failures in [0, 2**53)
         mask? (f)  support? (s) in [0, n_features)  replay.batches[][0] (R, f)  replay.batches[][1] (R)
     """)
 
@@ -97,7 +104,9 @@ class SelectiveLearner:
         )
         self.scale: RunningScale | None = None
         self.replay = Replay(selector, "never" if replay == "auto" and adapts_itself(learner) else replay)
-        self.replays = 0
+        self.tries_resets = replay == "auto"
+        self.challenger: Challenger | None = None
+        self.replays = self.challenges = self.failures = 0
         self.mask: NDArray[np.bool_] | None = None
         self.support: NDArray[np.intp] | None = None
         self.is_started = False  # nothing has been learned yet
@@ -161,15 +170,70 @@ class SelectiveLearner:
     def update_learner(self, view: View, X: Rows, y: Array, classes: Array, *, renewed: bool) -> None:
         """Update the learner with a view of the batch, or reset it."""
         self.replay.add(X, y)
-        if renewed:
+        if renewed and not self.tries_resets:
             self.reset(classes)
-        else:
-            self.learner.learn(view, y, classes)
+            return
+        if self.challenger is not None:
+            self._compare(view, X, y)
+        self.learner.learn(view, y, classes)
+        if self.challenger is not None:
+            self.challenger.learner.learn(self._challenger_view(view, X), y, classes)
+            self._decide()
+        if renewed and self.challenger is None:
+            self._challenge(classes)
+
+    # -- resets that are tried first -----------------------------------------------------------------------
+
+    def _challenge(self, classes: Array) -> None:
+        """Train a new learner on the last rows, to run beside the present one."""
+        kept = self.replay.rows()
+        if kept is None or self.learner.n_known_classes == 0:
+            return
+        learner = self.learner.another()
+        if isinstance(learner, MaskedRegressor) and isinstance(self.learner, MaskedRegressor):
+            learner.target = deepcopy(self.learner.target)
+        learner.learn(learner.view(kept[0], self.mask, self.support, self.scale), kept[1], classes)
+        if learner.n_known_classes:
+            self.challenger = Challenger(learner, self.failures)
+            self.challenges += 1
+
+    def _challenger_view(self, view: View, X: Rows) -> View:
+        """Return the challenger's view of rows, with the columns of the present learner's view."""
+        assert self.challenger is not None
+        if view.support is None:
+            return self.challenger.learner.view(X, None, None, self.scale)
+        mask = np.zeros(X.shape[1], dtype=bool)
+        mask[view.support] = True
+        return self.challenger.learner.view(X, mask, view.support, self.scale)
+
+    def _compare(self, view: View, X: Rows, y: Array) -> None:
+        """Let both learners predict rows that neither has learned."""
+        assert self.challenger is not None
+        other = self.challenger.learner
+        ours = other.losses(other.predict(self._challenger_view(view, X)), y)
+        self.challenger.compare(ours, self.learner.losses(self.learner.predict(view), y))
+
+    def _decide(self) -> None:
+        """Exchange the two if the challenger is ahead, and drop it when the comparison is over.
+
+        The old learner then challenges the new one: what was ahead for a while need not stay ahead.
+        """
+        assert self.challenger is not None
+        if self.challenger.is_ahead:
+            was_old = self.challenger.is_old
+            self.failures += was_old
+            self.replays += 1 - 2 * was_old
+            self.learner.swap(self.challenger.learner)
+            self.challenger = Challenger(self.challenger.learner, self.failures, not was_old)
+        elif self.challenger.is_over:
+            self.failures += not self.challenger.is_old
+            self.challenger = None
 
     def reset(self, classes: Array) -> None:
         """Reset the learner, and train it on the last rows with the currently selected features."""
         self.learner.reset()
         self.learner.classes = classes
+        self.challenger = None
         self.replays += 1
         if (kept := self.replay.rows()) is not None:
             self.learner.learn(self.view(kept[0]), kept[1], classes)
@@ -202,6 +266,7 @@ class SelectiveLearner:
         twin.scale = deepcopy(self.scale)
         if isinstance(twin.learner, MaskedRegressor):
             twin.learner.target = deepcopy(twin.learner.target)
+        twin.challenger = None if self.challenger is None else self.challenger.another()
         return twin
 
     def state(self) -> dict[str, Any]:
@@ -209,6 +274,7 @@ class SelectiveLearner:
         return {name: getattr(self, name) for name in _KEPT} | {
             "recent": self.replay.batches,
             "learner": self.learner.state(),
+            "challenger": None if self.challenger is None else self.challenger.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -217,11 +283,15 @@ class SelectiveLearner:
         if (saved := state.pop("selector")) is not None:
             self.selector.__dict__ = saved.__dict__
         self.learner.restore(state.pop("learner"))
+        if (challenger := state.pop("challenger")) is not None:
+            self.challenger = Challenger(self.learner.another())
+            self.challenger.restore(challenger)
         self.__dict__.update(state)
 
 
 _KEPT = (
-    "selector", "scale", "mask", "support", "replays", "n_features", "n_seen", "is_started", "is_sparse",
+    "selector", "scale", "mask", "support", "replays", "challenges", "failures", "n_features", "n_seen",
+    "is_started", "is_sparse",
 )  # fmt: skip
 
 

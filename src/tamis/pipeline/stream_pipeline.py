@@ -77,7 +77,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     scale : {"auto", "standard", "none"}, default="auto"
         Whether the learner is given columns standardised by the mean and the standard deviation of the rows before.
         ``"auto"``: on dense rows, where the scale matters to the learner. The selector sees the rows as they are.
-    replay : {"auto", "never"} or int, default="auto"
+    replay : {"auto", "always", "never"} or int, default="auto"
         When the learner restarts, and from how many of the last rows; see :func:`tamis.prequential`.
     masking : {"auto", "zeros"}, default="auto"
         How columns that are not selected are left out; see :func:`tamis.prequential`.
@@ -146,7 +146,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         learner=(_LEARNER, None),
         batch_size=integer("[1, inf)"),
         scale=("auto", "standard", "none"),
-        replay=(_REPLAY, "auto", "never"),
+        replay=(_REPLAY, "auto", "always", "never"),
         masking=("auto", "zeros"),
     )
     _fitted_by = ("_begin",)

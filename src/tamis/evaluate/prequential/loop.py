@@ -86,10 +86,13 @@ def prequential(
         Whether to ask a learner of two classes for scores too (`decision_function` or `predict_proba`), which costs
         another prediction. They give the area under the ROC curve, average precision, and recall at a precision of .9.
         The last two are of the rarer class; ``settings["positive"]`` names it. ``"auto"``: if the learner gives scores.
-    replay : {"auto", "never"} or int, default="auto"
-        When the learner restarts, and from how many of the last rows, masked to the new selection. ``"auto"``: when the
-        selector asks for it (``drift_detected_``), from as many rows as it asks for (``n_replay``). ``"never"``. A
-        number: whenever the selection changes, from so many rows. ``settings["replays"]`` counts these restarts.
+    replay : {"auto", "always", "never"} or int, default="auto"
+        When the learner is reset, and from how many of the last rows, masked to the new selection. ``"auto"``: when
+        the selector reports a drift (``drift_detected_``), a reset learner is trained with as many rows as it asks for
+        (``n_replay``), runs beside the old one for up to 1,000 rows, and replaces it if it predicts significantly
+        better; learners that adapt by themselves are never reset. ``"always"``: at each of these drifts. ``"never"``.
+        A number: whenever the selection changes, from so many rows. ``settings["replays"]`` counts the replacements,
+        ``settings["challenges"]`` the learners that were tried.
     masking : {"auto", "zeros"}, default="auto"
         How columns that are not selected are left out. ``"auto"``: in the way that suits the learner. ``"zeros"``: as
         zeros for every learner, which is how published tables were made.

@@ -200,8 +200,10 @@ class Run:
         t0 = time.perf_counter()
         if paper:
             pair.update_selector(X, y)
-            if pair.select():  # before the learner has seen this batch
+            renewed = pair.select()
+            if renewed and not pair.tries_resets:  # before the learner has seen this batch
                 pair.reset(classes)
+                renewed = False
         t1 = time.perf_counter()
         mask, support = pair.mask, pair.support
         view = pair.view(X)
@@ -215,7 +217,7 @@ class Run:
         positive = None if scores is None else np.asarray(y == self.positive)
         t4 = time.perf_counter()
         if due is not None:
-            is_known = renewed or due[0] is X
+            is_known = (renewed and not pair.tries_resets) or due[0] is X
             known = view if is_known else pair.learner.view(due[0], mask, support, pair.scale)
             pair.update_learner(known, *due, classes, renewed=renewed)
         t5 = time.perf_counter()
@@ -459,6 +461,7 @@ class Run:
             **self.settings,
             "learner_restarts": self.pair.learner.restarts,
             "replays": self.pair.replays,
+            "challenges": self.pair.challenges,
             "scale": "none" if self.pair.scale is None else "standard",
             "positive": plain(self.positive),
             "interrupted": self.interrupted,

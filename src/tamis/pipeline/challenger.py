@@ -1,0 +1,116 @@
+"""The test by which a reset learner replaces the old one: paired predictions of both on the same rows.
+
+After an alarm of the selector, a new learner is trained on the replayed rows, and both learn on. On each row both
+predict before they learn it. With b rows on which the new one alone is right (or is nearer to a numeric target), c on
+which the old one alone is, and with p the chance that a row on which they differ is one of the b::
+
+    H0: p <= 1/2,     E = int_{1/2}^1 2 (2 p)^b (2 (1 - p))^c dp                                     (1)
+
+E is a mixture of likelihood ratios against p = 1/2, so under H0 its expectation is at most 1 at any time, and the
+chance that it ever reaches 1 / level is at most `level` (Ville's inequality). So it may be looked at after each batch.
+
+Robbins (1970), Annals of Mathematical Statistics 41(5); Ramdas, Grunwald, Vovk, Shafer (2023), Statistical Science
+38(4).
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy, deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaln
+
+from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor
+
+__all__ = ["LEVEL", "MAX_ROWS", "Challenger", "log_evidence"]
+
+# Of the first challenger. False alarms make the next ones less credible: after f challengers that failed (they were not
+# adopted, or the old learner won its place back) the level is LEVEL / (1 + f)^2, which adds up to 1.65 LEVEL.
+LEVEL = 0.2
+MAX_ROWS = 1000  # both learners run that long at most, unless they are exchanged
+
+
+def log_evidence(n_ahead: int, n_behind: int) -> float:
+    """Return the logarithm of E (1).
+
+    Examples
+    --------
+    >>> round(log_evidence(20, 5), 2), round(log_evidence(5, 20), 2)
+    (4.17, -3.0)
+    """
+    share = float(betainc(n_behind + 1.0, n_ahead + 1.0, 0.5))  # P[p > 1/2] of a Beta(b + 1, c + 1)
+    if share == 0.0:
+        return -math.inf
+    total = (n_ahead + n_behind + 1.0) * math.log(2.0)
+    return total + float(betaln(n_ahead + 1.0, n_behind + 1.0)) + math.log(share)
+
+
+class Challenger:
+    """A learner that runs beside the one that predicts, and how often each was better than the other.
+
+    Parameters
+    ----------
+    learner : MaskedLearner
+        Trained on the replayed rows.
+    n_failed : int, default=0
+        Number of challengers before that failed.
+    is_old : bool, default=False
+        Whether it is the learner that was replaced before.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows that both predicted.
+    n_ahead, n_behind : int
+        On how many of them the challenger alone was right (or nearer), and the other one alone.
+    """
+
+    def __init__(self, learner: MaskedLearner, n_failed: int = 0, is_old: bool = False) -> None:
+        self.learner, self.n_failed, self.is_old = learner, n_failed, is_old
+        self.n_rows = self.n_ahead = self.n_behind = 0
+
+    def compare(self, ours: NDArray[Any], others: NDArray[Any]) -> None:
+        """Count the rows on which the challenger's loss is smaller or larger than that of the other learner."""
+        self.n_rows += len(ours)
+        self.n_ahead += int(np.count_nonzero(ours < others))
+        self.n_behind += int(np.count_nonzero(ours > others))
+
+    @property
+    def level(self) -> float:
+        """Chance at which a challenger that is no better may be adopted."""
+        return LEVEL / (1.0 + self.n_failed) ** 2
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether it is significantly better."""
+        return log_evidence(self.n_ahead, self.n_behind) >= -math.log(self.level)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is significantly worse, or the comparison has lasted long enough."""
+        return self.n_rows >= MAX_ROWS or log_evidence(self.n_behind, self.n_ahead) >= -math.log(self.level)
+
+    def another(self) -> Challenger:
+        """Return a copy that learns without changing this one."""
+        twin = copy(self)
+        twin.learner = copy(self.learner)
+        twin.learner.model = deepcopy(self.learner.model)
+        twin.learner.release_buffers()
+        if isinstance(twin.learner, MaskedRegressor):
+            twin.learner.target = deepcopy(twin.learner.target)
+        return twin
+
+    def state(self) -> dict[str, Any]:
+        """Return the state to save."""
+        counts = {
+            name: getattr(self, name) for name in ("n_rows", "n_ahead", "n_behind", "n_failed", "is_old")
+        }
+        return counts | {"learner": self.learner.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore a saved state."""
+        self.learner.restore(state.pop("learner"))
+        self.__dict__.update(state)

@@ -312,7 +312,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         n_bytes = _n_bytes(X)
         in_parts = n_bytes > LARGEST_PART[self._equals_rows]
         atomically(
-            self, self._validate_and_learn, X, names, y, classes, sample_weight, target, in_parts,
+            self, self._partial_fit, X, names, y, classes, sample_weight, target, in_parts,
             n_bytes=n_bytes * self._copied_per_byte, n_rows=len(y) if sample_weight is None else None,
             in_parts=in_parts or (bool(target) and self._rejects_late(len(y), len(target[1]) if target[1:] else 0)),
             from_scratch=is_first,
@@ -323,7 +323,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # the rest of the state is what `_start` allocates again
 
-    def _validate_and_learn(
+    def _partial_fit(
         self,
         X: Rows,
         names: Any,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import tamis
 from tamis._interrupts import sigterm_as_interrupt
 from tamis.cli.failure import FAILED, INTERRUPTED, explain
-from tamis.cli.sanitised import sanitised_output
+from tamis.cli.sanitise import sanitised_output
 
 if TYPE_CHECKING:
     import typer

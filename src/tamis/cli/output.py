@@ -24,7 +24,7 @@ from rich.segment import Segment
 
 from tamis._json import null_nonfinite
 from tamis.cli.failure import MisuseError, spell
-from tamis.cli.sanitised import sanitised
+from tamis.cli.sanitise import sanitise
 from tamis.errors import StreamError
 
 __all__ = [
@@ -66,7 +66,7 @@ class SanitisedConsole(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """Yield the parts of a renderable."""
         for text, style, control in super().render(renderable, options):
-            yield Segment(text if control else sanitised(text), style, control)
+            yield Segment(text if control else sanitise(text), style, control)
 
 
 def terminal(stderr: bool = False) -> Console:

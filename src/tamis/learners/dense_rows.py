@@ -170,7 +170,7 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
         # Only a third party's model rejects rows that other parts have learned.
         in_parts = rows.nbytes > LARGEST_PART[self._equals_rows] or self._has_third_party_parts
         atomically(
-            self, self._validate_and_learn, rows, y,
+            self, self._partial_fit, rows, y,
             n_bytes=max(self._copied_at_least, rows.nbytes * self._copied_per_byte), n_rows=len(y), in_parts=in_parts,
         )  # fmt: skip
         return self
@@ -186,9 +186,9 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
         rows = self._check_range(self._rows(X, True))
         y = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
         self._initialize(rows.shape[1], self._names(), classes)
-        self._validate_and_learn(rows, y)
+        self._partial_fit(rows, y)
 
-    def _validate_and_learn(self, rows: Array, y: Array) -> None:
+    def _partial_fit(self, rows: Array, y: Array) -> None:
         codes, known = encode_labels(y, self.classes_)
         if len(known) != len(self.classes_):
             self.classes_ = known

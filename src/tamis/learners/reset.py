@@ -150,16 +150,16 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         labels = as_column(y, X.shape[0], type(self).__name__)
         is_first = not hasattr(self, "estimator_")
         if is_first:
-            atomically(self, self._validate_and_learn, X, labels, classes, columns, from_scratch=True)
+            atomically(self, self._partial_fit, X, labels, classes, columns, from_scratch=True)
         elif isinstance(self.estimator_, DenseRowClassifier):
             self.estimator_._validate_rows(X)  # before the detector observes the errors
             n_bytes = max(self.estimator_._copied_at_least, X.nbytes * self.estimator_._copied_per_byte)
-            atomically(self, self._validate_and_learn, X, labels, classes, columns, n_bytes=n_bytes)
+            atomically(self, self._partial_fit, X, labels, classes, columns, n_bytes=n_bytes)
         else:  # it may reject rows after the detector has been updated with their errors
-            atomically(self, self._validate_and_learn, X, labels, classes, columns, in_parts=True)
+            atomically(self, self._partial_fit, X, labels, classes, columns, in_parts=True)
         return self
 
-    def _validate_and_learn(self, X: Rows, labels: Array, classes: Any, columns: Any) -> None:
+    def _partial_fit(self, X: Rows, labels: Array, classes: Any, columns: Any) -> None:
         if not hasattr(self, "estimator_"):
             self._begin(classes, X.shape[1])
         _, known = encode_labels(labels, self.classes_)

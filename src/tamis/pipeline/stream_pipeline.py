@@ -226,14 +226,10 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         check_parameters(self)
         X, names = as_rows(X)
         y = as_column(y, X.shape[0], type(self).__name__)
-        atomically(
-            self, self._validate_and_learn, X, names, y, classes, forget, from_scratch=True
-        )  # copies learn
+        atomically(self, self._partial_fit, X, names, y, classes, forget, from_scratch=True)  # copies learn
         return self
 
-    def _validate_and_learn(
-        self, X: Rows, names: list[str] | None, y: Array, classes: Any, forget: bool
-    ) -> None:
+    def _partial_fit(self, X: Rows, names: list[str] | None, y: Array, classes: Any, forget: bool) -> None:
         if forget:
             for name in [name for name in vars(self) if name.endswith("_")]:
                 delattr(self, name)

@@ -16,9 +16,9 @@ def by_definition(y, predicted, window, delay, learned):
     """Return the measures of all rows and of the last ones; the baselines have learned `learned` rows before."""
     mean, last = [], []
     for i in range(learned, len(y)):
-        came = y[: max(i - delay, 0)]
-        mean.append(np.mean(came) if len(came) else 0.0)
-        last.append(came[-1] if len(came) else 0.0)
+        revealed = y[: max(i - delay, 0)]
+        mean.append(np.mean(revealed) if len(revealed) else 0.0)
+        last.append(revealed[-1] if len(revealed) else 0.0)
     found = []
     for rows in (slice(None), slice(-window, None)):
         actual = y[learned:][rows]
@@ -97,10 +97,12 @@ def test_what_are_no_numbers(actual, predicted, message):
     np.testing.assert_array_equal(errors.values, before)
 
 
-@pytest.mark.parametrize(("came", "upto"), [([1.0], [2]), ([1.0], [1, 1]), ([1.0, 2.0], [-1]), ([1.0], None)])
-def test_what_cannot_have_come(came, upto):
+@pytest.mark.parametrize(
+    ("revealed", "upto"), [([1.0], [2]), ([1.0], [1, 1]), ([1.0, 2.0], [-1]), ([1.0], None)]
+)
+def test_what_cannot_have_come(revealed, upto):
     with pytest.raises((ValueError, TypeError), match=r"upto must say|NoneType"):
-        RunningErrors().update([1.0], [2.0], came, upto)
+        RunningErrors().update([1.0], [2.0], revealed, upto)
 
 
 def test_saved_in_the_middle():

@@ -85,12 +85,12 @@ def _count(
     known: Any,
     ring: Any,
     n_seen: int,
-    came: Any,
+    revealed: Any,
     upto: Any,
     out: Any,
 ) -> None:
     """Count the rows, drop those that leave the window, and read all measures out."""
-    window, hits, n_came = ring.shape[1], 0, 0
+    window, hits, n_revealed = ring.shape[1], 0, 0
     slot = n_seen % window
     for i in range(actual.shape[0]):
         a, b = actual[i], predicted[i]
@@ -113,12 +113,12 @@ def _count(
             baselines[scope, 1] += same
         if a == b:
             hits += 1
-        _learn(came[n_came : upto[i]], frequency, known)
-        n_came = upto[i]
+        _learn(revealed[n_revealed : upto[i]], frequency, known)
+        n_revealed = upto[i]
         slot += 1
         if slot == window:
             slot = 0
-    _learn(came[n_came:], frequency, known)
+    _learn(revealed[n_revealed:], frequency, known)
     n_seen += actual.shape[0]
     half = (out.shape[0] - 1) // 2
     out[0] = hits / actual.shape[0]
@@ -203,7 +203,12 @@ class RunningMetrics(Running):
         _learn(actual, self._frequency, self._known)
 
     def update(
-        self, actual: Any, predicted: Any, n_classes: int | None = None, came: Any = None, upto: Any = None
+        self,
+        actual: Any,
+        predicted: Any,
+        n_classes: int | None = None,
+        revealed: Any = None,
+        upto: Any = None,
     ) -> None:
         """Count a batch.
 
@@ -213,10 +218,10 @@ class RunningMetrics(Running):
             Class codes from 0 on.
         n_classes : int, optional
             An upper bound of the codes, which is not checked. By default it is computed from the codes.
-        came : array-like of int, shape (n_came,), optional
+        revealed : array-like of int, shape (n_revealed,), optional
             The labels that arrive for the baselines to learn, where labels are delayed; by default those of the rows.
         upto : array-like of int, shape (n_rows,), optional
-            How many of `came` are known after each row.
+            How many of `revealed` are known after each row.
 
         Raises
         ------
@@ -235,11 +240,13 @@ class RunningMetrics(Running):
                 bad = low if low < 0 else high
                 raise ValueError(f"actual and predicted must hold codes from 0 to {_MOST - 1}, got {bad}.")
             n_classes = high + 1
-        came, upto = arrivals(actual, came if came is None else _codes("came", came), upto)
-        self._make_room(n_classes if came is actual else max(n_classes, int(came.max(initial=0)) + 1))
+        revealed, upto = arrivals(
+            actual, revealed if revealed is None else _codes("revealed", revealed), upto
+        )
+        self._make_room(n_classes if revealed is actual else max(n_classes, int(revealed.max(initial=0)) + 1))
         _count(
             actual, predicted, self._counts, self._baselines, self._frequency, self._known, self._ring,
-            self.n_seen, came, upto, self._values,
+            self.n_seen, revealed, upto, self._values,
         )  # fmt: skip
         self.n_seen += actual.shape[0]
 

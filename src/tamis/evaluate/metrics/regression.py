@@ -38,9 +38,9 @@ _N = len(ERRORS)
 
 
 @njit(strict=True)
-def _learn(came: Any, known: Any) -> None:
+def _learn(revealed: Any, known: Any) -> None:
     """Let the baselines learn."""
-    for y in came:
+    for y in revealed:
         known[1] += 1.0
         known[0] += (y - known[0]) / known[1]  # (3)
         known[2] = y  # (4)
@@ -48,10 +48,10 @@ def _learn(came: Any, known: Any) -> None:
 
 @njit(strict=True)
 def _count(
-    actual: Any, predicted: Any, totals: Any, known: Any, ring: Any, n_seen: int, came: Any, upto: Any, out: Any
+    actual: Any, predicted: Any, totals: Any, known: Any, ring: Any, n_seen: int, revealed: Any, upto: Any, out: Any
 ) -> None:  # fmt: skip
     """Count the rows, and read all measures out."""
-    window, n_rows, before, n_came = ring.shape[1], actual.shape[0], totals[0], 0
+    window, n_rows, before, n_revealed = ring.shape[1], actual.shape[0], totals[0], 0
     for i in range(n_rows):
         y, slot = actual[i], (n_seen + i) % window
         ring[0, slot], ring[1, slot] = y, abs(y - predicted[i])
@@ -62,9 +62,9 @@ def _count(
         far = y - totals[4]
         totals[4] += far / (n_seen + i + 1)
         totals[5] += far * (y - totals[4])
-        _learn(came[n_came : upto[i]], known)
-        n_came = upto[i]
-    _learn(came[n_came:], known)
+        _learn(revealed[n_revealed : upto[i]], known)
+        n_revealed = upto[i]
+    _learn(revealed[n_revealed:], known)
     n_seen += n_rows
     out[0] = (totals[0] - before) / n_rows
     _measures(totals, n_seen, out[1:5])
@@ -144,16 +144,16 @@ class RunningErrors(Running):
         """
         _learn(_numbers("actual", actual), self._known)
 
-    def update(self, actual: Any, predicted: Any, came: Any = None, upto: Any = None) -> None:
+    def update(self, actual: Any, predicted: Any, revealed: Any = None, upto: Any = None) -> None:
         """Count a batch.
 
         Parameters
         ----------
         actual, predicted : array-like of float, shape (n_rows,)
-        came : array-like of float, shape (n_came,), optional
+        revealed : array-like of float, shape (n_revealed,), optional
             The targets that arrive for the baselines to learn, where targets are delayed; by default those of the rows.
         upto : array-like of int, shape (n_rows,), optional
-            How many of `came` are known after each row.
+            How many of `revealed` are known after each row.
 
         Raises
         ------
@@ -166,9 +166,19 @@ class RunningErrors(Running):
                 "actual and predicted must hold one number for each row,"
                 f" got shapes {actual.shape} and {predicted.shape}."
             )
-        came, upto = arrivals(actual, came if came is None else _numbers("came", came), upto)
+        revealed, upto = arrivals(
+            actual, revealed if revealed is None else _numbers("revealed", revealed), upto
+        )
         _count(
-            actual, predicted, self._totals, self._known, self._ring, self.n_seen, came, upto, self._values
+            actual,
+            predicted,
+            self._totals,
+            self._known,
+            self._ring,
+            self.n_seen,
+            revealed,
+            upto,
+            self._values,
         )
         self.n_seen += actual.shape[0]
 

@@ -51,14 +51,14 @@ class Running(ThreadSafe):
         return dict(zip(names, self._values[at : at + len(names)].tolist(), strict=True))
 
 
-def arrivals(actual: Any, came: Any, upto: Any) -> tuple[Any, Any]:
+def arrivals(actual: Any, revealed: Any, upto: Any) -> tuple[Any, Any]:
     """Return the labels that come with a batch, and how many of them are known after each row: by default its own."""
-    if came is None:
+    if revealed is None:
         return actual, np.arange(1, len(actual) + 1)
     upto = np.ascontiguousarray(upto, dtype=np.int64)
-    falls = upto[0] < 0 or upto[-1] > len(came) or (upto[1:] < upto[:-1]).any() if len(upto) else False
+    falls = upto[0] < 0 or upto[-1] > len(revealed) or (upto[1:] < upto[:-1]).any() if len(upto) else False
     if upto.shape != actual.shape or falls:
         raise ValueError(
-            f"upto must say after each of {len(actual)} rows how many of {len(came)} labels have come."
+            f"upto must say after each of {len(actual)} rows how many of {len(revealed)} labels have come."
         )
-    return came, upto
+    return revealed, upto

@@ -139,8 +139,8 @@ class DelayedLabels:
             self._give_up()
         if due is None:
             return Due(None, np.zeros(len(y), np.int64))
-        rows, labels, came, of_row = due
-        return Due((rows, labels), _known_after(came, of_row, now, number))
+        rows, labels, arrival, of_row = due
+        return Due((rows, labels), _known_after(arrival, of_row, now, number))
 
     def _take_due(self) -> tuple[Rows, Array, Array, Array] | None:
         """Take out the rows whose labels are there, in the order in which these came."""
@@ -185,9 +185,9 @@ class DelayedLabels:
         self.__dict__.update(state)
 
 
-def _known_after(came: Array, of_row: Array, now: Array, number: Array) -> NDArray[np.int64]:
+def _known_after(arrival: Array, of_row: Array, now: Array, number: Array) -> NDArray[np.int64]:
     """Return how many labels are known after each row: of rows at one time, none knows the label of a later one."""
-    is_row = np.repeat([False, True], [len(came), len(now)])
-    order = np.lexsort((is_row, np.append(of_row, number), np.append(came, now)))
+    is_row = np.repeat([False, True], [len(arrival), len(now)])
+    order = np.lexsort((is_row, np.append(of_row, number), np.append(arrival, now)))
     found: NDArray[np.int64] = np.cumsum(~is_row[order])[is_row[order]]
     return found

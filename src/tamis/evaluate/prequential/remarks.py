@@ -74,7 +74,7 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
         )
         return found
     by_rank = tells_little(accuracy, total["majority_accuracy"], total.get("random_auc", math.nan))
-    told, name, spread = (
+    metric, name, spread = (
         ("AUC", "auc", "random_auc_spread") if by_rank else ("accuracy", "accuracy", "random_spread")
     )
     ours, mean = total[name], total.get(f"random_{name}", math.nan)
@@ -82,7 +82,7 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     if ours <= mean + error:
         verdict = "loses to" if ours < mean - error else "does no better than"
         found.append(
-            f"The selection {verdict} random subsets of the same size: {told} {ours:.3f} against"
+            f"The selection {verdict} random subsets of the same size: {metric} {ours:.3f} against"
             f" {mean:.3f} ± {error:.3f} (mean and standard error of {draws}). Try more features, or another selector."
         )
     found += [why] if (why := settings.get("why_fewer")) else []

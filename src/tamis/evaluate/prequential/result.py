@@ -20,7 +20,7 @@ from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
 from tamis.evaluate.prequential.remarks import remarks_on
-from tamis.evaluate.prequential.task import CLASSIFICATION, Task, task_named
+from tamis.evaluate.prequential.task import CLASSIFICATION, Task, find_task
 from tamis.options import RunOptions
 from tamis.pipeline import StreamPipeline
 from tamis.pipeline.masked_learner import MaskedRegressor
@@ -105,7 +105,7 @@ class PrequentialResult:
     @property
     def task(self) -> Task:
         """The kind of target that was predicted."""
-        return task_named(self.settings.get("task", ""))
+        return find_task(self.settings.get("task", ""))
 
     @property
     def options(self) -> RunOptions:
@@ -382,7 +382,7 @@ class PrequentialResult:
                 frames[kind] = {
                     name: np.array(column.to_pylist(), dtype=_dtype(kind, name)) for name, column in columns
                 }
-            task = task_named(document["settings"].get("task", ""))
+            task = find_task(document["settings"].get("task", ""))
             for name in task.columns:  # written before this was measured
                 frames["steps"].setdefault(name, np.full(len(frames["steps"]["step"]), math.nan))
             return cls(frames, document["settings"], document["feature_names"])

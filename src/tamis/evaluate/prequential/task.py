@@ -9,7 +9,7 @@ from tamis.evaluate.metrics.classification import MEASURES
 from tamis.evaluate.metrics.regression import ERRORS
 from tamis.pipeline.selective_learner import is_regression_learner
 
-__all__ = ["CLASSIFICATION", "REGRESSION", "Task", "task_named", "task_of"]
+__all__ = ["CLASSIFICATION", "REGRESSION", "Task", "find_task", "task_of"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ CLASSIFICATION = Task(
 REGRESSION = Task("regression", "mae", "r2_windowed", ERRORS)
 
 
-def task_named(name: str) -> Task:
+def find_task(name: str) -> Task:
     """Return the task of a name."""
     return REGRESSION if name == REGRESSION.name else CLASSIFICATION
 

@@ -84,7 +84,7 @@ class TreeClassifier(DenseRowClassifier):
         self._categories_ = Categories()
         self.n_seen_ = 0
 
-    def _encoded(self, rows: Array, *, learn: bool) -> tuple[Array, NDArray[np.int64]]:
+    def _encode(self, rows: Array, *, learn: bool) -> tuple[Array, NDArray[np.int64]]:
         """Return the numeric columns, and the cells of the categorical ones."""
         if not len(self._categorical_):
             return rows, np.empty((len(rows), 0), dtype=np.int64)
@@ -116,5 +116,5 @@ class TreeClassifier(DenseRowClassifier):
         check_is_fitted(self)
         rows = self._check_range(self._rows(X, False))
         votes = np.empty((len(rows), len(self.classes_)))
-        self._vote(rows, *self._encoded(rows, learn=False), votes)
+        self._vote(rows, *self._encode(rows, learn=False), votes)
         return votes

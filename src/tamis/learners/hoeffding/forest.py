@@ -220,7 +220,7 @@ class AdaptiveRandomForest(TreeClassifier):
             tree.pools.grow_cells(n_cells)
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
-        numbers, cells = self._encoded(rows, learn=True)
+        numbers, cells = self._encode(rows, learn=True)
         rules, sampling = self._split_options(watched=True), self._sampling()
         if not self._events_.flags.writeable:  # memory-mapped from a file
             self._events_ = self._events_.copy()

@@ -233,7 +233,7 @@ class RandomRules(TreeClassifier):
     def _grow_cells(self, n_cells: int) -> None:
         """Do nothing: each set has the categories of its own columns."""
 
-    def _encoded(self, rows: Array, *, learn: bool) -> tuple[Array, NDArray[np.int64]]:
+    def _encode(self, rows: Array, *, learn: bool) -> tuple[Array, NDArray[np.int64]]:
         return rows, np.empty((len(rows), 0), dtype=np.int64)
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
@@ -254,7 +254,7 @@ class RandomRules(TreeClassifier):
         votes[:] = 0.0
         for columns, rules in zip(self.subsets_, self._sets_, strict=True):
             own = rows.take(columns, axis=1)
-            rules._vote(own, *rules._encoded(own, learn=False), proba)
+            rules._vote(own, *rules._encode(own, learn=False), proba)
             votes += proba
         votes /= len(self._sets_)  # (1)
 

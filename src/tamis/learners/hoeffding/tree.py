@@ -267,7 +267,7 @@ class HoeffdingTree(TreeClassifier):
         self._pools_.grow_classes(n_classes)
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
-        numbers, cells = self._encoded(rows, learn=True)
+        numbers, cells = self._encode(rows, learn=True)
         self._learn_encoded(rows, numbers, cells, codes)
 
     def _grow_cells(self, n_cells: int) -> None:
@@ -318,7 +318,7 @@ class HoeffdingTree(TreeClassifier):
         return (
             None
             if self._own_ is None
-            else self._own_.of(int(self._births(*self._encoded(rows, learn=False))[0]))
+            else self._own_.of(int(self._births(*self._encode(rows, learn=False))[0]))
         )
 
     @property

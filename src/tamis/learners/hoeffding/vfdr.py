@@ -237,7 +237,7 @@ class VFDR(TreeClassifier):
         self._rules_.pools.grow_cells(n_cells)
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
-        numbers, cells = self._encoded(rows, learn=True)
+        numbers, cells = self._encode(rows, learn=True)
         rules, growth, at = self._rules_, self._split_options(watched=True), 0
         max_rules = -1 if self.max_rules is None else int(self.max_rules)
         if self.drift is not None:

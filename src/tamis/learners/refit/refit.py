@@ -258,12 +258,12 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         weights = as_weights(sample_weight, X.shape[0])
         # No array of the state is written to, so its attributes are all there is to restore.
         atomically(
-            self, self._validate_and_learn, X, names, y, classes, weights, columns, forget,
+            self, self._partial_fit, X, names, y, classes, weights, columns, forget,
             from_scratch=True, before=Attributes(self),
         )  # fmt: skip
         return self
 
-    def _validate_and_learn(
+    def _partial_fit(
         self, X: Rows, names: list[str] | None, y: Array, classes: Any, weights: Array | None, columns: Any,
         forget: bool,
     ) -> None:  # fmt: skip

@@ -21,7 +21,7 @@ from tamis._kernels import njit
 from tamis._validation import Array
 from tamis.dependence.expected_g import MANY, fill_expected_g
 
-__all__ = ["measure", "measure_given"]
+__all__ = ["measure", "measure_gain"]
 
 _LN4 = 2.0 * np.log(2.0)
 
@@ -91,7 +91,7 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
 
 
 @njit(strict=True)
-def measure_given(c: int, others: Array, n: int, state: Any, n_classes: int, gain: Array) -> None:
+def measure_gain(c: int, others: Array, n: int, state: Any, n_classes: int, gain: Array) -> None:
     """Write the conditional information gain of a feature given others, over the last n rows.
 
     Parameters
@@ -113,7 +113,7 @@ def measure_given(c: int, others: Array, n: int, state: Any, n_classes: int, gai
     >>> counts, gain = WindowCounts(3, 2, window=100, categorical=[0, 1, 2]), np.empty(2)
     >>> codes, third = np.arange(100) % 2, np.arange(100) // 2 % 2
     >>> counts.update(np.c_[codes, codes, third].astype(float), codes)
-    >>> measure_given(1, np.array([0, 2]), 100, counts.with_bins(100), 2, gain)
+    >>> measure_gain(1, np.array([0, 2]), 100, counts.with_bins(100), 2, gain)
     >>> gain.round(2)
     array([0.  , 0.99])
     """

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from tamis._validation import Array
-from tamis.rows.discuss.recent_gain import measure, measure_given
+from tamis.rows.discuss.recent_gain import measure, measure_gain
 from tamis.summaries.entropy import WindowCounts
 
 __all__ = ["SelectionRules", "WindowStatistics", "view"]
@@ -104,7 +104,7 @@ class SelectionRules(NamedTuple):
         others = np.array(taken)
         if self.redundancy == "conditional":
             gain = np.empty(len(others))
-            measure_given(c, others, view.n, counts.with_bins(view.n), counts.n_classes, gain)
+            measure_gain(c, others, view.n, counts.with_bins(view.n), counts.n_classes, gain)
             share = _OWN if c in kept else _NEW
             return bool((gain < share * view.gain[c]).any())  # (3)
         rivals = self._pair_uncertainty(c, others, counts) > view.su[c]

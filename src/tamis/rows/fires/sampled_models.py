@@ -183,11 +183,11 @@ class SoftTree:
     ) -> tuple[Floats, Floats]:
         """Return the slopes of the penalty: -penalty 2^-depth / 2 sum log a (1 - a), a the share that goes left."""
         w = weight[:, None]
-        went_left, came = (
+        went_left, n_arrived = (
             (w * paths * left).sum(axis=1, keepdims=True),
             (w * paths).sum(axis=1, keepdims=True),
         )
-        share = np.clip(went_left / np.maximum(came, _NOBODY), 1e-6, 1.0 - 1e-6)
+        share = np.clip(went_left / np.maximum(n_arrived, _NOBODY), 1e-6, 1.0 - 1e-6)
         slope = self.penalty * 2.0**-depth * 0.5 * (1.0 / share - 1.0 / (1.0 - share)) / len(left)
-        per_row = np.where(came > _NOBODY, slope / np.maximum(came, _NOBODY), 0.0) * w
+        per_row = np.where(n_arrived > _NOBODY, slope / np.maximum(n_arrived, _NOBODY), 0.0) * w
         return per_row * paths, per_row * (left - share)

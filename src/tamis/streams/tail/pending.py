@@ -99,8 +99,8 @@ class PendingRows:
     def state(self) -> dict[str, Any]:
         """Return the rows that waited at the end of the last batch, the oldest first."""
         then = dict(self.waiting)
-        for key, row, came in reversed(self._since):
-            if came:
+        for key, row, has_arrived in reversed(self._since):
+            if has_arrived:
                 del then[key]
             else:
                 then[key] = row

@@ -12,13 +12,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
-__all__ = ["SanitisedStream", "sanitised", "sanitised_output"]
+__all__ = ["SanitisedStream", "sanitise", "sanitised_output"]
 
 
-def sanitised(text: str) -> str:
+def sanitise(text: str) -> str:
     r"""Return text of any number of lines with a question mark for what a terminal cannot show.
 
-    >>> sanitised("on\x1b[2J\noff")
+    >>> sanitise("on\x1b[2J\noff")
     'on?[2J\noff'
     """
     if text.isprintable():
@@ -34,7 +34,7 @@ class SanitisedStream:
 
     def write(self, text: str) -> int:
         """Write a text."""
-        self.rich_proxied_file.write(sanitised(text))
+        self.rich_proxied_file.write(sanitise(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
@@ -12,10 +13,13 @@ from sklearn.base import clone
 from tamis.columns.online_fdr import (
     ADDIS,
     ELOND,
+    ELORD,
+    ESAFFRON,
     LOND,
     LORD3,
     RULES,
     SAFFRON,
+    SCORE,
     AlphaSpending,
     AlphaWealth,
     GeneralizedInvesting,
@@ -41,6 +45,9 @@ PAIRS = [
     (LOND(0.1), lambda p: twin.lond(p, 0.1)),
     (ELOND(0.1), lambda p: twin.e_lond(p, 0.1)),
     (ELOND(0.2, kappa=0.3), lambda p: twin.e_lond(p, 0.2, 0.3)),
+    (ELORD(0.2), lambda p: twin.e_budget(p, 0.2)),
+    (ESAFFRON(0.2, candidate=0.3), lambda p: twin.e_budget(p, 0.2, candidate=0.3)),
+    (SCORE(0.2, kappa=0.2), lambda p: twin.e_budget(p, 0.2, 0.2, refund=True)),
     (LORDPlusPlus(0.05), lambda p: twin.lord_plus_plus(p, 0.05)),
     (LORDPlusPlus(0.2, decay=0.9), lambda p: twin.lord_plus_plus(p, 0.2, 0.9)),
     (LORD3(0.05), lambda p: twin.lord3(p, 0.05)),
@@ -252,3 +259,19 @@ def test_candidates_and_discards_at_their_bounds(rule, p, ticks):
     before = rule.level()
     rule.update(False, np.log(p))
     assert (rule.level() < before) == ticks
+
+
+@pytest.mark.parametrize("rule", [ELORD(0.1), ESAFFRON(0.1), SCORE(0.1)])
+def test_rules_for_e_values_bound_the_rate_and_find_more_than_elond(rule):
+    """P-values that depend on the past: null ones are uniform given it, others are smaller after a rejection."""
+    rng, share, found, by_elond = np.random.default_rng(0), [], [], []
+    for _ in range(40):
+        relevant = rng.random(300) < 0.3
+        log_p = scipy.stats.norm.logsf(rng.normal(size=300) + 4.0 * relevant)
+        rejected = rule.start().decide(log_p)
+        share.append((rejected & ~relevant).sum() / max(rejected.sum(), 1))
+        found.append((rejected & relevant).sum())
+        by_elond.append((ELOND(0.1).start().decide(log_p) & relevant).sum())
+        assert 0.0 <= rule.wealth_ <= 0.1
+    assert np.mean(share) < 0.1
+    assert np.mean(found) > np.mean(by_elond)

@@ -145,3 +145,27 @@ def generalized_investing(p_values, alpha, decay=1.0):
             wealth += stake + alpha - w0
             last = t
     return levels, rejected
+
+
+def e_budget(p_values, alpha, kappa=0.1, candidate=0.0, refund=False):
+    """Rules (2) to (5) of `tamis.columns.online_fdr.e_values`: e-LORD, e-SAFFRON (candidate > 0), SCORE (refund)."""
+    levels, rejected, spent, left = [], [], 0.0, alpha
+    charged = before = 0
+    for p in p_values:
+        share = math.log(10) / math.log(10 + charged) - math.log(10) / math.log(11 + charged)
+        share /= math.log(10) / math.log(10 + before)
+        a = min((sum(rejected) + 1) * (1 - candidate) * left * share, candidate or 1.0)
+        e = kappa * p ** (kappa - 1)
+        levels.append((kappa * a) ** (1 / (1 - kappa)))
+        cost = a
+        if candidate:
+            cost = a / (1 - candidate) if e < 1 / candidate else 0.0
+        if refund:
+            cost = max(a - max(a * e - 1, 0), 0)
+        spent += cost / (sum(rejected) + 1)
+        charged += 1 if not candidate or e < 1 / candidate else 0
+        rejected.append(p <= levels[-1])
+        if rejected[-1]:
+            left, before = alpha - spent, charged
+    assert spent <= alpha
+    return levels, rejected

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["MOST_TEXTS", "RULES", "CandidateOptions", "ColumnTask", "Rule", "find_rule"]
 
 _SPENDING = (
-    "alpha-investing", "information-investing", "alpha-spending", "lond", "e-lond", "lord++", "lord3", "saffron",
-    "saffron-investing", "addis", "generalized-investing",
+    "alpha-investing", "information-investing", "alpha-spending", "lond", "e-lond",
+    "e-lord", "e-saffron", "score", "lord++", "lord3", "saffron", "saffron-investing", "addis", "generalized-investing",
 )  # fmt: skip
 _PENALISED = ("aic", "bic", "ric", "stepwise-aic", "stepwise-bic", "stepwise-ric")
 _CLASSES = ("osfs", "fast-osfs", "saola", "ofs-density", "ofs-a3m")

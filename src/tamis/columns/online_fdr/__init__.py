@@ -11,6 +11,9 @@ rule                   level of test t (tau_j: place of the j-th rejection; g: a
 `AlphaSpending`        alpha g(t)                                                Foster, Stine (2008)
 `LOND`                 alpha g(t) (D + 1), D rejections so far                   Javanmard, Montanari (2015)
 `ELOND`                (kappa a)^(1 / (1 - kappa)), a the level of LOND          Xu, Ramdas (2024)
+`ELORD`                levels for e-values; what is left is allocated anew at a rejection     Zhang et al. (2025)
+`ESAFFRON`             as ELORD; promising tests cost nothing                 Zhang et al. (2025)
+`SCORE`                as ELORD; a rejection is refunded its overshoot        Kuang et al. (2026)
 `LORDPlusPlus`         W0 g(t) + (alpha - W0) g(t - tau_1) + alpha sum_{j>1} g(t - tau_j)     Ramdas et al. (2017)
 `LORD3`                g(t - tau_last) W(tau_last)                               Javanmard, Montanari (2018)
 `SAFFRON`              as LORD++ times (1 - lambda), but time stands still while p <= lambda  Ramdas et al. (2018)
@@ -27,6 +30,7 @@ rule                                                    at most alpha is        
 `AlphaSpending`                                         the chance of any false rejection            depend as they may
 `ELOND`                                                 the false discovery rate (FDR)               depend as they may
 `LOND`                                                  the FDR                                      depend positively
+`ELORD`, `ESAFFRON`, `SCORE`                            the FDR                                      depend on the past
 `LORDPlusPlus`, `SAFFRON`, `SaffronInvesting`, `ADDIS`  the FDR                                      are independent
 the same, `AlphaWealth`, `InformationInvesting`,        expected false over expected rejections,     depend as they may
 `LORD3`, `GeneralizedInvesting`                         the latter and one                           on the past
@@ -56,6 +60,7 @@ from __future__ import annotations
 from typing import Any
 
 from tamis._validation import check_number
+from tamis.columns.online_fdr.e_values import ELORD, ESAFFRON, SCORE
 from tamis.columns.online_fdr.lord import ELOND, LOND, AlphaSpending, LORDPlusPlus
 from tamis.columns.online_fdr.rule import SpendingRule
 from tamis.columns.online_fdr.saffron import ADDIS, SAFFRON, SaffronInvesting
@@ -64,10 +69,13 @@ from tamis.columns.online_fdr.wealth import LORD3, AlphaWealth, GeneralizedInves
 __all__ = [
     "ADDIS",
     "ELOND",
+    "ELORD",
+    "ESAFFRON",
     "LOND",
     "LORD3",
     "RULES",
     "SAFFRON",
+    "SCORE",
     "AlphaSpending",
     "AlphaWealth",
     "GeneralizedInvesting",
@@ -80,7 +88,8 @@ __all__ = [
 
 RULES: dict[str, type[Any]] = {
     "alpha-investing": AlphaWealth, "information-investing": InformationInvesting, "alpha-spending": AlphaSpending,
-    "lond": LOND, "e-lond": ELOND, "lord++": LORDPlusPlus, "lord3": LORD3, "saffron": SAFFRON,
+    "lond": LOND, "e-lond": ELOND, "e-lord": ELORD, "e-saffron": ESAFFRON, "score": SCORE,
+    "lord++": LORDPlusPlus, "lord3": LORD3, "saffron": SAFFRON,
     "saffron-investing": SaffronInvesting, "addis": ADDIS,
     "generalized-investing": GeneralizedInvesting,
 }  # fmt: skip

@@ -33,6 +33,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,8 @@ def _of_catalogue() -> Iterator[Case]:
     for entry in (*CATALOG, *LEARNERS):
         if not entry.module.startswith("tamis.") or "river" in entry.module:
             continue  # other libraries promise nothing
+        if "lightgbm" in entry.key and find_spec("lightgbm") is None:
+            continue
         cls = entry.load()
         if issubclass(cls, ColumnSelector):
             yield Case(f"{entry.key}: offer", "columns", _started(entry), _offer, _column_hook(cls))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -32,6 +33,8 @@ from tamis.summaries.quantiles import QuantileSummary
 
 SELECTORS = [entry for entry in CATALOG if entry.family == "rows"]
 CASES = [*SELECTORS, *(e for e in LEARNERS if e.module.startswith("tamis.") and "river" not in e.module)]
+if find_spec("lightgbm") is None:
+    CASES = [entry for entry in CASES if "lightgbm" not in entry.key]
 DRAW = np.random.default_rng(0)
 X = DRAW.normal(size=(700, 8))
 Y = (X[:, 0] + X[:, 3] > 0).astype(int)
@@ -546,9 +549,12 @@ def test_ctrl_c_in_a_read_out_is_no_system_error() -> None:
     class Reads(ThreadSafe):
         def read(self) -> None:
             try:
-                raise KeyboardInterrupt
-            except KeyboardInterrupt as error:
-                raise SystemError("CPUDispatcher returned a result with an exception set") from error
+                try:
+                    raise KeyboardInterrupt
+                except KeyboardInterrupt as error:
+                    raise SystemError("CPUDispatcher returned a result with an exception set") from error
+            except SystemError as error:
+                raise SystemError("another kernel, which called it") from error
 
         def fail(self) -> None:
             raise SystemError("another")

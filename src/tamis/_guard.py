@@ -237,5 +237,7 @@ def _run_reset(one: Any, method: Any, args: Any, kwargs: Any) -> Any:
 
 def _raised_in_kernel(error: SystemError) -> BaseException:
     """Return the exception of a signal's handler that was called while a kernel ran: "returned a result with ..."."""
-    cause = error.__cause__
+    cause: BaseException | None = error
+    while isinstance(cause, SystemError):  # one for each kernel that called another
+        cause = cause.__cause__ or cause.__context__
     return cause if isinstance(cause, KeyboardInterrupt) else error

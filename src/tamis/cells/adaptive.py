@@ -287,7 +287,7 @@ class AdaptiveIFC2F(CellClassifier):
         """Return the columns of the tree: all that vary if they fit, because some are only jointly relevant."""
         vary = np.flatnonzero(np.count_nonzero(tables.sum(axis=2), axis=1) > 1)
         if len(self.classes_) > 1 and len(vary) <= self.max_features:
-            # The most relevant one is the root of the tree, whatever the order of the columns.
+            # The most relevant one is the root of the tree, for any order of the columns.
             relevant = adjusted_mutual_information(tables[vary])
             found: NDArray[np.int64] = vary[np.argsort(-relevant, kind="stable")]
             return found

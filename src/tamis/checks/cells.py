@@ -1,4 +1,4 @@
-"""What every classifier that buys the values of a row promises, one small check for each promise."""
+"""Checks of active feature acquisition: purchases, sessions, costs and rejected input."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _free_evidence(subject: CellSubject) -> None:
     session.observe(1.0, other)
     if session.cost != 0.0:
         fail("a value that was volunteered costs something.")
-    rejects(lambda: session.observe(2.0, other), "a value told twice", repr(other))
+    rejects(lambda: session.observe(2.0, other), "a value observed twice", repr(other))
     while session.next_feature is not None:
         if session.next_feature == other:
             fail("a value that is known is asked for.")
@@ -186,7 +186,7 @@ def _free_evidence(subject: CellSubject) -> None:
 
 
 def _prices(subject: CellSubject) -> None:
-    """Dear values are bought less; above any gain nothing is, and the decision is that of the class shares."""
+    """Fewer values are acquired at a higher cost, none above any gain; the decision is then the most frequent class."""
     X, y = subject.rows(400, seed=2)
     bought = []
     for cost in (0.001, 0.03, 10.0):
@@ -213,7 +213,7 @@ def _free_values(subject: CellSubject) -> None:
 
 
 def _misclassification_costs(subject: CellSubject) -> None:
-    """What is dear to miss is said more often."""
+    """A class is predicted more often if missing it costs more."""
     X, y = subject.rows(400, seed=3)
     if "misclassification_cost" not in subject.prototype.get_params():
         skip("there is no parameter misclassification_cost")
@@ -323,7 +323,7 @@ def _bad_prices(subject: CellSubject) -> None:
     """Prices that are negative, not finite, or of the wrong number are refused when the rows are there."""
     X, y = subject.rows()
     for what, cost in (
-        ("a negative price", -0.1), ("a price that is no number", np.nan), ("five prices for six columns", [0.1] * 5),
+        ("a negative price", -0.1), ("a price of NaN", np.nan), ("five prices for six columns", [0.1] * 5),
         ("a negative price of a column", [0.1, 0.1, -0.1, 0.1, 0.1, 0.1]), ("prices by name without names", {"a": 1.0}),
     ):  # fmt: skip
         model = subject.new(cost=cost)

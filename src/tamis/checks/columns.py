@@ -1,4 +1,4 @@
-"""What every selector of columns promises, one small check for each promise."""
+"""Checks of streaming features: offers, traces, feature streams and rejected columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every row selector promises, one small check for each promise."""
+"""Checks of online feature selection: batches, classes, weights, merging, read-outs and rejected batches."""
 
 from __future__ import annotations
 

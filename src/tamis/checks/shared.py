@@ -39,7 +39,7 @@ def _leaves_data_alone(subject: Subject) -> None:
             (X.data if sp.issparse(X) else X)[:] = -7.0
             y[:] = 0
         tolerance = 1e-6 if kind is sp.csr_matrix else subject.order_tolerance
-        what = "data overwritten after learning, and left alone"
+        what = "data overwritten after learning, and unchanged"
         subject.compare(model, subject.learned(2), what, tolerance=tolerance)
 
 

@@ -1,4 +1,4 @@
-"""What a learner does by itself: adapt to concept drift, and learn classes that it was not told of."""
+"""Abilities of learners: adaptation to concept drift, and classes that were not declared."""
 
 from __future__ import annotations
 

@@ -414,7 +414,7 @@ class CSVTable(Table):
             name = self.read_names[j]
             try:
                 exact = self._parse(block, {**self._column_types(), name: pa.int64()}, known)[name]
-            except pa.ArrowInvalid:  # some are no integers, or have more than 64 bits
+            except pa.ArrowInvalid:  # not integers, or more than 64 bits
                 continue
             shown = self.names()[j]
             if warn_of_rounding(exact.drop_null().to_numpy(), lambda _, shown=shown: shown):  # type: ignore[misc]

@@ -11,7 +11,7 @@ rule                   level of test t (tau_j: place of the j-th rejection; g: a
 `AlphaSpending`        alpha g(t)                                                Foster, Stine (2008)
 `LOND`                 alpha g(t) (D + 1), D rejections so far                   Javanmard, Montanari (2015)
 `ELOND`                (kappa a)^(1 / (1 - kappa)), a the level of LOND          Xu, Ramdas (2024)
-`ELORD`                levels for e-values; what is left is allocated anew at a rejection     Zhang et al. (2025)
+`ELORD`                levels for e-values; the rest is reallocated at a rejection   Zhang et al. (2025)
 `ESAFFRON`             as ELORD; promising tests cost nothing                 Zhang et al. (2025)
 `SCORE`                as ELORD; a rejection is refunded its overshoot        Kuang et al. (2026)
 `LORDPlusPlus`         W0 g(t) + (alpha - W0) g(t - tau_1) + alpha sum_{j>1} g(t - tau_j)     Ramdas et al. (2017)

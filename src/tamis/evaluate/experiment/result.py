@@ -142,7 +142,7 @@ class ExperimentResult:
         Raises
         ------
         ValueError
-            If there is no such cell, or it is not finished.
+            If the cell does not exist, or is not finished.
         """
         at = self.finished(stream, method)
         if seed is not None:
@@ -162,7 +162,7 @@ class ExperimentResult:
         Raises
         ------
         ValueError
-            If there is no such stream or method.
+            If the stream or method does not exist.
         """
         check_choice("stream", stream, tuple(self.streams))
         check_choice("method", method, tuple(self.methods))
@@ -182,7 +182,7 @@ class ExperimentResult:
         Raises
         ------
         ValueError
-            If there is no such column.
+            If the column does not exist.
         """
         parts = []
         for stream in self.streams:
@@ -217,7 +217,7 @@ class ExperimentResult:
         Raises
         ------
         ValueError
-            If there is no such number.
+            If the number does not exist.
         """
         check_choice("metric", metric, tuple(self.metrics))
         values = [

@@ -94,7 +94,7 @@ class DelayedLabels:
         Raises
         ------
         DataError
-            If there is no such column.
+            If the column does not exist.
         """
         if isinstance(self.delay, int):
             return names

@@ -191,7 +191,7 @@ class PrequentialResult:
         Raises
         ------
         ValueError
-            If there is no such frame.
+            If the frame does not exist.
         ImportError
             If the backend is not installed.
         """
@@ -260,7 +260,7 @@ class PrequentialResult:
         Raises
         ------
         ValueError
-            If there is no such column.
+            If the column does not exist.
         """
         steps, settings = self.frames["steps"], self.settings
         measure = self.task.recovers_by if measure is None else measure

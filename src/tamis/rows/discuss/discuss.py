@@ -573,7 +573,7 @@ class DISCUSS(RowSelector):
     @property
     def selected_(self) -> NDArray[np.intp]:
         """The selected features in order of selection."""
-        self.warming_up_  # noqa: B018 - says so if nothing was learned
+        self.warming_up_  # noqa: B018 - raises NotFittedError if nothing was learned
         return np.array(self._selected, dtype=np.intp)
 
     @property
@@ -586,7 +586,7 @@ class DISCUSS(RowSelector):
         redundant = max(self._n_relevant - n_selected, 0)
         weak = n - n_selected - redundant
         bar = (
-            "a feature that tells nothing may by chance"
+            "an irrelevant feature may by chance"
             if self.threshold is None
             else f"threshold={self.threshold!r} asks"
         )

@@ -54,7 +54,7 @@ class Present:
 
     def __init__(self, counts: WindowCounts, exact: NDArray[np.bool_], alpha: float) -> None:
         self.alpha, self._exact = alpha, exact
-        self.began, self._found = 0, -1  # and the row in which that was found, as long as the drift may go on
+        self.began, self._found = 0, -1  # and the row of the detection, while the drift may continue
         self._forget(counts)
 
     def _forget(self, counts: WindowCounts) -> None:

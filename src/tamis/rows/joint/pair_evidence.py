@@ -17,7 +17,7 @@ is an e-value; so is e(x alone), of five bins of x, and so is the mean of e-valu
 
     e(x) = e(x alone) / 2 + (mean over z of e(x beside z)) / 2                                             (4)
 
-against "x tells nothing of the class, alone or beside the side of its edge on which any one z lies".
+against "x has no information on the class, alone or beside the side of its edge on which any one z lies".
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from tamis.dependence.long_run import (
     table_inflation,
 )
 from tamis.summaries.block_sums import BlockSums
+from tamis.summaries.label_past import LabelPast
 from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["RowDependence"]
@@ -57,6 +58,8 @@ class RowDependence:
         Whether older rows lose weight.
     lags : bool, default=True
         Whether cycles are looked for; not where each class fades with its own clock.
+    evidence : bool, default=False
+        Whether evidence given the past labels is gathered, where labels are dependent.
     """
 
     _state_spec = Shapes("""
@@ -64,6 +67,7 @@ class RowDependence:
         labels._total (48, c)
         values._sums? (b, c, m, j)
         cells._sums? (d, c, k, j)
+        past._start? (j)
     """)
 
     def __init__(
@@ -75,6 +79,7 @@ class RowDependence:
         always: bool,
         fades: bool,
         lags: bool = True,
+        evidence: bool = False,
     ) -> None:
         self.n_features = n_features
         self.of_values = of_values
@@ -84,6 +89,8 @@ class RowDependence:
         self.labels = LabelSeries(n_classes)
         self.values: BlockSums | None = None
         self.cells: BlockSums | None = None
+        self.evidence = evidence
+        self.past: LabelPast | None = None
         self.found = always  # whether features are summed
 
     @property
@@ -91,8 +98,8 @@ class RowDependence:
         """Number of features and of classes."""
         return self.n_features, self.labels.n_classes
 
-    def _parts(self) -> list[BlockSums]:
-        return [part for part in (self.values, self.cells) if part is not None]
+    def _parts(self) -> list[BlockSums | LabelPast]:
+        return [part for part in (self.values, self.cells, self.past) if part is not None]
 
     @property
     def nbytes(self) -> int:
@@ -104,9 +111,9 @@ class RowDependence:
         """Whether a correction is due: always, or because the labels depend on those before them."""
         return self.always or (self.found and self.labels.dependent)
 
-    def _change(self, change: Callable[[BlockSums], None]) -> None:
-        """Change copies of the block sums, which other copies of this object share."""
-        for name in ("values", "cells"):
+    def _change(self, change: Callable[[Any], None], *, blocks_only: bool = False) -> None:
+        """Change copies of the parts, which other copies of this object share."""
+        for name in ("values", "cells") if blocks_only else ("values", "cells", "past"):
             if (part := getattr(self, name)) is not None:
                 part = copy.copy(part)
                 change(part)
@@ -130,11 +137,11 @@ class RowDependence:
 
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Forget some features; they then count as 0 in all (CSR) rows so far."""
-        self._change(lambda part: part.forget(columns))
+        self._change(lambda part: part.forget(columns), blocks_only=True)
 
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
-        self._change(lambda part: part.fade(keep))
+        self._change(lambda part: part.fade(keep), blocks_only=True)
 
     def merge(self, other: Self, *, first: bool) -> None:
         """Add what was measured in other rows of the same features and classes."""
@@ -145,6 +152,9 @@ class RowDependence:
             if mine is not None and theirs is not None:
                 mine.merge(theirs, first=first)
             setattr(self, name, theirs if mine is None else mine)
+        if self.past is not None and other.past is not None:
+            self.past.merge(other.past)
+        self.past = self.past or other.past
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -181,7 +191,7 @@ class RowDependence:
             if not self.always and self._until_test(at=True) == 0:
                 self.found = self.labels.dependent
                 if not self.found:  # a false alarm
-                    self.values = self.cells = None
+                    self.values = self.cells = self.past = None
             start = stop
 
     def _until_test(self, *, at: bool = False) -> int:
@@ -204,6 +214,11 @@ class RowDependence:
             return whole, codes[some], weight, 1.0, earlier
 
         n_classes = self.labels.n_classes
+        if self.evidence:
+            if self.past is None:
+                self.past = LabelPast(self.n_features, n_classes)
+            rows_there, labels, _, _, earlier = part(rows.start)
+            self.past.update(rows_there, labels, earlier)
         if self.of_values:
             if self.values is None:
                 self.values = BlockSums(self.n_features, n_classes, fades=self.fades, lags=self.lags)
@@ -214,6 +229,12 @@ class RowDependence:
             self.cells.update(*part(start))
 
     # -- results -------------------------------------------------------------------------------------------
+
+    def log_e(self) -> NDArray[np.float64]:
+        """Return the logarithms of the e-values of the features given the past labels; 0 without rows."""
+        if self.past is None:
+            return np.zeros(self.n_features)
+        return self.past.log_e(self.labels.correlation_length())
 
     def contrasts(self, variance: Array) -> Inflation:
         """Return the inflation of T, shape (1 or n_classes, n_features); `variance` is that within the classes."""

@@ -191,7 +191,15 @@ class Screener(RowSelector):
         of_values = bool(_OF_MOMENTS.intersection(self._score_names()))
         always, fades = self.dependence == "series", self._factor != 1.0
         lags = not fades or self.clock == "global"
-        return RowDependence(n_features, 0, of_values=of_values, always=always, fades=fades, lags=lags)
+        return RowDependence(
+            n_features,
+            0,
+            of_values=of_values,
+            always=always,
+            fades=fades,
+            lags=lags,
+            evidence=self.level is not None,
+        )
 
     def _new_bins(self, n_features: int) -> BinCounts | None:
         return None
@@ -543,6 +551,13 @@ class Screener(RowSelector):
         """Probability of a larger score if the feature is irrelevant to the class; None if the score has none."""
         return self._read(self._score_names()[:1], pvalues=True)[0].pvalues
 
+    def _log_e(self) -> NDArray[np.float64]:
+        """Return the evidence: given the label before, once labels are found to depend on it."""
+        assert self._evidence is not None
+        if self._dependence is not None and self._dependence.dependent:
+            return self._dependence.log_e()
+        return self._evidence.log_e()
+
     @property
     def evalues_(self) -> NDArray[np.float64]:
         """Evidence of each feature against "it is irrelevant to the class", valid at any time; needs a `level`."""
@@ -550,7 +565,7 @@ class Screener(RowSelector):
         if self._evidence is None:
             raise AttributeError("evalues_ needs level: give n_features_to_select=None, level=0.05, say.")
         with np.errstate(over="ignore"):
-            found: NDArray[np.float64] = np.exp(self._evidence.log_e())
+            found: NDArray[np.float64] = np.exp(self._log_e())
         return found
 
     def effect_band(self, alpha: float = 0.05) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -635,7 +650,7 @@ class Screener(RowSelector):
             return self._without_redundancy(self.redundancy)
         assert self._evidence is not None
         assert self.level is not None
-        return e_bh(self._evidence.log_e(), restart_level(self.level, self._n_restarts + 1))
+        return e_bh(self._log_e(), restart_level(self.level, self._n_restarts + 1))
 
     def _without_redundancy(self, n_candidates: int) -> NDArray[np.bool_]:
         """Return which of the best columns add most to one another, judged by the last rows."""

@@ -72,7 +72,8 @@ _SHARED = {
     dependence : {"auto", "independent", "series"}, default="auto"
         What p-values and bands assume of the rows. "independent": rows are independent. "series": rows may depend on
         one another, so variances are measured over blocks of rows. "auto": as "series", once the labels depend on those
-        before them; where they do not, tests for independent rows are valid for any series of features.
+        before them; where they do not, tests for independent rows are valid for any series of features. With
+        `level`, the evidence of dependent rows is given the label before (:mod:`tamis.summaries.label_past`).
     """,
     "screening_attributes": """
     evalues_, n_observed_, n_effective_, rows_dependent_, nbytes_

@@ -1,0 +1,209 @@
+"""E-values, valid at any time, against "this feature tells nothing of the label beyond the label before it".
+
+If labels are a Markov chain and a feature is unrelated to them, then label y_t is independent of the whole series of
+the feature given y_{t-1}, however strongly the feature depends on its own past. So one bets on y_t given y_{t-1} and
+the bin b_t of the feature. With N[a, b, c] the rows of bin b and class c after class a, and L[a, c] = sum_b N[a, b,
+c]::
+
+    log e = sum_ab log KT(N[a, b]) - sum_ac L[a, c] log(L[a, c] / sum_c L[a, c])                              (1)
+
+KT, the probability that a Dirichlet(1/2) mixture gives to the labels of a cell in their order, is a bet; the second
+term is the largest likelihood of the null hypothesis. So e is at most the bet's likelihood ratio to the true null,
+whose mean is 1 at any time at which one may choose to look (universal inference).
+
+Labels often depend on more than the one before. Thinned to every k-th row, with y_{t-k} in place of y_{t-1}, they are
+closer to a chain. The counts of k = 1, 2, 4, ..., 64 are stored, and the smallest k is read that is at least a 16th
+of the correlation length of the labels, a function of the labels alone. The 16th was chosen on signs of AR(.9)
+series, where k = 1 leaves no false evidence. The bound is exact for Markov chains only (docs/dependent_rows.md has
+measurements).
+
+The bins are thirds of the first 128 values of each feature, chosen without their labels, which are not counted.
+
+Wasserman, Ramdas, Balakrishnan: Universal inference, PNAS 117(29), 2020. Krichevsky, Trofimov: The performance of
+universal encoding, IEEE Transactions on Information Theory 27(2), 1981.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
+
+from tamis._kernels import njit
+from tamis._shapes import Shapes
+from tamis._validation import Array, Rows
+
+__all__ = ["LabelPast"]
+
+FIRST = 128  # rows that determine the bins
+_LEVELS = 7  # k = 1, 2, ..., 64
+_BINS = 3
+_LENGTHS_PER_STEP = 16.0
+
+
+@njit(strict=True)
+def _count(X: Array, labels: Array, n_before: int, start: int, edges: Array, counts: Array) -> None:
+    """Count rows whose number, from `start` on, is a multiple of k, with the label k rows before."""
+    for i in range(X.shape[0]):
+        for level in range(counts.shape[0]):
+            k = 1 << level
+            at = n_before + i - k
+            if (start + i) % k or at < 0:
+                break
+            a, c = labels[at], labels[n_before + i]
+            for j in range(X.shape[1]):
+                x = X[i, j]
+                if x == x:
+                    b = 0
+                    for h in range(edges.shape[1]):
+                        b += x > edges[j, h]
+                    counts[level, a, b, c, j] += 1.0
+
+
+class LabelPast:
+    """E-values of every feature given the label before; mergeable.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+
+    Notes
+    -----
+    Memory: 168 C^2 bytes per feature for C classes, and at first 128 rows. CSR rows are made dense, batch by batch.
+    Equal to its rows one at a time, exactly. Rows count once, whatever their weights.
+
+    Examples
+    --------
+    The label changes after 10 rows in the mean. The first feature is relevant, the second one only autocorrelated:
+
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.cumsum(rng.random(4000) < 0.1) % 2
+    >>> X = np.repeat(rng.normal(size=(400, 2)), 10, axis=0)
+    >>> X[:, 0] = y + rng.normal(size=4000)
+    >>> past = LabelPast(n_features=2, n_classes=2)
+    >>> past.update(X, y, np.empty(0, np.int64))
+    >>> past.log_e(correlation_length=20.0) > np.log(20)
+    array([ True, False])
+    """
+
+    _state_spec = Shapes("""
+        _counts (7, c, 3, c, j) float in [0, inf)
+        _edges (j?, 2) finite
+        _start (j) finite
+        _waiting[] float in (-inf, inf) or nan
+        _n_rows in [0, 2**62)
+    """)
+
+    def __init__(self, n_features: int, n_classes: int) -> None:
+        self._counts = np.zeros((_LEVELS, n_classes, _BINS, n_classes, n_features))
+        self._edges = np.empty((0, _BINS - 1))
+        self._start = np.zeros(n_features)  # log e of parts with other bins
+        self._waiting: list[NDArray[np.float64]] = []
+        self._n_rows = 0
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self._counts.shape[4])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        return self._counts.nbytes + self._edges.nbytes + sum(rows.nbytes for rows in self._waiting)
+
+    def grow(self, n_classes: int) -> None:
+        """Make room for new classes, with codes after the old ones, in new arrays."""
+        more = (0, n_classes - self._counts.shape[1])
+        self._counts = np.pad(self._counts, ((0, 0), more, (0, 0), more, (0, 0)))
+
+    def reorder(self, order: Array) -> None:
+        """Give each class another code: class c becomes what class `order[c]` was."""
+        self._counts = np.ascontiguousarray(self._counts[:, order][:, :, :, order])
+
+    def widen(self, n_features: int) -> None:
+        """Make room for further features, which were 0 in all rows so far: constant, so nothing is missed."""
+        more = n_features - self.n_features
+        self._counts = np.pad(self._counts, (*[(0, 0)] * 4, (0, more)))
+        self._start = np.pad(self._start, (0, more))
+        self._waiting = [np.pad(rows, ((0, 0), (0, more))) for rows in self._waiting]
+        if len(self._edges):
+            self._edges = np.pad(self._edges, ((0, more), (0, 0)))
+
+    def update(self, X: Rows, codes: Array, before: Array) -> None:
+        """Add rows that have been checked.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features), floating
+            NaN is skipped, feature by feature.
+        codes : ndarray of shape (n_rows,), int64
+        before : ndarray of shape (n,), int
+            Codes of the rows just before these, oldest first; of 64 at least, if there were as many.
+        """
+        if not len(self._edges):
+            waiting = sum(len(rows) for rows in self._waiting)
+            n = min(FIRST - waiting, len(codes))
+            first = X[:n].toarray() if sp.issparse(X) else X[:n]
+            self._waiting = [*self._waiting, np.array(first, np.float64)]
+            self._n_rows += n
+            if waiting + n < FIRST:
+                return
+            self._cut()
+            X, before, codes = X[n:], np.concatenate([before, codes[:n]]), codes[n:]
+        if not len(codes):
+            return
+        labels = np.concatenate([before, codes]).astype(np.int64)
+        dense = X.toarray() if sp.issparse(X) else X
+        _count(dense, labels, len(before), self._n_rows, self._edges, self._counts)
+        self._n_rows += len(codes)
+
+    def _cut(self) -> None:
+        rows, self._waiting = np.concatenate(self._waiting), []
+        ordered = np.sort(rows, axis=0)  # NaN last
+        present = np.maximum((~np.isnan(rows)).sum(axis=0), 1)
+        places = (np.arange(1, _BINS)[:, None] * present // _BINS).T
+        edges = np.take_along_axis(ordered.T, np.minimum(places, len(rows) - 1), axis=1)
+        self._edges = np.where(np.isnan(edges), 0.0, edges)
+
+    def merge(self, other: Self) -> None:
+        """Add the evidence of other rows of the same features and classes; e-values of other bins multiply."""
+        if not len(self._edges) or np.array_equal(self._edges, other._edges):
+            self._edges = self._edges if len(self._edges) else other._edges
+            self._counts = self._counts + other._counts
+            self._waiting = [] if len(self._edges) else self._waiting
+            self._start = self._start + other._start
+        elif len(other._edges):
+            mine, theirs = (self, other) if self._counts.sum() >= other._counts.sum() else (other, self)
+            start = self._start + other._start + (theirs.log_e(1.0) - theirs._start)
+            self._counts, self._edges, self._start = mine._counts, mine._edges, start
+
+    def log_e(self, correlation_length: float) -> NDArray[np.float64]:
+        """Return (1) of each feature.
+
+        Parameters
+        ----------
+        correlation_length : float
+            Of the labels, in rows; it decides the k of the rows counted.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+        """
+        step = max(correlation_length / _LENGTHS_PER_STEP, 1.0)
+        counts = self._counts[min(int(np.ceil(np.log2(step))), _LEVELS - 1)]  # (a, b, c, j)
+        n_classes = counts.shape[2]
+        if n_classes == 0:
+            return self._start
+        of_cell = counts.sum(axis=2)
+        bet = (
+            (gammaln(counts + 0.5) - gammaln(0.5)).sum(axis=2)
+            - gammaln(of_cell + 0.5 * n_classes)
+            + gammaln(0.5 * n_classes)
+        ).sum(axis=(0, 1))
+        after = counts.sum(axis=1)  # L
+        share = after / np.maximum(after.sum(axis=1, keepdims=True), 1.0)
+        found: NDArray[np.float64] = self._start + bet - xlogy(after, share).sum(axis=(0, 1))
+        return found

@@ -68,6 +68,9 @@ ALLOCATORS = (
 )  # fmt: skip
 
 
+_HOOKS = {"ResetOnDrift": "_learn_until_drift", "SparseFSA": "_anneal", "Refit": "_update"}
+
+
 @dataclass(frozen=True)
 class Case:
     """An object that has learned, and an update of it."""
@@ -112,7 +115,7 @@ def _of_catalogue() -> Iterator[Case]:
                 )
         else:
             family = "rows" if issubclass(cls, RowSelector) else "learners"
-            hook = {"ResetOnDrift": "_learn_until_drift", "SparseFSA": "_anneal"}.get(entry.name, "_learn")
+            hook = _HOOKS.get(entry.name, "_learn")
             if hasattr(cls, "partial_fit"):
                 yield Case(f"{entry.key}: partial_fit", family, _learned(entry), _partial_fit, hook)
             yield Case(f"{entry.key}: fit", family, _learned(entry), _fit, hook)

@@ -26,7 +26,6 @@ from tamis.base import RowSelector
 from tamis.base import rows as base_rows
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.errors import DataError, StateError
-from tamis.learners import ResetOnDrift
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.moments import RunningMoments
 from tamis.summaries.quantiles import QuantileSummary
@@ -322,7 +321,8 @@ def known(entry: Any) -> bytes:
 
 
 def hook_of(model: Any) -> str:
-    return "_learn_until_drift" if isinstance(model, ResetOnDrift) else "_learn"
+    hooks = {"ResetOnDrift": "_learn_until_drift", "Refit": "_update"}
+    return hooks.get(type(model).__name__, "_learn")
 
 
 @pytest.mark.parametrize("n_rows", [1, 5, 200])

@@ -128,6 +128,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         prices_ (c) float in [0, inf)  _bins.edges (c, a) float in [-inf, inf]  _bins.sizes (c) in [0, a+1]
         _bins.levels in [1, a+1]  _sizes (n_features_in_) in [0, 33)  _class_order (k) in [0, k) distinct
         _bill.n_features (r) in [0, 2**62)  _bill.cost (r) float in [0, inf)  _evidence_model (its own)
+        _any_order (its own)
     """
 
     cost: float | Array | Mapping[str, float]
@@ -190,6 +191,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             np.zeros(n_rows, dtype=np.int64),
             np.zeros(n_rows),
             np.full((n_rows, K if self._numbers_count else 0), np.nan),
+            np.zeros(n_rows, dtype=bool),
         )
 
     def _first_belief(self) -> Floats:
@@ -265,7 +267,9 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     def categories_(self) -> dict[str | int, list[Any]]:
         """Categories of each column that has any, most frequent first; by name where columns have names."""
         check_is_fitted(self)
-        return {self._name_of_column(column): list(values) for column, values in self._categories.values.items()}
+        return {
+            self._name_of_column(column): list(values) for column, values in self._categories.values.items()
+        }
 
     def acquire(self, x: Any) -> Acquisition | list[Acquisition]:
         """Return the values bought for a row, in order, and the class probabilities after each value.

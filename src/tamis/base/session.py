@@ -37,6 +37,8 @@ class State:
         The prices paid so far.
     numbers : ndarray of shape (n_rows, K), float64
         The values themselves, NaN where unknown; without columns if the model decides by codes alone.
+    volunteered : ndarray of shape (n_rows,), bool
+        Whether a value was given that had not been asked for.
     """
 
     values: NDArray[np.int16]
@@ -45,6 +47,7 @@ class State:
     stage: NDArray[np.int64]
     spent: Floats
     numbers: Floats
+    volunteered: NDArray[np.bool_]
 
     def of(self, rows: Array) -> State:
         """Return the state of some rows."""
@@ -191,8 +194,7 @@ class Session(ThreadSafe):
         value : float, category or None
             None (or NaN): the value is not available. It costs nothing and is not asked for again.
         feature : str or int, optional
-            By default `next_feature`. Any other feature is free evidence: it costs nothing. A model with a fixed order
-            uses it when that feature's turn comes.
+            By default `next_feature`. Any other feature is free evidence: it costs nothing, and counts at once.
 
         Raises
         ------
@@ -215,6 +217,7 @@ class Session(ThreadSafe):
         at, state = np.array([position]), self._state.of(np.array([0]))  # a copy
         code = self._model._codes(np.array([[number]]), at)[0]
         price = float(self._model._price(state, at)[0]) if paid else 0.0
+        state.volunteered |= position != self._position and not math.isnan(number)
         self._model._observe(state, at, code, np.array([number]))
         state.spent += price
         next_position = int(self._model._next(state)[0])

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import Kind, integer, number, parameters
 from tamis.base import CellClassifier, State
+from tamis.cells.any_order import AnyOrder
 from tamis.cells.bins import Bins
 from tamis.cells.discriminant import EvidenceModel, EvidenceWeights, posterior_path
 from tamis.cells.ensemble import (
@@ -253,6 +254,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     _numbers_count = True
     _evidence_model: EvidenceModel | None
+    _any_order: AnyOrder | None  # decides in its place where values were given unasked
 
     # -- fitting -------------------------------------------------------------------------------------------
 
@@ -266,7 +268,13 @@ class AdaptiveIFC2F(CellClassifier):
         evidence_weight = self._calibrate(X[rows], y[rows], bins)
         values, codes = self._cells(X, np.arange(X.shape[0]))
         self._build_tree(codes, y)
+        self._any_order = None
         if self.belief_ != "tree":
+            self._any_order = AnyOrder.fit(
+                "ensemble" if self.classifier is None else "classifier", values[rows], y[rows],
+                n_bins=self.n_bins, n_classes=len(self.classes_), classifier=self.classifier,
+                sizes=self._sizes[self.candidates_], random_state=self.random_state,
+            )  # fmt: skip
             order = None if self.belief_ == "discriminant" else self._full_walk(codes).order
             self._evidence_model = self._fit_evidence_model(self.belief_, values, y, order)
             self._evidence_model.evidence_weight = evidence_weight
@@ -504,4 +512,7 @@ class AdaptiveIFC2F(CellClassifier):
             state.posterior[:] = self._tree.expected_information(state.values)[0]
             return
         posterior = self._evidence_model.posterior(state.numbers)
+        if state.volunteered.any() and self._any_order is not None:
+            mine = state.volunteered
+            posterior[mine] = self._any_order.posterior(state.numbers[mine][:, : self._any_order.n_columns])
         state.posterior[:] = np.where((code >= 0)[:, None], posterior, state.posterior)

@@ -14,6 +14,7 @@ from tamis._validation import Array, Rows
 from tamis._validation.parameters import parameters
 from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
+from tamis.cells.any_order import AnyOrder
 from tamis.cells.bins import Bins, dense
 from tamis.cells.discriminant import EvidenceModel, EvidenceWeights, posterior_path
 from tamis.cells.ensemble import (
@@ -44,6 +45,7 @@ Floats = NDArray[np.float64]
 
 _WALKS = 5_000  # rows walked to choose a policy
 _STEPS = 40  # largest number of values of a walk
+_SUBSETS = 3_000  # rows that learn from random subsets of their values
 
 
 @dataclass
@@ -115,6 +117,7 @@ class FixedOrder(CellClassifier):
     _bins: Bins  # of the candidates
     _chain: Chain | ExactChain  # the likelihood of each value given the class
     _evidence_model: EvidenceModel | None  # the model that decides, unless it is the chain
+    _any_order: AnyOrder | None  # decides in its place where values were given unasked
 
     _allow_trees = True
     _most: int | None = None  # largest number of columns in order, when rows are held out
@@ -147,7 +150,7 @@ class FixedOrder(CellClassifier):
 
     def _learn(self, X: Rows, y: Array) -> None:
         check_classifier(self.classifier, self.calibrate, "calibrate=True")
-        self.policy_, self._evidence_model = None, None
+        self.policy_, self._evidence_model, self._any_order = None, None, None
         bins = self._bin(X).with_categories(self._sizes)
         tables = bins.tables(X, y, len(self.classes_))
         orders = self._orders if self.order == "auto" else (self.order,)
@@ -160,6 +163,24 @@ class FixedOrder(CellClassifier):
         self.__dict__.update(vars(models[best]))
         self._learn_model(X, y, bins, tables)
         self._choose_model(X, y, folds, walked[best])
+        if self._decides_otherwise and len(self.candidates_):
+            self._any_order = self._fit_any_order(X, y)
+
+    @property
+    def _decides_otherwise(self) -> bool:
+        """Whether a model other than the chain decides."""
+        return self.policy_ is not None and (self.policy_.belief != "own" or self.policy_.most == 0)
+
+    def _fit_any_order(self, X: Rows, y: Array) -> AnyOrder:
+        rows = np.arange(X.shape[0])
+        if len(rows) > _SUBSETS:
+            rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _SUBSETS, replace=False))
+        kind = "ensemble" if self.classifier is None and self._allow_trees else self._default_model
+        columns = self.candidates_[:_STEPS]
+        return AnyOrder.fit(
+            kind, dense(X[rows][:, columns]), y[rows], n_bins=self.n_bins, n_classes=len(self.classes_),
+            classifier=self.classifier, sizes=self._sizes[columns], random_state=self.random_state,
+        )  # fmt: skip
 
     def _best_order(self, walked: list[_Calibration | None]) -> int:
         """Return the order with the lowest cost; the last (fixed subset) unless another is significantly better.
@@ -268,6 +289,9 @@ class FixedOrder(CellClassifier):
         if self._evidence_model is not None:
             values = dense(X[:, self.candidates_[: self._evidence_model.n_columns]])
             self._evidence_model = copy.deepcopy(self._evidence_model).partial_fit(values, y, fading)
+        if self._any_order is not None:
+            values = dense(X[:, self.candidates_[: self._any_order.n_columns]])
+            self._any_order = copy.deepcopy(self._any_order).partial_fit(values, y, fading)
 
     def _fold_walks(
         self, X: Rows, y: Array, bins: Bins, fold: _Fold
@@ -320,7 +344,7 @@ class FixedOrder(CellClassifier):
 
     @property
     def _numbers_count(self) -> bool:  # type: ignore[override]
-        return self._evidence_model is not None
+        return self._evidence_model is not None or self._any_order is not None
 
     def _first_belief(self) -> Floats:
         return self._model_prior() if self.policy_ is None or self.policy_.belief == "own" else self.prior_
@@ -332,6 +356,11 @@ class FixedOrder(CellClassifier):
             return np.zeros(len(posterior), dtype=bool)
         if policy is not None and k == 0:  # all rows are identical
             return np.ones(len(posterior), dtype=bool)
+        return self._is_worth(k, posterior, values)
+
+    def _is_worth(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
+        """Return for which rows the policy does not stop before the k-th feature."""
+        policy = self.policy_
         if policy is None or policy.rule == "own":
             return self._should_continue(k, posterior, values)
         # Summed class by class, so that a single row has the same bits as in a batch.
@@ -358,7 +387,11 @@ class FixedOrder(CellClassifier):
         self._apply_known_values(state)
         for k in np.unique(state.stage[state.stage < len(self.candidates_)]):
             mine = state.stage == k
-            found[mine] = np.where(self._is_bought(int(k), state.posterior[mine], state.values[mine]), k, -1)
+            posterior, values = state.posterior[mine], state.values[mine]
+            bought = self._is_bought(int(k), posterior, values)
+            if k == 0 and state.volunteered.any():  # such rows are not identical
+                bought &= ~state.volunteered[mine] | self._is_worth(0, posterior, values)
+            found[mine] = np.where(bought, k, -1)
         return found
 
     def _walk_block(self, X: Rows, rows: Array, trace: Purchases | None) -> State:
@@ -394,12 +427,24 @@ class FixedOrder(CellClassifier):
             self._advance(part, part.values[np.arange(len(rows)), part.stage])
             state.put(rows, part)
 
+    def _posterior_of_known(self, state: State) -> Floats:
+        """Return the posterior of all known values, whatever the order in which they became known."""
+        if self._any_order is not None:
+            return self._any_order.posterior(state.numbers[:, : self._any_order.n_columns])
+        posterior = np.tile(self._first_belief(), (len(state.stage), 1))
+        for k in np.flatnonzero((state.values >= 0).any(axis=0)) if hasattr(self, "_chain") else ():
+            posterior = update_posterior(self._chain, int(k), posterior, state.values, state.values[:, k])
+        return posterior
+
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
         rows = np.arange(len(position))
         state.values[rows, position] = code
-        if self._evidence_model is not None:
+        if self._numbers_count:
             state.numbers[rows, position] = value
         state.asked[rows, position] = True
+        known = np.flatnonzero(state.volunteered & (code >= 0))
+        if len(known):
+            state.posterior[known] = self._posterior_of_known(state.of(known))
         due = np.flatnonzero(position == state.stage)
         part = state.of(due)
         self._advance(part, code[due])
@@ -408,7 +453,9 @@ class FixedOrder(CellClassifier):
     def _advance(self, state: State, code: Array) -> None:
         """Update the posterior of each row with the value of its stage."""
         for k in np.unique(state.stage):
-            mine = state.stage == k
+            mine = (state.stage == k) & ~state.volunteered  # the others have counted already
+            if not mine.any():
+                continue
             before, known, numbers = state.posterior[mine], state.values[mine], state.numbers[mine]
             state.posterior[mine] = self._posterior_after(int(k), before, known, code[mine], numbers)
         state.stage += 1

@@ -1,17 +1,17 @@
-"""Auto: selectors and sizes compared online; the columns of the currently most accurate one are selected.
+"""Auto: the smallest set of columns that predicts as well as the best one, chosen online among selectors and sizes.
 
-Which selector, and how many features? A stream can answer by itself: each selector at each size is an *arm*, with a
-cheap learner of its own that is tested on every block before it learns from it; every column is an arm too. The columns
-kept are those of one arm, the one followed: the leader in the last rows, over a net, a fixed share (Herbster, Warmuth
-1998) that bounds the regret. The rule is in :mod:`tamis.rows.auto.switching`.
+Which selector, and how many features? A stream can answer by itself: each selector at each size is an *arm*, with an
+inexpensive learner of its own that is tested on every block before it learns from it; every column is an arm too. The
+columns of the smallest arm are selected that is not behind the best one by more than a standard error of their paired
+difference, nor by more than ``tolerance``: :mod:`tamis.rows.auto.paired`, equation (1).
 
 ==========  =================  ===========================================================================
 symbol      here               meaning
 ==========  =================  ===========================================================================
 A           ``arms_``          arms: every column, and each selector at each size
 S_a         ``_masks[a]``      columns of arm a: the first of its selector's ranking
-l_a         ``losses``         errors of arm a in a block, by the learner of S_a; where a class is rare, of its ranking
-w_a         ``_weights``       weight of arm a in the net; that of the leader comes last
+l_a         ``_paired``        losses of arm a on the last rows, by the learner of S_a: errors; where a class is
+                               rare, shares of the other rows that are ranked above a row of it (1 - AUC)
 g           ``_ahead``         by how many errors young learners are ahead of old ones (1)
 ==========  =================  ===========================================================================
 
@@ -20,16 +20,20 @@ What is shared, so that many arms cost little more than one:
 * One pass over the rows keeps the moments of the classes, old (all rows since the last restart) and young (fading over
   300 rows). The Fisher score of every column is read from both, at no further cost; so are the means and variances of
   naive Bayes for all arms at once, and the scale of the columns for the linear learners.
-* The sizes of a selector share its ranking.
+* The arms of a selector share its ranking. Its sizes are four fractions of the columns, and the knee: where its sorted
+  scores are farthest below the chord (Satopaa et al. 2011).
+* Forests (:mod:`tamis.rows.auto.forests`) are refitted on the last 2000 rows: at 200, 400, 800, ..., then every 2000.
 
-A restart: naive Bayes that remembers a world that is gone is worse than one that began lately. Two races run, one of
-learners with the old moments, one with the young. With m0 and m1 the errors of the leader of each::
+After an alarm (HDDM-A on the losses of the selected arm) all selectors learn again, and what came before it is left
+out: the losses, and the rows of the forests.
+
+A restart: naive Bayes that remembers a concept that is gone is worse than one that began lately. Two races run, one of
+learners with the old moments, one with the young. With m0 and m1 the errors of the best arm of each::
 
     g <- max(0, g + m0 - m1 - slack);   restart if g > h                                              (1)
 
 (a cumulative sum: Page 1954). Then the old moments are those of the last 500 rows, and a learner beside should begin
-again from these. Selectors whose arms are hopeless stop learning: their last sets stay in the race, and they restart
-when a drift is found (HDDM-A on the errors of the arm followed, or a restart), or when they lead.
+again from these.
 """
 
 from __future__ import annotations
@@ -43,13 +47,14 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tamis._validation import Array, Rows, columns_of
-from tamis._validation.parameters import COLUMNS, SEED, number, parameters
+from tamis._validation.parameters import COLUMNS, SEED, number, parameters, with_methods
 from tamis.base import RowSelector, n_to_select
 from tamis.drift import HDDMA
 from tamis.errors import DataError
 from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_scores, misranked, predictions
-from tamis.rows.auto.course import Course, fades_over, news_of
-from tamis.rows.auto.switching import follow, lead, paired_margin, regret_bound, reweigh
+from tamis.rows.auto.course import Course
+from tamis.rows.auto.forests import Forests
+from tamis.rows.auto.paired import PairedLosses, smallest
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.joint.joint import JointScreening
@@ -63,86 +68,94 @@ __all__ = ["Auto"]
 _BLOCK = 100  # rows of a block
 _FIRST = (10, 25, 50)  # the first blocks end sooner
 _SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the columns, where the user names none
+_BEGIN = 0.1  # fraction selected at first, where there are fewer rows than columns
 _RARE = 0.1  # of the rows: where one of two classes has fewer, arms are judged by how they rank
-_USUAL = 0.1  # fraction selected by forward selection if no size is given
-_RATE, _SHARE = 0.05, 0.002  # eta, per error, and alpha of the net
-_MARGIN = 0.006  # by how much it must be better, at least
-_FAVOUR = {"naive-bayes": 0.005, "linear": 0.015}  # of every column: no selection is risked for less
-_CAUTION = 2.0  # errors more, so that the first rows do not decide by chance
-_SETTLED = 2  # rows a column, from which on the errors of a linear learner of every column say something
+_DECIDED, _DECIDED_RARE = 10, 10  # tested rows from which on the arms are compared; of a rare class
 _YOUNG = 1.0 - 1.0 / 300.0  # what a row of the young moments fades by
 _RESTART, _ALARMED, _SLACK = 8.0, 4.0, 0.01  # errors: h of (1), and after an alarm; and per row: its slack
 _WINDOW, _LEAST = 500, 100  # rows that a restart begins with, at most and at least
-_HOPELESS = 0.03  # how far behind in error lately
-_TRIAL = 2000  # rows that a selector learns before it can be hopeless
+_FOREST = 2000  # rows that forests are fitted on, at most, and between two fits
+_FIRST_FOREST = 200  # rows
+_HOPELESS, _TRIAL = 0.03, 2000  # how far behind a selector may be after so many rows, or it rests
 _MOST_DENSE = 2000  # columns; sparse rows of no more are made dense
 _MOST_JOINT = 200  # columns that pairs are counted of
 _LARGEST = 1e100
+_RANKERS = {
+    "linear": ("forward", "fires", "fisher", "fisher-recent", "joint"),
+    "naive-bayes": ("forward", "fires", "fisher", "fisher-recent", "joint"),
+    "trees": ("forward", "fires", "trees", "joint"),
+}
+_TREES = ("forest", "tree", "boost", "lgbm", "xgb", "patches", "rules", "vfdr")  # in the name of a class
 
 # State:
 #   _old, _young  moments of the classes
-#   _learners     a Perceptron for each arm (linear)
+#   _learners     a Perceptron for each arm (linear);  _forests  a small forest for each arm (trees)
 #   _rankers      selectors by name; _ranks (R, J) int64, the place of each column with each of them
 #   _which (A,), _size (A,) int64   ranking (-1: none) and size of each arm; _masks (A, J) bool
-#   _weights (A + 1,) float64       of the arms and of the leader, in the net
-#   _recent (2, A) float64          share of errors lately, of learners with old moments and with young ones
-#   _apart (A,) float64             share of rows lately where one of the arm and every column errs; for linear learners
-#   _rare         class that the arms are judged by, -1: every row; _n_tested rows of it since row _judged_from
-#   _leaders (2,) int               who leads the two races
+#   _own_size (A,) bool             arms whose size is the knee of their ranking
+#   _paired       losses of the arms on the last tested rows; _paired_young: of naive Bayes with the young moments
+#   _rare         class that the arms are judged by, -1: every row; _n_tested rows of it since the count began
 #   _window       blocks of the last rows
 
 
 class Auto(RowSelector):
-    """Compares selectors and sizes online, and selects the columns of the currently most accurate one.
+    """Compares selectors and sizes online; selects the smallest set of columns that predicts as well as the best.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        None: the race also tries several sizes, and one arm keeps every column. An int or a fraction in (0, 1]: only
-        selectors are raced, each at that size.
-    learner : {"linear", "naive-bayes"}, default="linear"
-        The classifier that predicts in the race: a Perceptron on standardised columns, or Gaussian naive Bayes. Choose
-        the one that is closer to the learner that will use the columns. Wide sparse rows (more than 2000 columns) are
-        always raced with Perceptrons.
+        None: sizes are compared too, and one arm keeps every column. An int or a fraction in (0, 1]: only selectors are
+        compared, each at that size.
+    learner : {"linear", "naive-bayes", "trees"} or estimator, default="linear"
+        What predicts in the comparison: a Perceptron on standardised columns, Gaussian naive Bayes, or a small forest
+        refitted on the last 2000 rows. Choose the one that is closest to the learner that will use the columns, or pass
+        that learner: forests, trees and boosted trees (also within a `Refit` or a pipeline) are "trees", naive Bayes is
+        "naive-bayes", anything else "linear". Sparse rows of more than 2000 columns are always compared with
+        Perceptrons.
+    tolerance : float, default=0.01
+        How much worse than the best set a smaller one may be, at most: a share of the rows, or of the AUC. It may not
+        be worse by more than one standard error of the difference either. 0: the best set whatever its size.
     categorical : "all", list of int or str, or bool mask, optional
-        Columns whose values are categories. The race treats their codes as numbers.
+        Columns whose values are categories. The comparison treats their codes as numbers.
     random_state : int, RandomState or None, default=0
-        Seed of the switching rule's draws.
+        Seed of the learners.
 
     Attributes
     ----------
     followed_ : str
-        The arm followed now: a selector and a size. "forward 5" keeps the 5 columns that forward selection ranks first;
-        "all" keeps every column.
+        The arm whose columns are selected: a selector and a size. "forward 5" keeps the 5 columns that forward selection
+        ranks first, "forward knee" those before the knee of its scores, "all" every column.
     arms_ : list of str
         The names of all arms.
-    weights_ : ndarray of shape (n_arms,), float64
-        Probability that each arm is followed next; they add up to 1.
     errors_ : ndarray of shape (n_arms,), float64
-        Recent error of each arm's learner: rows fade over half of those so far, 2000 at most. It is the error rate.
-        Where one of two classes has less than a tenth of the rows, it is 1 - AUC, and the rows that fade are those of
-        that class.
+        Mean loss of each arm's learner on the last rows that it was tested on, 2000 at most. It is the error rate; where
+        one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that class count.
+    behind_ : ndarray of shape (n_arms,), float64
+        By how much each arm is behind the best one.
+    allowed_ : ndarray of shape (n_arms,), float64
+        By how much it may be: one standard error of the paired difference, `tolerance` at most.
     measure_ : {"accuracy", "auc"}
         What the arms are judged by now.
     switches_ : list of dict
-        When the selector moved to another arm, and why. Keys: "row", "from", "to", "error_from" and "error_to"
-        (`errors_` of both at that row) and "why". "lead": the new arm has taken the lead. "drift": a drift was found.
-        "net": the leader had been worse by so many errors that the switching rule left it, or took it back.
+        When the selection moved to another arm, and why. Keys: "row", "from", "to", "error_from" and "error_to"
+        (`errors_` of both at that row) and "why". "better": the arm before was too far behind. "smaller": the new arm is
+        as good, with fewer columns. "drift": a drift was found.
     race_ : dict of str to ndarray
-        The course of the race, one entry per block (or per several blocks, when there were many): "n_seen", "followed"
-        (number of the arm), "errors" (shape (n_blocks, n_arms): of each arm), "n_tested" (rows that they are of).
+        The course of the comparison, one entry per block (or per several blocks, when there were many): "n_seen",
+        "followed" (number of the arm), "errors" (shape (n_blocks, n_arms): of each arm), "n_tested" (rows that they are
+        of).
     restarts_, drifts_ : list of int
-        Numbers of rows learned from when the learners restarted, and when the errors of the followed arm rose.
+        Numbers of rows learned from when the learners restarted, and when the errors of the selected arm rose.
     resting_ : list of str
-        Selectors that do not learn at the moment.
+        Selectors that do not learn at the moment: their arms were 3 points behind the best.
     drift_detected_ : bool
-        Whether a learner should restart after the last batch: true after a restart of the race, which only naive Bayes
-        makes. Another arm is no reason: a linear learner that continues is better than one that learns the last rows
-        again, without the columns that are left out now.
+        Whether a learner should restart after the last batch: true after a restart, which only naive Bayes makes.
+        Another arm is no reason: a linear learner that continues is better than one that learns the last rows again,
+        without the columns that are left out now.
     n_replay : int
         From how many of the last rows it should restart: those since the change, 100 to 500.
     scores_ : ndarray of shape (n_features,), float64
-        From 1 / n_features to 1: the place of each column in the ranking of the followed arm (if that is "all", of the
+        From 1 / n_features to 1: the place of each column in the ranking of the selected arm (if that is "all", of the
         best other arm).
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
@@ -161,47 +174,46 @@ class Auto(RowSelector):
     classes at its first row, in sorted order. Selection and scores are those of the last full block. While more than an
     eighth of all rows waits for a block to fill, reading the scores includes those rows.
 
-    The race begins with every column. With linear learners and more columns than rows, it begins with forward selection
-    of a tenth, until there are as many rows: a linear learner of fewer rows than columns fits any classes, also by
-    chance. (Not with rows that stay sparse.) From two rows a column on, linear learners leave every column only for an
-    arm that is better beyond chance: by two standard errors, on the same rows. They go back to it without a margin.
+    Until 100 rows were tested (30 of a rare class), every column is kept. With linear learners and fewer rows than
+    columns it is a tenth, by forward selection: a linear learner of fewer rows than columns fits any classes, also by
+    chance. (Not with rows that stay sparse.)
 
     Where one of two classes is rare, naming the other one is right nearly always, and hardly any arm is ever wrong. So
-    from 500 rows on the error of an arm on a row of the rare class is the share of the block's other rows that its
-    learner ranks above that row. Its mean is 1 - AUC. Until then no arm takes the lead. Where a class becomes rare (a
-    tenth of the rows), or is so no longer (a fifth), the errors are counted from scratch.
+    the loss of an arm on a row of the rare class is the share of the block's other rows that its learner ranks above
+    that row; its mean is 1 - AUC. Where a class becomes rare (a tenth of the rows), or is so no longer (a fifth), losses
+    are counted from scratch.
 
-    The selectors in the race are ``forward``, ``fires``, the Fisher score of all rows and of recent ones, and with up
-    to 200 columns ``joint``, which counts every row once, whatever its weight. Where columns are added (:meth:`widen`),
-    the sizes that are fractions stay until there are twice as many columns. Then they are computed again. An arm keeps
-    its errors, weight and learner. A new arm begins with weight 0, and with the errors and the learner of the arm that
-    keeps every column.
+    The selectors compared are ``forward``, ``fires``, with up to 200 columns ``joint``, which counts every row once,
+    whatever its weight, and, with trees, the importances of a forest, otherwise the Fisher score of all rows and of
+    recent ones. Where columns are added (:meth:`widen`), the sizes that are fractions stay until there are twice as many
+    columns. Then they are computed again. An arm keeps its losses and learner. A new arm begins with the losses and the
+    learner of the arm that keeps every column.
 
-    Memory: two moments and a weight per column, class and arm, the state of the selectors, and 500 rows.
+    Memory: two moments and a weight per column, class and arm, the state of the selectors, 2000 losses per arm, and 500
+    rows (with trees, 2000).
 
     References
     ----------
-    Herbster, Warmuth (1998). Tracking the best expert, Machine Learning 32(2). Geulen, Voecking, Winkler (2010). Regret
-    minimization for online buffering problems using the weighted majority algorithm, COLT. McNemar (1947). Note on the
-    sampling error of the difference between correlated proportions, Psychometrika 12. Page (1954). Continuous
-    inspection schemes, Biometrika 41. Frias-Blanco et al. (2015), IEEE TKDE 27(3) (HDDM-A).
+    Breiman, Friedman, Olshen, Stone (1984). Classification and Regression Trees, section 3.4.3 (one standard error).
+    McNemar (1947). Note on the sampling error of the difference between correlated proportions, Psychometrika 12.
+    Satopaa et al. (2011). Finding a "kneedle" in a haystack, ICDCS Workshops. Page (1954). Continuous inspection
+    schemes, Biometrika 41. Frias-Blanco et al. (2015), IEEE TKDE 27(3) (HDDM-A).
 
     Examples
     --------
-    Ten copies of one signal and a weaker second one among forty columns. Few columns do for naive Bayes, if they are
-    not copies, and the race finds that out:
+    Two columns of thirty matter, and no more than a few are kept:
 
     >>> import numpy as np
     >>> from tamis import Auto
     >>> rng = np.random.default_rng(0)
-    >>> signals = rng.normal(size=(6000, 2))
-    >>> X = np.hstack([signals[:, [0] * 10 + [1]] + 0.1 * rng.normal(size=(6000, 11)), rng.normal(size=(6000, 29))])
-    >>> y = signals[:, 0] + signals[:, 1] > 0
-    >>> auto = Auto(learner="naive-bayes").fit(X, y)
+    >>> X = rng.normal(size=(3000, 30))
+    >>> y = X[:, 4] + X[:, 11] + 0.5 * rng.normal(size=3000) > 0
+    >>> auto = Auto().fit(X, y)
     >>> auto.followed_, auto.get_support(indices=True)
-    ('fires 2', array([ 7, 10]))
-    >>> auto.errors_[[auto.arms_.index("all"), auto.arms_.index("fires 2")]].round(2)
-    array([0.22, 0.04])
+    ('forward 2', array([ 4, 11]))
+    >>> every, few = auto.arms_.index("all"), auto.arms_.index("forward 2")
+    >>> bool(auto.errors_[few] < auto.errors_[every])
+    True
     """
 
     _equals_rows = "exactly"
@@ -214,31 +226,26 @@ class Auto(RowSelector):
         _size (a) int64 in [0, 2**62)
         _sizes[] in [1, 2**62)
         _masks (a, j)
-        _weights (a+1) float in [0, 1.01]
-        _before? (a+1) float in [0, 1.01]
-        _recent (2, a) float in [0, 1.01]
-        _apart (a) float in [0, 1.01]
-        _leaders[] in [0, a)
+        _own_size (a)
+        _paired.losses (n, a)  _paired_young.losses (m, a)
         _arm in [0, a)
-        _expert in [0, a]
         _learners.W (a, o, j)  _learners.b (a, o)
+        _forests.feature (a, t, u)  _forests.value (a, t, u, o)  _forests.importance (j)
+        _fit_at in [0, 2**62)
+        _changed_at in [0, 2**62)
         _course.n_seen (g)
         _course.followed (g) int64 in [0, a)
         _course.n_tested (g)  _course.errors (g, a)
         _seed in [0, 2**31)
         _rows in [0, 2**62)
         _blocks in [0, 2**62)
-        _raced in [0, 2**62)
         _n_tested in [0, 2**62)
-        _judged_from in [0, 2**62)
         _level in [0, 2**62)
         _alarm in [0, 2**62)
         _n_fresh in [0, 2**62)
         _laid_out_for in [1, 2**62)
         _rare in [-1, 2)
-        _gaps finite
         _ahead float in [0, inf)
-        _seen float in [0, 2**62]
         _woke[] in [0, 2**62)
         restarts_[] in [0, 2**62)
         drifts_[] in [0, 2**62)
@@ -256,7 +263,8 @@ class Auto(RowSelector):
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
-        learner=("linear", "naive-bayes"),
+        learner=(*_RANKERS, with_methods("an estimator", "fit", "predict")),
+        tolerance=number("[0, 1]"),
         categorical=(COLUMNS, None),
         random_state=SEED,
     )
@@ -265,12 +273,14 @@ class Auto(RowSelector):
         self,
         n_features_to_select: int | float | None = None,
         *,
-        learner: str = "linear",
+        learner: Any = "linear",
+        tolerance: float = 0.01,
         categorical: Any = None,
         random_state: Any = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
         self.learner = learner
+        self.tolerance = tolerance
         self.categorical = categorical
         self.random_state = random_state
 
@@ -285,14 +295,16 @@ class Auto(RowSelector):
         self._lay_out_arms(n_features)
         self._old, self._young = ClassMoments(n_features, 0), ClassMoments(n_features, 0)
         self._learners = Perceptrons(len(self.arms_), 2, n_features)
+        self._forests = Forests(len(self.arms_), n_features, 1)
+        self._fit_at, self._changed_at = _FIRST_FOREST, 0
+        self._begun = 0
         self._pending = WaitingBlock(_BLOCK, n_features)
         self._window: tuple[tuple[Rows, Array, Array], ...] = ()
-        self._rows = self._blocks = self._raced = 0
-        self._rare, self._n_tested, self._judged_from = -1, 0, 0
-        self._gaps = self._ahead = 0.0
+        self._rows = self._blocks = 0
+        self._rare, self._n_tested = -1, 0
+        self._ahead = 0.0
         self._level = self._alarm = 0  # rows at which (1) was 0 last, and at which there was an alarm
-        self._recent, self._seen = np.zeros((2, len(self.arms_))), 0.0
-        self._apart = np.zeros(len(self.arms_))
+        self._paired = self._paired_young = PairedLosses(len(self.arms_))
         self._woke = dict.fromkeys(self._rankers, 0)
         self._detector = HDDMA(1e-4, 1e-4)
         self.resting_ = list[str]()
@@ -313,8 +325,13 @@ class Auto(RowSelector):
         return [size for size in sizes if size < n_features] or [1]
 
     def _names_of_rankers(self, n_features: int) -> list[str]:
-        names = ["forward", "fires", "fisher", "fisher-recent"]
-        return [*names, "joint"] if self._sizes_too and n_features <= _MOST_JOINT else names
+        names = _RANKERS[self._kind]
+        return [name for name in names if name != "joint" or n_features <= _MOST_JOINT]
+
+    @property
+    def _kind(self) -> str:
+        """The kind of learner that predicts in the comparison."""
+        return self.learner if isinstance(self.learner, str) else kind_of_learner(self.learner)
 
     def _new(self, name: str) -> Any:
         """Return a new selector; None where the ranking is read from the moments."""
@@ -328,17 +345,15 @@ class Auto(RowSelector):
         self._n_rankers, self._laid_out_for = len(self._rankers), n_features
         arms = [("all", -1, n_features)] if self._sizes_too else []
         for which, name in enumerate(self._rankers):
-            if name == "joint":
-                arms.append((name, which, n_features))
-            else:
-                arms += [(f"{name} {size}", which, size) for size in self._sizes]
+            arms += [(f"{name} {size}", which, size) for size in self._sizes]
+            if self._sizes_too:
+                arms.append((f"{name} {'' if name == 'joint' else 'knee'}".strip(), which, n_features))
         self.arms_ = [name for name, _, _ in arms]
+        self._own_size = np.array([arm.endswith(("knee", "joint")) for arm in self.arms_])
         self._which = np.array([which for _, which, _ in arms])
         self._size = np.array([size for _, _, size in arms])
         self._masks = np.ones((len(arms), n_features), dtype=bool)
-        self._weights = np.zeros(len(arms) + 1)
-        self._weights[-1] = 1.0
-        self._leaders, self._expert, self._arm = [0, 0], len(arms), 0
+        self._arm = 0
 
     # -- further columns -----------------------------------------------------------------------------------
 
@@ -351,6 +366,7 @@ class Auto(RowSelector):
         self._old.widen(n_features, dense_too=True)
         self._young.widen(n_features, dense_too=True)
         self._learners = self._learners.widened(n_features)
+        self._forests = self._forests.widened(n_features)
         self._pending = self._pending.widened(n_features)
         self._window = tuple((padded(X, n_features), y, weight) for X, y, weight in self._window)
         new = np.arange(self._ranks.shape[1], n_features)
@@ -371,19 +387,12 @@ class Auto(RowSelector):
         old, new = _keys(race.arms_), _keys(self.arms_)
         came_from = np.array([old.get(key, 0) for key in new])
         goes_to = [new.get(key, 0) for key in old]
-        is_new = np.array([key not in old for key in new])
-        keeps = [arm == "joint" and arm in race.arms_ for arm in self.arms_]  # it decides its size itself
+        keeps = np.array([arm in race.arms_ for arm in self.arms_]) & self._own_size
         self._size = np.where(keeps, race._size[came_from], self._size)
-        weights = np.append(np.where(is_new, 0.0, race._weights[came_from]), race._weights[-1])
-        self._weights = self._before = weights / weights.sum()
-        self._recent, self._apart = race._recent[:, came_from], race._apart[came_from]
-        self._learners = race._learners.of(came_from)
+        self._paired, self._paired_young = race._paired.of(came_from), race._paired_young.of(came_from)
+        self._learners, self._forests = race._learners.of(came_from), race._forests.of(came_from)
         self._course = race._course.of(came_from, np.array(goes_to))
-        self._leaders = [goes_to[leader] for leader in race._leaders]
         self._arm = goes_to[race._arm]
-        self._expert = len(self.arms_) if race._expert == len(race.arms_) else goes_to[race._expert]
-        if list(old) != list(new):
-            self._raced, self._gaps = 0, 0.0  # the bound is of one set of arms
 
     def _resized(self, ranker: Any) -> Any:
         """Return a ranker that looks for as many columns as the largest arm has."""
@@ -403,6 +412,7 @@ class Auto(RowSelector):
         self._old.forget(columns, dense_too=True)
         self._young.forget(columns, dense_too=True)
         self._learners, self._pending = self._learners.without(columns), self._pending.without(columns)
+        self._forests, self._fit_at = self._forests.without(columns), self._rows + _FIRST_FOREST
         self._window = tuple((without_columns(X, columns), y, weight) for X, y, weight in self._window)
 
     # -- rows ----------------------------------------------------------------------------------------------
@@ -438,8 +448,9 @@ class Auto(RowSelector):
         self._rows, self._blocks = self._rows + n, self._blocks + 1
         self._keep(X, y, weight)
         if drifted:
-            self._restart_if_late()
+            self._start_again()
         self._rank(X, y, weight)
+        self._fit_forests()
         self._follow(drifted)
 
     def _make_room(self) -> None:
@@ -451,48 +462,39 @@ class Auto(RowSelector):
                 setattr(self, name, grown)
         if self._learners.n_classes < n_classes:
             self._learners = Perceptrons(len(self.arms_), n_classes, self.n_features_in_)
+            self._forests = Forests(len(self.arms_), self.n_features_in_, n_classes if n_classes > 2 else 1)
 
     # -- the race ------------------------------------------------------------------------------------------
 
     def _is_linear(self, X: Rows) -> bool:
-        return self.learner == "linear" or sp.issparse(X)
+        return self._kind == "linear" or sp.issparse(X)
 
     def _test(self, X: Rows, y: Array, weight: Array) -> bool:
-        """Count the errors of all arms (before they learn from the rows), and reweigh; return whether a drift shows."""
-        self._before = self._weights
+        """Count the losses of all arms, before they learn from the rows; return whether a drift shows."""
         if np.count_nonzero(self._old.weight()) < 2:
             return False
         self._choose_measure()
         tested = self._tested_rows(y)
-        n = len(tested)
-        if n == 0:  # no row of the rarer class, or no other
-            self._course = self._course.with_block(self._rows + len(y), self._arm, self._recent[0], 0)
+        n, is_forest = len(tested), self._kind == "trees" and not self._is_linear(X)
+        if n == 0 or (is_forest and not self._forests.is_fitted):  # no row of the rare class, or no other
+            self._course = self._course.with_block(self._rows + len(y), self._arm, self.errors_, 0)
             return False
-        wrong, young = self._errors(X, y)
+        wrong, young = self._losses(X, y)
         self._n_tested += n
-        worth = weight[tested] / weight[tested].mean()
-        losses = np.stack([wrong @ worth, young @ worth])
-        old, fresh = losses[0, self._leaders[0]], losses[1, self._leaders[1]]
+        self._course = self._course.with_block(self._rows + len(y), self._arm, wrong.mean(axis=1), n)
         if young is not wrong:
+            old, fresh = (
+                losses[int(known.mean().argmin())].sum()
+                for losses, known in ((wrong, self._paired), (young, self._paired_young))
+            )
             self._ahead = max(0.0, self._ahead + float(old - fresh) - _SLACK * n)  # (1)
             self._level = self._rows if self._ahead == 0.0 else self._level
-        favour = np.where(self._which < 0, _FAVOUR[self.learner], 0.0)
-        # What linear learners pay for a change is counted in the net too.
-        adjusted_losses = losses[0] - (n * favour if self.learner == "linear" else 0.0)
-        adjusted_losses = np.append(adjusted_losses, adjusted_losses[self._leaders[0]])
-        self._weights, gap = reweigh(self._weights, adjusted_losses, _RATE, _SHARE)
-        self._raced, self._gaps = self._raced + 1, self._gaps + gap
-        self._note(losses / n, (wrong - wrong[0]) ** 2 @ worth / n, n, len(y))
-        begun = self._to_begin_with(self._rows + len(y), X)
-        if begun != self._to_begin_with(self._rows, X):
-            self._leaders = [begun, begun]
-        # In the first rows linear learners learn with every column, and errors are uninformative about a rare class.
-        taught = self._rows >= _BLOCK or not self._is_linear(X)
-        if taught and self._rare == self._rarer_class():
-            self._leaders = [
-                lead(old, lately - favour, self._margins(old, lately[old], self._rows + len(y)))
-                for old, lately in zip(self._leaders, self._recent, strict=True)
-            ]
+            self._paired_young = self._paired_young.with_rows(young.T, weight[tested])
+        # At first linear learners learn with every column, whatever their arm, and their losses say nothing.
+        if self._rows >= _BLOCK or not self._is_linear(X):
+            self._paired = self._paired.with_rows(wrong.T, weight[tested]).last(
+                max(_BLOCK, self._n_tested // 2)
+            )
         found = self._detector.drifts(wrong[self._arm])
         if found:
             self.drifts_ = [*self.drifts_, *(self._rows + int(tested[at]) for at in found)]
@@ -501,10 +503,10 @@ class Auto(RowSelector):
 
     def _choose_measure(self) -> None:
         """Judge the arms by the rows of a class that has become rare, or by all rows again; then count from scratch."""
-        rare = self._rarer_class() if self._rows >= _WINDOW else -1
+        rare = self._rarer_class()
         if rare != self._rare:  # what was counted until now is another measure
-            self._rare, self._n_tested, self._seen, self._judged_from = rare, 0, 0.0, self._rows
-            self._recent, self._apart = np.zeros_like(self._recent), np.zeros_like(self._apart)
+            self._rare, self._n_tested = rare, 0
+            self._paired, self._paired_young = self._paired.last(0), self._paired_young.last(0)
 
     def _rarer_class(self) -> int:
         """Return the class that is rare, -1 if none is."""
@@ -520,8 +522,8 @@ class Auto(RowSelector):
         found = np.flatnonzero(y == self._rare)
         return found if len(found) < len(y) else found[:0]
 
-    def _errors(self, X: Rows, y: Array) -> tuple[Array, Array]:
-        """Return the errors of all arms on the rows they are judged by, of old learners and of young ones.
+    def _losses(self, X: Rows, y: Array) -> tuple[Array, Array]:
+        """Return the losses of all arms on the rows they are judged by, of old learners and of young ones.
 
         Where a class is rare, hardly any arm is ever wrong. There the error of a row is the share of the rows of the
         other class that are ranked above it, and the mean error of an arm is 1 - AUC.
@@ -536,41 +538,24 @@ class Auto(RowSelector):
         if self._is_linear(X):
             young = wrong = judged(self._learners.scores(Scale(self._old).of(X), self._masks))
             return wrong, young
+        if self._kind == "trees":
+            scores = self._forests.scores(X)
+            young = wrong = judged(scores - 0.5 if scores.shape[2] == 1 else scores)
+            return wrong, young
         wrong = judged(bayes_scores(X, self._old, self._masks))
         return wrong, judged(bayes_scores(X, self._young, self._masks))
 
-    def _to_begin_with(self, n_rows: int, X: Rows) -> int:
-        """Return the arm that is followed as long as no other is better by the margin: every column, as a rule.
+    def _to_begin_with(self, X: Rows) -> int:
+        """Return the arm that is selected until the arms can be compared: every column, as a rule.
 
         Where there are fewer rows than columns, a linear learner of every column fits any classes, so it fits chance.
         There it is forward selection, of the size that is nearest to a tenth.
         """
-        dense_linear = self.learner == "linear" and not sp.issparse(X)
-        if not dense_linear or not self._sizes_too or not _BLOCK <= n_rows < self.n_features_in_:
+        dense_linear = self._kind == "linear" and not sp.issparse(X)
+        if not dense_linear or not self._sizes_too or not _BLOCK <= self._rows < self.n_features_in_:
             return 0
-        off = np.abs(self._size - _USUAL * self.n_features_in_)
-        return int(np.where(self._which == 0, off, np.inf).argmin())
-
-    def _margins(self, leader: int, error: float, n_rows: int) -> Array:
-        """Return by how much each arm must be better than the leader, which errs so often.
-
-        The weights of a linear learner go with the columns beside them, so a rash choice costs it more than naive
-        Bayes. So there an arm must also be better by one standard error of the difference. Where every column leads, it
-        must be better by two, on the same rows; and every column itself needs no margin, to be taken back at once. Both
-        wait for two rows a column: before, every column has learned too little to be judged by its errors.
-        """
-        margins, n_tested = np.full(len(self.arms_), _MARGIN), n_rows if self._rare < 0 else self._n_tested
-        if self.learner != "linear":
-            return margins + _CAUTION / n_tested
-        lately = fades_over(n_tested)
-        settled = n_rows >= _SETTLED * self.n_features_in_
-        if settled and self._which[leader] < 0:
-            margins += paired_margin(self._apart, lately)
-        else:
-            margins += np.sqrt(2.0 * error / lately)
-        if settled:
-            margins[self._which < 0] = 0.0
-        return margins
+        off = np.abs(self._size - _BEGIN * self.n_features_in_)
+        return int(np.where((self._which == 0) & ~self._own_size, off, np.inf).argmin())
 
     def _is_late(self) -> bool:
         """Whether young learners are so far ahead that the old ones should restart."""
@@ -578,13 +563,6 @@ class Auto(RowSelector):
             return False  # what is old is young itself
         alarmed = self._alarm > 0 and self._rows - self._alarm < _WINDOW
         return self._ahead > (_ALARMED if alarmed else _RESTART)
-
-    def _note(self, errors: Array, apart: Array, n: int, n_rows: int) -> None:
-        """Keep the share of errors of every arm, lately and for the course of the race, and where it is apart."""
-        self._seen, news = news_of(self._seen, n, fades_over(self._n_tested))
-        self._recent = self._recent + news * (errors - self._recent)
-        self._apart = self._apart + news * (apart - self._apart)
-        self._course = self._course.with_block(self._rows + n_rows, self._arm, errors[0], n)
 
     def _teach(self, X: Rows, y: Array, weight: Array) -> None:
         n, before = len(y), self._old
@@ -601,14 +579,16 @@ class Auto(RowSelector):
 
     def _keep(self, X: Rows, y: Array, weight: Array) -> None:
         """Keep the last rows."""
-        window = (*self._window, (X, y, weight))
-        while sum(len(labels) for _, labels, _ in window[1:]) >= _WINDOW:
+        window, most = (*self._window, (X, y, weight)), _FOREST if self._kind == "trees" else _WINDOW
+        while sum(len(labels) for _, labels, _ in window[1:]) >= most:
             window = window[1:]
         self._window = window
 
-    def _restart_if_late(self) -> None:
-        """After a drift all selectors learn again; if young learners are ahead, the old ones restart."""
+    def _start_again(self) -> None:
+        """After a drift all selectors learn again; if young learners are ahead, they take the place of the old ones."""
         self._wake(list(self.resting_))
+        self._changed_at, self._fit_at = self._rows, self._rows + _FIRST_FOREST
+        self._paired = self._paired.last(_BLOCK)
         if not self._is_late():
             return
         X, y, weight = joined(self._window)
@@ -616,9 +596,21 @@ class Auto(RowSelector):
         last = slice(-self._n_fresh, None)
         self._old = ClassMoments(self.n_features_in_, len(self.classes_))
         self._old.update(X[last], y[last], weight[last])
-        self._recent, self._leaders = self._recent[[1, 1]], [self._leaders[1], self._leaders[1]]
+        self._paired = self._paired_young.last(self._n_fresh)
         self._ahead, self._level, self._alarm = 0.0, self._rows, 0
         self.drift_detected_, self.restarts_ = True, [*self.restarts_, self._rows]
+
+    def _fit_forests(self) -> None:
+        """Fit the forests on the last rows, those after a drift."""
+        if self._kind != "trees" or self._rows < self._fit_at or sp.issparse(self._window[-1][0]):
+            return
+        if self._fit_at == self._changed_at + _FIRST_FOREST:
+            self._paired = self._paired.last(0)  # losses of forests of the rows before a drift
+        X, y, weight = joined(self._window)
+        last = slice(-min(self._rows - self._changed_at, _FOREST), None)
+        rng = np.random.default_rng([self._seed, self._blocks, 2])
+        self._forests = self._forests.fit(X[last], y[last], weight[last], self._masks, rng)
+        self._fit_at = self._rows + min(self._rows - self._changed_at, _FOREST)
 
     # -- selectors -----------------------------------------------------------------------------------------
 
@@ -630,7 +622,9 @@ class Auto(RowSelector):
             if name in self.resting_:
                 continue
             if selector is None:
-                ranks[at] = self._places_without_selector(name)
+                scores = self._scores_without_selector(name)
+                self._set_own_size(at, knee(scores, self._sizes[-1]))
+                ranks[at] = _places(scores)
                 continue
             n_drifts = len(getattr(selector, "drifts_", ()))
             selector.partial_fit(X, y, codes, None if name == "joint" else weight)
@@ -640,23 +634,34 @@ class Auto(RowSelector):
             if name == "joint":
                 kept = selector.get_support()
                 scores = scores + kept * (1.0 + np.ptp(scores))
-                self._size = np.where(self._which == at, int(kept.sum()), self._size)
+                self._set_own_size(at, int(kept.sum()))
+            else:
+                self._set_own_size(at, knee(scores, self._sizes[-1]))
             ranks[at] = _places(scores)
         self._ranks = ranks
         self._masks = ranks[self._which] < self._size[:, None]
 
-    def _places_without_selector(self, name: str) -> NDArray[np.int64]:
-        """Return a ranking by the moments, without a selector."""
-        return _places(fisher_score(self._old if name == "fisher" else self._young))
+    def _set_own_size(self, ranker: int, size: int) -> None:
+        self._size = np.where((self._which == ranker) & self._own_size, size, self._size)
+
+    def _scores_without_selector(self, name: str) -> NDArray[np.float64]:
+        """Return the scores of a ranking by the forest, or by the moments."""
+        if name == "trees":
+            return self._forests.importance
+        found: NDArray[np.float64] = fisher_score(self._old if name == "fisher" else self._young)
+        return found
 
     def _let_rest(self) -> None:
         """Suspend selectors that are far behind, and resume one that leads."""
-        best = self._recent[0].min()
+        if len(self._paired) < _BLOCK:
+            return
+        errors = self.errors_
+        best = errors.min()
         names = list(self._rankers)
         for at, name in enumerate(names):
             if self._rankers[name] is None:
                 continue
-            own = self._recent[0, self._which == at].min()
+            own = errors[self._which == at].min()
             if name in self.resting_:
                 if own <= best:
                     self._wake([name])
@@ -676,18 +681,23 @@ class Auto(RowSelector):
     # -- following -----------------------------------------------------------------------------------------
 
     def _follow(self, drifted: bool) -> None:
-        chance = float(np.random.default_rng([self._seed, self._blocks]).random())
-        expert = follow(self._expert, self._before, self._weights, chance)
-        arm = self._leaders[0] if expert == len(self.arms_) else expert
-        why = "drift" if drifted else "lead" if expert == self._expert else "net"
-        self._expert = expert
+        """Select the columns of the smallest arm that is as good as the best."""
+        errors = self.errors_
+        begun = self._to_begin_with(self._window[-1][0])
+        if not self.switches_ and begun != self._begun:
+            arm, why, self._begun = begun, "better", begun
+        elif len(self._paired) < (_DECIDED if self._rare < 0 else _DECIDED_RARE):
+            return
+        else:
+            arm, why = smallest(self._size, self._paired, self.tolerance, self._arm, self._kind == "linear")
         if arm == self._arm:
             return
         self.switches_ = [
             *self.switches_,
             {
                 "row": self._rows, "from": self.arms_[self._arm], "to": self.arms_[arm],
-                "error_from": float(self._recent[0, self._arm]), "error_to": float(self._recent[0, arm]), "why": why,
+                "error_from": float(errors[self._arm]), "error_to": float(errors[arm]),
+                "why": "drift" if drifted else why,
             },
         ]  # fmt: skip
         self._arm = arm
@@ -711,7 +721,7 @@ class Auto(RowSelector):
         now = self._now()
         arm = now._arm
         if now.arms_[arm] == "all":
-            arm = 1 + int(now._recent[0, 1:].argmin())
+            arm = 1 + int(now.errors_[1:].argmin())
         found: NDArray[np.float64] = 1.0 - now._ranks[now._which[arm]] / now.n_features_in_
         return found
 
@@ -722,19 +732,21 @@ class Auto(RowSelector):
         return self.arms_[self._arm]
 
     @property
-    def weights_(self) -> NDArray[np.float64]:
-        """Probability that each arm is followed next."""
-        _ = self.warming_up_
-        weights: NDArray[np.float64] = self._weights[:-1].copy()
-        weights[self._leaders[0]] += self._weights[-1]
-        return weights
+    def errors_(self) -> NDArray[np.float64]:
+        """Mean loss of each arm on the last tested rows."""
+        return self._paired.mean()
 
     @property
-    def errors_(self) -> NDArray[np.float64]:
-        """Recent error rate of each arm."""
+    def behind_(self) -> NDArray[np.float64]:
+        """By how much each arm is behind the best one."""
         _ = self.warming_up_
-        found: NDArray[np.float64] = self._recent[0].copy()
-        return found
+        return self._paired.behind()[0]
+
+    @property
+    def allowed_(self) -> NDArray[np.float64]:
+        """By how much each arm may be behind the best one to be as good."""
+        _ = self.warming_up_
+        return np.minimum(self._paired.behind()[1], self.tolerance)
 
     @property
     def measure_(self) -> str:
@@ -766,7 +778,8 @@ class Auto(RowSelector):
         dict
             "arms", "measure" (`measure_`), "n_seen" (at the end of each stretch), "followed" (the arm there), "share"
             (of the rows, by arm, the one followed longest first), "accuracy" (recent, or the AUC, of each arm, the best
-            overall first), "switches" (the last 100), "n_switches", "restarts", "regret_bound".
+            overall first), "switches" (the last 100), "n_switches", "restarts", "behind" and "allowed" (of each arm, at
+            the end), "tolerance".
         """
         _ = self.warming_up_
         return {
@@ -776,25 +789,49 @@ class Auto(RowSelector):
             "switches": [dict(one) for one in self.switches_[-100:]],
             "n_switches": len(self.switches_),
             "restarts": list(self.restarts_),
-            "regret_bound": self.regret_bound(),
+            "behind": dict(zip(self.arms_, self.behind_.tolist(), strict=True)),
+            "allowed": dict(zip(self.arms_, self.allowed_.tolist(), strict=True)),
+            "tolerance": float(self.tolerance),
         }
 
-    def regret_bound(self, n_switches: int = 0) -> float:
-        """Return the most errors by which the race expects to be behind the best arms in hindsight.
 
-        With linear learners, the arm of every column is credited with fewer errors: 1.5 % of the rows.
+def kind_of_learner(learner: Any) -> str:
+    """Return which learner of the comparison is closest to an estimator: "linear", "naive-bayes" or "trees".
 
-        Parameters
-        ----------
-        n_switches : int, default=0
-            How many changes of arm the comparison in hindsight may make.
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.linear_model import SGDClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> pipeline = make_pipeline(StandardScaler(), RandomForestClassifier())
+    >>> [kind_of_learner(one) for one in (SGDClassifier(), GaussianNB(), RandomForestClassifier(), pipeline)]
+    ['linear', 'naive-bayes', 'trees', 'trees']
+    """
+    inner = getattr(learner, "estimator", None)
+    if hasattr(learner, "steps"):
+        inner = learner.steps[-1][1] if learner.steps else None
+    if inner is not None and not isinstance(inner, str):
+        return kind_of_learner(inner)
+    name = type(learner).__name__.lower()
+    if any(word in name for word in _TREES):
+        return "trees"
+    return "naive-bayes" if "nb" in name or "bayes" in name else "linear"
 
-        Returns
-        -------
-        float
-        """
-        _ = self.warming_up_
-        return regret_bound(len(self.arms_) + 1, self._raced, self._gaps, _RATE, _SHARE, n_switches + 1)
+
+def knee(scores: Array, most: int) -> int:
+    """Return after how many of the sorted scores the curve is farthest below its chord, 1 to `most`.
+
+    >>> knee(np.array([0.1, 9.0, 8.0, 0.2, 0.15, 0.1]), 4)
+    2
+    """
+    ordered = -np.sort(-scores)[: most + 1]
+    if len(ordered) < 2 or not ordered[0] > ordered[-1]:
+        return 1
+    heights = (ordered - ordered[-1]) / (ordered[0] - ordered[-1])
+    below = np.linspace(1.0, 0.0, len(ordered)) - heights
+    return min(max(int(below.argmax()), 1), most)
 
 
 def _keys(arms: list[str]) -> dict[tuple[str, int], int]:

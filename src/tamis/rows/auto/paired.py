@@ -1,0 +1,126 @@
+"""Losses of all arms on the same rows, and the smallest set of columns that is as good as the best.
+
+With l_ia the loss of arm a on row i and b the arm of least mean loss, an arm is as good as the best if::
+
+    mean_i (l_ia - l_ib)  <=  min(se_a, tolerance),   se_a = sd_i (l_ia - l_ib) / sqrt(n)              (1)
+
+The difference is taken row by row: where both arms err or neither does, they do not differ, so se_a is much smaller
+than that of either loss (McNemar 1947). That is the rule of one standard error of Breiman et al. (1984, section 3.4.3)
+with paired rows and a cap.
+
+A change costs a learner that has weights, so the present arm is left only
+
+* for a better one: if it is behind by more than chance, z se_a, where z is the normal quantile of 1 - .05 / A (the best
+  of A arms is ahead by chance, too);
+* for a smaller one: if that one is as good (1), and the rows are enough to tell: both standard errors are at most
+  ``tolerance``, or there are 1000 rows.
+"""
+
+from __future__ import annotations
+
+import copy
+from statistics import NormalDist
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._shapes import Shapes
+from tamis._validation import Array
+
+__all__ = ["PairedLosses", "smallest"]
+
+_LAST = 2000  # rows
+_CAUTION = 2.0  # errors more, so that the first rows do not decide by chance
+_ENOUGH = 1000  # rows that tell a smaller arm from the best
+
+
+class PairedLosses:
+    """Losses of every arm on the last 2000 rows that were tested.
+
+    Parameters
+    ----------
+    n_arms : int
+
+    Examples
+    --------
+    >>> losses = PairedLosses(2).with_rows(np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), np.ones(4))
+    >>> losses.mean(), losses.behind()
+    (array([0.5 , 0.25]), (array([0.25, 0.  ]), array([0.25, 0.  ])))
+    """
+
+    _state_spec = Shapes("losses (n, a) float in [0, inf)  weight (n) float in [0, inf)")
+
+    def __init__(self, n_arms: int) -> None:
+        self.losses, self.weight = np.zeros((0, n_arms)), np.zeros(0)
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def with_rows(self, losses: Array, weight: Array) -> Self:
+        """Return a copy with more rows, without the oldest beyond 2000."""
+        longer = copy.copy(self)
+        longer.losses = np.concatenate([self.losses, losses])[-_LAST:]
+        longer.weight = np.concatenate([self.weight, weight])[-_LAST:]
+        return longer
+
+    def last(self, n_rows: int) -> Self:
+        """Return a copy with the last rows only."""
+        found, first = copy.copy(self), max(len(self) - n_rows, 0)
+        found.losses, found.weight = self.losses[first:], self.weight[first:]
+        return found
+
+    def of(self, arms: Array) -> Self:
+        """Return a copy with the losses of some arms, each as often as it is named."""
+        found = copy.copy(self)
+        found.losses = self.losses[:, arms]
+        return found
+
+    def mean(self) -> NDArray[np.float64]:
+        """Return the mean loss of each arm; 0 without rows."""
+        found: NDArray[np.float64] = self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
+        return found
+
+    def behind(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return by how much each arm is behind the best, and the standard error of that (1)."""
+        best = int(self.mean().argmin())
+        share = self.weight / max(float(self.weight.sum()), 1e-300)
+        differences = self.losses - self.losses[:, [best]]
+        mean = share @ differences
+        n_effective = max(1.0 / max(float(share @ share), 1e-300) - 1.0, 1.0)
+        variance = share @ (differences - mean) ** 2
+        return mean, np.sqrt(variance / n_effective)
+
+
+def smallest(
+    sizes: NDArray[np.int64], paired: PairedLosses, tolerance: float, now: int, is_costly: bool
+) -> tuple[int, str]:
+    """Return the arm of fewest columns that is as good as the best, of several the best, and why it is not `now`.
+
+    Every column errs on a quarter of the rows, three columns on none:
+
+    >>> losses = np.zeros((400, 2))
+    >>> losses[::4, 0] = 1.0
+    >>> smallest(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(400)), 0.01, now=0, is_costly=True)
+    (1, 'better')
+
+    Both err on the same rows but for two:
+
+    >>> losses[:, 1] = losses[:, 0]
+    >>> losses[[1, 4], 1] = 1.0, 0.0
+    >>> smallest(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(400)), 0.01, now=0, is_costly=True)
+    (1, 'smaller')
+    """
+    behind, error = paired.behind()
+    is_good = behind <= np.minimum(error, tolerance)
+    why, z = "better", NormalDist().inv_cdf(1.0 - 0.05 / len(sizes))
+    bar = z * error[now] if is_costly else min(error[now], tolerance)
+    if behind[now] <= bar + _CAUTION / len(paired):
+        is_good &= (sizes < sizes[now]) & (
+            (np.maximum(error, error[now]) <= tolerance) | (len(paired) >= _ENOUGH)
+        )
+        if not is_good.any():
+            return now, ""
+        why = "smaller"
+    least = int(sizes[is_good].min())
+    return int(np.where(is_good & (sizes == least), behind, np.inf).argmin()), why

@@ -302,14 +302,21 @@ def model_parameters(
         "random_state": seed,
         "n_features_to_select": n_features_to_select,
         "categorical": list(categorical) or None,
-        "learner": None if learner is None else "linear" if learner.name in _LINEAR else "naive-bayes",
+        "learner": None if learner is None else _kind_of(learner),
     }
     known = inspect.signature(entry.load()).parameters
     own = dict(entry.parameters) | (dict(entry.regression) if is_regression else {})
     return own | {name: value for name, value in offered.items() if name in known and value is not None}
 
 
-_LINEAR = ("Perceptron", "SGDClassifier")
+_LINEAR = ("Perceptron", "SGDClassifier", "SGDRegressor")
+
+
+def _kind_of(learner: Entry) -> str:
+    """Return which learner of a comparison of selectors is closest to one of the catalogue."""
+    if learner.name in _LINEAR:
+        return "linear"
+    return "naive-bayes" if "bayes" in learner.key or learner.key.startswith("nb") else "trees"
 
 
 def read_value(text: str) -> Any:

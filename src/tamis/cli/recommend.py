@@ -24,6 +24,7 @@ Examples:
 [bold]tamis recommend sensors.csv --label state --max-rows 20000 --learner perceptron --report which.html[/]"""
 
 _RACE = "Race"
+_LEARNERS = ("perceptron", "naive-bayes", "adaptive-random-forest")
 
 
 def add(root: typer.Typer) -> None:
@@ -33,11 +34,14 @@ def add(root: typer.Typer) -> None:
 
 def recommend(
     *,
-    max_rows: Annotated[int, option(_RACE, "N", "How many of the first rows to use.")] = 5000,
+    max_rows: Annotated[
+        int | None,
+        option(_RACE, "N", "How many of the first rows to use; 5,000, and more where a class is rare."),
+    ] = None,
     learner: Annotated[
         str,
-        option(_RACE, "NAME", "The learner: perceptron, naive-bayes, or both, to have one recommended."),
-    ] = "both",
+        option(_RACE, "NAME", f"The learner: {', '.join(_LEARNERS)}, or all, to have one recommended."),
+    ] = "all",
     n_draws: Annotated[int, option(_RACE, "N", "Number of random subsets of each size.")] = 3,
     reading: Reading,
     report: Annotated[str | None, option("Output", "FILE", "Write an HTML page with the curves.")] = None,
@@ -47,9 +51,10 @@ def recommend(
     debug: Debug = False,
 ) -> None:
     """Race selectors and sizes on the first rows against random subsets and all columns; print a command to copy."""
-    check_whole("--max-rows", max_rows, 100)
+    if max_rows is not None:
+        check_whole("--max-rows", max_rows, 100)
     check_whole("--n-draws", n_draws, 1)
-    check_word("--learner", learner, ("perceptron", "naive-bayes", "both"))
+    check_word("--learner", learner, (*_LEARNERS, "all"))
     check_outputs(reading.inputs, {"--report": report}, force=force)
     stream = reading.open(quiet=quiet)
     from tamis.evaluate.recommendation import recommend as race
@@ -57,7 +62,7 @@ def recommend(
     with progress(quiet) as show:
         found = race(
             stream,
-            learner=None if learner == "both" else learner,
+            learner=None if learner == "all" else learner,
             max_rows=max_rows,
             n_draws=n_draws,
             on_progress=lambda share: show(share, "racing"),

@@ -12,7 +12,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,9 @@ from tamis.streams.stream import as_stream
 __all__ = ["Contestant", "Recommendation", "recommend"]
 
 _N_SIZES = 8
-_LEARNERS = {"perceptron": "linear", "naive-bayes": "naive-bayes"}
+_LEARNERS = {"perceptron": "linear", "naive-bayes": "naive-bayes", "adaptive-random-forest": "trees"}
+_ROWS = 5000  # that are read, if no number is given
+_RARE_ROWS = 200  # rows of the rarer class that are waited for then
 _WORD_FOR = {"accuracy": "accuracy", "auc": "AUC"}
 _WORDS = {
     "fisher-recent": "fisher --set half_life=200"
@@ -50,16 +52,16 @@ class _Contest(Auto):
     def _names_of_rankers(self, n_features: int) -> list[str]:
         return [*super()._names_of_rankers(n_features), *(f"random-{draw}" for draw in range(self.n_draws))]
 
-    def _places_without_selector(self, name: str) -> Any:
+    def _scores_without_selector(self, name: str) -> Any:
         if not name.startswith("random-"):
-            return super()._places_without_selector(name)
+            return super()._scores_without_selector(name)
         order = np.random.default_rng([int(name.removeprefix("random-")), self.n_features_in_])
-        return np.argsort(order.permutation(self.n_features_in_))
+        return order.permutation(self.n_features_in_).astype(np.float64)
 
     def contestants(self, learner: str) -> list[Contestant]:
-        """Return how every arm did, the blocks of each in `losses`."""
+        """Return how every arm did that the command line can name."""
         course = self.race_
-        judged = (course["n_seen"] > self._judged_from) & (course["n_tested"] > 0)
+        judged = (course["n_seen"] > self._counted_from) & (course["n_tested"] > 0)
         course = {name: values[judged] for name, values in course.items()}
         rows = course["n_tested"]
         return [
@@ -67,6 +69,7 @@ class _Contest(Auto):
                 learner, name.split(" ")[0], int(size), float(1.0 - rows @ errors / rows.sum()), errors, rows
             )
             for name, size, errors in zip(self.arms_, self._size, course["errors"].T, strict=True)
+            if not name.startswith("trees") and not name.endswith("knee") and not name.startswith("joint ")
         ]
 
 
@@ -201,7 +204,7 @@ def recommend(
     stream: Any,
     *,
     learner: str | None = None,
-    max_rows: int = 5000,
+    max_rows: int | None = None,
     n_draws: int = 3,
     on_progress: Callable[[float], None] | None = None,
 ) -> Recommendation:
@@ -211,11 +214,12 @@ def recommend(
     ----------
     stream : Stream or (X, y)
         The same as :func:`tamis.prequential` takes.
-    learner : {"perceptron", "naive-bayes"}, optional
-        The classifier that predicts. By default both are raced, and one is recommended too. Sparse rows need the
-        Perceptron.
-    max_rows : int, default=5000
-        The most rows to use, at least 100.
+    learner : {"perceptron", "naive-bayes", "adaptive-random-forest"}, optional
+        The classifier that predicts; a small forest that is refitted on the last rows stands for the adaptive one. By
+        default all three are raced, and one is recommended too. Sparse rows need the Perceptron.
+    max_rows : int, optional
+        The most rows to use, at least 100. By default 5000, and of a stream with a rare class as many as have 200 rows
+        of it.
     n_draws : int, default=3
         Number of random subsets of each size.
     on_progress : callable, optional
@@ -242,14 +246,16 @@ def recommend(
     '--selector forward --select 2 --learner naive-bayes'
     """
     check_choice("learner", learner, (None, *_LEARNERS))
-    check_number("max_rows", max_rows, low=100, integer=True)
+    if max_rows is not None:
+        check_number("max_rows", max_rows, low=100, integer=True)
     check_number("n_draws", n_draws, low=1, integer=True)
     source = as_stream(stream)
     categorical = list(getattr(source, "categorical", ())) or None
     contests: dict[str, _Contest] = {}
     n_rows, n_of = 0, Counter[Any]()
     for X, y in source.batches(100):
-        X, y = X[: max_rows - n_rows], y[: max_rows - n_rows]
+        if max_rows is not None:
+            X, y = X[: max_rows - n_rows], y[: max_rows - n_rows]
         if not contests:
             names = [learner] if learner else list(_LEARNERS)
             names = ["perceptron"] if sp.issparse(X) else names
@@ -259,8 +265,9 @@ def recommend(
         n_rows += len(y)
         n_of.update(np.asarray(y).tolist())
         if on_progress is not None:
-            on_progress(n_rows / max_rows)
-        if n_rows >= max_rows:
+            on_progress(min(n_rows / (max_rows or _ROWS), 1.0))
+        waits = max_rows is None and len(n_of) == 2 and min(n_of.values()) < _RARE_ROWS
+        if n_rows >= (max_rows or _ROWS) and not waits:
             break
     if n_rows < 100:
         raise DataError(f"The stream has {n_rows} rows: a race takes 100 at least.")
@@ -293,8 +300,8 @@ def _judge(
             and one.learner == chosen.learner
             and one.size == chosen.size
         ]
-        if any(_within(one, chosen) for one in draws):
-            reason += " But a random subset of that size does as well: do not expect much of the selection."
+        if draws and _within(_mean_of(draws), chosen):
+            reason += " But random subsets of that size do as well: do not expect much of the selection."
     if measure == "auc":
         n_rare = round((1.0 - majority) * n_rows)
         reason += (
@@ -306,6 +313,12 @@ def _judge(
             " selection here: compare the AUC and the average precision of a few with tamis run."
         )
     return Recommendation(chosen, best, contestants, n_rows, n_features, majority, reason, measure)
+
+
+def _mean_of(draws: list[Contestant]) -> Contestant:
+    """Return the mean of random subsets of one size."""
+    errors, first = np.mean([one.errors for one in draws], axis=0), draws[0]
+    return replace(first, errors=errors, accuracy=float(1.0 - first.rows @ errors / first.rows.sum()))
 
 
 def _within(one: Contestant, best: Contestant) -> bool:

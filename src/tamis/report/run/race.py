@@ -17,7 +17,11 @@ __all__ = ["race"]
 
 _LINES = 6  # arms drawn
 _SWITCHES = 20
-_WHY = {"lead": "it had come to lead", "drift": "the stream drifted", "net": "the leader had lost too much"}
+_WHY = {
+    "better": "the one left was behind by more than chance",
+    "smaller": "as good, with fewer columns",
+    "drift": "the stream drifted",
+}
 
 
 def race(result: PrequentialResult) -> dict[str, Any]:
@@ -29,10 +33,27 @@ def race(result: PrequentialResult) -> dict[str, Any]:
         "shares": [(arm, f"{share:.0%}") for arm, share in list(shares.items())[:3]],
         "last": course["followed"][-1],
         "n_restarts": len(course["restarts"]),
-        "regret_bound": course["regret_bound"],
+        "verdict": _verdict(course),
         "charts": [_followed(result, course, list(shares)), _accuracy(result, course)],
         "table": _switches(course),
     }
+
+
+def _verdict(course: dict[str, Any]) -> str:
+    """Return a sentence on the set selected at the end beside the best one."""
+    arm, behind, allowed = course["followed"][-1], course["behind"], course["allowed"]
+    word, most = NAME_OF[course["measure"]].lower(), course["tolerance"]
+    if arm == "all":
+        nearest = min((one for one in behind if one != "all"), key=lambda one: behind[one])
+        return (
+            f"Every column is kept: the best smaller set, {nearest}, costs {behind[nearest]:.3f} of {word}, where"
+            f" {allowed[nearest]:.3f} was allowed."
+        )
+    best = min(behind, key=lambda one: behind[one])
+    return (
+        f"At the end {arm} is {behind[arm]:.3f} of {word} behind the best set, {best}: one standard error of the"
+        f" difference, {most:g} at most, is allowed for fewer columns."
+    )
 
 
 def _followed(result: PrequentialResult, course: dict[str, Any], arms: list[str]) -> Chart:
@@ -79,5 +100,5 @@ def _switches(course: dict[str, Any]) -> Table | None:
         ("", "why"),
     ]  # fmt: skip
     shown = f"The last {len(rows)} of {course['n_switches']}" if course["n_switches"] > len(rows) else "All"
-    note = "Of the arms’ own learners lately: rows fade over half of those so far, 2,000 at most."
+    note = "Of the arms’ own learners, on the last rows: half of those so far, 2,000 at most."
     return Table(f"{shown} changes of the arm", columns, rows, note)

@@ -70,7 +70,7 @@ _FIRST = (10, 25, 50)  # the first blocks end sooner
 _SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the columns, where the user names none
 _BEGIN = 0.1  # fraction selected at first, where there are fewer rows than columns
 _RARE = 0.1  # of the rows: where one of two classes has fewer, arms are judged by how they rank
-_DECIDED, _DECIDED_RARE = 10, 10  # tested rows from which on the arms are compared; of a rare class
+_DECIDED = 10  # tested rows from which on the arms are compared
 _YOUNG = 1.0 - 1.0 / 300.0  # what a row of the young moments fades by
 _RESTART, _ALARMED, _SLACK = 8.0, 4.0, 0.01  # errors: h of (1), and after an alarm; and per row: its slack
 _WINDOW, _LEAST = 500, 100  # rows that a restart begins with, at most and at least
@@ -123,13 +123,14 @@ class Auto(RowSelector):
     Attributes
     ----------
     followed_ : str
-        The arm whose columns are selected: a selector and a size. "forward 5" keeps the 5 columns that forward selection
-        ranks first, "forward knee" those before the knee of its scores, "all" every column.
+        The arm whose columns are selected: a selector and a size. "forward 5" keeps the 5 columns that forward
+        selection ranks first, "forward knee" those before the knee of its scores, "all" every column.
     arms_ : list of str
         The names of all arms.
     errors_ : ndarray of shape (n_arms,), float64
-        Mean loss of each arm's learner on the last rows that it was tested on, 2000 at most. It is the error rate; where
-        one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that class count.
+        Mean loss of each arm's learner on the last rows: half of those that it was tested on, 2000 at most. It is the
+        error rate; where one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that
+        class count.
     behind_ : ndarray of shape (n_arms,), float64
         By how much each arm is behind the best one.
     allowed_ : ndarray of shape (n_arms,), float64
@@ -138,8 +139,8 @@ class Auto(RowSelector):
         What the arms are judged by now.
     switches_ : list of dict
         When the selection moved to another arm, and why. Keys: "row", "from", "to", "error_from" and "error_to"
-        (`errors_` of both at that row) and "why". "better": the arm before was too far behind. "smaller": the new arm is
-        as good, with fewer columns. "drift": a drift was found.
+        (`errors_` of both at that row) and "why". "better": the arm before was too far behind. "smaller": the new arm
+        is as good, with fewer columns. "drift": a drift was found.
     race_ : dict of str to ndarray
         The course of the comparison, one entry per block (or per several blocks, when there were many): "n_seen",
         "followed" (number of the arm), "errors" (shape (n_blocks, n_arms): of each arm), "n_tested" (rows that they are
@@ -174,20 +175,19 @@ class Auto(RowSelector):
     classes at its first row, in sorted order. Selection and scores are those of the last full block. While more than an
     eighth of all rows waits for a block to fill, reading the scores includes those rows.
 
-    Until 100 rows were tested (30 of a rare class), every column is kept. With linear learners and fewer rows than
-    columns it is a tenth, by forward selection: a linear learner of fewer rows than columns fits any classes, also by
-    chance. (Not with rows that stay sparse.)
+    At first every column is kept. With linear learners and fewer rows than columns it is a tenth, by forward selection:
+    a linear learner of fewer rows than columns fits any classes, also by chance. (Not with rows that stay sparse.)
 
     Where one of two classes is rare, naming the other one is right nearly always, and hardly any arm is ever wrong. So
     the loss of an arm on a row of the rare class is the share of the block's other rows that its learner ranks above
-    that row; its mean is 1 - AUC. Where a class becomes rare (a tenth of the rows), or is so no longer (a fifth), losses
-    are counted from scratch.
+    that row; its mean is 1 - AUC. Where a class becomes rare (a tenth of the rows), or is so no longer (a fifth),
+    losses are counted from scratch.
 
     The selectors compared are ``forward``, ``fires``, with up to 200 columns ``joint``, which counts every row once,
     whatever its weight, and, with trees, the importances of a forest, otherwise the Fisher score of all rows and of
-    recent ones. Where columns are added (:meth:`widen`), the sizes that are fractions stay until there are twice as many
-    columns. Then they are computed again. An arm keeps its losses and learner. A new arm begins with the losses and the
-    learner of the arm that keeps every column.
+    recent ones. Where columns are added (:meth:`widen`), the sizes that are fractions stay until there are twice as
+    many columns. Then they are computed again. An arm keeps its losses and learner. A new arm begins with the losses
+    and the learner of the arm that keeps every column.
 
     Memory: two moments and a weight per column, class and arm, the state of the selectors, 2000 losses per arm, and 500
     rows (with trees, 2000).
@@ -240,6 +240,8 @@ class Auto(RowSelector):
         _rows in [0, 2**62)
         _blocks in [0, 2**62)
         _n_tested in [0, 2**62)
+        _counted_from in [0, 2**62)
+        _begun in [0, a)
         _level in [0, 2**62)
         _alarm in [0, 2**62)
         _n_fresh in [0, 2**62)
@@ -301,7 +303,7 @@ class Auto(RowSelector):
         self._pending = WaitingBlock(_BLOCK, n_features)
         self._window: tuple[tuple[Rows, Array, Array], ...] = ()
         self._rows = self._blocks = 0
-        self._rare, self._n_tested = -1, 0
+        self._rare, self._n_tested, self._counted_from = -1, 0, 0
         self._ahead = 0.0
         self._level = self._alarm = 0  # rows at which (1) was 0 last, and at which there was an alarm
         self._paired = self._paired_young = PairedLosses(len(self.arms_))
@@ -505,7 +507,7 @@ class Auto(RowSelector):
         """Judge the arms by the rows of a class that has become rare, or by all rows again; then count from scratch."""
         rare = self._rarer_class()
         if rare != self._rare:  # what was counted until now is another measure
-            self._rare, self._n_tested = rare, 0
+            self._rare, self._n_tested, self._counted_from = rare, 0, self._rows
             self._paired, self._paired_young = self._paired.last(0), self._paired_young.last(0)
 
     def _rarer_class(self) -> int:
@@ -686,7 +688,7 @@ class Auto(RowSelector):
         begun = self._to_begin_with(self._window[-1][0])
         if not self.switches_ and begun != self._begun:
             arm, why, self._begun = begun, "better", begun
-        elif len(self._paired) < (_DECIDED if self._rare < 0 else _DECIDED_RARE):
+        elif len(self._paired) < _DECIDED:
             return
         else:
             arm, why = smallest(self._size, self._paired, self.tolerance, self._arm, self._kind == "linear")
@@ -826,7 +828,7 @@ def knee(scores: Array, most: int) -> int:
     >>> knee(np.array([0.1, 9.0, 8.0, 0.2, 0.15, 0.1]), 4)
     2
     """
-    ordered = -np.sort(-scores)[: most + 1]
+    ordered = -np.sort(-np.minimum(scores, _LARGEST))[: most + 1]
     if len(ordered) < 2 or not ordered[0] > ordered[-1]:
         return 1
     heights = (ordered - ordered[-1]) / (ordered[0] - ordered[-1])

@@ -80,7 +80,7 @@ def _grow(
             whole += total[c] * total[c] / n_total
         if node >= _INNER or len(rows) < 2 * _LEAST:
             continue
-        best, best_column, best_bin = 1e-9 * n_total, -1, -1
+        best, best_column, best_bin = 1e-9 * n_total, np.int64(-1), np.int64(-1)
         for trial in range(n_tried):
             at = trial + int(_uniform(state) * (len(drawn) - trial))
             drawn[trial], drawn[at] = drawn[at], drawn[trial]
@@ -88,9 +88,9 @@ def _grow(
             sums[:] = 0.0
             counts[:] = 0.0
             for i in rows:
-                b = np.int64(binned[i])
-                counts[b] += times[i]
-                sums[b * n_outputs + classes[i]] += times[i] * target[i]
+                cell = binned[i]
+                counts[cell] += times[i]
+                sums[cell * n_outputs + classes[i]] += times[i] * target[i]
             left[:], n_left = 0.0, 0.0
             for b in range(n_bins - 1):
                 if counts[b] == 0.0:
@@ -107,7 +107,7 @@ def _grow(
                     on_right += (total[c] - left[c]) * (total[c] - left[c])
                 gain = (on_left * n_right + on_right * n_left) / (n_left * n_right) - whole
                 if gain > best:
-                    best, best_column, best_bin = gain, drawn[trial], b
+                    best, best_column, best_bin = gain, drawn[trial], np.int64(b)
         if best_column < 0:
             continue
         feature[node], cut[node] = best_column, cuts[best_column, best_bin]
@@ -214,22 +214,18 @@ class Forests:
         classes = target if many else np.zeros(len(target), np.int64)
         target = np.ones(len(target)) if many else target.astype(np.float64)
         sets = [np.flatnonzero(mask) for mask in masks]
+        unused = Forests(
+            1, n_features, found.value.shape[3]
+        )  # the last forest, of every column, only ranks them
         for a, columns in enumerate([*sets, np.arange(n_features)]):
             n_tried = min(len(columns), math.ceil(2.0 * math.sqrt(len(columns))))
+            of, at, gains = (found, a, unused.importance) if a < n_sets else (unused, 0, found.importance)
             for t in range(N_TREES):
                 state[0] = rng.integers(2**63)
-                # What the last forest, of every column, uses is the importance.
-                where, gains = (a, found.importance * 0) if a < n_sets else (0, found.importance)
-                nodes = (
-                    (found.feature[where, t], found.cut[where, t], found.value[where, t])
-                    if a < n_sets
-                    else (
-                        np.empty(_NODES, np.int32),
-                        np.zeros(_NODES),
-                        np.zeros((_NODES, found.value.shape[3])),
-                    )
-                )
-                _grow(codes, cuts, classes, target, weight, columns, n_tried, state, *nodes, gains)
+                _grow(
+                    codes, cuts, classes, target, weight, columns, n_tried, state, of.feature[at, t], of.cut[at, t],
+                    of.value[at, t], gains,
+                )  # fmt: skip
         found.is_fitted = True
         return found
 

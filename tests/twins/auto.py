@@ -1,0 +1,58 @@
+"""The rule of Auto and a tree of its forests as their formulas say it, in plain Python."""
+
+from statistics import NormalDist
+
+
+def compared(losses, weight):
+    """Return by how much each arm is behind the best, and the standard error of the paired difference."""
+    total, n_arms = sum(weight), len(losses[0])
+
+    def mean(values):
+        return sum(w * v for w, v in zip(weight, values, strict=True)) / total
+
+    means = [mean([row[a] for row in losses]) for a in range(n_arms)]
+    best = means.index(min(means))
+    n = total**2 / sum(w * w for w in weight) - 1
+    behind, error = [], []
+    for a in range(n_arms):
+        d = [row[a] - row[best] for row in losses]
+        behind.append(mean(d))
+        error.append((mean([(x - behind[a]) ** 2 for x in d]) / n) ** 0.5)
+    return behind, error
+
+
+def smallest(sizes, losses, weight, tolerance, now, is_costly):
+    """Return the arm that is selected after `now`."""
+    behind, error = compared(losses, weight)
+    z = NormalDist().inv_cdf(1 - 0.05 / len(sizes))
+    bar = z * error[now] if is_costly else min(error[now], tolerance)
+    is_left = behind[now] > bar + 2 / len(losses)
+    good = []
+    for a, size in enumerate(sizes):
+        is_good = behind[a] <= min(error[a], tolerance)
+        is_sure = max(error[a], error[now]) <= tolerance or len(losses) >= 1000
+        if is_good and (is_left or (size < sizes[now] and is_sure)):
+            good.append((size, behind[a], a))
+    return min(good)[2] if good else now
+
+
+def best_split(X, y, weight, columns, cuts, least=5):
+    """Return the column and cut of largest decrease of the squared error, and that decrease."""
+
+    def squares(rows):
+        total = sum(weight[i] for i in rows)
+        mean = sum(weight[i] * y[i] for i in rows) / total
+        return sum(weight[i] * (y[i] - mean) ** 2 for i in rows)
+
+    rows = [i for i in range(len(y)) if weight[i] > 0]
+    found = (None, None, 0.0)
+    for j in columns:
+        for cut in cuts[j]:
+            left = [i for i in rows if X[i][j] <= cut]
+            right = [i for i in rows if X[i][j] > cut]
+            if min(sum(weight[i] for i in left), sum(weight[i] for i in right)) < least:
+                continue
+            gain = squares(rows) - squares(left) - squares(right)
+            if gain > found[2] + 1e-9:
+                found = (j, cut, gain)
+    return found

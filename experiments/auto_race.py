@@ -52,6 +52,7 @@ from tamis import (
     load_stream,
     prequential,
 )
+from tamis.learners import AdaptiveRandomForest
 from tamis.streams import load_dataset
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -79,6 +80,7 @@ IN_TIME = ("electricity", "usenet", "usenet2")  # kept in their order; the other
 LEARNERS: dict[str, Callable[[], Any]] = {
     "naive-bayes": GaussianNB,
     "linear": lambda: Perceptron(random_state=0),
+    "trees": lambda: AdaptiveRandomForest(random_state=0),
 }
 FIXED: dict[str, Callable[[], Any]] = {
     "all": lambda: None,
@@ -181,7 +183,7 @@ def cell(rows: Any, method: str, learner: str, measure: str = "accuracy") -> dic
     if method == "auto":
         told["followed"] = [(s["row"], s["to"], s["why"]) for s in selector.switches_]
         told["restarts"] = selector.restarts_
-        told["bound"] = selector.regret_bound()
+        told["n_selected"], told["n_features"] = float(np.mean(steps["n_selected"])), rows[0].shape[1]
     return told
 
 
@@ -219,7 +221,7 @@ def main() -> None:
     given.add_argument(
         "--seed", type=int, default=1, help="of the drifting streams, and of the order of the others"
     )
-    given.add_argument("--learners", default=",".join(LEARNERS))
+    given.add_argument("--learners", default="naive-bayes,linear", help="of naive-bayes, linear and trees")
     given.add_argument("--orders", type=int, default=0)
     args = given.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -237,7 +239,8 @@ def main() -> None:
         return
     for learner in args.learners.split(","):
         print(
-            f"\n{learner}\n| stream | {' | '.join(FIXED)} | auto | to best | luck | to chosen | to all | rows/s |"
+            f"\n{learner}\n| stream | {' | '.join(FIXED)} | auto | kept | to best | luck | to chosen | to all"
+            " | rows/s |"
         )
         for name in names:
             print(row(name, learner, args), flush=True)
@@ -260,7 +263,8 @@ def row(name: str, learner: str, args: Any) -> str:
     speed = found["auto"]["rows_per_second"]
     batches = np.array([found[method]["batches"] for method in (*FIXED, "auto")])
     lucky, chosen = (np.nan, np.nan) if name in RARE else hindsight(batches)
-    beside = f"{own - best:+.2f} | {lucky:.2f} | {chosen:+.2f} | {own - accuracy['all']:+.2f}"
+    kept_of = f"{found['auto']['n_selected']:.0f} of {found['auto']['n_features']}"
+    beside = f"{kept_of} | {own - best:+.2f} | {lucky:.2f} | {chosen:+.2f} | {own - accuracy['all']:+.2f}"
     return f"| {name} | {figures} | {beside} | {speed:,.0f} |"
 
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -300,7 +301,9 @@ def _judge(
             and one.learner == chosen.learner
             and one.size == chosen.size
         ]
-        if draws and _within(_mean_of(draws), chosen):
+        # The best of many sets is ahead of a random one by chance, too.
+        by_chance = NormalDist().inv_cdf(1.0 - 0.05 / len(serious))
+        if draws and _within(_mean_of(draws), chosen, by_chance):
             reason += " But random subsets of that size do as well: do not expect much of the selection."
     if measure == "auc":
         n_rare = round((1.0 - majority) * n_rows)
@@ -321,9 +324,10 @@ def _mean_of(draws: list[Contestant]) -> Contestant:
     return replace(first, errors=errors, accuracy=float(1.0 - first.rows @ errors / first.rows.sum()))
 
 
-def _within(one: Contestant, best: Contestant) -> bool:
+def _within(one: Contestant, best: Contestant, errors: float = 1.0) -> bool:
+    """Return whether one is behind by no more than so many standard errors."""
     gap, error = one.behind(best)
-    return gap <= error
+    return gap <= errors * error
 
 
 def _plain(one: Contestant) -> dict[str, Any]:

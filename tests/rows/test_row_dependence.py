@@ -5,7 +5,17 @@ import pytest
 import scipy.sparse as sp
 from scipy.signal import lfilter
 
-from tamis import FisherScore, GiniIndex, MutualInformation, Screening, TScore
+from tamis import (
+    DISCUSS,
+    FisherScore,
+    ForwardPartialCorrelation,
+    GiniIndex,
+    JointScreening,
+    MutualInformation,
+    Screening,
+    TScore,
+)
+from tamis.summaries.label_series import LabelSeries
 
 ALL = ("t", "fisher", "mi", "chi2")
 
@@ -169,3 +179,28 @@ def test_memory_before_dependence_is_found_is_that_of_the_labels():
     X, y = rng.normal(size=(2000, 300)), rng.integers(0, 2, 2000)
     plain, watched = (TScore(1, dependence=how).fit(X, y) for how in ("independent", "auto"))
     assert watched.nbytes_ - plain.nbytes_ < 30_000  # the last labels, whatever the number of features
+
+
+@pytest.mark.parametrize("kind", [DISCUSS, JointScreening, lambda: ForwardPartialCorrelation(3)])
+@pytest.mark.parametrize("phi", [0.9, 0.99])
+def test_a_constant_relation_of_series_is_no_drift(kind, phi):
+    alarms = 0
+    for seed in range(2):
+        X, y = unrelated(seed, n=6000, n_features=8, phi=phi)
+        selector = kind()
+        for start in range(0, 6000, 100):
+            selector.partial_fit(X[start : start + 100], y[start : start + 100], classes=[0, 1])
+            alarms += selector.drift_detected_
+    assert alarms <= 2
+
+
+def test_independent_labels_hardly_raise_a_threshold_nor_does_a_change_of_share():
+    rng = np.random.default_rng(0)
+    series = LabelSeries(2)
+    series.update(rng.integers(0, 2, 5000))
+    assert series.variance_inflation() < 1.5
+    series.update((rng.random(2000) < 0.7).astype(int))
+    assert series.variance_inflation() < 8.0
+    persistent = LabelSeries(2)
+    persistent.update(np.repeat(rng.integers(0, 2, 500), 10))
+    assert 7.0 < persistent.variance_inflation() < 14.0

@@ -216,6 +216,25 @@ class LabelSeries:
         """Whether the labels depend on those before them, (3)."""
         return bool(self.inflation()[1].max(initial=0.0) > _SIGNIFICANT)
 
+    def variance_inflation(self, longest: int = 128) -> float:
+        """Return by what the variance of sums over the labels exceeds that of independent ones; 1 unless dependent.
+
+        As labels and features are correlated at lag k by the product of their autocorrelations, it is an upper bound
+        for every score of an unrelated feature, over up to `longest` rows.
+
+        Parameters
+        ----------
+        longest : int, default=128
+            Rows of the longest blocks used, so that a change of the class shares counts for little.
+
+        Returns
+        -------
+        float
+        """
+        if not self.dependent:
+            return 1.0
+        return max(1.0, float(self.inflation()[0][: max(longest.bit_length() - _LOWEST, 1)].max(initial=1.0)))
+
     def correlation_length(self) -> float:
         """Return the largest R_c(l) of any class and level: over how many rows labels stay correlated, at least 1."""
         return self._read()[2]

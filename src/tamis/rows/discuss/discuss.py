@@ -80,6 +80,7 @@ from tamis.rows.discuss.uncertainty_walk import SelectionRules, WindowStatistics
 from tamis.rows.row_repetition import repeat_rows
 from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler
 from tamis.summaries.entropy import WindowCounts, update_row
+from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["DISCUSS"]
 
@@ -228,7 +229,10 @@ class DISCUSS(RowSelector):
         _present.bayes[0] (g) int64 in [0, j)
         _present.bayes[1] (g, 9)  _present.bayes[2] (g)  _present.bayes[3] (g, 11, c)
         _present.bayes[4] (g, c)  _present.bayes[5] (3, c)  _present.bayes[6] (2)  _present.bayes[7] (2, c)
+        _label_series._total? (48, c)
     """
+    _label_series: LabelSeries | None = None  # an older file has none
+    _inflation = 1.0  # by which dependent labels raise the evidence that a drift needs
 
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _allows_nan = True
@@ -322,6 +326,7 @@ class DISCUSS(RowSelector):
         exact = np.zeros(n_features, bool)
         exact[columns] = True
         self._present = Present(self._counts, exact, self.alpha_drift or 1.0)
+        self._label_series, self._inflation = LabelSeries(len(self.classes_)), 1.0
         self._su, self._mean = np.zeros(n_features), np.zeros(n_features)
         self._selected: list[int] = []
         self._n_relevant = 0  # features above their thresholds at the last selection
@@ -402,6 +407,8 @@ class DISCUSS(RowSelector):
         if len(self.classes_) > self._counts.n_classes:
             self._counts.grow(len(self.classes_))
             self._present.grow(self._selected if self._watches else [], self._counts)
+            if self._label_series is not None:
+                self._label_series.grow(len(self.classes_))
         self.drift_detected_ = False
         fading = 0.0 if self.half_life is None else 1.0 - 0.5 ** (1.0 / self.half_life)
         if self._early and self._scaler is None:
@@ -441,13 +448,17 @@ class DISCUSS(RowSelector):
             X, codes = X[n:], codes[n:]
 
     def _take_rows(self, X: Array, y: Array, fading: float) -> None:
-        counts, limit = self._counts, -np.log(self._present.alpha)
+        counts = self._counts
         while len(X):
-            n = self._rows_until_look()
+            n, limit = self._rows_until_look(), -np.log(self._present.alpha) * self._inflation
             taken, event = _watch(
                 X[:n], y[:n], counts.state, self.bias_correction, fading, self._next - counts.n_seen, self._base,
                 self._low, self._high, self._su, self._mean, self._present.began, self._present.bayes, limit,
             )  # fmt: skip
+            if self._label_series is not None and self._watches:
+                self._label_series.update(y[:taken])
+                if counts.n_seen % LOOK == 0:
+                    self._inflation = self._label_series.variance_inflation()
             X, y = X[taken:], y[taken:]
             if event == _DRIFT:
                 self._begin_anew(self._present.rows_of_errors)
@@ -483,7 +494,7 @@ class DISCUSS(RowSelector):
         due = self._watches and counts.n_seen % LOOK == 0
         is_young = self._age_then < self.window
         if due and not is_young:
-            if n := present.rows_of_another_relation(counts):
+            if n := present.rows_of_another_relation(counts, self._inflation):
                 self._begin_anew(n)
                 return
             if present.is_past_transition(counts):

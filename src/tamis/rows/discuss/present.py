@@ -124,10 +124,10 @@ class Present:
         self._forget(counts)
         self.watch(selected, counts)
 
-    def rows_of_another_relation(self, counts: WindowCounts) -> int:
+    def rows_of_another_relation(self, counts: WindowCounts, inflation: float = 1.0) -> int:
         """Return the number of recent rows in which the relation of a feature to the class has changed; 0: none."""
         bars, young = (
-            critical_values(self.alpha, counts.n_features, counts.n_classes),
+            inflation * critical_values(self.alpha, counts.n_features, counts.n_classes),
             min(_YOUNG, counts.window // 2),
         )
         if self.age(counts) % counts.window < LOOK and self._differs_from_before(bars, counts):

@@ -59,6 +59,7 @@ from tamis.rows.forward.scatter import Scatter
 from tamis.rows.forward.steps import ERRORS, HELD, HELD_LOOSELY, choose, favoured
 from tamis.rows.waiting_block import WaitingBlock, joined, own, padded
 from tamis.summaries.batch import without_columns
+from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["ForwardPartialCorrelation"]
 
@@ -222,7 +223,9 @@ class ForwardPartialCorrelation(RowSelector):
         _recent[][1] (R) codes
         _recent[][2] (R) float in [0, inf)
         _recency (its own)
+        _label_series._total? (48, c)
     """
+    _label_series: LabelSeries | None = None  # an older file has none
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
@@ -272,6 +275,9 @@ class ForwardPartialCorrelation(RowSelector):
         half = None if self.alpha_drift is None else max(self.alpha_drift / 2.0, _LEAST_LEVEL)
         self._errors = None if half is None else ErrorWatch(half)
         self._recency = None if half is None else Recency(half, n_columns, n_targets)
+        self._label_series = (
+            None if self._is_regression() or half is None else LabelSeries(len(self.classes_))
+        )
         self.drift_detected_, self.drifts_ = False, list[int]()
         self._settled = 0  # the row from which on a new set is news no more
         self._start_row = self._young = 0  # the last drift, and rows before it that spoke for it
@@ -335,6 +341,10 @@ class ForwardPartialCorrelation(RowSelector):
         while start < len(y):
             end = min(start + self._block_end() - self._rows - self._pending.n_rows, len(y))
             end, drift = self._watch(X, y, start, end)
+            if self._label_series is not None:
+                if len(self.classes_) > self._label_series.n_classes:
+                    self._label_series.grow(len(self.classes_))
+                self._label_series.update(y[start:end])
             part = X[start:end], y[start:end], weight[start:end]
             full = self._rows + self._pending.n_rows + end - start == self._block_end()
             if full and not drift and not self._pending.n_rows:
@@ -362,11 +372,24 @@ class ForwardPartialCorrelation(RowSelector):
         self._rows += len(y)
         if self._errors is not None:
             self._errors.expect()
+        self._set_limits()
         if choose or self._rows >= self._next:
             self._next = self._rows + min(max(int(self._scatter.weight / 8.0), 1), 5 * _BLOCK)
             self._choose()
             if self._rows < self._settled and self._chosen() != before:
                 self.drift_detected_ = True
+
+    def _set_limits(self) -> None:
+        """Demand more evidence of a drift where labels are a series: rows then count as fewer."""
+        if self._label_series is None or self.alpha_drift is None:
+            return
+        limit = (
+            float(-np.log(max(self.alpha_drift / 2.0, _LEAST_LEVEL)))
+            * self._label_series.variance_inflation()
+        )
+        for watch in (self._errors, self._recency):
+            if watch is not None:
+                watch.limit = limit
 
     def _learn_rows(self, X: Rows, y: Array, weight: Array) -> None:
         factor, n = self._fading(), len(y)

@@ -68,6 +68,7 @@ from tamis.rows.joint.pair_evidence import PairEvidence
 from tamis.rows.relation_change import critical_values, find_changed_table
 from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.batch import without_columns
+from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["JointScreening"]
 
@@ -216,7 +217,10 @@ class JointScreening(RowSelector):
         _pair (2) int64 in [-1, j)
         _guess (e+1, e+1) int64 any "only compared with codes"
         _evidence (2)  _steps (2, c)  _pair_evidence? (its own)
+        _label_series._total? (48, c)
     """
+    _label_series: LabelSeries | None = None  # an older file has none
+    _inflation = 1.0  # by which dependent labels raise the evidence that a drift needs
 
     _chooses_count = True
     _older: tuple[Array, ...] | None  # what the chunk before this one has counted
@@ -269,6 +273,7 @@ class JointScreening(RowSelector):
         self._arrays: tuple[Array, ...] = ()  # of the counts; none before there are levels
         self._forget_set(n_features)
         self._pair_evidence, self._n_beginnings = None, 0
+        self._label_series, self._inflation = LabelSeries(len(self.classes_)), 1.0
         self.drift_detected_ = False
         self.drifts_: list[int] = []
 
@@ -445,19 +450,24 @@ class JointScreening(RowSelector):
         self._tables = tuple(np.zeros((q, q)) for _ in Gains._fields)
 
     def _feed(self, X: Array, y: Array, start: int, *, fresh: bool = False) -> None:
-        limit = float(-np.log(self.alpha_drift))
         while start < len(y):
-            counts, first = self._counts, start
+            counts, first, limit = self._counts, start, float(-np.log(self.alpha_drift)) * self._inflation
             start, drift = _take(
                 X, y, start, counts, self._recent, self._labels, self._seen,
                 self._pair, self._guess, self._evidence, self._steps, limit, self._next,
             )  # fmt: skip
             if fresh and self._pair_evidence is not None and not drift:
                 self._pair_evidence.update(X[first:start], y[first:start])
+            if fresh and self._label_series is not None:
+                if len(self.classes_) > self._label_series.n_classes:
+                    self._label_series.grow(len(self.classes_))
+                self._label_series.update(y[first:start])
             if drift:
                 self._begin_anew(max(BLOCK, int(self._evidence[1])))  # the rows that speak for a drift
             elif counts.n[1] == BLOCK or counts.n[0] == self._next:
                 count_pairs(counts)
+                if self._label_series is not None:
+                    self._inflation = self._label_series.variance_inflation()
                 if counts.n[0] - self._looked >= _LOOK and self._relation_has_changed(counts):
                     self._begin_anew(int(counts.n[0]) - self._looked)
                     continue
@@ -478,7 +488,11 @@ class JointScreening(RowSelector):
         young = counts.alone - self._before
         n_features, _, n_classes = young.shape
         changed = (
-            find_changed_table(self._before, young, critical_values(self.alpha_drift, n_features, n_classes))
+            find_changed_table(
+                self._before,
+                young,
+                self._inflation * critical_values(self.alpha_drift, n_features, n_classes),
+            )
             >= 0
         )
         if not changed:

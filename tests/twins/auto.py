@@ -26,7 +26,7 @@ def smallest(sizes, losses, weight, tolerance, now, is_costly):
     behind, error = compared(losses, weight)
     z = NormalDist().inv_cdf(1 - 0.05 / len(sizes))
     bar = z * error[now] if is_costly else min(error[now], tolerance)
-    is_left = behind[now] > bar + 2 / len(losses)
+    is_left = behind[now] > bar + 2 / len(losses) and (len(losses) >= 500 or not is_costly)
     good = []
     for a, size in enumerate(sizes):
         is_good = behind[a] <= min(error[a], tolerance)

@@ -71,6 +71,7 @@ _SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the columns, where the user names
 _BEGIN = 0.1  # fraction selected at first, where there are fewer rows than columns
 _RARE = 0.1  # of the rows: where one of two classes has fewer, arms are judged by how they rank
 _DECIDED = 10  # tested rows from which on the arms are compared
+_ENOUGH, _ENOUGH_RARE = 1000, 100  # tested rows that tell a smaller arm from the best; of a rare class
 _YOUNG = 1.0 - 1.0 / 300.0  # what a row of the young moments fades by
 _RESTART, _ALARMED, _SLACK = 8.0, 4.0, 0.01  # errors: h of (1), and after an alarm; and per row: its slack
 _WINDOW, _LEAST = 500, 100  # rows that a restart begins with, at most and at least
@@ -691,7 +692,10 @@ class Auto(RowSelector):
         elif len(self._paired) < _DECIDED:
             return
         else:
-            arm, why = smallest(self._size, self._paired, self.tolerance, self._arm, self._kind == "linear")
+            enough = _ENOUGH if self._rare < 0 else _ENOUGH_RARE
+            arm, why = smallest(
+                self._size, self._paired, self.tolerance, self._arm, self._kind == "linear", enough
+            )
         if arm == self._arm:
             return
         self.switches_ = [

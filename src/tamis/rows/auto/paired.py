@@ -11,9 +11,9 @@ with paired rows and a cap.
 A change costs a learner that has weights, so the present arm is left only
 
 * for a better one: if it is behind by more than chance, z se_a, where z is the normal quantile of 1 - .05 / A (the best
-  of A arms is ahead by chance, too);
+  of A arms is ahead by chance, too), on 500 rows at least (50);
 * for a smaller one: if that one is as good (1), and the rows are enough to tell: both standard errors are at most
-  ``tolerance``, or there are 1000 rows.
+  ``tolerance``, or there are 1000 rows (of a rare class, 100).
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ __all__ = ["PairedLosses", "smallest"]
 
 _LAST = 2000  # rows
 _CAUTION = 2.0  # errors more, so that the first rows do not decide by chance
-_ENOUGH = 1000  # rows that tell a smaller arm from the best
 
 
 class PairedLosses:
@@ -93,31 +92,37 @@ class PairedLosses:
 
 
 def smallest(
-    sizes: NDArray[np.int64], paired: PairedLosses, tolerance: float, now: int, is_costly: bool
+    sizes: NDArray[np.int64],
+    paired: PairedLosses,
+    tolerance: float,
+    now: int,
+    is_costly: bool,
+    enough: int = 1000,
 ) -> tuple[int, str]:
     """Return the arm of fewest columns that is as good as the best, of several the best, and why it is not `now`.
 
     Every column errs on a quarter of the rows, three columns on none:
 
-    >>> losses = np.zeros((400, 2))
+    >>> losses = np.zeros((600, 2))
     >>> losses[::4, 0] = 1.0
-    >>> smallest(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(400)), 0.01, now=0, is_costly=True)
+    >>> smallest(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(600)), 0.01, now=0, is_costly=True)
     (1, 'better')
 
     Both err on the same rows but for two:
 
     >>> losses[:, 1] = losses[:, 0]
     >>> losses[[1, 4], 1] = 1.0, 0.0
-    >>> smallest(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(400)), 0.01, now=0, is_costly=True)
+    >>> smallest(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(600)), 0.01, now=0, is_costly=True)
     (1, 'smaller')
     """
     behind, error = paired.behind()
     is_good = behind <= np.minimum(error, tolerance)
     why, z = "better", NormalDist().inv_cdf(1.0 - 0.05 / len(sizes))
     bar = z * error[now] if is_costly else min(error[now], tolerance)
-    if behind[now] <= bar + _CAUTION / len(paired):
+    is_early = is_costly and len(paired) < enough / 2
+    if is_early or behind[now] <= bar + _CAUTION / len(paired):
         is_good &= (sizes < sizes[now]) & (
-            (np.maximum(error, error[now]) <= tolerance) | (len(paired) >= _ENOUGH)
+            (np.maximum(error, error[now]) <= tolerance) | (len(paired) >= enough)
         )
         if not is_good.any():
             return now, ""

@@ -400,3 +400,17 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_first_row(call, fol
     assert code == 2
     assert "table.csv" in err
     assert (folder / "table.csv").read_text(encoding="utf-8").startswith("heat,")
+
+
+def test_dependent_rows_are_announced(folder, call):
+    rng = np.random.default_rng(0)
+    state = np.repeat(rng.integers(0, 2, 300), 8)
+    steps = np.repeat(rng.normal(size=(300, 2)), 8, axis=0) + 0.1 * rng.normal(size=(2400, 2))
+    rows = [f"{a:.3f},{b:.3f},{s}" for (a, b), s in zip(steps.tolist(), state.tolist(), strict=True)]
+    (folder / "series.csv").write_text("\n".join(["one,two,state", *rows]) + "\n", encoding="utf-8")
+    code, out, _ = call("series.csv", "--label", "state", "--score", "t", "--report", "series.html", "-q")
+    assert code == 0
+    for text in (out, (folder / "series.html").read_text(encoding="utf-8")):
+        line = re.search(r"[Rr]ows are autocorrelated: 2,400 rows count as (\d+)", text)
+        assert line is not None
+        assert 150 < int(line[1]) < 600

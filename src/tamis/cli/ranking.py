@@ -123,6 +123,17 @@ class Ranking:
         where = described.get("name") or Path(str(described.get("path", "a stream"))).name
         return f"{SCORE_TITLES[self.scores[0]]} on {'standard input' if where == '-' else where}"
 
+    def dependence_note(self) -> str:
+        """Return how many independent rows the rows are worth, if they are autocorrelated; else an empty text."""
+        import numpy as np
+
+        if self.screening.warming_up_ or not self.screening.rows_dependent_:
+            return ""
+        worth = self.screening.n_effective_
+        if np.isnan(worth).mean() > 0.5:
+            return f"rows are autocorrelated: {self.n_rows:,} rows are too few to say how many they count as"
+        return f"rows are autocorrelated: {self.n_rows:,} rows count as {np.nanmedian(worth):,.0f}"
+
     @property
     def detail(self) -> str:
         """How many rows and classes, and what else there is to know."""

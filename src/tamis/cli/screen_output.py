@@ -82,11 +82,16 @@ class Output:
         if ranking.interrupted:
             alert = "This run was interrupted: the page shows the rows that were read until then."
         write_report(
-            columns, place, ranking.title, note=f"{ranking.detail[0].upper()}{ranking.detail[1:]}.", alert=alert,
+            columns, place, ranking.title, note=_note(ranking), alert=alert,
             n_rows=ranking.n_rows, classes=ranking.screening.classes_.tolist(), top=self.top, seconds=ranking.seconds,
             repeat=rerun_commands(),
         )  # fmt: skip
         return place
+
+
+def _note(ranking: Ranking) -> str:
+    sentences = [ranking.detail, *filter(None, [ranking.dependence_note()])]
+    return " ".join(f"{one[0].upper()}{one[1:]}." for one in sentences)
 
 
 def _write_csv(columns: dict[str, NDArray[Any]], place: str) -> str:
@@ -106,6 +111,8 @@ def _document(
     ranking: Ranking, columns: dict[str, NDArray[Any]], top: int, error: str | None, written: dict[str, str]
 ) -> dict[str, Any]:
     shown = {name: column[:top].tolist() for name, column in columns.items()}
+    if "n_effective" in shown:  # undetermined: JSON has no NaN
+        shown["n_effective"] = [None if math.isnan(n) else n for n in shown["n_effective"]]
     return {
         "stream": ranking.stream.describe(),
         "scores": ranking.scores,
@@ -114,6 +121,7 @@ def _document(
             for name in ("half_life", "n_bins", "eps", "level", "redundancy", "restarts")
         },
         "n_rows": ranking.n_rows,
+        "rows_dependent": ranking.screening.rows_dependent_,
         "n_features": len(columns["rank"]),
         "classes": ranking.screening.classes_.tolist(),
         "seconds": ranking.seconds,
@@ -177,6 +185,8 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
         console.print(Text(f"      and {more:,} more", style="dim"))
     if empty := int((columns["n_observed"] == 0).sum()):
         console.print(Text(f"      {empty:,} column{'s' * (empty > 1)} without any value", style="dim"))
+    if note := ranking.dependence_note():
+        console.print(Text(f"      {note}", style="dim"))
 
 
 def _number(value: float) -> str:

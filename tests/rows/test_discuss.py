@@ -280,6 +280,30 @@ def test_neither_the_scale_nor_far_values_matter(scale):
     assert sorted(selector.selected_.tolist()) == [0, 1]
 
 
+def test_a_rare_class_equals_the_twin_and_completes_the_count():
+    X, y = drifting(300)
+    y *= np.arange(300) % 9 == 0
+    options = {"n_features_to_select": 4, "window": 60}
+    selector, twin = DISCUSS(categorical="all", **options), twin_of({}, n_bins=None, most=4, window=60)
+    for row, code in zip(X, y, strict=True):
+        selector.partial_fit(row[None], [code], classes=[0, 1])
+        twin.learn(row.tolist(), int(code))
+        assert selector.selected_.tolist() == twin.selected
+    assert len(twin.selected) == 4
+    assert len(DISCUSS(min_features=1, categorical="all", **options).fit(X, y).selected_) < 4
+
+
+@pytest.mark.parametrize(("share", "n_selected"), [(0.05, 8), (0.5, 2)])
+def test_fewer_than_asked_for_only_where_no_class_is_rare(rng, share, n_selected):
+    X, y = rng.normal(size=(1500, 20)), (rng.random(1500) < share).astype(int)
+    X[:, :2] += 2.0 * y[:, None]
+    selector = DISCUSS(8).fit(X, y)
+    assert len(selector.selected_) == n_selected
+    assert set(selector.selected_[:2]) == {0, 1}
+    assert len(DISCUSS().fit(X, y).selected_) <= 2
+    assert len(DISCUSS(8, n_bins=2).fit(X, y).selected_) <= 2  # more rows for each bin than the tests need
+
+
 @pytest.mark.slow
 def test_fewer_than_asked_for_are_explained(rng):
     X = rng.normal(size=(1500, 6))

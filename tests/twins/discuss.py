@@ -164,7 +164,7 @@ class DiscussTwin:
         alpha=1e-5,
         half_life=1000,
         corrected=True,
-        min_features=1,
+        min_features=None,
         interval=None,
         delta=0.05,
         n_bins=None,  # None: categories
@@ -173,7 +173,7 @@ class DiscussTwin:
         self.literal, self.margin, self.redundancy, self.corrected = literal, margin, redundancy, corrected
         self.alpha, self.half_life = None if literal else alpha, None if literal else half_life
         self.C, self.exact = n_classes, n_bins is None
-        self.min_features, self.delta = min_features, delta
+        self.min_features, self.delta, self.n_bins = min_features, delta, n_bins or 5
         self.interval = interval or (1 if literal else window // 4)
         self.counts = WindowCounts(n_features, n_classes, window, n_bins=n_bins) if n_bins else None
         self.rows, self.codes, self.t = [], [], 0
@@ -311,6 +311,13 @@ class DiscussTwin:
             for f, h in zip(frees, spread, strict=True)
         ]
 
+    def fewest(self):
+        if self.min_features is not None:
+            return self.min_features
+        shares = [self.codes.count(c) / len(self.codes) for c in range(self.C)]
+        rare = (1 - max(shares)) * self.w < min(self.w / 10, 10 * self.n_bins)
+        return self.most if rare and self.most <= self.d else 1
+
     def renew(self, n):
         if len(set(self.codes)) < 2:
             self.next = self.t + 1
@@ -333,7 +340,7 @@ class DiscussTwin:
             if len(taken) < self.most and not known:
                 taken.append(c)
         full = len(taken) == self.most
-        while len(taken) < min(self.min_features, self.d):
+        while len(taken) < min(self.fewest(), self.d):
             taken.append(next(c for c in order if c not in taken))
         self.bar, self.base = thresholds, None
         if full and self.literal:

@@ -37,6 +37,7 @@ Defects of the printed algorithms, and what was done:
   selection.
 * The first selection leaves the classifier trained on all features. Here it also signals a drift.
 * With fewer than n relevant features, the n best include noise. (2) applies to the n best, too.
+* A window with few rows of a rare class rejects relevant features: there, the next best ones complete the n.
 * If no feature is above the threshold, the best `min_features` are selected. The list of candidates may be exhausted.
 * Algorithm 6 sets phi to the SU of the candidate, so that its difference is 0; SU(X_s, Y) is meant. The bound holds for
   means of bounded variables, not for SU: it is a heuristic. delta is not stated: 0.05.
@@ -85,6 +86,9 @@ from tamis.summaries.label_series import LabelSeries
 __all__ = ["DISCUSS"]
 
 Floats = NDArray[np.float64]
+# Share of the rows outside the most frequent class, and their number for each bin, below which the tests of relevance
+# reject relevant features; see `experiments/discuss_rare.py`.
+_RARE, _ROWS_PER_BIN = 0.1, 10
 _INERTIA = 1.05  # advantage of the selected features in the order
 _ROUND = 16  # rows between two updates of the expected errors
 _CROSSED, _DRIFT = 1, 2
@@ -147,9 +151,11 @@ class DISCUSS(RowSelector):
         after this number of rows, regardless of the trigger. None: the SU of the window determines the order.
     bias_correction : bool, default=True
         Whether to subtract from each information gain what an irrelevant feature gains on average.
-    min_features : int, default=1
+    min_features : int or None, default=None
         Select at least this many features, the best ones, even below the threshold. With 0, all are kept if none is
-        above it.
+        above it. None: 1; but `n_features_to_select` (if given) while a class is rare, since the tests then reject
+        relevant features too. That is so if less than a tenth of the rows of a window, and fewer than 10 for each of
+        the `n_bins` bins, are outside the most frequent class: 50 of 500 rows by default.
     min_interval : int or None, at least 1, default=None
         Fewest rows between two selections by the trigger. None: w / 4 (literal: 1).
     delta : float in (0, 1), default=0.05
@@ -248,7 +254,7 @@ class DISCUSS(RowSelector):
         alpha_drift=(number("(0, 1)"), None),
         half_life=(number("[1, inf)"), None),
         bias_correction=(True, False),
-        min_features=integer("[0, inf)"),
+        min_features=(integer("[0, inf)"), None),
         min_interval=(integer("[1, inf)"), None),
         delta=number("(0, 1)"),
         categorical=(COLUMNS, None),
@@ -268,7 +274,7 @@ class DISCUSS(RowSelector):
         alpha_drift: float | None = 1e-5,
         half_life: float | None = 1000,
         bias_correction: bool = True,
-        min_features: int = 1,
+        min_features: int | None = None,
         min_interval: int | None = None,
         delta: float = 0.05,
         categorical: Any = None,
@@ -309,7 +315,7 @@ class DISCUSS(RowSelector):
         """
         published: dict[str, Any] = {
             "window": 300, "threshold": 0.0, "trigger": "literal", "redundancy": "predominance", "alpha_drift": None,
-            "half_life": None, "bias_correction": False, "n_bins": 10, "cuts": "range",
+            "half_life": None, "bias_correction": False, "n_bins": 10, "cuts": "range", "min_features": 1,
         }  # fmt: skip
         return cls(n_features_to_select, **{**published, **parameters})
 
@@ -509,9 +515,23 @@ class DISCUSS(RowSelector):
         epsilon = float(np.sqrt(np.log(1.0 / self.delta) / (2.0 * self.window)))  # (1)
         threshold = epsilon if isinstance(self.threshold, str) else self.threshold
         return SelectionRules(
-            self._most(len(self._su)), self.min_features, threshold, self.redundancy, self.bias_correction, self.delta,
+            self._most(len(self._su)), self._fewest(), threshold, self.redundancy, self.bias_correction, self.delta,
             epsilon, float(self.margin),
         )  # fmt: skip
+
+    def _fewest(self) -> int:
+        """Return how many features are selected at least."""
+        if self.min_features is not None:
+            return int(self.min_features)
+        fills = self.n_features_to_select is not None and self._class_is_rare
+        return self._most(len(self._su)) if fills else 1
+
+    @property
+    def _class_is_rare(self) -> bool:
+        """Whether a full window has too few rows outside the most frequent class for a test of relevance."""
+        counts = self._counts.class_counts
+        least = min(_RARE * self.window, _ROWS_PER_BIN * self.n_bins)
+        return bool((counts.sum() - counts.max()) * self.window < least * counts.sum())
 
     def _renew(self, n: int) -> None:
         """Select by the last n rows."""

@@ -1,0 +1,207 @@
+"""Incremental SAGE: how much of the loss of a model each feature explains.
+
+Muschalik, M., Fumagalli, F., Hammer, B., Hullermeier, E.: iSAGE: an incremental version of SAGE for online explanation
+on data streams. ECML PKDD 2023, arXiv 2303.01181; SAGE is by Covert, Lundberg and Lee, NeurIPS 2020.
+
+At row t, features are added in a random order to the empty set. The contribution of feature j, added to the set S, is
+the decrease of the loss, lambda_j = loss(h_S(x), y) - loss(h_(S + j)(x), y), where h_S(x) is the mean prediction with
+the features outside S replaced by those of rows from the reservoir. Of the empty set, it is the smoothed mean of the
+predictions. The SAGE value is the exponentially smoothed mean of the contributions.
+
+===========  ==================  ==================================================
+symbol       name                meaning
+===========  ==================  ==================================================
+h            `model`             the model, which may change at any row
+alpha        `half_life`         alpha = 1 - 2^(-1 / half_life)
+m            `n_samples`         rows over which h_S is averaged
+L            `reservoir_size`    rows in the geometric reservoir
+===========  ==================  ==================================================
+
+Deviations: means are divided by the sum of their weights (no bias towards 0 at the start). The sets of a row share
+their replacing rows, so a feature that the model does not use contributes exactly 0 with marginal sampling. The empty
+set is sampled like the others unless ``empty_set="mean"``. If the budget does not suffice for all features, a row
+measures a window of its random order, whose start is drawn uniformly and which wraps around. Each position is then
+equally likely, so the expected contribution is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+from tamis._validation import Array
+from tamis._validation.parameters import parameters
+from tamis.importance.incremental import IncrementalImportance, Plan
+
+__all__ = ["IncrementalSAGE"]
+
+Floats = NDArray[np.float64]
+
+
+class IncrementalSAGE(IncrementalImportance):
+    """Shapley values of the loss that the features of any model explain, over a stream.
+
+    The values of all features sum to the loss of the mean prediction less the loss of the model. Features with the same
+    information share their value, whereas permutation importance can be small for each of them.
+
+    Parameters
+    ----------
+    loss : {"auto", "log", "brier", "squared", "absolute"}, default="auto"
+        "log" and "brier" compare probabilities with labels (in nats, and as the sum of squared differences over the
+        classes); "squared" and "absolute" compare numbers. "auto" is "log" for a model with probabilities, scores or
+        classes, otherwise "squared".
+    groups : dict of str to list of int or str, optional
+        Columns that are replaced together and count as one feature, such as the columns of a one-hot encoding.
+    half_life : float in [0.01, inf] or None, default=1000
+        Number of rows after which a row weighs half as much; with None, all rows weigh the same.
+    max_calls_per_row : int or None, default=3
+        How many predictions a row may take, that of the row itself included. All features take 1 + n_features *
+        n_samples, and a window of k features 1 + (k + 1) * n_samples. With None, each row measures all features. All
+        predictions of a batch are made by a single call of the model.
+    sampling : {"marginal", "conditional"}, default="marginal"
+        The replacing row is any row of the reservoir, or one of those that are nearest in the features of S. With the
+        latter, a feature that the model does not use receives a share of what a dependent feature explains.
+    n_samples : int, default=1
+        How many replacing rows are drawn per row; the predictions with them are averaged. With one, h_S is a single
+        prediction and not a mean, so the values are higher: for the squared loss of an additive model, by the factor
+        1 + 1 / n_samples.
+    empty_set : {"sampled", "mean"}, default="sampled"
+        The prediction without any feature: from `n_samples` replacing rows as for the other sets, or, as in the paper,
+        the smoothed mean of all predictions. With the latter and few samples, a feature that the model does not use has
+        a negative value.
+    reservoir_size : int, default=100
+        Number of rows in the reservoir.
+    n_neighbours : int, default=5
+        Number of nearest rows of conditional sampling.
+    restart_with_model : bool, default=False
+        Whether the estimates restart when `model_version` changes; otherwise those of the old model fade.
+    random_state : int or None, default=None
+        Seed of all draws.
+
+    Attributes
+    ----------
+    importances_ : ndarray of shape (n_features,)
+        SAGE values, in units of the loss.
+    variances_ : ndarray of shape (n_features,)
+        Variance of the contributions at single rows.
+    feature_names_ : list
+        The groups, then the columns that are in no group.
+
+    Notes
+    -----
+    Memory: `reservoir_size` rows, 4 numbers per feature and 1 per class. The model is not part of the state.
+
+    References
+    ----------
+    Muschalik, M., Fumagalli, F., Hammer, B., Hullermeier, E.: iSAGE: an incremental version of SAGE for online
+    explanation on data streams. ECML PKDD 2023, arXiv 2303.01181.
+
+    Examples
+    --------
+    The model predicts the target exactly, so the values sum to its variance, 5:
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 4))
+    >>> sage = IncrementalSAGE(max_calls_per_row=None, n_samples=10, random_state=0)
+    >>> sage.update(lambda A: 2 * A[:, 0] + A[:, 1], X, 2 * X[:, 0] + X[:, 1])
+    >>> sage.importances_.round(0) + 0.0
+    array([4., 1., 0., 0.])
+    """
+
+    _shares_donors = True
+
+    _allowed = parameters(empty_set=("sampled", "mean"))
+
+    _shapes = "_marginal? (c) float in (-inf, inf)  _marginal_weight float in [0, inf)"
+
+    def __init__(
+        self,
+        *,
+        loss: str = "auto",
+        groups: Mapping[str, list[Any]] | None = None,
+        half_life: float | None = 1000,
+        max_calls_per_row: int | None = 3,
+        sampling: str = "marginal",
+        n_samples: int = 1,
+        empty_set: str = "sampled",
+        reservoir_size: int = 100,
+        n_neighbours: int = 5,
+        restart_with_model: bool = False,
+        random_state: int | None = None,
+    ) -> None:
+        self.empty_set = empty_set
+        super().__init__(
+            loss=loss, groups=groups, half_life=half_life, max_calls_per_row=max_calls_per_row, sampling=sampling,
+            n_samples=n_samples, reservoir_size=reservoir_size, n_neighbours=n_neighbours,
+            restart_with_model=restart_with_model, random_state=random_state,
+        )  # fmt: skip
+
+    def _restart(self, n_features: int) -> None:
+        super()._restart(n_features)
+        self._marginal: Floats | None = None  # faded sum of the predictions
+        self._marginal_weight = 0.0
+
+    def _length(self, n_features: int) -> int:
+        """Return how many features a row measures."""
+        budget = self.max_calls_per_row
+        if budget is None or 1 + self._n_sets(n_features) * self.n_samples <= budget:
+            return n_features
+        return min(n_features - 1, max(1, (budget - 1) // self.n_samples - 1))
+
+    def _n_sets(self, n_features: int) -> int:
+        """Return how many sets a whole order evaluates: the outputs of all features, and of "mean", are known."""
+        return n_features if self.empty_set == "sampled" else n_features - 1
+
+    def _n_evaluations(self, n_features: int) -> int:
+        k = self._length(n_features)
+        return self._n_sets(n_features) if k == n_features else k + 1
+
+    def _n_draws(self, n_features: int) -> int:
+        return n_features + 1
+
+    def _plan(self, u: Floats) -> Plan:
+        n, n_features = len(u), self._sums.shape[1]
+        order = np.argsort(u[:, :-1], axis=1, kind="stable")
+        rank = np.empty_like(order)
+        np.put_along_axis(rank, order, np.arange(n_features)[None, :], axis=1)
+        k = self._length(n_features)
+        if k == n_features:
+            steps = np.tile(np.arange(n_features), (n, 1))
+            sizes = steps[:, n_features - self._n_sets(n_features) :]
+        else:
+            start = np.minimum((u[:, -1] * n_features).astype(np.int64), n_features - 1)
+            steps = (start[:, None] + np.arange(k)) % n_features
+            # After all features comes the empty set: the loss with all is known, and the next step begins with none.
+            sizes = np.column_stack([steps[:, 0], (steps + 1) % n_features])
+        features = np.take_along_axis(order, steps, axis=1)
+        replaced = rank[:, self._group_of][:, None, :] >= sizes[:, :, None]
+        return Plan(features, replaced, steps)
+
+    def _contributions(self, plan: Plan, base: Floats, altered: Floats, y: Array) -> Floats:
+        n_features = self._sums.shape[1]
+        full = self._losses(base, y)[:, None]
+        losses = self._losses(altered.mean(axis=2), y[:, None])
+        is_mean = self.empty_set == "mean"
+        empty = self._losses(self._mean_predictions(base), y)[:, None] if is_mean else losses[:, :1]
+        if plan.steps.shape[1] == n_features:
+            losses = np.concatenate([*[empty] * is_mean, losses, full], axis=1)
+            return np.asarray(losses[:, :-1] - losses[:, 1:])
+        before, after = losses[:, :-1], losses[:, 1:]
+        if is_mean:
+            before = np.where(plan.steps == 0, empty, before)
+        return np.asarray(before - np.where(plan.steps == n_features - 1, full, after))
+
+    def _mean_predictions(self, base: Floats) -> Floats:
+        """Return the smoothed mean of the predictions up to each row, and keep the last one."""
+        keep, width = self._keep, base.shape[1]
+        past = np.zeros(width)
+        if self._marginal is not None:
+            past[: len(self._marginal)] = self._marginal
+        sums, _ = lfilter([1.0], [1.0, -keep], base, axis=0, zi=keep * past[None, :])
+        weights, _ = lfilter([1.0], [1.0, -keep], np.ones(len(base)), zi=[keep * self._marginal_weight])
+        self._marginal, self._marginal_weight = sums[-1].copy(), float(weights[-1])
+        return np.asarray(sums / weights[:, None])

@@ -189,6 +189,14 @@ class RunOptions:
         ),
     ] = "random"
     n_draws: Annotated[int, Option(least=1, help="Number of random subsets.")] = 3
+    frozen_after: Annotated[
+        int,
+        Option(
+            least=0,
+            help="Rows from which the baseline of a frozen selection selects its columns, once (L1); 0: no such"
+            " baseline.",
+        ),
+    ] = 1000
     checkpoint: Annotated[
         str | os.PathLike[str] | None,
         Option(

@@ -272,7 +272,7 @@ def test_everything_can_be_told_from_the_paper(browser, report, scheme):
     assert (sum(paper) < 150) == (scheme == "dark")
     for selector, name, least in (
         ("h2", "color", 7), (".lead", "color", 4.5), ("a", "color", 4.5), (".tick text", "fill", 4.5),
-        ("summary", "color", 4.5), *((f".line.s{i}", "stroke", 3) for i in range(1, 7)),
+        ("summary", "color", 4.5), *((f".line.s{i}", "stroke", 3) for i in range(1, 8)),
     ):  # fmt: skip
         assert contrast(colour(browser, selector, name), paper) >= least, selector
     assert contrast((47, 127, 193), colour(browser, ".map .plot", "backgroundColor")) >= 3  # the map's image

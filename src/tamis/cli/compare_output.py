@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from tamis.options import RunOptions
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -32,6 +34,7 @@ _COLUMNS = (
 _OF_CLASSES = ("auc", "average_precision", "recall_at_precision")
 _WITH_DEVIATION = ("accuracy",)
 _BASELINES = (
+    ("frozen_accuracy", "frozen selection"),
     ("random_accuracy", "random subsets"),
     ("all_accuracy", "every feature"),
     ("majority_accuracy", "majority class"),
@@ -99,6 +102,16 @@ def _notes(result: ExperimentResult) -> str:
             "SA (selection accuracy) = 0.7 RSR + 0.3 CUCP; RSR: share of the relevant features that was kept;"
             " CUCP: share of the others that was left out."
         )
+    if "frozen_accuracy" in result.metrics and result.table("frozen_accuracy").n.any():
+        after = RunOptions.from_settings(result.settings).frozen_after
+        notes.append(
+            f"frozen selection: the same learner on as many features, selected once after {after:,} rows (L1); mean"
+            " over the methods."
+        )
+        notes += [
+            f"On {stream}, no better than a frozen selection: {', '.join(methods)}."
+            for stream, methods in result.no_better_than_frozen().items()
+        ]
     if "random_accuracy" in result.metrics and result.table("random_accuracy").n.any():
         notes.append(
             "random subsets: the same learner on as many features, drawn blindly; mean over the methods."
@@ -144,6 +157,7 @@ def document_of(result: ExperimentResult) -> dict[str, Any]:
     return {
         "streams": result.streams,
         "methods": result.methods,
+        "no_better_than_frozen": result.no_better_than_frozen(),
         "no_better_than_random": result.no_better_than_random(),
         "tables": {metric: _as_dict(result.table(metric)) for metric in result.metrics},
         "ranks": _or_none(lambda: result.compare("accuracy").nemenyi.ranks),

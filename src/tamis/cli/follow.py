@@ -346,12 +346,14 @@ def _scores(step: Step) -> dict[str, Any]:
     """Return the scores of the last rows, and of all."""
     columns = {
         "mae": "mae_windowed", "mae_all": "mae_cumulative", "r2": "r2_windowed",
-        "random_subsets": "random_mae_windowed", "every_feature": "all_mae_windowed",
+        "frozen_selection": "frozen_mae_windowed", "random_subsets": "random_mae_windowed",
+        "every_feature": "all_mae_windowed",
         "mean_so_far": "mean_mae_windowed", "last_target": "last_mae_windowed", "stability": "stability",
     } if "mae" in step.values else {
         "accuracy": "accuracy_windowed", "accuracy_all": "accuracy_cumulative",
         "balanced_accuracy": "balanced_accuracy_windowed", "auc": "auc_windowed",
-        "random_subsets": "random_accuracy_windowed", "every_feature": "all_accuracy_windowed",
+        "frozen_selection": "frozen_accuracy_windowed", "random_subsets": "random_accuracy_windowed",
+        "every_feature": "all_accuracy_windowed",
         "majority": "majority_accuracy_windowed", "last_label": "no_change_accuracy_windowed",
         "stability": "stability",
     }  # fmt: skip

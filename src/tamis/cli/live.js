@@ -17,10 +17,12 @@ const unit = (value) => value === null || value === undefined ? "–" : value ==
 
 function figures(line) {
   const shown = ofNumbers(line) ? [
-    ["rows", line.n_seen, 0], ["mean absolute error", line.mae, unit], ["random subsets", line.random_subsets, unit],
+    ["rows", line.n_seen, 0], ["mean absolute error", line.mae, unit],
+    ["frozen selection", line.frozen_selection, unit], ["random subsets", line.random_subsets, unit],
     ["mean so far", line.mean_so_far, unit], ["R²", line.r2, 3], ["stability", line.stability, 3], ["rejected rows", line.bad, 0],
   ] : [
-    ["rows", line.n_seen, 0], ["accuracy", line.accuracy, 3], ["random subsets", line.random_subsets, 3],
+    ["rows", line.n_seen, 0], ["accuracy", line.accuracy, 3],
+    ["frozen selection", line.frozen_selection, 3], ["random subsets", line.random_subsets, 3],
     ["majority class", line.majority, 3], ["stability", line.stability, 3], ["rejected rows", line.bad, 0],
   ];
   at("figures").replaceChildren();

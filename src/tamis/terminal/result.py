@@ -85,6 +85,8 @@ def _numbers(result: PrequentialResult) -> Table:
         shown = error_text if name.endswith("mae") else figure_text
         recent = float(steps[f"{name}_windowed"][-1])
         note = f"last {min(options.window, int(total['n_rows'])):,} rows {shown(recent)}"
+        if name.startswith("frozen_"):
+            note += f", after {options.frozen_after:,} rows (L1)"
         if name.startswith("random_"):
             n_draws, spread = (
                 options.n_draws,
@@ -122,6 +124,7 @@ def _course(race: dict[str, Any]) -> str:
 
 _MEASURES = {
     "accuracy": "accuracy",
+    "frozen_accuracy": "  frozen selection",
     "random_accuracy": "  random subsets",
     "all_accuracy": "  every feature",
     "majority_accuracy": "  majority class",
@@ -129,11 +132,13 @@ _MEASURES = {
     "balanced_accuracy": "balanced accuracy",
     "kappa": "kappa",
     "auc": "AUC",
+    "frozen_auc": "  frozen selection",
     "random_auc": "  random subsets",
     "all_auc": "  every feature",
     "average_precision": "average precision",
     "recall_at_precision": "recall at prec. .9",
     "mae": "mean abs. error",
+    "frozen_mae": "  frozen selection",
     "random_mae": "  random subsets",
     "all_mae": "  every feature",
     "mean_mae": "  mean so far",
@@ -141,8 +146,8 @@ _MEASURES = {
     "r2": "R²",
 }
 _OPTIONAL = {
-    "random_accuracy", "all_accuracy", "auc", "random_auc", "all_auc", "average_precision", "recall_at_precision",
-    "random_mae", "all_mae",
+    "frozen_accuracy", "random_accuracy", "all_accuracy", "auc", "frozen_auc", "random_auc", "all_auc",
+    "average_precision", "recall_at_precision", "frozen_mae", "random_mae", "all_mae",
 }  # fmt: skip
 
 

@@ -202,5 +202,6 @@ def test_remarks_say_what_the_run_does_not_beat():
     found = prequential((X, y), FIRES(2, model="gaussian")).remarks()
     assert found[0].startswith("The mean absolute error")
     assert "mean of all targets before" in found[0]
-    assert "random subsets of the same size" in found[1]
+    assert "one frozen after 1,000 rows (L1)" in found[1]
+    assert "random subsets of the same size" in found[2]
     assert prequential(rows(), FIRES(2, model="gaussian")).remarks() == []

@@ -262,6 +262,36 @@ class ExperimentResult:
         }
         return {stream: methods for stream, methods in found.items() if methods}
 
+    def no_better_than_frozen(self) -> dict[str, list[str]]:
+        """Return, by stream, the methods that predict no better than a selection frozen after the first rows.
+
+        A method is listed if the mean over seeds of its difference to the frozen selection, as many columns on the same
+        rows, is at most its standard error. What is compared, and which streams and methods are left out, is as in
+        :meth:`no_better_than_random`; methods that kept every column are left out, too.
+        """
+        if "frozen_gain" not in self.metrics:
+            return {}
+        shape = len(self.streams), len(self.methods)
+
+        def mean(name: str) -> NDArray[np.float64]:
+            return self.table(name).mean if name in self.metrics else np.full(shape, math.nan)
+
+        def is_behind(name: str) -> Array:
+            n_seeds = np.maximum(self.table(name).n, 1)
+            behind: Array = mean(name) <= mean(f"{name}_error") / np.sqrt(n_seeds)
+            return behind
+
+        behind = is_behind("frozen_gain")
+        if "frozen_auc_gain" in self.metrics:
+            by_rank = tells_little(mean("accuracy"), mean("majority_accuracy"), mean("frozen_auc"))
+            behind = np.where(by_rank, is_behind("frozen_auc_gain"), behind)
+        behind &= mean("n_selected") < mean("n_features")
+        found = {
+            stream: [method for j, method in enumerate(self.methods) if behind[i, j]]
+            for i, stream in enumerate(self.streams)
+        }
+        return {stream: methods for stream, methods in found.items() if methods}
+
     def compare(self, metric: str = "accuracy", *, alpha: float = 0.05, rope: float = 0.01) -> Significance:
         """Test whether the methods differ over the streams, by their means over seeds.
 

@@ -38,6 +38,7 @@ def prequential(
     scale: str = "auto",
     baselines: str = "random",
     n_draws: int = 3,
+    frozen_after: int = 1000,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int = 100,
     checkpoint_seconds: float | None = None,
@@ -104,10 +105,14 @@ def prequential(
         columns would be, and predictions are given in the units of the target.
     baselines : {"random", "all", "both", "none"}, default="random"
         The baselines that run beside a selector, each with its own copy of the learner on the same batches: random
-        subsets as large as the selection, or every column. They take the time of as many more learners; see
-        ``seconds_baselines``.
+        subsets as large as the selection, or every column; and, with any of them, a frozen selection. They take the
+        time of as many more learners; see ``seconds_baselines``.
     n_draws : int, default=3
         Number of random subsets; their accuracy (or mean absolute error) is recorded as mean and standard deviation.
+    frozen_after : int, default=1000
+        Rows from which the baseline of a frozen selection selects as many columns as the selector keeps, once: by the
+        weights of an L1-regularised logistic regression (or lasso) on these rows. Until then it uses every column, and
+        its scores are recorded from then on. 0: no such baseline.
     checkpoint : path-like, optional
         File to save the run in: after the first batch, every `checkpoint_every` steps, and at the end. If the file
         exists, the run continues where it stopped. Its result is the one that it would have had without the stop,
@@ -120,7 +125,7 @@ def prequential(
         The most records to keep, at least 20. When there are as many, they are thinned, so memory is bounded however
         long the stream. One record then stands for 2, 4, 8 ... steps: its rows, seconds, entered and left columns are
         sums, its accuracy is a mean, and all else is that of its last step. By default a record of each step is kept,
-        416 bytes.
+        448 bytes.
     on_step : callable, optional
         Called with a :class:`Step` after every batch. If it has methods `state` and `restore`, the value of `state` is
         saved in the checkpoint too.

@@ -73,6 +73,8 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
             f"The race kept every column for {kept:.0%} of the rows: there no selection that it tried predicted better."
         )
         return found
+    ranks = tells_little(accuracy, total["majority_accuracy"], total.get("frozen_auc", math.nan))
+    found += _beside_frozen("auc" if ranks else "accuracy", total, settings)
     by_rank = tells_little(accuracy, total["majority_accuracy"], total.get("random_auc", math.nan))
     metric, name, spread = (
         ("AUC", "auc", "random_auc_spread") if by_rank else ("accuracy", "accuracy", "random_spread")
@@ -96,6 +98,7 @@ def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> lis
             f"The mean absolute error {mae:.4g} is not below that of the mean of all targets before, {constant:.4g}:"
             " the model is worth no more than a constant. Try another learner, or more features."
         )
+    found += _beside_frozen("mae", total, settings)
     mean = total.get("random_mae", math.nan)
     error, draws = _chance(total.get("random_spread", math.nan), settings)
     if mae >= mean - error:
@@ -105,6 +108,24 @@ def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> lis
             f" {mean:.4g} ± {error:.2g} (mean and standard error of {draws}). Try more features, or another selector."
         )
     return [*found, *([why] if (why := settings.get("why_fewer")) else [])]
+
+
+def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any]) -> list[str]:
+    """Return the sentence on the frozen selection, unless the run is ahead by more than one standard error."""
+    word = {"auc": "AUC", "mae": "mean absolute error"}.get(name, name)
+    which = "frozen_auc_gain" if name == "auc" else "frozen_gain"
+    gain, error = total.get(which, math.nan), total.get(f"{which}_error", math.nan)
+    if not gain <= error or total["n_selected"] >= total["n_features"]:  # NaN: not compared
+        return []
+    verdict = "loses to" if gain < -error else "does no better than"
+    after = RunOptions.from_settings(settings).frozen_after
+    digits, is_higher = (".3g", gain <= 0.0) if name == "mae" else (".3f", gain >= 0.0)
+    size = f"{abs(gain):{digits}}"
+    apart = f"{size} {'higher' if is_higher else 'lower'} (standard error {error:{digits}})"
+    return [
+        f"The selection {verdict} one frozen after {after:,} rows (L1): since then its {word} is"
+        f" {apart if float(size) else 'the same'}."
+    ]
 
 
 def tells_little(accuracy: Any, majority: Any, random_auc: Any) -> Any:

@@ -19,6 +19,7 @@ from tamis._validation import Array, check_choice
 from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
+from tamis.evaluate.prequential.paired import auc_gain, paired_gain
 from tamis.evaluate.prequential.remarks import remarks_on
 from tamis.evaluate.prequential.task import CLASSIFICATION, Task, find_task
 from tamis.options import RunOptions
@@ -87,7 +88,7 @@ class PrequentialResult:
 
     Notes
     -----
-    Memory: 416 bytes per step, 24 per change of the selection and per tracked score.
+    Memory: 448 bytes per step, 24 per change of the selection and per tracked score.
     """
 
     def __init__(
@@ -218,6 +219,7 @@ class PrequentialResult:
             "n_steps": float(n_steps),
             **last,
             f"{measure}_windowed": _mean(steps[f"{measure}_windowed"]),
+            **self._frozen_gains(),
             **truth,
             "n_drifts": float(len(back.rows)),
             "n_drifts_not_recovered": float(back.n_lost),
@@ -237,12 +239,23 @@ class PrequentialResult:
             "ram_hours": float((steps["model_bytes"] * steps["seconds_total"]).sum()) / _GIGABYTE / 3600,
         }
 
+    def _frozen_gains(self) -> dict[str, float]:
+        """Return by how much the run is better than the frozen selection beside it, and the standard errors."""
+        steps, window = self.frames["steps"], max(2, self.options.window)
+        gains = {"frozen_gain": paired_gain(steps, self.task.measure)}
+        if self.task.ranks:
+            gains["frozen_auc_gain"] = auc_gain(steps, window)
+        return {
+            f"{name}{part}": gain[k] for name, gain in gains.items() for k, part in enumerate(("", "_error"))
+        }
+
     def remarks(self) -> list[str]:
         """Return sentences: which baselines the run does not beat, and why fewer features are selected than allowed.
 
-        The baselines are the majority class, and random subsets of the same size, which must be beaten by more than
-        their standard deviation. Repeating the last label is not among them: it uses labels that a prediction ahead of
-        time does not have.
+        The baselines are the majority class; a selection that was frozen after the first rows, which must be beaten by
+        more than the standard error of the difference; and random subsets of the same size, by more than the standard
+        error of their mean. Repeating the last label is not among them: it uses labels that a prediction ahead of time
+        does not have.
         """
         return remarks_on(self.summary(), self.settings) if len(self.frames["steps"]["step"]) else []
 
@@ -405,15 +418,17 @@ class PrequentialResult:
 
 
 _SHOWN = {
-    "accuracy": "accuracy", "random_accuracy": "random subsets", "majority_accuracy": "majority class",
+    "accuracy": "accuracy", "frozen_accuracy": "frozen selection", "random_accuracy": "random subsets",
+    "majority_accuracy": "majority class",
     "no_change_accuracy": "last label", "balanced_accuracy": "balanced accuracy", "kappa": "kappa",
-    "mae": "mean absolute error", "r2": "R²", "random_mae": "random subsets", "mean_mae": "mean so far",
+    "mae": "mean absolute error", "r2": "R²", "frozen_mae": "frozen selection", "random_mae": "random subsets",
+    "mean_mae": "mean so far",
     "last_mae": "last target", "selection_accuracy": "selection accuracy", "stability": "stability",
 }  # fmt: skip
 _HEADLINE = (
-    "n_rows", "accuracy", "majority_accuracy", "no_change_accuracy", "random_accuracy", "kappa", "kappa_t",
-    "balanced_accuracy", "mae", "r2", "mean_mae", "last_mae", "random_mae", "selection_accuracy", "stability",
-    "n_selected", "n_features",
+    "n_rows", "accuracy", "majority_accuracy", "no_change_accuracy", "random_accuracy", "frozen_accuracy", "kappa",
+    "kappa_t", "balanced_accuracy", "mae", "r2", "mean_mae", "last_mae", "random_mae", "frozen_mae",
+    "selection_accuracy", "stability", "n_selected", "n_features",
 )  # fmt: skip
 _GIGABYTE = 2.0**30
 

@@ -27,6 +27,7 @@ from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.prequential.baselines import Baseline, make_baselines, mean_and_spread
 from tamis.evaluate.prequential.delayed import DelayedLabels
+from tamis.evaluate.prequential.frozen import FrozenBaseline
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, Step
 from tamis.evaluate.prequential.run_log import RunLog
 from tamis.evaluate.prequential.settings import plain, settings_of
@@ -78,6 +79,9 @@ class Run:
         draws[].order in [0, n_features)  draws[].columns in [0, n_features)  draws[]._ring finite
         draws[].n_seen in [0, n_seen]  draws[].total finite
         every._ring finite  every.n_seen in [0, n_seen]  every.total finite
+        frozen.order in [0, n_features)  frozen.columns in [0, n_features)  frozen._ring finite
+        frozen.n_seen in [0, n_seen]  frozen.total finite
+        frozen.first[][0] (B, f)  frozen.first[][1] (B)  frozen.n_rows in [1, 2**53)
     """)
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:
@@ -95,6 +99,7 @@ class Run:
         self.late = DelayedLabels(options.delay, options.max_waiting)
         self.draws: list[Baseline] = []
         self.every: Baseline | None = None  # the learner on every column, beside the selection
+        self.frozen: FrozenBaseline | None = None  # on columns selected once
         self.metrics: RunningMetrics | RunningErrors = (
             RunningErrors if task is REGRESSION else RunningMetrics
         )(options.window)
@@ -259,21 +264,26 @@ class Run:
         selector, wanted = self.selector, self.options.baselines
         if selector is None or isinstance(selector, RandomSubset):
             return
+        is_fixed = isinstance(selector, RowSelector) and not selector._chooses_count
+        window, ranks = self.options.window, self.auc is not None
         try:
             self.draws, self.every = make_baselines(
                 self.pair.learner,
                 self.n_features,
                 n_draws=self.options.n_draws if wanted in ("random", "both") else 0,
                 every=wanted in ("all", "both"),
-                is_fixed=isinstance(selector, RowSelector) and not selector._chooses_count,
-                window=self.options.window,
-                ranks=self.auc is not None,
+                is_fixed=is_fixed,
+                window=window,
+                ranks=ranks,
             )
+            if wanted != "none" and (n_rows := self.options.frozen_after):
+                learner, numbers = self.pair.learner.another(), self.task is REGRESSION
+                self.frozen = FrozenBaseline(learner, n_rows, is_fixed, window, ranks, numbers)
         except TypeError:  # a third-party learner that cannot be cloned
-            self.draws, self.every = [], None
+            self.draws, self.every, self.frozen = [], None, None
 
     def _baselines(self) -> list[Baseline]:
-        return [*self.draws, *([] if self.every is None else [self.every])]
+        return [*self.draws, *(one for one in (self.every, self.frozen) if one is not None)]
 
     def _run_baselines(
         self,
@@ -289,7 +299,9 @@ class Run:
             baseline.test_and_train(tested, due, classes, self.pair.scale, positive)
 
     def _baseline_scores(self) -> tuple[float, ...]:
-        """Return the scores of the random draws, their spread, and of all columns: over the run, over the window.
+        """Return the scores of the random draws, their spread, of all columns and of those selected once.
+
+        Each over the run and over the window.
 
         In the measure of the task, then in AUC where the task has it.
         """
@@ -299,7 +311,8 @@ class Run:
                 zip(*(getattr(draw, name) for draw in self.draws), strict=True) if self.draws else ((), ())
             ):
                 found += mean_and_spread([*scores])
-            found += (math.nan, math.nan) if self.every is None else getattr(self.every, name)
+            for one in (self.every, self.frozen):
+                found += (math.nan, math.nan) if one is None else getattr(one, name)
         return tuple(found)
 
     # -- learner -------------------------------------------------------------------------------------------
@@ -503,6 +516,7 @@ class Run:
             "late": self.late.state(),
             "draws": [draw.state() for draw in self.draws],
             "every": None if self.every is None else self.every.state(),
+            "frozen": None if self.frozen is None else self.frozen.state(),
             "position": self.stream.position(),
         }
 
@@ -513,13 +527,12 @@ class Run:
         self.records.restore(state.pop("records"))
         self.late.restore(state.pop("late"))
         self.pair.restore(state.pop("models"))
-        every, draws = state.pop("every"), state.pop("draws")
+        saved = [*state.pop("draws"), state.pop("every"), state.pop("frozen")]
+        saved = [one for one in saved if one is not None]
         self.__dict__.update(state)
-        if every is not None or draws:
+        if saved:
             self._initialize_baselines()
-        for baseline, kept in zip(
-            self._baselines(), [*draws, *([] if every is None else [every])], strict=True
-        ):
+        for baseline, kept in zip(self._baselines(), saved, strict=True):
             baseline.restore(kept)
         self.check_state()
 

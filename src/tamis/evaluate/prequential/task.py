@@ -54,6 +54,7 @@ class Task:
                 for column in (
                     *(f"{name}_{scope}" for scope in scopes for name in (f"random_{measure}", spread)),
                     *(f"all_{measure}_{scope}" for scope in scopes),
+                    *(f"frozen_{measure}_{scope}" for scope in scopes),
                 )
             ),
             "selection_accuracy", "rsr", "cucp", "stability", "stability_low", "stability_high",
@@ -69,7 +70,10 @@ class Task:
     @property
     def totals(self) -> tuple[str, ...]:
         """Measures over the whole run: names of columns with a ``_cumulative`` counterpart."""
-        beside = ((f"random_{measure}", spread, f"all_{measure}") for measure, spread in self.baselines)
+        beside = (
+            (f"random_{measure}", spread, f"all_{measure}", f"frozen_{measure}")
+            for measure, spread in self.baselines
+        )
         return (*self.measures, *self.ranks, *(name for names in beside for name in names))
 
 

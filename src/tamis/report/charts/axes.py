@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["draw", "draw_stacked", "new_figure", "plain_text"]
 
 # Visible on white and on near-black.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#77818c")
-_DASHES = ("-", "-", "-", "--", "--", "--")
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#aa4499", "#8a6d00", "#77818c", "#0072b2")
+_DASHES = ("-", "-", "-", "--", "--", "--", ":")
 _QUIET = "#59636e"
 
 

@@ -43,7 +43,8 @@ __all__ = [
 BASELINES = (
     ("majority", "majority class", 6, True), ("no_change", "no-change baseline", 5, True),
     ("mean", "mean so far", 6, True), ("last", "last target again", 5, True),
-    ("random", "random subsets", 3, False), ("all", "every feature", 4, True),
+    ("frozen", "frozen selection", 7, True), ("random", "random subsets", 3, False),
+    ("all", "every feature", 4, True),
 )  # fmt: skip
 
 
@@ -158,7 +159,7 @@ def quality_chart(result: PrequentialResult) -> Chart:
         ("auc", "AUC", 1, False), ("average_precision", "average precision", 2, False),
         ("recall_at_precision", "recall at precision 0.9", 5, False),
         ("balanced_accuracy", "balanced accuracy", 4, False), ("kappa", "kappa", 3, False),
-        ("random_auc", "AUC of random subsets", 6, True),
+        ("frozen_auc", "AUC of the frozen selection", 7, True), ("random_auc", "AUC of random subsets", 6, True),
     )  # fmt: skip
     always = ("balanced_accuracy", "kappa")
     lines = [

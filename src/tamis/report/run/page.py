@@ -145,7 +145,7 @@ def _accuracy_tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
 
 def _beside(result: PrequentialResult, measure: str, form: Callable[[float], str]) -> str:
     """Return the same number of each baseline; first those that select."""
-    ordered = sorted(charts.BASELINES, key=lambda one: one[0] not in ("random", "all"))
+    ordered = sorted(charts.BASELINES, key=lambda one: one[0] not in ("frozen", "random", "all"))
     return ", ".join(
         f"{label} {form(last(result, column))}"
         for name, label, _, _ in ordered
@@ -173,9 +173,10 @@ def _accuracy(result: PrequentialResult) -> Values:
         "accuracy, whole run": "accuracy_cumulative", charts.window_name(result): "accuracy_windowed",
         "kappa": "kappa_windowed", "balanced": "balanced_accuracy_windowed",
         "majority": "majority_accuracy_windowed", "last label": "no_change_accuracy_windowed",
-        "random": "random_accuracy_windowed", "every feature": "all_accuracy_windowed", "stability": "stability",
+        "frozen": "frozen_accuracy_windowed", "random": "random_accuracy_windowed",
+        "every feature": "all_accuracy_windowed", "stability": "stability",
     }  # fmt: skip
-    optional = ("random", "every feature")
+    optional = ("frozen", "random", "every feature")
     return {
         "charts": [charts.accuracy_chart(result), charts.quality_chart(result)],
         "window": charts.window_name(result),
@@ -194,7 +195,9 @@ def _errors(result: PrequentialResult) -> Values:
         "error, whole run": ("mae_cumulative", scientific),
         charts.window_name(result): ("mae_windowed", scientific),
     }
-    for name, label, _, _ in sorted(charts.BASELINES, key=lambda one: one[0] not in ("random", "all")):
+    for name, label, _, _ in sorted(
+        charts.BASELINES, key=lambda one: one[0] not in ("frozen", "random", "all")
+    ):
         if is_known(result, column := f"{name}_mae_windowed"):
             columns[label] = (column, scientific)
     columns |= {"R²": ("r2_windowed", fraction), "stability": ("stability", fraction)}
@@ -208,9 +211,10 @@ def _errors(result: PrequentialResult) -> Values:
 def _beside_selection(
     result: PrequentialResult, measure: str, spread: str, form: Callable[[float], str]
 ) -> Values:
-    """Return what is said of the random subsets and of the scale."""
+    """Return what is said of the frozen selection, of the random subsets and of the scale."""
     deviation = last(result, spread)
     return {
+        "frozen_after": result.options.frozen_after * is_known(result, f"frozen_{measure}_cumulative"),
         "has_random": is_known(result, f"random_{measure}_cumulative"),
         "n_draws": result.options.n_draws,
         "deviation": form(deviation) if np.isfinite(deviation) else "",

@@ -57,7 +57,16 @@ def call(folder, capsys, monkeypatch):
 @pytest.fixture(scope="module")
 def model(folder):
     place = str(folder / "adaptive.tamis")
-    arguments = ["--label", "state", "--cost", str(folder / "prices.json"), "--save", place]
+    arguments = [
+        "--label",
+        "state",
+        "--cost",
+        str(folder / "prices.json"),
+        "--save",
+        place,
+        "--method",
+        "adaptive",
+    ]
     assert main(["train", str(folder / "table.csv"), *arguments]) == 0
     return place
 
@@ -74,8 +83,48 @@ def test_training_says_how_well_it_does(call, folder, model):
     assert told["held_out"]["accuracy"] > 0.85
     assert told["held_out"]["mean_cost"] == pytest.approx(0.01 * told["held_out"]["mean_features"])
     assert tamis.load(folder / "m.tamis").n_bins == 3
-    code, out, err = call("train", "table.csv", "--label", "state", "--cost", "5", "--save", "n.tamis")
+    beside = {one["name"]: one for one in told["held_out"]["baselines"]}
+    assert list(beside) == [
+        "same values for every row", "nothing", "all values, logistic", "all values, boosting"
+    ]  # fmt: skip
+    assert told["held_out"]["loss"] == pytest.approx(
+        1 - told["held_out"]["accuracy"] + told["held_out"]["mean_cost"]
+    )
+    assert beside["nothing"]["cost"] == 0.0
+    assert (
+        0.036 < beside["all values, boosting"]["cost"] < 0.04
+    )  # a fifth of the values of a column is missing
+    assert told["held_out"]["loss"] < min(one["loss"] for one in beside.values()) + 0.03
+    code, out, err = call(
+        "train", "table.csv", "--label", "state", "--cost", "5", "--save", "n.tamis", "--method", "adaptive",
+        "--max-rows", "300",
+    )  # fmt: skip
+    assert "225 rows learned" in out
     assert "No value is worth its cost: every decision follows the class shares." in out
+
+
+def test_a_race_chooses_the_method_and_is_reported(call, folder):
+    """Two values decide together here, which one depends on the row: an own order for each row is ahead."""
+    rng = np.random.default_rng(0)
+    state, which = rng.integers(0, 2, (2, 500))
+    X = rng.normal(size=(500, 3)).round(2)
+    X[:, 0] = which
+    X[:, 1:] += 4 * (2 * state[:, None] - 1) * (which[:, None] == [0, 1])
+    lines = [
+        "which,one,other,state",
+        *(",".join(map(str, [*row, s])) for row, s in zip(X, state, strict=True)),
+    ]
+    (folder / "race.csv").write_text("\n".join(lines) + "\n")
+    arguments = ("train", "race.csv", "--label", "state", "--cost", "0.05", "--save", "race.tamis", "--force")
+    _, out, _ = call(*arguments, "--json")
+    told = json.loads(out)
+    raced = {one["name"]: one for one in told["race"]}
+    assert list(raced) == ["fixed-subset", "ifc2f", "etana", "fetana", "adaptive-ifc2f"]
+    best = max((one for one in told["race"] if one["ahead"] > one["error"]), key=lambda one: one["ahead"])
+    assert best["ahead"] > best["error"] > 0
+    assert told["method"].lower() == best["name"].replace("-", "")
+    for one in told["race"]:
+        assert raced["fixed-subset"]["loss"] - one["loss"] == pytest.approx(one["ahead"], abs=1e-12)
 
 
 def test_the_page_shows_what_is_printed(call, folder):
@@ -105,7 +154,18 @@ def test_names_of_classes_change_neither_accuracy_nor_cost(call, folder):
     for names in ("abc", "bac", "cba"):
         lines = [f"{noise[i]},{'xyz'[state[i]]},{names[state[i]]}" for i in range(600)]
         (folder / "three.csv").write_text("noise,smell,ill\n" + "\n".join(lines) + "\n")
-        _, out, _ = call("train", "three.csv", "--label", "ill", "--save", "t.tamis", "--json", "--force")
+        _, out, _ = call(
+            "train",
+            "three.csv",
+            "--label",
+            "ill",
+            "--save",
+            "t.tamis",
+            "--json",
+            "--force",
+            "--method",
+            "etana",
+        )
         found.append(json.loads(out)["held_out"])
     assert found[0] == found[1] == found[2]
     assert found[0]["accuracy"] == 1.0
@@ -170,7 +230,7 @@ def test_a_program_goes_on_where_another_stopped(call, model):
 def test_report_and_ensemble_are_kept(call, folder):
     code, out, err = call(
         "train", "table.csv", "--label", "state", "--set", "decision=ensemble", "--set", "max_steps=2",
-        "--save", "b.tamis", "--report", "b.html", "--quiet",
+        "--method", "adaptive", "--save", "b.tamis", "--report", "b.html", "--quiet",
     )  # fmt: skip
     assert (code, err) == (0, "")
     assert "The report: b.html" in out
@@ -196,14 +256,16 @@ def test_models_from_python_are_asked_by_column_numbers(call, folder, rng):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [("train table.csv --label state", "Say where the model goes: --save FILE"),
+    [("train table.csv --label state --set n_bins=3 --save m", "--set n_bins=3 needs a method"),
+     ("train table.csv --label state", "Say where the model goes: --save FILE"),
      ("train table.csv --label state --method ifc --save m", "No classifier is named 'ifc'; did you mean 'ifc2f'"),
      ("train table.csv --label state --cost much --save m", "--cost much is neither a number nor a file"),
      ("train table.csv --label state --cost table.csv --save m", "--cost table.csv is not a JSON document"),
      ("train table.csv --label state --cost less.json --save m", "cost has no entry for column 'light'"),
      ("train table.csv --label state --cost -1 --save m", "--cost -1 must be 0 or more"),
      ("train table.csv --label state --held-out 1 --save m", "--held-out 1.0 must be a share below 1"),
-     ("train table.csv --label state --set bins=3 --save m", "has no parameter 'bins'; did you mean 'n_bins'?"),
+     ("train table.csv --label state --set bins=3 --method ifc2f --save m",
+      "has no parameter 'bins'; did you mean 'n_bins'?"),
      ("train table.csv --label state --save none/m", "/none' does not exist; make it first"),
      ("acquire table.csv", "was not written by tamis.save"),
      ("acquire nothing.tamis", "nothing.tamis"),

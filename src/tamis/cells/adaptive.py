@@ -401,7 +401,7 @@ class AdaptiveIFC2F(CellClassifier):
             held_values = model._cells(X[rows], np.arange(len(rows)))[0]
             if kind == "trees":
                 sizes = self._sizes[model.candidates_]
-                trees = SmallTrees(len(self.classes_)).fit(values, y[others], order, sizes)
+                trees = SmallTrees(len(self.classes_)).fit(values, y[others], order, sizes, draft=True)
                 yield trees.evidence(held_values, path.order)[None]
             else:
                 yield evidence_by_kind(

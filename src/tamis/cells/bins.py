@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
 
-__all__ = ["Bins", "dense"]
+__all__ = ["Bins", "dense", "indicators"]
 
 _CELLS = 1 << 24  # codes in memory while counting
 
@@ -148,6 +148,24 @@ class Bins:
         zero = (edges < 0.0).sum(axis=1)
         found[np.arange(n), zero] += np.bincount(y, minlength=n_classes) - stored
         return found
+
+
+def indicators(values: Array, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the values with one indicator for each category in the place of its code; NaN where missing.
+
+    >>> indicators(np.array([[1.0, 5.0], [np.nan, 7.0]]), np.array([2, 0]))
+    array([[ 0.,  1.,  5.],
+           [nan, nan,  7.]])
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if not sizes.any():
+        return values
+    parts = []
+    for column, size in zip(values.T, sizes, strict=True):
+        hot = (np.minimum(column, size - 1)[:, None] == np.arange(size)).astype(np.float64)
+        hot[np.isnan(column)] = np.nan
+        parts.append(hot if size else column[:, None])
+    return np.concatenate(parts, axis=1)
 
 
 def dense(X: Rows) -> NDArray[np.float64]:

@@ -272,7 +272,7 @@ class FixedOrder(CellClassifier):
         evidence = []
         for fold, columns in zip(folds, held.columns, strict=True):
             trees = SmallTrees(len(self.classes_))
-            trees.fit(dense(X[fold.rest][:, columns]), y[fold.rest], sizes=self._sizes[columns])
+            trees.fit(dense(X[fold.rest][:, columns]), y[fold.rest], sizes=self._sizes[columns], draft=True)
             evidence.append(trees.evidence(dense(X[fold.held][:, columns]))[None])
         return concatenate_evidence(evidence)
 

@@ -20,6 +20,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
 from tamis._validation import Array
+from tamis.cells.bins import indicators
 from tamis.cells.discriminant import posterior_of
 from tamis.cells.scikit_trees import Trees, limited_threads
 
@@ -100,7 +101,7 @@ class Masked:
         enough = max(1, min(_FEW, len(snapshots) // 100))
         self._known = np.asarray((~np.isnan(snapshots)).sum(axis=0) >= enough)
         model = clone(self.classifier)
-        expanded = self._expand(np.asarray(values, dtype=np.float64))
+        expanded = indicators(values, self._sizes)
         self._means = np.full(expanded.shape[1], np.nan)
         if not get_tags(model).input_tags.allow_nan:
             there = ~np.isnan(expanded)
@@ -156,20 +157,9 @@ class Masked:
         return found
 
     def _impute(self, seen: Floats) -> Floats:
-        rows = self._expand(seen)
+        rows = indicators(seen, self._sizes)
         known = np.repeat(self._known, np.maximum(self._sizes, 1))
         return np.where(np.isnan(rows), self._means, rows)[:, known]
-
-    def _expand(self, values: Floats) -> Floats:
-        """Return the values with an indicator for each category; NaN where missing."""
-        if not self._sizes.any():
-            return values
-        parts = []
-        for column, size in zip(values.T, self._sizes, strict=True):
-            indicators = (np.minimum(column, size - 1)[:, None] == np.arange(size)).astype(np.float64)
-            indicators[np.isnan(column)] = np.nan
-            parts.append(indicators if size else column[:, None])
-        return np.concatenate(parts, axis=1)
 
 
 def check_classifier(classifier: Any, may_decide: bool, needed: str) -> None:

@@ -38,6 +38,9 @@ _DEPTH = 5
 _BINS = 16
 _LEAST = 5.0  # rows in a leaf
 _RECORDS = 10_000  # rows at a step of their walk, used for the fit
+_DRAFT = (
+    30_000  # records times trees of a round, where only the weights of the evidence are fitted to the result
+)
 _SHARE = 2  # each round uses one in this many of the records
 
 
@@ -220,13 +223,33 @@ def _total_evidence(
 
 
 @njit(strict=True)
+def _leaf_and_path(
+    code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array
+) -> tuple[float, int]:
+    """Return the leaf value of a row in one tree, and a bit for each column on the way there (modulo 62)."""
+    node, n_inner, path = 0, len(feature), 0
+    while node < n_inner:
+        if feature[node] >= 0:
+            path |= 1 << (feature[node] % 62)
+        node = _child(code, node, feature, cut, unknown_left)
+    return leaf[node - n_inner], path
+
+
+@njit(strict=True)
 def _stepwise_evidence(
     codes: Array, order: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array
 ) -> None:
-    """Fill in the evidence of each row before the first of the columns in order, and after each."""
+    """Fill in the evidence of each row before the first of the columns in order, and after each.
+
+    A value that becomes known changes only the trees that ask for it on the way of the row.
+    """
+    n_rounds, n_outputs = feature.shape[:2]
+    n_classes = found.shape[2]
     seen = np.empty(codes.shape[1], codes.dtype)
+    value, path = np.empty((n_rounds, n_outputs)), np.empty((n_rounds, n_outputs), np.int64)
     for i in range(len(codes)):
         seen[:] = 0
+        path[:] = -1  # every bit: none is known yet
         found[i, 0] = 0.0
         for s in range(order.shape[1]):
             j = order[i, s]
@@ -234,7 +257,16 @@ def _stepwise_evidence(
                 found[i, s + 1] = found[i, s]
                 continue
             seen[j] = codes[i, j]
-            _row_evidence(seen, feature, cut, unknown_left, leaf, found[i, s + 1])
+            found[i, s + 1, 0] = 0.0
+            for o in range(n_outputs):
+                total = 0.0
+                for t in range(n_rounds):
+                    if (path[t, o] >> (j % 62)) & 1:
+                        value[t, o], path[t, o] = _leaf_and_path(
+                            seen, feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o]
+                        )
+                    total += value[t, o]
+                found[i, s + 1, o + n_classes - n_outputs] = total
 
 
 class SmallTrees:
@@ -288,8 +320,9 @@ class SmallTrees:
         return self._feature, self._cut, self._unknown_left, self._leaf
 
     def fit(
-        self, values: Floats, y: Array, order: Array | None = None, sizes: NDArray[np.int64] | None = None
-    ) -> SmallTrees:
+        self, values: Floats, y: Array, order: Array | None = None, sizes: NDArray[np.int64] | None = None,
+        *, draft: bool = False,
+    ) -> SmallTrees:  # fmt: skip
         """Fit to rows.
 
         Parameters
@@ -301,6 +334,8 @@ class SmallTrees:
             The columns in the order in which they become known in each row, -1 where none; by default all.
         sizes : ndarray of shape (K,), int, optional
             Number of categories of each column, whose values are their codes; 0 for numbers, as all are by default.
+        draft : bool
+            Learn from fewer records if there are more than three classes, each of which has a tree in every round.
         """
         n, K = values.shape
         self.prior = np.bincount(y, minlength=self.n_classes) / n
@@ -311,11 +346,12 @@ class SmallTrees:
             size = int(self._bins.sizes[j])
             self._place[j, :size] = _profile_bins(values[:, j], y, size, self.n_classes)
         self._allocate(_ROUNDS if K else 0)
-        some = np.arange(0, n, max(1, -(-n // _RECORDS)))
+        records = min(_RECORDS, _DRAFT // self._leaf.shape[1]) if draft else _RECORDS
+        some = np.arange(0, n, max(1, -(-n // records)))
         rows, snapshots = walk_snapshots(
             np.asarray(values[some], dtype=np.float64),
             None if order is None else order[some],
-            _RECORDS // len(some),
+            records // len(some),
         )
         weight = len(some) / max(len(rows), 1)
         mixed = np.random.default_rng(0).permutation(len(rows))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.cells import CellClassifier
+    from tamis.cells.race import Candidate
     from tamis.streams import Stream
 
 __all__ = ["Table", "add", "train"]
@@ -38,6 +40,8 @@ Examples:
 Then [bold]tamis acquire clinic.tamis[/] asks for one value after the other."""
 
 _LEARNING = "Learning"
+_AUTO = "auto"
+_RACED = 2_000  # rows of a race
 
 
 @dataclass
@@ -58,9 +62,12 @@ def train(
     method: Annotated[
         str,
         option(
-            _LEARNING, "NAME", "adaptive, ifc2f, etana, fetana or fixed-subset.", autocompletion=keys(cells())
+            _LEARNING,
+            "NAME",
+            "auto (a race of the others on held-out rows), adaptive, ifc2f, etana, fetana or fixed-subset.",
+            autocompletion=keys(cells()),
         ),
-    ] = "adaptive",
+    ] = "auto",
     cost: Annotated[
         str,
         option(
@@ -76,6 +83,9 @@ def train(
     seed: Annotated[
         int, option(_LEARNING, "N", "Seed of the method, and of the choice of held-out rows.")
     ] = 0,
+    max_rows: Annotated[
+        int | None, option(_LEARNING, "N", "Use this many rows, drawn at random; all by default.")
+    ] = None,
     held_out: Annotated[
         float,
         option(_LEARNING, "SHARE", "Share of held-out rows, to measure how good the model is; 0 for none."),
@@ -94,9 +104,15 @@ def train(
 ) -> None:
     """Learn which value of a row to acquire next, and when to stop."""
     import tamis
+    from tamis.cells.race import winner
 
     check_whole("--seed", seed, 0)
-    entry = find({"adaptive": "adaptive-ifc2f"}.get(method, method), "cells")
+    if max_rows is not None:
+        check_whole("--max-rows", max_rows, 10)
+    races = method == _AUTO
+    if races and set_:
+        raise MisuseError(f"--set {set_[0]} needs a method that has the parameter: name one with --method.")
+    entry = find({_AUTO: "fixed-subset", "adaptive": "adaptive-ifc2f"}.get(method, method), "cells")
     parameters = dict(assignment(entry, text) for text in set_ or [])
     prices = _prices(cost)
     if save is None and report is None:
@@ -105,15 +121,23 @@ def train(
         raise MisuseError(f"--held-out {held_out} must be a share below 1, and above 0 for a report.")
     inputs = [*reading.inputs, *([cost] if isinstance(prices, dict) else [])]
     check_outputs(inputs, {"--save": save, "--report": report}, force=force)
-    model = entry.load()(**model_parameters(entry, seed=seed) | parameters | {"cost": prices})
     table = Table.read(reading.open(quiet=quiet))
-    learned, held = table.split(held_out, seed)
+    learned, held = table.split(held_out, seed, max_rows)
     with progress(quiet) as show:
-        show(0.0, "learning")
+        raced = []
+        if races:
+            raced = _race(
+                table, learned, prices, seed, lambda share, name: show(0.8 * share, f"racing {name}")
+            )
+            entry = find(winner(raced).name, "cells")
+        show(0.8 if races else 0.0, "learning")
         fitted = table.rows(learned)
+        model = entry.load()(**model_parameters(entry, seed=seed) | parameters | {"cost": prices})
         model.fit(fitted, table.y[learned])
         table.name_columns(model)
-        summary = _summary(model, table, learned, held, entry)
+        if races:
+            show(0.95, "comparing with baselines")
+        summary = _summary(model, table, fitted, learned, held, entry, raced)
     if save is not None:
         tamis.save(model, save)
         summary["model"] = save
@@ -184,11 +208,13 @@ class Table:
         y = np.concatenate([y for _, y in parts])
         return cls(X, y, stream.feature_names, dict(getattr(stream, "categories", {})), str(title))
 
-    def split(self, share: float, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return rows to learn from and rows to hold out, drawn at random."""
+    def split(
+        self, share: float, seed: int, max_rows: int | None = None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return rows to learn from and rows to hold out, drawn at random, `max_rows` together."""
         import numpy as np
 
-        order = np.random.default_rng(seed).permutation(len(self.y))
+        order = np.random.default_rng(seed).permutation(len(self.y))[:max_rows]
         n = round(share * len(order))
         learned, held = np.sort(order[n:]), np.sort(order[:n])
         classes = np.unique(self.y[learned]).tolist()
@@ -225,22 +251,49 @@ class Table:
         return pa.table(columns)
 
 
+def _race(
+    table: Table, learned: NDArray[Any], prices: Any, seed: int, on_progress: Callable[[float, str], None]
+) -> list[Candidate]:
+    """Return the results of all methods on rows that are learned from, each row held out once."""
+    import numpy as np
+
+    from tamis.cells.race import race_classifiers
+
+    rows = learned
+    if len(rows) > _RACED:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, _RACED, replace=False))
+    entries = sorted(cells(), key=lambda entry: entry.key != "fixed-subset")  # the reference first
+    models = {
+        entry.key: entry.load()(**model_parameters(entry, seed=seed) | {"cost": prices}) for entry in entries
+    }
+    return race_classifiers(models, lambda at: table.rows(rows[at]), table.y[rows], on_progress)
+
+
 def _summary(
-    model: CellClassifier, table: Table, learned: NDArray[Any], held: NDArray[Any], entry: Entry
-) -> dict[str, Any]:
+    model: CellClassifier, table: Table, fitted: Any, learned: NDArray[Any], held: NDArray[Any], entry: Entry,
+    raced: list[Candidate],
+) -> dict[str, Any]:  # fmt: skip
+    from tamis.report.acquisition.numbers import baselines
+
     names = [model.name_of(k) for k in range(len(model.candidates_))]
     summary: dict[str, Any] = {
         "method": entry.name, "data": table.title, "n_rows": len(learned), "n_columns": table.X.shape[1],
         "classes": model.classes_.tolist(), "may_ask_for": names,
     }  # fmt: skip
+    if raced:
+        summary["race"] = [vars(candidate) for candidate in raced]
     if len(held):
-        right = model.predict(table.rows(held)) == table.y[held]
+        own, *others = baselines(model, fitted, table.y[learned], table.rows(held), table.y[held])
+        model.predict(table.rows(held))
         summary["held_out"] = {
             "n_rows": len(held),
-            "accuracy": float(right.mean()),
-            "mean_features": float(model.n_features_used_.mean()),
-            "mean_cost": float(model.cost_.mean()),
+            "accuracy": own.accuracy,
+            "loss": own.loss,
+            "loss_error": own.error,
+            "mean_features": own.n_values,
+            "mean_cost": own.cost,
             "nothing_bought": float((model.n_features_used_ == 0).mean()),
+            "baselines": [vars(other) for other in others],
         }
     return summary
 
@@ -254,11 +307,23 @@ def _show(summary: dict[str, Any]) -> None:
         f" {summary['n_columns']:,} columns",
         style="dim",
     )
+    if raced := summary.get("race"):
+        console.print(f"\n  {'race, three folds':<26}  loss    ahead of fixed-subset")
+        for one in raced:
+            ahead = "" if one is raced[0] else f"   {one['ahead']:+.4f} ± {one['error']:.4f}"
+            console.print(f"  {one['name']:<26}  {one['loss']:.4f}{ahead}", markup=False)
     if held := summary.get("held_out"):
-        console.print()
-        console.print(f"  {held['n_rows']:,} rows held out")
-        console.print(f"  accuracy       {held['accuracy']:.3f}")
-        console.print(f"  values bought  {held['mean_features']:.2f} a row, for {held['mean_cost']:.4g}")
+        own = {
+            "name": summary["method"], "loss": held["loss"], "accuracy": held["accuracy"],
+            "cost": held["mean_cost"], "n_values": held["mean_features"],
+        }  # fmt: skip
+        console.print(f"\n  {held['n_rows']:,} rows held out".ljust(31) + "loss    accuracy  price   values")
+        for one in [own, *held["baselines"]]:
+            console.print(
+                f"  {one['name']:<26}  {one['loss']:.4f}  {one['accuracy']:.3f}     {one['cost']:.4f}"
+                f"  {one['n_values']:.2f}",
+                markup=False,
+            )
         if held["nothing_bought"] == 1.0:
             console.print("  No value is worth its cost: every decision follows the class shares.")
     for name in ("model", "report"):

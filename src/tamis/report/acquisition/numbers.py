@@ -14,7 +14,10 @@ from sklearn.base import clone
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, FixedSubset
 
-__all__ = ["Curve", "Floats", "Gain", "cost_curves", "fixed_subset", "gain_over_fixed", "missing_curve"]
+__all__ = [
+    "Baseline", "Curve", "Floats", "Gain", "baselines", "cost_curves", "fixed_subset", "gain_over_fixed",
+    "missing_curve",
+]  # fmt: skip
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -101,6 +104,103 @@ def fixed_subset(model: CellClassifier, X: Any, y: Any, n_features: int) -> Fixe
         model._costs(), misclassification_cost=model._Q, n_features=n_features, categorical=model.categorical
     )
     return fixed.fit(X, y)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A way to decide, and its results on the rows held out.
+
+    Attributes
+    ----------
+    name : str
+    loss : float
+        Misclassification cost and price per row.
+    error : float
+        Standard error of `loss`.
+    accuracy, cost, n_values : float
+        Share of right decisions, and price and number of the values per row.
+    """
+
+    name: str
+    loss: float
+    error: float
+    accuracy: float
+    cost: float
+    n_values: float
+
+
+def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> list[Baseline]:
+    """Return the results of a fitted model, and of simpler ways to decide, on the rows held out.
+
+    Parameters
+    ----------
+    model : CellClassifier
+        Fitted to `X` and `y`.
+    X, y : rows and labels that are learned from
+    X_held, y_held : rows and labels that are predicted
+
+    Returns
+    -------
+    list of Baseline
+        The model; the same values for every row (:class:`~tamis.cells.FixedSubset`); nothing; and, up to 200 columns,
+        logistic regression and gradient boosting on all values.
+    """
+    from tamis.cells import FixedSubset
+    from tamis.cells.bins import indicators
+
+    y, y_held, prices = np.asarray(y), np.asarray(y_held), model._costs()
+    fixed = FixedSubset(prices, misclassification_cost=model._Q, categorical=model.categorical).fit(X, y)
+    found = [
+        _baseline(model, name, one.predict(X_held), y_held, one.cost_, one.n_features_used_)
+        for name, one in ((type(model).__name__, model), ("same values for every row", fixed))
+    ]
+    decided = model.classes_[np.argmin(model.prior_ @ model._Q)]
+    nothing = np.zeros(len(y_held))
+    found.append(
+        _baseline(model, "nothing", np.full(len(y_held), decided, y.dtype), y_held, nothing, nothing)
+    )
+    rows, held = _sides(model, X, X_held)
+    if rows.shape[1] <= _WIDE:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        rows, held = (part.toarray() if sp.issparse(part) else part for part in (rows, held))
+        there = ~np.isnan(np.asarray(held, dtype=np.float64))
+        for name, other in (
+            ("logistic", _logistic(sparse=False)),
+            ("boosting", HistGradientBoostingClassifier(random_state=0)),
+        ):
+            seen, asked = (indicators(part, model._sizes) for part in (rows, held))
+            posterior = other.fit(seen, y).predict_proba(asked)
+            label = model.classes_[np.argmin(posterior @ model._Q, axis=1)]
+            found.append(
+                _baseline(model, f"all values, {name}", label, y_held, there @ prices, there.sum(axis=1))
+            )
+    return found
+
+
+def _logistic(*, sparse: bool) -> Any:
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+
+    scaler = MaxAbsScaler() if sparse else StandardScaler()
+    return make_pipeline(SimpleImputer(), scaler, LogisticRegression(max_iter=500))
+
+
+def _baseline(model: CellClassifier, name: str, label: Any, y: Any, cost: Any, n_values: Any) -> Baseline:
+    known = np.isin(y, model.classes_)  # a class that was not learned costs most
+    true, decided = (np.searchsorted(model.classes_, np.where(known, part, label)) for part in (y, label))
+    loss = np.where(known, model._Q[true, decided], model._Q.max()) + cost
+    error = float(loss.std() / np.sqrt(max(len(loss), 1)))
+    return Baseline(
+        name,
+        float(loss.mean()),
+        error,
+        float(np.mean(label == y)),
+        float(np.mean(cost)),
+        float(np.mean(n_values)),
+    )
 
 
 @dataclass(frozen=True)
@@ -191,14 +291,8 @@ class _Boosting:
 
 
 def _anchors(boosting: _Boosting, price: float) -> list[Curve]:
-    from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-
     rows, y, held, y_held = boosting.rows, boosting.y, boosting.held, boosting.y_held
-    scaler = MaxAbsScaler() if sp.issparse(rows) else StandardScaler()
-    logistic = make_pipeline(SimpleImputer(), scaler, LogisticRegression(max_iter=500))
+    logistic = _logistic(sparse=sp.issparse(rows))
     right = {"logistic regression, all": float(np.mean(logistic.fit(rows, y).predict(held) == y_held))}
     if rows.shape[1] <= _WIDE:
         right["boosting, all"] = boosting.right(range(rows.shape[1]))

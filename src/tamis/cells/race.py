@@ -1,0 +1,129 @@
+"""A race of the classifiers that acquire values: the loss of each on rows held out, compared row by row.
+
+The loss of a row is the misclassification cost of its decision plus the prices of its values. Every row is held out
+once (three folds), so the losses of two candidates are compared on the same rows. The first candidate is the reference.
+It is chosen unless others are ahead by more than one standard error of the paired differences; of these, the one of
+least loss is chosen. The same values for every row are simplest: they are the reference of `tamis train`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from tamis._validation import Array
+from tamis.base import CellClassifier
+from tamis.cells.policy_selection import stratified_folds
+
+__all__ = ["Candidate", "race_classifiers", "winner"]
+
+Floats = NDArray[np.float64]
+
+_FOLDS = 3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A candidate and its results on the rows held out.
+
+    Attributes
+    ----------
+    name : str
+    loss : float
+        Mean misclassification cost and price per row.
+    cost, n_values : float
+        Mean price, and mean number of values.
+    accuracy : float
+    ahead : float
+        Loss of the reference minus this loss, in the mean.
+    error : float
+        Standard error of `ahead`.
+    """
+
+    name: str
+    loss: float
+    cost: float
+    n_values: float
+    accuracy: float
+    ahead: float
+    error: float
+
+
+def race_classifiers(
+    models: Mapping[str, CellClassifier],
+    take: Callable[[NDArray[np.int64]], Any],
+    y: Array,
+    on_progress: Callable[[float, str], None] | None = None,
+) -> list[Candidate]:
+    """Return the results of each candidate, in their order.
+
+    Parameters
+    ----------
+    models : mapping of name to unfitted classifier
+        The first one is the reference.
+    take : callable
+        Returns the rows with these indices.
+    y : ndarray of shape (n_rows,)
+    on_progress : callable, optional
+        Called with the completed share and the name of the next candidate.
+
+    Examples
+    --------
+    >>> from tamis import ETANA, FixedSubset
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 300)
+    >>> X = rng.normal(size=(300, 4)) + y[:, None]
+    >>> candidates = {"fixed-subset": FixedSubset(0.05), "etana": ETANA(0.05, random_state=0)}
+    >>> found = race_classifiers(candidates, lambda rows: X[rows], y)
+    >>> [candidate.name for candidate in found], winner(found).name in candidates
+    (['fixed-subset', 'etana'], True)
+    """
+    y = np.asarray(y)
+    fold = stratified_folds(np.unique(y, return_inverse=True)[1], _FOLDS)
+    losses: list[Floats] = []
+    found: list[Candidate] = []
+    for place, (name, model) in enumerate(models.items()):
+        rows = np.full((4, len(y)), np.nan)  # loss, price, values, right
+        for f in range(_FOLDS):
+            if on_progress is not None:
+                on_progress((place + f / _FOLDS) / len(models), name)
+            held = np.flatnonzero(fold == f)
+            if len(held):
+                rows[:, held] = _held_out(clone(model), take, y, np.flatnonzero(fold != f), held)
+        rows = rows[:, fold >= 0]
+        losses.append(rows[0])
+        gap = losses[0] - rows[0]
+        error = float(gap.std(ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else np.inf
+        means = [float(value) for value in rows.mean(axis=1)] if len(gap) else [np.nan] * 4
+        ahead = float(gap.mean()) if len(gap) else 0.0
+        found.append(Candidate(name, means[0], means[1], means[2], means[3], ahead, error))
+    return found
+
+
+def _held_out(
+    model: CellClassifier, take: Callable[[NDArray[np.int64]], Any], y: Array, learned: Array, held: Array
+) -> Floats:
+    """Return loss, price, number of values and whether it is right for each held-out row."""
+    model.fit(take(learned), y[learned])
+    label = model.predict(take(held))
+    true, decided = (np.searchsorted(model.classes_, part) for part in (y[held], label))
+    price = model.cost_
+    return np.stack([model._Q[true, decided] + price, price, model.n_features_used_, label == y[held]])
+
+
+def winner(candidates: list[Candidate]) -> Candidate:
+    """Return the candidate of least loss of those ahead of the first by more than one standard error, or the first.
+
+    >>> one = Candidate("fixed-subset", 0.30, 0.1, 2.0, 0.8, 0.0, 0.0)
+    >>> winner([one, Candidate("etana", 0.28, 0.1, 2.0, 0.8, 0.02, 0.03)]).name
+    'fixed-subset'
+    >>> winner([one, Candidate("etana", 0.28, 0.1, 2.0, 0.8, 0.02, 0.01)]).name
+    'etana'
+    """
+    surely = [candidate for candidate in candidates if candidate.ahead > candidate.error]
+    return max(surely, key=lambda candidate: candidate.ahead, default=candidates[0])  # of equals the first

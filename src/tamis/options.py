@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_type_hints
 
 from tamis.catalog import Entry
 
-__all__ = ["Option", "RunOptions", "model_parameters", "read_value"]
+__all__ = ["Option", "RunOptions", "learner_kind", "model_parameters", "read_value"]
 
 Delay = int | tuple[str, str]
 
@@ -310,7 +310,7 @@ def model_parameters(
         "random_state": seed,
         "n_features_to_select": n_features_to_select,
         "categorical": list(categorical) or None,
-        "learner": None if learner is None else _kind_of(learner),
+        "learner": None if learner is None else learner_kind(learner),
     }
     known = inspect.signature(entry.load()).parameters
     own = dict(entry.parameters) | (dict(entry.regression) if is_regression else {})
@@ -320,11 +320,12 @@ def model_parameters(
 _LINEAR = ("Perceptron", "SGDClassifier", "SGDRegressor")
 
 
-def _kind_of(learner: Entry) -> str:
+def learner_kind(learner: Entry) -> str:
     """Return which learner of a comparison of selectors is closest to one of the catalogue."""
     if learner.name in _LINEAR:
         return "linear"
-    return "naive-bayes" if "bayes" in learner.key or learner.key.startswith("nb") else "trees"
+    words = learner.key.split("-")
+    return "naive-bayes" if "bayes" in words or "nb" in words else "trees"
 
 
 def read_value(text: str) -> Any:

@@ -204,3 +204,46 @@ def test_the_command_ends_in_a_line_that_runs(tmp_path, capsys, monkeypatch):
     assert main(["recommend", "holes.csv", *options, "--learner", "naive-bayes", "--quiet"]) == 0
     command = next(one for one in capsys.readouterr().out.splitlines() if one.startswith("tamis run"))
     assert main([*shlex.split(command)[1:], "--quiet", "--baselines", "none"]) == 0
+
+
+def test_a_name_of_the_catalogue_is_proxied_by_its_kind_and_recommended():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 8))
+    y = X[:, 2] * X[:, 5] > 0  # no linear model, and no naive Bayes
+    found = recommend((X, y), learner="lightgbm", n_draws=1)
+    assert found.arguments().endswith("--learner lightgbm")
+    assert {one.learner for one in found.contestants} == {"lightgbm"}
+    forest = recommend((X, y), learner="adaptive-random-forest", n_draws=1)
+    assert [one.accuracy for one in found.contestants] == [one.accuracy for one in forest.contestants]
+    assert found.best.accuracy > 0.7
+    for name, message in (
+        ("lightgbm-regressor", "predicts numbers"),
+        ("lightgmb", "did you mean 'lightgbm'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            recommend((X, y), learner=name)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_frozen_selection_is_compared_from_the_row_at_which_it_was_made(sparse):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 20)) * (rng.random((4000, 20)) < 0.5)
+    y = X[:, 3] - X[:, 8] > 0
+    given = sp.csr_matrix(X) if sparse else X
+    found = recommend((given, y), learner="perceptron", n_draws=1)
+    frozen = [one for one in found.contestants if one.selector == "frozen"]
+    assert all(one.rows[: 1100 // 100 - 1].sum() == 0 and one.rows[-1] == 100 for one in frozen)
+    assert dict(found.curve()["frozen"])[2] > 0.85
+    assert "frozen after 1,000 rows (L1) is level with it or ahead" in found.reason  # nothing changes here
+    assert found.chosen.selector != "frozen"
+    short = recommend((given, y), learner="perceptron", n_draws=1, max_rows=1000)
+    assert "frozen" not in short.curve()
+
+
+def test_a_frozen_selection_loses_where_the_relevant_columns_change():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 20))
+    y = np.where(np.arange(5000) < 1500, X[:, 3], X[:, 12]) > 0
+    found = recommend((X, y), learner="naive-bayes", n_draws=1)
+    assert "frozen" not in found.reason
+    assert found.best.accuracy > dict(found.curve()["frozen"])[1] + 0.1

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, check_word, grouped, option
+from tamis.catalog import find_learner
+from tamis.cli.failure import MisuseError
+from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
 from tamis.cli.output import check_outputs, print_json, progress, rerun_commands, terminal
 from tamis.cli.reading import Reading, stream_name
 
@@ -24,7 +26,6 @@ Examples:
 [bold]tamis recommend sensors.csv --label state --max-rows 20000 --learner perceptron --report which.html[/]"""
 
 _RACE = "Race"
-_LEARNERS = ("perceptron", "naive-bayes", "adaptive-random-forest")
 
 
 def add(root: typer.Typer) -> None:
@@ -40,7 +41,12 @@ def recommend(
     ] = None,
     learner: Annotated[
         str,
-        option(_RACE, "NAME", f"The learner: {', '.join(_LEARNERS)}, or all, to have one recommended."),
+        option(
+            _RACE,
+            "NAME",
+            "The learner that you will use, a name of tamis list; or all: perceptron, naive-bayes and"
+            " adaptive-random-forest are raced, and one is recommended.",
+        ),
     ] = "all",
     n_draws: Annotated[int, option(_RACE, "N", "Number of random subsets of each size.")] = 3,
     reading: Reading,
@@ -54,7 +60,8 @@ def recommend(
     if max_rows is not None:
         check_whole("--max-rows", max_rows, 100)
     check_whole("--n-draws", n_draws, 1)
-    check_word("--learner", learner, (*_LEARNERS, "all"))
+    if learner != "all" and "regression" in find_learner(learner).targets:
+        raise MisuseError(f"--learner {learner} predicts numbers: choose a classifier of tamis list.")
     check_outputs(reading.inputs, {"--report": report}, force=force)
     stream = reading.open(quiet=quiet)
     from tamis.evaluate.recommendation import recommend as race

@@ -20,16 +20,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._validation import check_choice, check_number
+from tamis._validation import check_number
 from tamis.base.html_repr import html_repr
-from tamis.errors import DataError
+from tamis.catalog import find_learner
+from tamis.errors import DataError, UnknownNameError
+from tamis.evaluate.prequential.frozen import lasso_order
+from tamis.options import RunOptions, learner_kind
 from tamis.rows.auto.auto import Auto
 from tamis.streams.stream import as_stream
 
 __all__ = ["Contestant", "Recommendation", "recommend"]
 
 _N_SIZES = 8
-_LEARNERS = {"perceptron": "linear", "naive-bayes": "naive-bayes", "adaptive-random-forest": "trees"}
+_LEARNERS = ("perceptron", "naive-bayes", "adaptive-random-forest")  # that are compared if none is named
+_BLOCK = 100  # rows
 _ROWS = 5000  # that are read, if no number is given
 _RARE_ROWS = 200  # rows of the rarer class that are waited for then
 _WORD_FOR = {"accuracy": "accuracy", "auc": "AUC"}
@@ -44,6 +48,12 @@ class _Contest(Auto):
     def __init__(self, learner: str = "linear", n_draws: int = 3, categorical: Any = None) -> None:
         super().__init__(None, learner=learner, categorical=categorical)
         self.n_draws = n_draws
+        self.frozen: tuple[int, ...] = ()  # columns in the order of the frozen selection
+        self.frozen_at = 0  # the rows after it was used
+
+    def freeze(self, order: Any) -> None:
+        """Use this order of the columns for the frozen selection, from the block after the next one."""
+        self.frozen, self.frozen_at = tuple(order.tolist()), self.n_seen_ + _BLOCK
 
     def _all_sizes(self, n_features: int) -> list[int]:
         largest = max(1, n_features // 2)
@@ -51,9 +61,14 @@ class _Contest(Auto):
         return [int(size) for size in sizes]
 
     def _names_of_rankers(self, n_features: int) -> list[str]:
-        return [*super()._names_of_rankers(n_features), *(f"random-{draw}" for draw in range(self.n_draws))]
+        draws = (f"random-{draw}" for draw in range(self.n_draws))
+        return [*super()._names_of_rankers(n_features), "frozen", *draws]
 
     def _scores_without_selector(self, name: str) -> Any:
+        if name == "frozen":
+            if not self.frozen:
+                return super()._scores_without_selector("fisher")
+            return -np.argsort(np.array(self.frozen)).astype(np.float64)
         if not name.startswith("random-"):
             return super()._scores_without_selector(name)
         order = np.random.default_rng([int(name.removeprefix("random-")), self.n_features_in_])
@@ -64,14 +79,21 @@ class _Contest(Auto):
         course = self.race_
         judged = (course["n_seen"] > self._counted_from) & (course["n_tested"] > 0)
         course = {name: values[judged] for name, values in course.items()}
-        rows = course["n_tested"]
-        return [
-            Contestant(
-                learner, name.split(" ")[0], int(size), float(1.0 - rows @ errors / rows.sum()), errors, rows
-            )
-            for name, size, errors in zip(self.arms_, self._size, course["errors"].T, strict=True)
-            if not name.startswith("trees") and not name.endswith("knee") and not name.startswith("joint ")
-        ]
+        rows, found = course["n_tested"], list[Contestant]()
+        # The frozen selection is compared from the rows on at which it was made.
+        since = rows * (course["n_seen"] > self.frozen_at) * bool(self.frozen)
+        for arm, size, errors in zip(self.arms_, self._size, course["errors"].T, strict=True):
+            name, is_frozen = arm.split(" ")[0], arm.startswith("frozen")
+            if (
+                name == "trees"
+                or arm.endswith("knee")
+                or arm.startswith("joint ")
+                or (is_frozen and not since.any())
+            ):
+                continue
+            accuracy = float(1.0 - rows @ errors / rows.sum())
+            found.append(Contestant(learner, name, int(size), accuracy, errors, since if is_frozen else rows))
+        return found
 
 
 @dataclass(frozen=True)
@@ -81,14 +103,16 @@ class Contestant:
     Attributes
     ----------
     learner, selector : str
-        Names of the command line; "all" is every column, "random-0" a random subset.
+        Names of the command line; "all" is every column, "random-0" a random subset, "frozen" the first columns by an
+        L1-regularised model of the first 1,000 rows.
     size : int
         Columns kept; of "joint", at the end.
     accuracy : float
         Of all whole blocks of 100 rows, each row predicted before it was learned from. Where one of two classes is
         rarer than a tenth of the rows, the AUC: the mean over the blocks.
     errors, rows : ndarray of shape (n_blocks,)
-        Share of errors in each block, and how many rows that is of. For the AUC these are the rows of the rarer class.
+        Share of errors in each block, and how many rows that is of; 0 in those before the selection was frozen. For the
+        AUC these are the rows of the rarer class.
     """
 
     learner: str
@@ -215,9 +239,11 @@ def recommend(
     ----------
     stream : Stream or (X, y)
         The same as :func:`tamis.prequential` takes.
-    learner : {"perceptron", "naive-bayes", "adaptive-random-forest"}, optional
-        The classifier that predicts; a small forest that is refitted on the last rows stands for the adaptive one. By
-        default all three are raced, and one is recommended too. Sparse rows need the Perceptron.
+    learner : str, optional
+        The classifier that is used later, by a name of `tamis list`: "perceptron", "naive-bayes", "lightgbm" or another
+        one. The learner of the comparison that is closest to it stands for it: a Perceptron, naive Bayes, or a small
+        forest that is refitted on the last rows. By default "perceptron", "naive-bayes" and "adaptive-random-forest"
+        are raced, and one is recommended too. Sparse rows need the Perceptron.
     max_rows : int, optional
         The most rows to use, at least 100. By default 5000, and of a stream with a rare class as many as have 200 rows
         of it.
@@ -234,6 +260,8 @@ def recommend(
     ------
     DataError
         If the rows are fewer than 100, or of one class.
+    ValueError
+        If an argument is out of range, or no classifier has that name.
 
     Examples
     --------
@@ -246,7 +274,8 @@ def recommend(
     >>> found.arguments()
     '--selector forward --select 2 --learner naive-bayes'
     """
-    check_choice("learner", learner, (None, *_LEARNERS))
+    if learner is not None:
+        learner = _classifier(learner)
     if max_rows is not None:
         check_number("max_rows", max_rows, low=100, integer=True)
     check_number("n_draws", n_draws, low=1, integer=True)
@@ -254,17 +283,20 @@ def recommend(
     categorical = list(getattr(source, "categorical", ())) or None
     contests: dict[str, _Contest] = {}
     n_rows, n_of = 0, Counter[Any]()
-    for X, y in source.batches(100):
+    first, frozen_after = list[tuple[Any, Any]](), RunOptions.frozen_after
+    for X, y in source.batches(_BLOCK):
         if max_rows is not None:
             X, y = X[: max_rows - n_rows], y[: max_rows - n_rows]
         if not contests:
-            names = [learner] if learner else list(_LEARNERS)
-            names = ["perceptron"] if sp.issparse(X) else names
-            contests = {name: _Contest(_LEARNERS[name], n_draws, categorical) for name in names}
+            contests = _contests(learner, X, n_draws, categorical)
         for contest in contests.values():
             contest.partial_fit(X, y)
         n_rows += len(y)
         n_of.update(np.asarray(y).tolist())
+        if n_rows <= frozen_after:
+            first.append((X, y))
+        if n_rows == frozen_after and len(n_of) > 1:
+            _freeze(contests, first)
         if on_progress is not None:
             on_progress(min(n_rows / (max_rows or _ROWS), 1.0))
         waits = max_rows is None and len(n_of) == 2 and min(n_of.values()) < _RARE_ROWS
@@ -283,7 +315,7 @@ def _judge(
     contestants: list[Contestant], n_rows: int, n_features: int, majority: float, measure: str = "accuracy"
 ) -> Recommendation:
     """Return the fewest columns within one standard error of the best arm of the best learner."""
-    serious = [one for one in contestants if not one.selector.startswith("random-")]
+    serious = [one for one in contestants if not one.selector.startswith(("random-", "frozen"))]
     best = max(serious, key=lambda one: one.accuracy)
     near = [one for one in serious if one.learner == best.learner and _within(one, best)]
     chosen = min(near, key=lambda one: (one.size, -one.accuracy))
@@ -294,13 +326,13 @@ def _judge(
     if chosen.selector == "all":
         reason = "Every column: no selection comes within one standard error of it."
     else:
-        draws = [
-            one
-            for one in contestants
-            if one.selector.startswith("random-")
-            and one.learner == chosen.learner
-            and one.size == chosen.size
-        ]
+        beside = [one for one in contestants if (one.learner, one.size) == (chosen.learner, chosen.size)]
+        if any(one.selector == "frozen" and _within(one, chosen) for one in beside):
+            reason += (
+                f" A selection of that size frozen after {RunOptions.frozen_after:,} rows (L1) is level with it or"
+                " ahead: an online selection does not pay on these rows."
+            )
+        draws = [one for one in beside if one.selector.startswith("random-")]
         # The best of many sets is ahead of a random one by chance, too.
         by_chance = NormalDist().inv_cdf(1.0 - 0.05 / len(serious))
         if draws and _within(_mean_of(draws), chosen, by_chance):
@@ -328,6 +360,32 @@ def _within(one: Contestant, best: Contestant, errors: float = 1.0) -> bool:
     """Return whether one is behind by no more than so many standard errors."""
     gap, error = one.behind(best)
     return gap <= errors * error
+
+
+def _contests(learner: str | None, X: Any, n_draws: int, categorical: Any) -> dict[str, _Contest]:
+    """Return a comparison for each learner, by its name."""
+    names = [learner] if learner else list(_LEARNERS)
+    names = ["perceptron"] if sp.issparse(X) else names
+    return {name: _Contest(learner_kind(find_learner(name)), n_draws, categorical) for name in names}
+
+
+def _freeze(contests: dict[str, _Contest], first: list[tuple[Any, Any]]) -> None:
+    """Select columns from the first rows, once."""
+    stack = sp.vstack if sp.issparse(first[0][0]) else np.vstack
+    order = lasso_order(stack([X for X, _ in first]), np.concatenate([y for _, y in first]))
+    for contest in contests.values():
+        contest.freeze(order)
+
+
+def _classifier(name: str) -> str:
+    """Return the key of a classifier of the catalogue."""
+    try:
+        entry = find_learner(name)
+    except UnknownNameError as error:
+        raise ValueError(str(error)) from None
+    if "regression" in entry.targets:
+        raise ValueError(f"learner must be a classifier, got {name!r}, which predicts numbers.")
+    return entry.key
 
 
 def _plain(one: Contestant) -> dict[str, Any]:

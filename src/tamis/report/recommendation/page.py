@@ -20,7 +20,7 @@ __all__ = ["write_report"]
 _IN_PYTHON = (
     'from tamis.evaluate import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
 )
-_STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5, "random": 6}
+_STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5, "random": 6, "frozen": 7}
 
 
 def write_report(

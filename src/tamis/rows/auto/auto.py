@@ -86,7 +86,7 @@ _RANKERS = {
     "naive-bayes": ("forward", "fires", "fisher", "fisher-recent", "joint"),
     "trees": ("forward", "fires", "trees", "joint"),
 }
-_TREES = ("forest", "tree", "boost", "lgbm", "xgb", "patches", "rules", "vfdr")  # in the name of a class
+_TREES = ("forest", "tree", "boost", "gbm", "xgb", "patches", "rules", "vfdr")  # in the name of a class
 
 # State:
 #   _old, _young  moments of the classes
@@ -814,13 +814,16 @@ def kind_of_learner(learner: Any) -> str:
     >>> pipeline = make_pipeline(StandardScaler(), RandomForestClassifier())
     >>> [kind_of_learner(one) for one in (SGDClassifier(), GaussianNB(), RandomForestClassifier(), pipeline)]
     ['linear', 'naive-bayes', 'trees', 'trees']
+    >>> from tamis import Refit
+    >>> kind_of_learner(Refit("lightgbm"))
+    'trees'
     """
     inner = getattr(learner, "estimator", None)
     if hasattr(learner, "steps"):
         inner = learner.steps[-1][1] if learner.steps else None
     if inner is not None and not isinstance(inner, str):
         return kind_of_learner(inner)
-    name = type(learner).__name__.lower()
+    name = inner if isinstance(inner, str) else type(learner).__name__.lower()
     if any(word in name for word in _TREES):
         return "trees"
     return "naive-bayes" if "nb" in name or "bayes" in name else "linear"

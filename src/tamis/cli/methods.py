@@ -89,7 +89,8 @@ class Models:
         option(
             "Evaluation",
             "NAME",
-            "The learner: see [bold]tamis list[/].  [dim]\\[default: perceptron; sgd-regressor for numbers][/]",
+            "The learner: see [bold]tamis list[/].  [dim]\\[default: with auto, chosen on the first rows among"
+            " perceptron, naive-bayes and adaptive-random-forest; else perceptron; sgd-regressor for numbers][/]",
             show_default=False,
             autocompletion=keys(LEARNERS),
         ),

@@ -99,9 +99,29 @@ def run(
         stream = reading.open(classes=not models.is_regression, quiet=quiet, clock=options.clock)
         from tamis.evaluate.prequential.settings import features_of
 
+        models = _with_learner(models, reading, options, quiet=quiet)
         selector, learner = models.make(features_of(stream, options)[1])
         kept = replace(options, checkpoint=checkpoint, checkpoint_every=checkpoint_every)
         return output.finish(evaluate(stream, selector, learner, output, kept))
+
+
+def _with_learner(models: Models, reading: Reading, options: RunOptions, *, quiet: bool) -> Models:
+    """Choose a learner on the first rows where none is named, and a selector neither; standard input is read once."""
+    if models.learner or models.is_regression or reading.file == "-" or models.selector not in (None, "auto"):
+        return models
+    from tamis.evaluate.learner_choice import choose_learner
+
+    console = terminal(stderr=True)
+    try:
+        with warnings_in_one_line(console):
+            choice = choose_learner(
+                reading.open(quiet=True, clock=options.clock), random_state=models.seed, max_rows=None
+            )
+    except DataError:  # too few rows to choose by
+        return models
+    if not quiet:
+        console.print(choice.sentence(), style="dim", markup=False)
+    return replace(models, learner=choice.name)
 
 
 def evaluate(

@@ -656,7 +656,7 @@ class Auto(RowSelector):
 
     def _let_rest(self) -> None:
         """Suspend selectors that are far behind, and resume one that leads."""
-        if len(self._paired) < _BLOCK:
+        if len(self._paired) < _ENOUGH // 2:  # few rows do not tell what is hopeless
             return
         errors = self.errors_
         best = errors.min()

@@ -1,0 +1,141 @@
+"""Which learner, where none is named: a few are tried on the first rows of a stream.
+
+Each predicts every batch of these rows before it learns from it, with all columns. The one that is right most often is
+chosen; where one of two classes is rare, the one of the largest average precision, since naming the other class is
+nearly always right there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from tamis._validation import check_number
+from tamis.catalog import find_learner
+from tamis.errors import DataError
+from tamis.evaluate.prequential import prequential
+from tamis.options import model_parameters
+from tamis.streams.stream import ArrayStream, as_stream
+
+__all__ = ["LearnerChoice", "choose_learner"]
+
+CANDIDATES = ("perceptron", "naive-bayes", "adaptive-random-forest")
+_ROWS = 2000
+_RARE = 0.05  # of the rows: where one of two classes has fewer
+_RARE_ROWS, _MOST = 200, 50_000  # rows of it that are waited for, and rows that are read at most
+
+
+@dataclass(frozen=True)
+class LearnerChoice:
+    """The learner chosen on the first rows, and what it was compared with.
+
+    Attributes
+    ----------
+    name : str
+        Key of the catalogue.
+    scores : dict of str to float
+        Of each learner: accuracy, or average precision.
+    measure : {"accuracy", "average precision"}
+    n_rows : int
+        Rows that were read.
+    majority, no_change : float
+        Accuracy of always naming the commonest class so far, and of the last label; with average precision the share
+        of the rare class, and nan.
+    """
+
+    name: str
+    scores: dict[str, float]
+    measure: str
+    n_rows: int
+    majority: float
+    no_change: float
+
+    def sentence(self) -> str:
+        """Return what was chosen and why, as one sentence."""
+        others = ", ".join(f"{name} {score:.3f}" for name, score in self.scores.items() if name != self.name)
+        beside = f"majority {self.majority:.3f}, no-change {self.no_change:.3f}"
+        if self.measure != "accuracy":
+            beside = f"the rare class has {self.majority:.2%} of the rows"
+        return (
+            f"Learner: {self.name}, {self.measure} {self.scores[self.name]:.3f} on the first {self.n_rows:,} rows"
+            f" ({others}; {beside})."
+        )
+
+
+def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: int = 0) -> LearnerChoice:
+    """Choose a learner for a stream: a linear one, naive Bayes or an adaptive forest.
+
+    Parameters
+    ----------
+    stream : Stream or (X, y)
+        As :func:`tamis.prequential` takes it; its first rows are read.
+    max_rows : int, optional
+        The most rows to use, at least 100. By default 2000, and of a stream with a rare class as many as have 200 rows
+        of it, 50,000 at most.
+    random_state : int, default=0
+        Seed of the learners.
+
+    Returns
+    -------
+    LearnerChoice
+
+    Raises
+    ------
+    DataError
+        If the rows are fewer than 100, or of one class.
+
+    Examples
+    --------
+    The label is whether two columns have the same sign, which no linear model can say:
+
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 4))
+    >>> choice = choose_learner((X, X[:, 0] * X[:, 1] > 0))
+    >>> choice.name, choice.scores["perceptron"] < 0.6 < choice.scores["adaptive-random-forest"]
+    ('adaptive-random-forest', True)
+    """
+    if max_rows is not None:
+        check_number("max_rows", max_rows, low=100, integer=True)
+    source = as_stream(stream)
+    X, y = _first_rows(source, max_rows)
+    labels, counts = np.unique(y, return_counts=True)
+    if len(y) < 100 or len(labels) < 2:
+        what = f"has {len(y)} rows" if len(y) < 100 else f"has one class in its first {len(y):,} rows"
+        raise DataError(f"The stream {what}: name the learner instead of having one chosen.")
+    rare = len(labels) == 2 and counts.min() < _RARE * len(y)
+    measure = "average_precision" if rare else "accuracy"
+    scores, total = dict[str, float](), dict[str, float]()
+    for name in CANDIDATES:
+        entry = find_learner(name)
+        if sp.issparse(X) and not entry.sparse:
+            continue
+        categorical = [int(j) for j in getattr(source, "categorical", ())]
+        learner = entry.load()(**model_parameters(entry, seed=random_state, categorical=categorical))
+        result = prequential(ArrayStream(X, y, classes=labels), None, learner, baselines="none", auc=bool(rare))
+        total = result.summary()
+        scores[name] = float(total[measure])
+    best = max(scores, key=lambda name: scores[name])
+    share = float(counts.min() / len(y)) if rare else float(total["majority_accuracy"])
+    no_change = float("nan") if rare else float(total["no_change_accuracy"])
+    return LearnerChoice(best, scores, measure.replace("_", " "), len(y), share, no_change)
+
+
+def _first_rows(source: Any, max_rows: int | None) -> tuple[Any, Any]:
+    parts, n, counts = list[tuple[Any, Any]](), 0, dict[Any, int]()
+    for X, y in source.batches(100):
+        parts.append((X.copy(), np.asarray(y).copy()))
+        n += len(y)
+        for label, count in zip(*np.unique(y, return_counts=True), strict=True):
+            counts[label] = counts.get(label, 0) + int(count)
+        waits = max_rows is None and len(counts) <= 2 and min(counts.values()) < _RARE_ROWS and n < _MOST
+        waits &= len(counts) == 1 or min(counts.values()) < _RARE * n
+        if n >= (max_rows or _ROWS) and not waits:
+            break
+    if not parts:
+        return np.empty((0, 0)), np.empty(0)
+    stack = sp.vstack if sp.issparse(parts[0][0]) else np.concatenate
+    X, y = stack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
+    return (X, y) if max_rows is None else (X[:max_rows], y[:max_rows])

@@ -1,0 +1,91 @@
+"""The learner of a run where none is named: the best of three on the first rows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tamis.cli import main
+from tamis.errors import DataError
+from tamis.evaluate.learner_choice import CANDIDATES, choose_learner
+
+
+def rows(n: int = 1500, p: int = 4) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(n, p))
+
+
+@pytest.mark.parametrize(
+    ("best", "label"),
+    [
+        ("adaptive-random-forest", lambda X: X[:, 0] * X[:, 1] > 0),
+        ("naive-bayes", lambda X: (X**2).sum(axis=1) > 3.4),  # a sphere: a variance of each class
+        ("perceptron", lambda X: X[:, 0] > X[:, 1]),
+    ],
+)
+def test_the_learner_that_suits_the_labels_is_chosen(best, label):
+    X = rows()
+    if best == "perceptron":  # two columns that hardly differ: neither tells anything by itself
+        X[:, 1] = X[:, 0] + 0.3 * X[:, 1]
+    choice = choose_learner((X, label(X)))
+    assert choice.name == best
+    assert set(choice.scores) == set(CANDIDATES)
+    assert choice.scores[best] == max(choice.scores.values())
+    assert choice.n_rows == 1500
+    assert choice.sentence().startswith(
+        f"Learner: {best}, accuracy {choice.scores[best]:.3f} on the first 1,500 rows"
+    )
+
+
+def test_only_the_first_rows_are_read():
+    X = rows(6000)
+    y = np.where(np.arange(6000) < 2000, X[:, 0] * X[:, 1] > 0, X[:, 0] > 0)
+    choice = choose_learner((X, y))
+    assert (choice.n_rows, choice.name) == (2000, "adaptive-random-forest")
+    assert choose_learner((X, y), max_rows=500).n_rows == 500
+
+
+def test_where_a_class_is_rare_average_precision_decides_and_200_rows_of_it_are_waited_for():
+    rng = np.random.default_rng(0)
+    X = rows(12_000)
+    y = (rng.random(12_000) < 0.02).astype(int)
+    X[y == 1, 0] += 2.0
+    choice = choose_learner((X, y))
+    assert choice.measure == "average precision"
+    assert 9_000 < choice.n_rows < 11_000
+    assert choice.scores["naive-bayes"] > 0.1
+    assert "the rare class has 1.91% of the rows" in choice.sentence()
+
+
+def test_sparse_rows_are_tried_with_learners_that_take_them():
+    X = sp.random(800, 300, 0.05, format="csr", random_state=0)
+    choice = choose_learner(
+        (X, np.asarray(X[:, :150].sum(axis=1)).ravel() > np.asarray(X[:, 150:].sum(axis=1)).ravel())
+    )
+    assert choice.name == "perceptron"
+
+
+@pytest.mark.parametrize(("n", "why"), [(60, "60 rows"), (300, "one class in its first 300 rows")])
+def test_what_no_learner_can_be_chosen_by_is_refused(n, why):
+    with pytest.raises(DataError, match=why):
+        choose_learner((rows(n), np.zeros(n)))
+
+
+def test_run_chooses_a_learner_where_none_is_named_and_the_printed_command_names_it(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    X = rows(1200)
+    table = np.column_stack([X, X[:, 0] * X[:, 1] > 0])
+    np.savetxt("signs.csv", table, delimiter=",", header="a,b,c,d,y", comments="", fmt="%.5f")
+    line = ["run", "signs.csv", "--label", "y", "--json"]
+    assert main(line) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["settings"]["learner"]["class"].endswith("AdaptiveRandomForest")
+    assert "Learner: adaptive-random-forest" in told.err
+    assert main([*line, "--learner", "perceptron", "--quiet"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["settings"]["learner"]["class"].endswith("Perceptron")
+    assert "Learner:" not in told.err

@@ -86,7 +86,7 @@ class Independent(FixedOrder):
         if self.order_ == "mrmr":
             kept = np.sort(order)
             order = kept[mrmr(X[:, kept], y, bins.of(kept), counts[kept], price[kept], self._n_ordered(kept))]
-        order = order[: self.max_features][: self._most]
+        order = self._within_budget(order)[: self.max_features][: self._most]
         self.candidates_, self._bins = order, bins.of(order)
         network = np.ascontiguousarray(tables[order].transpose(0, 2, 1)[..., None])
         chain = Chain(np.full(len(order), -1), network, np.arange(len(order)))
@@ -108,6 +108,10 @@ class ETANA(Independent):
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
+    budget : float, optional
+        Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
+    spend : {"worth", "all"}, default="worth"
+        "all": acquire every column within `budget`, up to 40, for every row. Needs `calibrate`.
     n_bins : int, default=4
         V: number of bins of each column, at least 2.
     binning : {"quantile", "width"}, default="quantile"
@@ -184,6 +188,8 @@ class ETANA(Independent):
         cost: float | Array | Mapping[str, float] = 0.01,
         *,
         misclassification_cost: Array | None = None,
+        budget: float | None = None,
+        spend: str = "worth",
         n_bins: int = 4,
         binning: str = "quantile",
         prior: str = "empirical",
@@ -200,6 +206,8 @@ class ETANA(Independent):
     ) -> None:
         self.cost = cost
         self.misclassification_cost = misclassification_cost
+        self.budget = budget
+        self.spend = spend
         self.n_bins = n_bins
         self.binning = binning
         self.prior = prior

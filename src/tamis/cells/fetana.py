@@ -109,6 +109,10 @@ class FETANA(Independent):
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
+    budget : float, optional
+        Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
+    spend : {"worth", "all"}, default="worth"
+        "all": acquire every column within `budget`, up to 40, for every row. Needs `calibrate`.
     n_bins : int, default=4
         V: number of bins of each column, at least 2.
     binning : {"quantile", "width"}, default="quantile"
@@ -201,6 +205,8 @@ class FETANA(Independent):
         cost: float | Array | Mapping[str, float] = 0.01,
         *,
         misclassification_cost: Array | None = None,
+        budget: float | None = None,
+        spend: str = "worth",
         n_bins: int = 4,
         binning: str = "quantile",
         prior: str = "empirical",
@@ -219,6 +225,8 @@ class FETANA(Independent):
     ) -> None:
         self.cost = cost
         self.misclassification_cost = misclassification_cost
+        self.budget = budget
+        self.spend = spend
         self.n_bins = n_bins
         self.binning = binning
         self.prior = prior

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
-from tamis._validation.parameters import parameters
+from tamis._validation.parameters import number, parameters
 from tamis.base import CellClassifier, State
 from tamis.base.cells import Purchases
 from tamis.cells.any_order import AnyOrder
@@ -27,9 +27,12 @@ from tamis.cells.masked import check_classifier
 from tamis.cells.network import Chain
 from tamis.cells.policy_selection import (
     FOLDS,
+    ROUNDING,
     Policy,
     Walks,
     best_policy,
+    decision_cost,
+    is_preferred,
     is_surely_cheaper,
     pad_steps,
     stratified_folds,
@@ -102,12 +105,16 @@ class FixedOrder(CellClassifier):
 
     _allowed = parameters(
         calibrate=(False, True),
+        budget=(number("[0, inf]"), None),
+        spend=("worth", "all"),
     )
 
     # The candidates of order="auto": the published one first, that of the fixed subset last.
     _orders: tuple[str, ...]
 
     calibrate: bool
+    budget: float | None
+    spend: str
     order: str
     order_: str
     classifier: Any
@@ -142,6 +149,17 @@ class FixedOrder(CellClassifier):
         """Return the prior of the model itself."""
         return self.prior_
 
+    def _within_budget(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the columns of an order whose prices together are within the budget; the dearer ones are omitted."""
+        if self.budget is None:
+            return order
+        left, kept, price = float(self.budget) + ROUNDING, [], self._costs()
+        for column in order:
+            if price[column] <= left:
+                left -= price[column]
+                kept.append(column)
+        return np.array(kept, dtype=np.int64)
+
     def _n_ordered(self, kept: NDArray[np.int64]) -> int:
         """Return how many columns are ordered by an expensive method: those that a walk can reach."""
         return min(len(kept), _STEPS) if self.calibrate else len(kept)
@@ -150,6 +168,8 @@ class FixedOrder(CellClassifier):
 
     def _learn(self, X: Rows, y: Array) -> None:
         check_classifier(self.classifier, self.calibrate, "calibrate=True")
+        if self.spend == "all" and not self.calibrate:
+            raise ValueError("spend='all' needs calibrate=True: as published, a row stops by its own rule.")
         self.policy_, self._evidence_model, self._any_order = None, None, None
         bins = self._bin(X).with_categories(self._sizes)
         tables = bins.tables(X, y, len(self.classes_))
@@ -243,7 +263,19 @@ class FixedOrder(CellClassifier):
         return _Calibration([columns for columns, *_ in parts], walks, weight, evidence, prior, walked, cost)
 
     def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
+        if self.spend == "all":
+            return self._spending_policy(walks, y)
         return best_policy(walks, y, self._Q)
+
+    def _spending_policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
+        """Return the policy that never stops, with the probabilities of least cost at the end."""
+        best, least = walks[0], decision_cost(walks[0].posterior[-1], y, self._Q) + walks[0].spent[-1]
+        for walk in walks[1:]:
+            cost = decision_cost(walk.posterior[-1], y, self._Q) + walk.spent[-1]
+            if is_preferred(walk.belief, cost, least, self._Q):
+                best, least = walk, cost
+        n_steps = len(best.posterior) - 1
+        return Policy(best.belief, "risk", n_steps, -np.inf, float(least.mean())), least
 
     @property
     def _default_model(self) -> str:

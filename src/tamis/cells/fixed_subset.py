@@ -46,6 +46,10 @@ class FixedSubset(FixedOrder):
         The cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
     n_features : int, optional
         m: number of columns to acquire. By default as many as are worth their price on held-out rows, at most 40.
+    budget : float, optional
+        Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
+    spend : {"worth", "all"}, default="worth"
+        "all": acquire every column within `budget`, up to 40.
     classifier : scikit-learn classifier with `predict_proba`, optional
         The classifier that decides from the acquired values. If it does not accept missing values, they are replaced by
         means. By default a discriminant analysis of the values and their bins.
@@ -108,6 +112,8 @@ class FixedSubset(FixedOrder):
         misclassification_cost: Array | None = None,
         n_features: int | None = None,
         classifier: Any = None,
+        budget: float | None = None,
+        spend: str = "worth",
         n_bins: int = 4,
         categorical: Any = None,
         random_state: int | None = None,
@@ -116,6 +122,8 @@ class FixedSubset(FixedOrder):
         self.misclassification_cost = misclassification_cost
         self.n_features = n_features
         self.classifier = classifier
+        self.budget = budget
+        self.spend = spend
         self.n_bins = n_bins
         self.categorical = categorical
         self.random_state = random_state
@@ -124,7 +132,7 @@ class FixedSubset(FixedOrder):
         return Bins.quantile(X, self.n_bins)
 
     def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
-        self.candidates_ = mrmr(X, y, bins, tables, self._costs(), self._n_steps())
+        self.candidates_ = self._within_budget(mrmr(X, y, bins, tables, self._costs(), self._n_steps()))
         self._bins = bins.of(self.candidates_)
 
     def _n_steps(self) -> int:
@@ -154,6 +162,8 @@ class FixedSubset(FixedOrder):
             self._evidence_model.evidence_weight = 1.0 if held is None else held.weight_for(self.policy_)
 
     def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
+        if self.n_features is None and self.spend == "all":
+            return self._spending_policy(walks[:1], y)
         if self.n_features is None:
             return best_policy(walks[:1], y, self._Q, same_for_all_rows=True)
         return Policy("discriminant", "risk", self.n_features, -np.inf), np.zeros(len(y))

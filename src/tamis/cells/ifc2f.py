@@ -76,6 +76,10 @@ class IFC2F(FixedOrder):
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
+    budget : float, optional
+        Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
+    spend : {"worth", "all"}, default="worth"
+        "all": acquire every column within `budget`, up to 40, for every row. Needs `calibrate`.
     n_bins : int, default=4
         V: number of bins of each column, at least 2.
     binning : {"quantile", "width"}, default="quantile"
@@ -205,6 +209,8 @@ class IFC2F(FixedOrder):
         cost: float | Array | Mapping[str, float] = 0.01,
         *,
         misclassification_cost: Array | None = None,
+        budget: float | None = None,
+        spend: str = "worth",
         n_bins: int = 4,
         binning: str = "quantile",
         score_on: str = "bins",
@@ -226,6 +232,8 @@ class IFC2F(FixedOrder):
     ) -> None:
         self.cost = cost
         self.misclassification_cost = misclassification_cost
+        self.budget = budget
+        self.spend = spend
         self.n_bins = n_bins
         self.binning = binning
         self.score_on = score_on
@@ -270,7 +278,11 @@ class IFC2F(FixedOrder):
         self.parent_ = self._parents(codes, y, rng)
         levels, n_values = self._kept_bins.n_levels, bins.n_bins
         self._network = Network(codes, y, self.parent_, n_values, len(self.classes_), levels)
-        self._order = self._rank(X, y, tables)[: self._most]
+        self._order = self._rank(X, y, tables)
+        if self.budget is not None:
+            within = self._within_budget(self.kept_[self._order])
+            self._order = self._order[np.isin(self.kept_[self._order], within)]
+        self._order = self._order[: self._most]
         self.candidates_ = self.kept_[self._order]
         self._bins = bins.of(self.candidates_)
         self._back_up(codes[:, self._order], rng)

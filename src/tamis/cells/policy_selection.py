@@ -43,6 +43,7 @@ __all__ = [
     "is_preferred",
     "is_surely_cheaper",
     "pad_steps",
+    "ranking_losses",
     "selection_groups",
     "stopping_steps",
     "stratified_folds",
@@ -255,6 +256,25 @@ def is_preferred(belief: str, cost: Floats, least: Floats, Q: Floats) -> bool:
 def decision_cost(posterior: Floats, y: Array, Q: Floats) -> Floats:
     """Return the misclassification cost of the decision for each row."""
     found: Floats = Q[y, (posterior @ Q).argmin(axis=-1)]
+    return found
+
+
+def ranking_losses(posterior: Floats, y: Array) -> Floats:
+    """Return the share of the rows of other classes to which the class of each row is at least as probable, ties half.
+
+    The mean over the rows of a class is one minus its area under the ROC curve against the rest.
+
+    >>> ranking_losses(np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.6, 0.4]]), np.array([0, 1, 1, 0]))
+    array([0. , 0. , 0.5, 0.5])
+    """
+    found = np.zeros(len(y))
+    for c in np.unique(y):
+        mine = y == c
+        others = np.sort(posterior[~mine, c])
+        own = posterior[mine, c]
+        above = len(others) - np.searchsorted(others, own, side="right")
+        ties = len(others) - above - np.searchsorted(others, own, side="left")
+        found[mine] = (above + 0.5 * ties) / max(len(others), 1)
     return found
 
 

@@ -1,0 +1,100 @@
+"""Budgets of all methods, spending all of them, and objectives other than errors."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
+from tamis.cells.policy_selection import ranking_losses
+
+METHODS = {
+    "IFC2F": (IFC2F, {"random_state": 0}),
+    "ETANA": (ETANA, {"random_state": 0}),
+    "FETANA": (FETANA, {"n_iterations": 300, "random_state": 0}),
+    "AdaptiveIFC2F": (AdaptiveIFC2F, {"max_steps": 8, "random_state": 0}),
+    "FixedSubset": (FixedSubset, {}),
+}
+every_method = pytest.mark.parametrize("name", METHODS)
+PRICES = [0.01, 0.02, 0.03, 0.01, 0.02, 0.2]
+
+
+def rows(n=500, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return rng.normal(size=(n, 6)) + np.array([0.9, 0.8, 0.7, 0.6, 0.5, 2.0]) * y[:, None], y
+
+
+def fitted(name, **changes):
+    X, y = rows()
+    method, settings = METHODS[name]
+    return method(PRICES, **settings, **changes).fit(X[:300], y[:300])
+
+
+@every_method
+@pytest.mark.parametrize("budget", [0.0, 0.03, 0.05])
+def test_no_row_pays_more_than_the_budget(name, budget):
+    X, _ = rows()
+    model = fitted(name, budget=budget)
+    model.predict(X)
+    assert model.cost_.max(initial=0.0) <= budget + 1e-9
+    assert all(5 not in trace.features for trace in model.acquire(X[:40]))  # dearer than the budget
+
+
+@every_method
+def test_all_of_the_budget_is_spent(name):
+    X, _ = rows()
+    model, other = fitted(name, budget=0.05, spend="all"), fitted(name, budget=0.05)
+    model.predict(X[300:])
+    spent = model.cost_.copy()
+    other.predict(X[300:])
+    assert (spent > 0.05 - 0.01 - 1e-9).all()  # what is left buys no other value
+    assert spent.mean() >= other.cost_.mean()
+    assert model.score(X[300:], rows()[1][300:]) > 0.7
+
+
+def test_spending_all_is_not_published():
+    X, y = rows()
+    with pytest.raises(ValueError, match="spend='all' needs calibrate=True"):
+        ETANA.published(spend="all").fit(X, y)
+
+
+def test_without_a_budget_all_steps_are_taken():
+    X, y = rows()
+    model = AdaptiveIFC2F(0.3, max_steps=4, spend="all", random_state=0).fit(X[:300], y[:300])
+    model.predict(X[300:])
+    assert (model.n_features_used_ == 4).all()  # though no value is worth .3
+
+
+def test_ranking_losses_are_one_minus_the_area_under_the_curve():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    posterior = rng.dirichlet(np.ones(3), 200).round(1)
+    posterior[np.arange(200), y] += 0.2
+    found = ranking_losses(posterior, y)
+    for c in range(3):
+        np.testing.assert_allclose(1 - found[y == c].mean(), roc_auc_score(y == c, posterior[:, c]))
+
+
+@pytest.mark.parametrize("objective", ["log-loss", "auc"])
+def test_probabilities_are_worth_values_that_no_decision_is(objective):
+    """One class is rare: no value changes the decision, but all change its probability."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(1600) < 0.08).astype(int)
+    X = rng.normal(size=(1600, 4)) + 0.9 * y[:, None]
+    settings = {"max_steps": 4, "random_state": 0}
+    model = AdaptiveIFC2F(0.002, objective=objective, **settings).fit(X[:1000], y[:1000])
+    other = AdaptiveIFC2F(0.002, **settings).fit(X[:1000], y[:1000])
+    scores = []
+    for one in (model, other):
+        posterior = one.predict_proba(X[1000:])
+        loss = ranking_losses(posterior, y[1000:]).mean()
+        if objective == "log-loss":
+            loss = -np.log(posterior[np.arange(600), y[1000:]]).mean()
+        scores.append(loss + one.cost_.mean())
+    assert scores[0] < scores[1] - 0.01
+    assert model.n_features_used_.mean() > other.n_features_used_.mean()
+    trace = model.acquire(X[1000])
+    session = model.open()
+    while session.next_feature is not None:
+        session.observe(X[1000, session.next_feature])
+    assert [step["feature"] for step in session.explain()] == trace.features

@@ -55,11 +55,8 @@ def twin_of(options, n_classes, n_features=7):
         "uncertainty_penalty": "penalty",
         "class_reduce": "reduce",
     }
-    values = {"assumed-density": True, "gradient": False, "balanced": True, "mean": np.mean}
-    translated = {
-        names.get(key, key): values.get(value, value) if key != "class_weight" else value == "balanced"
-        for key, value in options.items()
-    }
+    values = {"assumed-density": True, "gradient": False, "mean": np.mean, "max": np.max}
+    translated = {names.get(key, key): values.get(value, value) for key, value in options.items()}
     return FiresTwin(n_features, n_classes, **translated)
 
 
@@ -193,12 +190,45 @@ def test_a_logit_row_far_on_the_wrong_side_pulls_less_than_a_probit_one():
     assert wide[0] <= 1.0 < wide[1]
 
 
-def test_class_reduce_mean_equals_the_twin():
-    selector, twin = FIRES(3, class_reduce="mean"), twin_of({"class_reduce": "mean"}, 4)
+@pytest.mark.parametrize("options", [{"class_reduce": "max"}, {"class_weight": "balanced"}], ids=str)
+def test_options_for_several_classes_equal_the_twin(options):
+    selector, twin = FIRES(3, **options), twin_of(options, 4)
     for X, y in stream(4):
         selector.partial_fit(X, y, classes=range(4))
         twin.partial_fit(X, y)
     np.testing.assert_allclose(selector.scores_, twin.scores, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_several_classes_select_no_copies(sparse):
+    """Of three near copies of the most relevant feature one is kept, as in the twin; with two classes, all are."""
+    selector, twin = FIRES(3), FiresTwin(6, 4)
+    for X, y in stream(4, n_batches=14, n_features=6):
+        X[:, 4:] = X[:, :1] + 0.01 * X[:, 4:]
+        selector.partial_fit(sp.csr_matrix(X) if sparse else X, y, classes=range(4))
+        twin.partial_fit(X, y)
+        assert selector.get_support(indices=True).tolist() == twin.kept(3)
+    assert selector.get_support()[[0, 4, 5]].sum() == 1
+    assert selector.get_support().sum() == 3
+    plain = FIRES(3, redundancy=None).fit(X, y)
+    assert plain.get_support()[np.argsort(-plain.scores_, kind="stable")[:3]].all()
+    two = FIRES(3, redundancy="discount").fit(X, y == 1), FIRES(3).fit(X, y == 1)
+    assert [selector.get_support()[[0, 4, 5]].sum() for selector in two] == [1, 3]
+
+
+def test_rows_that_discount_widen_and_forget_with_the_columns():
+    (X, y), *_ = stream(4)
+    narrow, wide = FIRES(3), FIRES(3)
+    narrow.partial_fit(sp.csr_matrix(X[:, :5]), y, classes=range(4)).widen(7)
+    narrow.forget_columns([1])
+    X[:, [1, 5, 6]] = 0.0
+    wide.partial_fit(sp.csr_matrix(X), y, classes=range(4))
+    X, y = stream(4)[1]
+    for selector in (narrow, wide):
+        selector.partial_fit(sp.csr_matrix(X), y)
+    assert narrow.get_support().sum() == 3
+    both = [selector._last_rows.columns(np.arange(7), 7)[0] for selector in (narrow, wide)]
+    np.testing.assert_array_equal(*both)
 
 
 @given(m=st.floats(-1e6, 37.0))

@@ -45,11 +45,11 @@ class FiresTwin:
         importance="parameter",
         learning_rate=None,
         half_life=2000,
-        balanced=True,
+        balanced="auto",
         intercept=False,
         sigma=1.0,
         penalty=0.01,
-        reduce=np.max,
+        reduce=np.mean,
         link=None,  # "logit" or "poisson"
     ):
         self.link = link
@@ -123,7 +123,8 @@ class FiresTwin:
             return 1.0
         total = self.counts.sum()
         part = self.counts[k] if inside else total - self.counts[k]
-        return total / (2 * max(part, total / 20))
+        weight = total / (2 * max(part, total / 20))
+        return np.sqrt(weight) if self.balanced == "auto" and self.n_models > 1 else weight
 
     def _rate(self, label):
         if self.rate is not None:
@@ -192,6 +193,20 @@ class FiresTwin:
             if self.intercept:
                 self.bias[k, 0] += rate * sum_a
                 self.bias[k, 1] = max(np.sqrt(self.bias[k, 1]) * (1 + rate * sum_b), 0) ** 2
+
+    def kept(self, k):
+        """The k features chosen one after another, by what their correlation with those chosen before leaves."""
+        rows, scores, chosen = self.rows[-300:], self.scores, []
+        while len(chosen) < k:
+            worth = {}
+            for j in set(range(len(scores))) - set(chosen):
+                squares = [0.0]
+                for i in chosen:
+                    if np.ptp(rows[:, i]) > 0 and np.ptp(rows[:, j]) > 0:
+                        squares.append(np.corrcoef(rows[:, i], rows[:, j])[0, 1] ** 2)
+                worth[j] = (scores[j] - min(scores)) * (1 - max(squares))
+            chosen.append(max(worth, key=lambda j: (worth[j], -j)))
+        return sorted(chosen)
 
     @property
     def scores(self):

@@ -35,8 +35,11 @@ Errata and deviations, each with its reason:
 * The published code clips sigma at 0, where it stays, since its gradient carries the factor sigma; so do we.
 * As published, mu is per unit of x and all features share the direction of their common mean: features of another
   scale or sign lose. Hence running centring and scaling (`scaling`), exact by algebra, X itself is never copied.
-* As published, a rare class hardly moves mu: `class_weight="balanced"` lets the classes of each one-vs-rest model
-  pull equally.
+* As published, a rare class hardly moves mu: `class_weight="balanced"` lets a class and its rest pull equally. With
+  three classes or more each class is rare in its own model, and by default the root of these weights is taken.
+* With three classes or more, the largest score of the models is the noise of one of them; by default the mean counts.
+* Features that move together are all certain and all kept: with three classes or more, by default, a score is
+  discounted by the squared correlation with the features chosen before (:mod:`tamis.rows.screening.redundancy`, (3)).
 * The consistency proof assumes that gradient ascent converges, which a constant step does not: with a `half_life`
   the scores are read from the running average of mu (Polyak and Ruppert), and old evidence fades.
 * A published step of 0.01 learns next to nothing: rho^2 is about 1 + J at first, so the step grows with J, from 1 to
@@ -63,10 +66,11 @@ from sklearn.utils.validation import check_is_fitted
 from tamis._kernels import njit
 from tamis._validation import Array, Rows, reject_nonfinite
 from tamis._validation.parameters import integer, number, parameters
-from tamis.base import RowSelector
+from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.errors import DataError
 from tamis.rows.fires.normal_linear import NormalLinear
 from tamis.rows.fires.quadrature import GAUSSIAN, LOGIT, POISSON, PROBIT
+from tamis.rows.screening.redundancy import LastRows, by_discount
 from tamis.summaries.moments import RunningMoments, inverse_scale
 
 __all__ = ["FIRES"]
@@ -75,6 +79,8 @@ _MAX_BALANCE = 10.0  # a row of a rare class weighs at most this much
 # Relative to the variance of the target; with a noise of 0, the first exact row would have infinite precision.
 _LEAST_NOISE = 1e-6
 _STEP_PER_FEATURE, _LONGEST_STEP = 0.1, 10.0
+_ROWS_KEPT = 300  # a correlation of independent columns is at most .2 in so many, which discounts by 4 %
+_CANDIDATES = 1000  # the least number of features that compete where scores are discounted
 _MOST_COUNTED = 1e15  # larger counts are not exact numbers
 _LINKS = {"gaussian": GAUSSIAN, "probit": PROBIT, "logit": LOGIT, "poisson": POISSON}
 _NOTHING = np.empty(0)
@@ -108,7 +114,8 @@ class FIRES(RowSelector):
     The coefficients of a linear model of the label, the number or the count are normal random variables. Each batch
     moves their means and standard deviations one step up the log marginal likelihood. A feature scores ``mu**2 -
     uncertainty_penalty * sigma**2``. With three classes or more there is a model for each class against the rest, and a
-    feature takes the largest of its scores.
+    feature takes the mean of its scores. Then features are chosen one after another, and a feature that is correlated
+    with one chosen before counts less.
 
     The defaults are the recommended preset: running centring and scaling, balanced classes, and evidence that fades
     with a half-life. :meth:`paper` gives the published method.
@@ -138,16 +145,21 @@ class FIRES(RowSelector):
     half_life : float or None, default=2000
         Rows after which evidence counts half, in (0, inf]. Scores are then read from the running average of mu. None:
         nothing fades, and the scores are those of the last mu, as published.
-    class_weight : {"balanced", None}, default="balanced"
-        Whether a class and its rest have equal influence, however rare the class is (a row weighs at most 10).
+    class_weight : {"auto", "balanced", None}, default="auto"
+        "balanced": a class and its rest have equal influence, however rare the class is (a row weighs at most 10).
+        "auto": "balanced" with two classes; with more, the root of these weights. None: rows weigh the same.
     intercept : bool, default=False
         Whether the models have an intercept (never scored).
     sigma : float, default=1.0
         Standard deviation of each coefficient before the first row, in (0, inf).
     uncertainty_penalty : float, default=0.01
         lambda_s, in [0, inf).
-    class_reduce : {"max", "mean"}, default="max"
-        How the one-vs-rest scores of a feature are combined into one.
+    class_reduce : {"max", "mean"}, default="mean"
+        How the one-vs-rest scores of a feature are combined into one, with three classes or more.
+    redundancy : {"auto", "discount", None}, default="auto"
+        "discount": features are selected one after another, by their score times 1 less the largest squared correlation
+        with a feature selected before, of the last 300 rows. `scores_` still rates each feature by itself. "auto":
+        "discount" with three classes or more. None: the features of the largest scores are selected.
     batch_size : int, default=100
         Rows per step: larger batches are taken in consecutive steps of this many rows.
 
@@ -171,10 +183,11 @@ class FIRES(RowSelector):
 
     Notes
     -----
-    The method is defined per batch: 100 rows at once are one step, one at a time they are 100 steps. Memory: 3 float64
-    per model and feature, and 2 per feature for the scaling. Time per batch and model: O(rows x features). With CSR
-    rows it is O(stored values), plus O(features) once a batch if anything is scaled or fades: a centred zero is not 0,
-    so every column contributes to the margin of every row.
+    The method is defined per batch: 100 rows at once are one step, one at a time they are 100 steps. Memory: 3
+    float64 per model and feature, and 2 per feature for the scaling; the last 300 to 400 rows where scores are
+    discounted. Time per batch and model: O(rows x features). With CSR rows it is O(stored values), plus O(features)
+    once a batch if anything is scaled or fades: a centred zero is not 0, so every column contributes to the margin
+    of every row.
 
     References
     ----------
@@ -209,8 +222,10 @@ class FIRES(RowSelector):
         _models.bias (m, 2) finite
         _models.bias[:, 1:] float in [0, inf)
         _models._average (a*m, j) float in [-1e150, 1e150]
+        _last_rows.blocks[][0] (R, j) finite
     """
 
+    _written_once = (*RowSelector._written_once, "_last_rows")
     _target_kinds = ("binary", "multiclass", "regression")
     _linear_in_stored_values = True
     _finite_in_kernel = True
@@ -220,7 +235,8 @@ class FIRES(RowSelector):
         update=("gradient", "assumed-density"),
         scaling=("standard", "center", None),
         importance=("parameter", "signal"),
-        class_weight=("balanced", None),
+        class_weight=("auto", "balanced", None),
+        redundancy=("auto", "discount", None),
         class_reduce=("max", "mean"),
         intercept=(True, False),
         learning_rate=(number("(0, 1e6]"), None),
@@ -240,11 +256,12 @@ class FIRES(RowSelector):
         importance: str = "parameter",
         learning_rate: float | None = None,
         half_life: float | None = 2000,
-        class_weight: str | None = "balanced",
+        class_weight: str | None = "auto",
         intercept: bool = False,
         sigma: float = 1.0,
         uncertainty_penalty: float = 0.01,
-        class_reduce: str = "max",
+        class_reduce: str = "mean",
+        redundancy: str | None = "auto",
         batch_size: int = 100,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -259,11 +276,12 @@ class FIRES(RowSelector):
         self.sigma = sigma
         self.uncertainty_penalty = uncertainty_penalty
         self.class_reduce = class_reduce
+        self.redundancy = redundancy
         self.batch_size = batch_size
 
     @classmethod
     def paper(cls, n_features_to_select: int | float = 0.1, **parameters: Any) -> Self:
-        """Return the published method: no scaling, no balancing, no fading, steps of 0.01.
+        """Return the published method: no scaling, no balancing, no fading, no discount, steps of 0.01.
 
         Parameters
         ----------
@@ -274,11 +292,12 @@ class FIRES(RowSelector):
         Examples
         --------
         >>> FIRES.paper(10)
-        FIRES(class_weight=None, half_life=None, learning_rate=0.01,
-              n_features_to_select=10, scaling=None)
+        FIRES(class_reduce='max', class_weight=None, half_life=None, learning_rate=0.01,
+              n_features_to_select=10, redundancy=None, scaling=None)
         """
         published: dict[str, Any] = {
-            "scaling": None, "class_weight": None, "half_life": None, "learning_rate": 0.01,
+            "scaling": None, "class_weight": None, "half_life": None, "learning_rate": 0.01, "class_reduce": "max",
+            "redundancy": None,
         }  # fmt: skip
         return cls(n_features_to_select, **{**published, **parameters})
 
@@ -291,6 +310,14 @@ class FIRES(RowSelector):
         self._moments = RunningMoments(n_features)
         self._target = RunningMoments(1)  # of the numeric target of a regression
         self._error = np.zeros(2)  # faded sum of its squared errors, and of their weights
+        self._last_rows = LastRows(_ROWS_KEPT)  # where scores are discounted
+
+    @property
+    def _chooses_count(self) -> bool:  # type: ignore[override]
+        """Whether `_selection` decides, though not about the number."""
+        if not hasattr(self, "n_seen_"):
+            return False
+        return self.redundancy == "discount" or (self.redundancy == "auto" and len(self._models.mu) > 1)
 
     @property
     def _counts_columns(self) -> bool:
@@ -300,11 +327,13 @@ class FIRES(RowSelector):
         self._models, self._moments = copy.copy(self._models), copy.copy(self._moments)
         self._models.widen(n_features)
         self._moments.widen(n_features)
+        self._last_rows = self._last_rows.widened(n_features)
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         self._models, self._moments = copy.copy(self._models), copy.copy(self._moments)
         self._models.forget(columns)
         self._moments.forget(columns)
+        self._last_rows = self._last_rows.without(columns)
 
     def _rejects_late(self, n_rows: int, n_classes: int) -> bool:
         return n_rows > self.batch_size or n_classes > 2
@@ -320,10 +349,14 @@ class FIRES(RowSelector):
         weight = _NOTHING if sample_weight is None else sample_weight
         if n_rows <= size:
             self._learn_step(X, y, weight)
-            return
-        for start in range(0, n_rows, size):
-            part = slice(start, start + size)
-            self._learn_step(X[part], y[part], weight[part])
+        else:
+            for start in range(0, n_rows, size):
+                part = slice(start, start + size)
+                self._learn_step(X[part], y[part], weight[part])
+        if self._chooses_count:
+            kept = slice(None) if sample_weight is None else sample_weight > 0.0
+            self._last_rows = copy.copy(self._last_rows)
+            self._last_rows.add(X[kept], np.zeros(n_rows, np.int64)[kept])
 
     def _learn_step(self, X: Rows, y: Array, weight: Array) -> None:
         rows = float(weight.sum()) if len(weight) else float(len(y))
@@ -414,6 +447,8 @@ class FIRES(RowSelector):
         if self.class_weight is not None and total > 0.0:
             least = total / (2.0 * _MAX_BALANCE)
             balance = total / (2.0 * max(total - inside, least)), total / (2.0 * max(inside, least))
+            if self.class_weight == "auto" and len(self._models.mu) > 1:
+                balance = math.sqrt(balance[0]), math.sqrt(balance[1])
         if self.learning_rate is not None:
             return balance, float(self.learning_rate)
         share = inside / total if known and total > 0.0 else 0.5
@@ -462,6 +497,18 @@ class FIRES(RowSelector):
         else:
             scores = weights.max(axis=0) if self.class_reduce == "max" else weights.mean(axis=0)
         return scores
+
+    def _selection(self) -> NDArray[np.bool_]:
+        scores, n = self._relevance(), n_to_select(self.n_features_to_select, self.n_features_in_)
+        kept = top_mask(scores, max(n, min(_CANDIDATES, self.n_features_in_)))
+        candidates = np.flatnonzero(kept)
+        if n < len(candidates) and self._last_rows.n_rows:
+            X, _ = self._last_rows.columns(candidates, self.n_features_in_)
+            kept = np.zeros(self.n_features_in_, dtype=bool)
+            kept[candidates[by_discount(scores[candidates], X, n)]] = True
+        else:
+            kept = top_mask(scores, n)
+        return kept
 
     @property
     def mu_(self) -> NDArray[np.float64]:

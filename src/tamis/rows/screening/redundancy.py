@@ -11,6 +11,10 @@ b_c::
 
     gain_j = sum_c r_cj^2 / v_j                                                      (1)
     l = (R_i - sum_h L_h L_hi) / sqrt(v_i);   r_c <- r_c - l r_ci / sqrt(v_i);   v <- v - l^2     (2)
+
+Scores of another kind are discounted: next is the column of the largest
+
+    (score_j - min score) min_i (1 - R_ij^2), i over the columns chosen so far                       (3)
 """
 
 from __future__ import annotations
@@ -23,15 +27,21 @@ from numpy.typing import NDArray
 
 from tamis._shapes import Shapes, changed
 from tamis._validation import Array, Rows
+from tamis.rows.waiting_block import padded
 from tamis.summaries.batch import without_columns
 
-__all__ = ["LastRows", "by_addition"]
+__all__ = ["LastRows", "by_addition", "by_discount"]
 
 _KEPT = 1000
 
 
 class LastRows:
-    """The last 1000 rows and the codes of their classes, however batches and parts of a stream are cut.
+    """The last rows and the codes of their classes, however batches and parts of a stream are cut.
+
+    Parameters
+    ----------
+    size : int, default=1000
+        How many rows are kept.
 
     Examples
     --------
@@ -42,6 +52,7 @@ class LastRows:
     """
 
     _state_spec = Shapes("blocks[][0] (N, *)  blocks[][1] (N) int64 in [0, 2**31)")
+    size = _KEPT  # an older file has none
 
     def check_state(self) -> None:
         """Raise if there are not as many rows as a loaded object says.
@@ -54,30 +65,38 @@ class LastRows:
         if sum(len(codes) for _, codes in self.blocks) != self.n_rows:
             raise changed(f"LastRows does not hold {self.n_rows} rows")
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = _KEPT) -> None:
+        self.size = size
         self.blocks: tuple[tuple[Rows, Array], ...] = ()
         self.n_rows = 0
 
     def add(self, X: Rows, codes: Array) -> None:
         """Keep a copy of a batch, and forget the rows that are too old."""
-        X, codes = X[-_KEPT:].copy(), codes[-_KEPT:].copy()
+        X, codes = X[-self.size :].copy(), codes[-self.size :].copy()
         blocks, self.n_rows = (*self.blocks, (X, codes)), self.n_rows + len(codes)
-        while self.n_rows - len(blocks[0][1]) >= _KEPT:
+        while self.n_rows - len(blocks[0][1]) >= self.size:
             self.n_rows -= len(blocks[0][1])
             blocks = blocks[1:]
         self.blocks = blocks
 
     def without(self, columns: Array) -> LastRows:
         """Return the same (CSR) rows with zeros in some columns."""
-        found = LastRows()
+        found = LastRows(self.size)
         found.blocks = tuple((without_columns(X, columns), codes) for X, codes in self.blocks)
+        found.n_rows = self.n_rows
+        return found
+
+    def widened(self, n_features: int) -> LastRows:
+        """Return the same rows with further columns, which are 0."""
+        found = LastRows(self.size)
+        found.blocks = tuple((padded(X, n_features), codes) for X, codes in self.blocks)
         found.n_rows = self.n_rows
         return found
 
     def merged(self, other: LastRows, codes: Array, *, first: bool) -> LastRows:
         """Return the last rows of both; those of the other, whose class c is `codes[c]` here, come first or last."""
         theirs = [(X, codes[y]) for X, y in other.blocks]
-        found = LastRows()
+        found = LastRows(self.size)
         for X, y in [*theirs, *self.blocks] if first else [*self.blocks, *theirs]:
             found.add(X, y)
         return found
@@ -91,9 +110,9 @@ class LastRows:
                 wide.resize((X.shape[0], n_features))
                 parts.append(wide[:, which].toarray())
             else:
-                parts.append(X[:, which])
+                parts.append(X.take(which, axis=1))
         codes = np.concatenate([y for _, y in self.blocks])
-        return np.concatenate(parts).astype(np.float64)[-_KEPT:], codes[-_KEPT:]
+        return np.concatenate(parts).astype(np.float64)[-self.size :], codes[-self.size :]
 
     @property
     def nbytes(self) -> int:
@@ -141,6 +160,39 @@ def by_addition(X: NDArray[np.float64], codes: Array, n_selected: int) -> list[i
         v = np.maximum(v - column**2, ridge)
         L = np.column_stack([L, column])
     return [*order, *np.flatnonzero(free)[: n_selected - len(order)].tolist()]
+
+
+def by_discount(scores: NDArray[np.float64], X: NDArray[np.float64], n_selected: int) -> list[int]:
+    """Return the columns in the order of their discounted scores (3).
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_columns,), float64
+    X : ndarray of shape (n_rows, n_columns), float64
+        Finite; at least one row.
+    n_selected : int
+
+    Examples
+    --------
+    The second column is a copy of the first one, and as relevant; the third is less so, but something else:
+
+    >>> X = np.random.default_rng(0).normal(size=(500, 4))
+    >>> X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
+    >>> by_discount(np.array([1.0, 0.9, 0.5, 0.0]), X, 2)
+    [0, 2]
+    """
+    Z = np.ascontiguousarray(X.T)
+    Z -= Z.mean(axis=1)[:, None]
+    length = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    Z *= np.divide(1.0, length, out=np.zeros(len(length)), where=length > 0.0)[:, None]
+    left, free, order = scores - scores.min(), np.ones(len(scores)), list[int]()
+    for _ in range(n_selected):
+        worth = left * free
+        worth[order] = -1.0
+        order.append(int(worth.argmax()))
+        correlation = Z @ Z[order[-1]]
+        free = np.minimum(free, np.maximum(1.0 - correlation**2, 0.0))
+    return order
 
 
 def _standardised(X: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -103,6 +103,50 @@ def test_training_says_how_well_it_does(call, folder, model):
     assert "No value is worth its cost: every decision follows the class shares." in out
 
 
+def test_prices_and_errors_may_be_in_a_currency(call, folder):
+    """The same prices from a CSV file, in euros, as in units of an error: the same values, and totals in euros."""
+    lines = "column,euros\nheat,5\nlight,5\npressure,10\n\ncolour,5\n"
+    (folder / "prices.csv").write_text(lines, encoding="utf-8-sig")
+    arguments = [
+        "train",
+        "table.csv",
+        "--label",
+        "state",
+        "--method",
+        "etana",
+        "--save",
+        "e.tamis",
+        "--force",
+        "--json",
+    ]
+    code, out, _ = call(*arguments, "--cost", "prices.csv", "--error-cost", 500)
+    in_euros = json.loads(out)["held_out"]
+    _, out, _ = call(*arguments, "--cost", "prices.json")
+    in_errors = json.loads(out)["held_out"]
+    assert code == 0
+    assert in_euros["accuracy"] == in_errors["accuracy"]
+    for name in ("mean_cost", "loss"):
+        assert in_euros[name] == pytest.approx(500 * in_errors[name])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("column,euros\nheat,5\nlight,much\n", "line 3: write a column and its price"),
+        ("heat,5\nheat,6\n", "line 2: column 'heat' has a price already"),
+        ("column,euros\n", "has no prices"),
+        ("heat,-5\n", "line 1: write a column"),
+    ],
+)
+def test_a_price_list_that_cannot_be_read_is_refused(call, folder, content, message):
+    (folder / "list.csv").write_text(content, encoding="utf-8")
+    code, _, err = call("train", "table.csv", "--label", "state", "--save", "n.tamis", "--cost", "list.csv")
+    assert code != 0
+    assert message in err
+    code, _, err = call("train", "table.csv", "--label", "state", "--save", "n.tamis", "--error-cost", 0)
+    assert "--error-cost 0 must be above 0" in err
+
+
 def test_a_race_chooses_the_method_and_is_reported(call, folder):
     """Two values decide together here, which one depends on the row: an own order for each row is ahead."""
     rng = np.random.default_rng(0)
@@ -260,7 +304,7 @@ def test_models_from_python_are_asked_by_column_numbers(call, folder, rng):
      ("train table.csv --label state", "Say where the model goes: --save FILE"),
      ("train table.csv --label state --method ifc --save m", "No classifier is named 'ifc'; did you mean 'ifc2f'"),
      ("train table.csv --label state --cost much --save m", "--cost much is neither a number nor a file"),
-     ("train table.csv --label state --cost table.csv --save m", "--cost table.csv is not a JSON document"),
+     ("train table.csv --label state --cost table.csv --save m", "--cost table.csv, line 2: write a column"),
      ("train table.csv --label state --cost less.json --save m", "cost has no entry for column 'light'"),
      ("train table.csv --label state --cost -1 --save m", "--cost -1 must be 0 or more"),
      ("train table.csv --label state --held-out 1 --save m", "--held-out 1.0 must be a share below 1"),

@@ -73,9 +73,17 @@ def train(
         option(
             _LEARNING,
             "PRICE",
-            "Price of each column, where a wrong decision costs 1; or a JSON file of prices.",
+            "Price of each column, in units of --error-cost; or a JSON or CSV file of prices by column name.",
         ),
     ] = "0.01",
+    error_cost: Annotated[
+        float,
+        option(
+            _LEARNING,
+            "PRICE",
+            "Cost of a wrong decision, in the currency of the prices; totals are in it too.",
+        ),
+    ] = 1.0,
     set_: Annotated[
         list[str] | None,
         option(_LEARNING, "NAME=VALUE", "A parameter of the method; may be repeated.", "--set"),
@@ -115,6 +123,8 @@ def train(
     entry = find({_AUTO: "fixed-subset", "adaptive": "adaptive-ifc2f"}.get(method, method), "cells")
     parameters = dict(assignment(entry, text) for text in set_ or [])
     prices = _prices(cost)
+    if not 0 < error_cost < math.inf:
+        raise MisuseError(f"--error-cost {error_cost:g} must be above 0, and finite.")
     if save is None and report is None:
         raise MisuseError("Say where the model goes: --save FILE (or --report FILE for the report only).")
     if not 0 <= held_out < 1 or (report is not None and held_out == 0):
@@ -123,16 +133,17 @@ def train(
     check_outputs(inputs, {"--save": save, "--report": report}, force=force)
     table = Table.read(reading.open(quiet=quiet))
     learned, held = table.split(held_out, seed, max_rows)
+    costs = {"cost": prices, **_error_costs(error_cost, table.y[learned], parameters)}
     with progress(quiet) as show:
         raced = []
         if races:
             raced = _race(
-                table, learned, prices, seed, lambda share, name: show(0.8 * share, f"racing {name}")
+                table, learned, costs, seed, lambda share, name: show(0.8 * share, f"racing {name}")
             )
             entry = find(winner(raced).name, "cells")
         show(0.8 if races else 0.0, "learning")
         fitted = table.rows(learned)
-        model = entry.load()(**model_parameters(entry, seed=seed) | parameters | {"cost": prices})
+        model = entry.load()(**model_parameters(entry, seed=seed) | parameters | costs)
         model.fit(fitted, table.y[learned])
         table.name_columns(model)
         if races:
@@ -164,14 +175,60 @@ def _prices(text: str) -> Any:
             raise MisuseError(f"--cost {text} must be 0 or more, and finite.")
         return price
     try:
-        found = json.loads(Path(text).read_text(encoding="utf-8"))
+        content = Path(text).read_text(encoding="utf-8-sig")
     except OSError:
         raise MisuseError(f"--cost {text} is neither a number nor a file that can be read.") from None
+    if text.lower().endswith(".csv"):
+        return _listed_prices(text, content)
+    try:
+        found = json.loads(content)
     except ValueError as error:
         raise MisuseError(f"--cost {text} is not a JSON document: {error}.") from None
     if not isinstance(found, dict) or not all(isinstance(price, int | float) for price in found.values()):
         raise MisuseError(f'--cost {text} must hold one object of prices, such as {{"age": 0, "scan": 0.2}}.')
     return found
+
+
+def _listed_prices(path: str, content: str) -> dict[str, float]:
+    """Return the prices of a CSV file, each line a column and its price; a header is skipped."""
+    import csv
+
+    found: dict[str, float] = {}
+    for number, line in enumerate(csv.reader(content.splitlines()), start=1):
+        if not any(part.strip() for part in line):
+            continue
+        name, price = line[0].strip(), None
+        with contextlib.suppress(ValueError, IndexError):
+            price = float(line[1])
+        if price is None and number == 1:
+            continue
+        if price is None or not 0 <= price < math.inf:
+            raise MisuseError(
+                f"--cost {path}, line {number}: write a column and its price, such as scan,0.2."
+            )
+        if name in found:
+            raise MisuseError(
+                f"--cost {path}, line {number}: column {name!r} has a price already; keep one of them."
+            )
+        found[name] = price
+    if not found:
+        raise MisuseError(
+            f"--cost {path} has no prices: write a column and its price on each line, such as scan,0.2."
+        )
+    return found
+
+
+def _error_costs(error_cost: float, y: NDArray[Any], parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the table of misclassification costs as a parameter; none for the default."""
+    import numpy as np
+
+    if error_cost == 1.0:
+        return {}
+    if "misclassification_cost" in parameters:
+        raise MisuseError(
+            "--error-cost and --set misclassification_cost exclude one another: give one of them."
+        )
+    return {"misclassification_cost": error_cost * (1.0 - np.eye(len(np.unique(y))))}
 
 
 class Table:
@@ -252,8 +309,9 @@ class Table:
 
 
 def _race(
-    table: Table, learned: NDArray[Any], prices: Any, seed: int, on_progress: Callable[[float, str], None]
-) -> list[Candidate]:
+    table: Table, learned: NDArray[Any], costs: dict[str, Any], seed: int,
+    on_progress: Callable[[float, str], None],
+) -> list[Candidate]:  # fmt: skip
     """Return the results of all methods on rows that are learned from, each row held out once."""
     import numpy as np
 
@@ -263,9 +321,7 @@ def _race(
     if len(rows) > _RACED:
         rows = np.sort(np.random.default_rng(seed).choice(rows, _RACED, replace=False))
     entries = sorted(cells(), key=lambda entry: entry.key != "fixed-subset")  # the reference first
-    models = {
-        entry.key: entry.load()(**model_parameters(entry, seed=seed) | {"cost": prices}) for entry in entries
-    }
+    models = {entry.key: entry.load()(**model_parameters(entry, seed=seed) | costs) for entry in entries}
     return race_classifiers(models, lambda at: table.rows(rows[at]), table.y[rows], on_progress)
 
 

@@ -58,6 +58,7 @@ _NAMES = {
     "SparseFSA": "tamis.learners.sparse_fsa",
     "CVFDT": "tamis.learners.hoeffding",
     "VFDR": "tamis.learners.hoeffding",
+    "Watch": "tamis.watch",
     "WeightedKNN": "tamis.learners.knn",
     "WeightedNaiveBayes": "tamis.learners.naive_bayes",
     "TScore": "tamis.rows.screening",
@@ -90,6 +91,7 @@ _PACKAGES = (
     "rows",
     "streams",
     "summaries",
+    "watch",
 )
 
 __all__ = [*_NAMES, *_PACKAGES, "__version__"]

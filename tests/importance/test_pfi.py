@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tamis.importance import IncrementalPFI
+from tamis.importance import IncrementalPFI, IncrementalSAGE
 from tests.twins import importance as twin
 
 
@@ -90,3 +90,28 @@ def test_has_the_expectation_of_its_definition(loss, rng):
     for _ in range(30):
         explainer.update(proba, X, y)
     np.testing.assert_allclose(explainer.importances_, expected, rtol=0.1)
+
+
+def test_the_change_of_the_predictions_needs_no_labels(rng):
+    """The mean squared difference of two predictions, of every pair of rows."""
+    X = rng.normal(size=(300, 3))
+
+    def proba(A):
+        p = 1 / (1 + np.exp(-2 * A[:, 0] - A[:, 1]))
+        return np.column_stack([1 - p, p])
+
+    expected = []
+    for j in range(3):
+        altered = np.repeat(X, 300, axis=0)
+        altered[:, j] = np.tile(X[:, j], 300)
+        expected.append(((proba(altered) - np.repeat(proba(X), 300, axis=0)) ** 2).sum(axis=1).mean())
+    probabilities = type("Model", (), {"predict_proba": staticmethod(proba)})()
+    explainer = IncrementalPFI(
+        loss="change", half_life=None, max_calls_per_row=None, reservoir_size=300, random_state=0
+    )
+    for _ in range(30):
+        explainer.update(probabilities, X)
+    np.testing.assert_allclose(explainer.importances_, expected, rtol=0.1)
+    assert explainer.importances_[2] == 0.0
+    with pytest.raises(ValueError, match="loss"):
+        IncrementalSAGE(loss="change")

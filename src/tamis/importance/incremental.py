@@ -26,7 +26,7 @@ from tamis._validation.parameters import Kind, check_parameters, integer, number
 from tamis.errors import DataError
 from tamis.importance.estimates import add_contributions, bands, means, variances
 from tamis.importance.groups import group_columns
-from tamis.importance.predictions import LOSSES, is_numeric, loss, outputs
+from tamis.importance.predictions import CHANGE, LOSSES, is_numeric, loss, outputs
 from tamis.importance.reservoir import draw_donors
 
 __all__ = ["IncrementalImportance", "Plan"]
@@ -136,7 +136,9 @@ class IncrementalImportance(ThreadSafe, ABC):
 
     # -- updating ------------------------------------------------------------------------------------------
 
-    def update(self, model: Any, X: Any, y: ArrayLike, *, model_version: int | str | None = None) -> None:
+    def update(
+        self, model: Any, X: Any, y: ArrayLike | None = None, *, model_version: int | str | None = None
+    ) -> None:
         """Add labelled rows. If it raises, the object is unchanged.
 
         Parameters
@@ -149,6 +151,7 @@ class IncrementalImportance(ThreadSafe, ABC):
             Missing values are passed on to the model.
         y : array-like of shape (n_rows,)
             Labels, or the targets of a regression. The columns that a function returns are the labels 0, 1, ...
+            Not needed with ``loss="change"``.
         model_version : int or str, optional
             If it differs from the version before, `version_` and `version_start_` change, and the estimates are
             reset with ``restart_with_model=True``.
@@ -163,7 +166,8 @@ class IncrementalImportance(ThreadSafe, ABC):
         check_parameters(self)
         rows, names = as_rows(X)
         reject_nonfinite(rows, names, allow_nan=True)
-        labels = as_column(y, rows.shape[0], type(self).__name__)
+        n = rows.shape[0]
+        labels = np.zeros(n) if self.loss == CHANGE else as_column(y, n, type(self).__name__)
         if model_version is not None and (
             not isinstance(model_version, int | str) or isinstance(model_version, bool)
         ):
@@ -250,11 +254,16 @@ class IncrementalImportance(ThreadSafe, ABC):
         """Return the outputs for the rows and the altered rows, by a single call of the model, and the coded target."""
         n, e, j = altered.shape
         numeric = is_numeric(self.loss, model)
-        found, labels = outputs(
-            model, np.concatenate([X, altered.reshape(-1, j)]), self._names, numeric=numeric
-        )
-        if labels is None:
-            codes: Array = as_target(y)
+        every = np.concatenate([X, altered.reshape(-1, j)])
+        is_change = self.loss == CHANGE
+        found, labels = outputs(model, every, self._names, numeric=numeric, any_width=is_change)
+        if is_change:
+            # y is not read; a class that a River model has not named yet would move the columns
+            found, codes = (
+                (found, y) if labels is None else self._by_class(found, labels, labels[:1].repeat(n))
+            )
+        elif labels is None:
+            codes = as_target(y)
         else:
             found, codes = self._by_class(found, labels, y)
         measure = self.loss if self.loss != "auto" else "squared" if numeric else "log"

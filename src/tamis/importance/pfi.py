@@ -26,7 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import Array
+from tamis._validation.parameters import parameters
 from tamis.importance.incremental import IncrementalImportance, Plan
+from tamis.importance.predictions import CHANGE, LOSSES
 
 __all__ = ["IncrementalPFI"]
 
@@ -41,11 +43,13 @@ class IncrementalPFI(IncrementalImportance):
 
     Parameters
     ----------
-    loss : {"auto", "log", "brier", "squared", "absolute"}, default="auto"
+    loss : {"auto", "log", "brier", "squared", "absolute", "change"}, default="auto"
         "log" and "brier" compare probabilities with labels (in nats, and as the sum of squared differences over the
         classes); "squared" and "absolute" compare numbers. "auto" is "log" for a model with probabilities, scores or
         classes, otherwise "squared". Scores are turned into probabilities with the logistic function or softmax;
-        predicted labels count as probabilities of 0 and 1, for which "brier" is the better choice.
+        predicted labels count as probabilities of 0 and 1, for which "brier" is the better choice. "change" needs no
+        labels: the importance is the mean squared change of the predictions, summed over the classes. It stays high
+        for a feature that the model relies on although it is no longer relevant.
     groups : dict of str to list of int or str, optional
         Columns that are replaced together and count as one feature, such as the columns of a one-hot encoding.
     half_life : float in [0.01, inf] or None, default=1000
@@ -101,6 +105,8 @@ class IncrementalPFI(IncrementalImportance):
     True
     """
 
+    _allowed = parameters(loss=(*LOSSES, CHANGE))
+
     def _n_evaluations(self, n_features: int) -> int:
         if self.max_calls_per_row is None:
             return n_features
@@ -120,6 +126,8 @@ class IncrementalPFI(IncrementalImportance):
         )
 
     def _contributions(self, plan: Plan, base: Floats, altered: Floats, y: Array) -> Floats:
+        if self.loss == CHANGE:
+            return np.asarray(((altered - base[:, None, None]) ** 2).sum(axis=3).mean(axis=2))
         losses = self._losses(altered, y[:, None, None]).mean(axis=2)
         return np.asarray(losses - self._losses(base, y)[:, None])
 

@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 from tamis._validation import Array, short_repr
 from tamis.errors import DataError
 
-__all__ = ["LOSSES", "is_numeric", "loss", "outputs"]
+__all__ = ["CHANGE", "LOSSES", "is_numeric", "loss", "outputs"]
 
 Floats = NDArray[np.float64]
 
 LOSSES = ("auto", "log", "brier", "squared", "absolute")
+CHANGE = "change"  # of the predictions, in place of a loss
 _LEAST = 1e-6  # a probability of 0 costs 13.8, so the variance of a log loss is finite
 
 
 def is_numeric(name: str, model: Any) -> bool:
     """Return whether the loss compares numbers; "auto" does unless the model has probabilities or scores."""
-    if name == "auto":
+    if name in ("auto", CHANGE):
         return not any(
             hasattr(model, verb)
             for verb in ("predict_proba", "decision_function", "predict_proba_one", "classes_")
@@ -63,8 +64,12 @@ def loss(name: str, values: Floats, y: Array) -> Floats:
     return np.asarray(np.sum(values**2, axis=-1) - 2.0 * p + 1.0)
 
 
-def outputs(model: Any, X: Floats, names: list[str] | None, *, numeric: bool) -> tuple[Floats, Array | None]:
+def outputs(
+    model: Any, X: Floats, names: list[str] | None, *, numeric: bool, any_width: bool = False
+) -> tuple[Floats, Array | None]:
     """Return the outputs of shape (n_rows, n_outputs), and the class of each column; None for numbers.
+
+    Several numbers per row are accepted with `any_width`.
 
     Raises
     ------
@@ -77,7 +82,7 @@ def outputs(model: Any, X: Floats, names: list[str] | None, *, numeric: bool) ->
         values, labels = _numbers(model, X, names) if numeric else _probabilities(model, X, names)
     if values.ndim == 1:
         values = values[:, None] if numeric else np.column_stack([1.0 - values, values])
-    if values.ndim != 2 or len(values) != len(X) or (numeric and values.shape[1] != 1):
+    if values.ndim != 2 or len(values) != len(X) or (numeric and not any_width and values.shape[1] != 1):
         wanted = "one number" if numeric else "one probability per class"
         raise DataError(
             f"model returned an array of shape {values.shape} for {len(X)} rows: it must return {wanted} per row."

@@ -1,0 +1,73 @@
+"""Which rules hold, since when, and the alerts that they raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tamis._guard import ThreadSafe
+from tamis.watch.rules import Rule
+
+__all__ = ["AlertLog"]
+
+_MOST_ALERTS = 1000
+
+
+class AlertLog(ThreadSafe):
+    """The rules of a watch, and the last 1,000 alerts.
+
+    Parameters
+    ----------
+    rules : list of Rule
+    """
+
+    def __init__(self, rules: list[Rule]) -> None:
+        self.rules = rules
+        self.alerts: list[dict[str, Any]] = []
+        self._held: dict[str, int] = {}  # of a rule and feature: the row since when it holds
+        self._last: dict[str, int] = {}  # the row of its last alert
+
+    def update(
+        self,
+        row: int,
+        names: list[str],
+        of_feature: Callable[[str, str], Any],
+        performance: Mapping[str, float],
+        first: Mapping[str, float],
+        version: int | str | None,
+    ) -> list[dict[str, Any]]:
+        """Apply the rules after `row` rows; return the new alerts."""
+        found = []
+        for number, rule in enumerate(self.rules):
+            features: list[Any] = list(names) if "*" in rule.features else [None]
+            for feature in features:
+                key = f"{number} {feature}"
+                if not rule.holds(of_feature, performance, first, feature):
+                    self._held.pop(key, None)
+                elif self._is_due(key, rule, row):
+                    found.append(_alert(rule, row, self._held[key], feature, version))
+        self.alerts = [*self.alerts, *found][-_MOST_ALERTS:]
+        return found
+
+    def _is_due(self, key: str, rule: Rule, row: int) -> bool:
+        since, last = self._held.setdefault(key, row), self._last.get(key)
+        if row - since < rule.n_rows or (last is not None and row - last < rule.cooldown):
+            return False
+        self._last[key] = row
+        return True
+
+
+def _alert(
+    rule: Rule, row: int, since: int, feature: str | None, version: int | str | None
+) -> dict[str, Any]:
+    names = [name for name in rule.features if name != "*"] if feature is None else [feature]
+    about = "" if feature is None else f" for feature {feature!r}"
+    return {
+        "row": row,
+        "severity": rule.severity,
+        "feature": names[0] if names else None,
+        "rule": rule.text,
+        "since_row": since,
+        "model_version": version,
+        "message": f"The rule {rule.text} holds{about} since row {since}.",
+    }

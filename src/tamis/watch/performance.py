@@ -1,0 +1,96 @@
+"""Performance of the predictions as labels arrive, beside the majority-class and no-change baselines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._guard import ThreadSafe
+from tamis._validation import Array, as_target, encode_labels, short_repr
+from tamis.errors import DataError
+from tamis.evaluate.metrics.auc import SlidingAUC
+from tamis.evaluate.metrics.classification import RunningMetrics
+from tamis.evaluate.metrics.regression import RunningErrors
+
+__all__ = ["Performance", "coded"]
+
+Floats = NDArray[np.float64]
+
+
+class Performance(ThreadSafe):
+    """Measures over the last `window` labelled rows; for scores, from the first batch on that two classes are known.
+
+    Parameters
+    ----------
+    task : {"classification", "regression"}
+    window : int
+    classes : ndarray
+        Classes known before the first label, in the order of the columns of probabilities.
+
+    Attributes
+    ----------
+    first : dict of str to float
+        The measures at the end of the first complete window; empty before.
+    """
+
+    def __init__(self, task: str, window: int, classes: Array) -> None:
+        self.task, self.window, self.classes = task, window, classes
+        self._running: Any = RunningMetrics(window) if task == "classification" else RunningErrors(window)
+        self._auc = SlidingAUC(window)
+        self.first: dict[str, float] = {}
+
+    def codes(self, y: Array) -> Array:
+        """Return the target as numbers: of a classification, the codes of the labels."""
+        if self.task == "regression":
+            return as_target(y)
+        codes, self.classes = encode_labels(y, self.classes)
+        return codes
+
+    def update(self, y: Array, predictions: Floats, kind: str) -> None:
+        """Count rows of coded targets and predictions of a kind: "score", "probabilities", "label" or "number"."""
+        if kind == "number":
+            self._running.update(y, predictions[:, 0])
+        else:
+            order = ranked(self.classes)
+            if kind == "score" and len(order) > 2:
+                raise DataError(
+                    f"predictions are a score of two classes, but the labels are {short_repr(self.classes.tolist())}:"
+                    " pass probabilities of shape (n_rows, n_classes)."
+                )
+            if kind == "score" and len(order) < 2:
+                return  # which of the classes is the positive one shows once there are two
+            predicted = coded(predictions, kind)
+            positive = order[-1]
+            if kind == "score":
+                predicted = np.where(predicted == 1, positive, order[0])
+                self._auc.update(y == positive, predictions[:, 0])
+            elif kind == "probabilities" and predictions.shape[1] == 2:
+                self._auc.update(y == 1, predictions[:, 1])
+            self._running.update(y, predicted)
+        if not self.first and self._running.n_seen >= self.window:
+            self.first = self.measures()
+
+    def measures(self) -> dict[str, float]:
+        """Return the measures over the last rows; "auc" is NaN unless the predictions are scores of two classes."""
+        found: dict[str, float] = dict(self._running.windowed)
+        return found | ({"auc": self._auc.windowed} if self.task == "classification" else {})
+
+
+def ranked(classes: Array) -> list[int]:
+    """Return the codes of the classes in the order of their labels; the larger label is the positive class."""
+    labels = classes.tolist()
+    try:
+        return sorted(range(len(labels)), key=labels.__getitem__)
+    except TypeError:  # labels of several types
+        return list(range(len(labels)))
+
+
+def coded(predictions: Floats, kind: str) -> NDArray[np.int64]:
+    """Return the predicted class: of a score, 1 above one half."""
+    if kind == "probabilities":
+        return np.asarray(predictions.argmax(axis=1), dtype=np.int64)
+    if kind == "score":
+        return (predictions[:, 0] > 0.5).astype(np.int64)
+    return predictions[:, 0].astype(np.int64)

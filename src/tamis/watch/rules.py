@@ -1,0 +1,193 @@
+"""Rules that raise alerts: a comparison of measures, how long it must hold, a severity and a cool-down.
+
+    reliance("age") > 2 * relevance("age") for 2000 rows
+    state("*") == "used but no longer relevant"
+    psi("*") > 0.2
+    auc drops by more than 0.05
+
+A measure of a feature is a call with its name, or with "*" for each feature in turn. A measure of the performance is a
+name. A comparison with a missing value (NaN) does not hold. Expressions are parsed and interpreted, not executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tamis._validation import check_choice, check_number, short_repr
+
+__all__ = ["SEVERITIES", "Rule"]
+
+SEVERITIES = ("info", "warning", "critical")
+_DROP = re.compile(r"(\w+)\s+drops\s+by\s+more\s+than\s+(\d+(?:\.\d+)?)")
+_FOR = re.compile(r"\s+for\s+([\d_,]+)\s+rows?$")
+_LONGEST = 500
+
+_OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le,
+    ast.Eq: operator.eq, ast.NotEq: operator.ne,
+}  # fmt: skip
+
+
+class Rule:
+    """A condition on the measures of a :class:`~tamis.watch.watch.Watch`.
+
+    Parameters
+    ----------
+    text : str
+        A comparison of numbers, measures of the performance (`auc`, `accuracy`) and measures of a feature
+        (`reliance("age")`, `relevance`, `psi`, `js`, `ks`, `missing`, `new`, `gone`, `state`), joined by `and`, `or`
+        and `not`; or `MEASURE drops by more than NUMBER`, compared with the first complete window. Then optionally
+        `for N rows`. With the name "*", the rule is applied to each feature in turn.
+    severity : {"info", "warning", "critical"}, default="warning"
+    cooldown : int, default=5000
+        Number of rows after an alert during which the same rule raises none for the same feature.
+
+    Raises
+    ------
+    ValueError
+        If the text is not a rule.
+
+    Examples
+    --------
+    >>> Rule('psi("*") > 0.2 for 500 rows', severity="info")
+    Rule('psi("*") > 0.2 for 500 rows', severity='info', cooldown=5000)
+    >>> Rule('import os')
+    Traceback (most recent call last):
+    ...
+    ValueError: The rule 'import os' cannot be parsed: write it as in 'psi("age") > 0.2 for 500 rows'.
+    """
+
+    def __init__(self, text: str, severity: str = "warning", cooldown: int = 5000) -> None:
+        check_choice("severity", severity, SEVERITIES)
+        check_number("cooldown", cooldown, low=0, integer=True)
+        self.text, self.severity, self.cooldown = text, severity, int(cooldown)
+        if not isinstance(text, str) or len(text) > _LONGEST:
+            raise ValueError(f"A rule must be text of at most {_LONGEST} characters, got {short_repr(text)}.")
+        body = text.strip()
+        held = _FOR.search(body)
+        self.n_rows = int(re.sub("[_,]", "", held[1]) or 0) if held else 0
+        self._body = body[: held.start()] if held else body
+        self._check()
+
+    def __repr__(self) -> str:
+        return f"Rule({self.text!r}, severity={self.severity!r}, cooldown={self.cooldown})"
+
+    def _check(self) -> None:
+        if _DROP.fullmatch(self._body) is None and _walk(self._tree(), self.text) != "truth":
+            raise _unparsable(self.text)
+
+    def _tree(self) -> ast.expr:
+        try:
+            return ast.parse(self._body, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise _unparsable(self.text) from None
+
+    @property
+    def names(self) -> set[str]:
+        """The measures that the rule reads."""
+        if (drop := _DROP.fullmatch(self._body)) is not None:
+            return {drop[1]}
+        return {node.id for node in ast.walk(self._tree()) if isinstance(node, ast.Name)}
+
+    @property
+    def features(self) -> list[str]:
+        """The features that the rule names; "*" for each in turn."""
+        if _DROP.fullmatch(self._body) is not None:
+            return []
+        calls = [node for node in ast.walk(self._tree()) if isinstance(node, ast.Call)]
+        return list(dict.fromkeys(str(node.args[0].value) for node in calls))  # type: ignore[attr-defined]
+
+    def holds(
+        self,
+        of_feature: Callable[[str, str], Any],
+        performance: Mapping[str, float],
+        before: Mapping[str, float],
+        feature: str | None,
+    ) -> bool:
+        """Return whether the condition holds.
+
+        Parameters
+        ----------
+        of_feature : callable
+            Returns a measure by its name and that of a feature.
+        performance, before : mapping of str to float
+            The performance now, and in the first complete window.
+        feature : str or None
+            The feature that "*" stands for.
+        """
+        if (drop := _DROP.fullmatch(self._body)) is not None:
+            now = performance.get(drop[1], math.nan)
+            return bool(before.get(drop[1], math.nan) - now > float(drop[2]))
+
+        def value(node: ast.expr) -> Any:
+            if isinstance(node, ast.Constant):
+                return node.value
+            if isinstance(node, ast.Name):
+                return performance.get(node.id, math.nan)
+            if isinstance(node, ast.Call):
+                name = str(node.args[0].value)  # type: ignore[attr-defined]
+                measure: str = node.func.id  # type: ignore[attr-defined]
+                return of_feature(measure, feature if name == "*" and feature is not None else name)
+            if isinstance(node, ast.BinOp):
+                try:
+                    return _OPERATORS[type(node.op)](value(node.left), value(node.right))
+                except ZeroDivisionError:
+                    return math.nan
+            if isinstance(node, ast.UnaryOp):
+                found = value(node.operand)
+                return not found if isinstance(node.op, ast.Not) else -found
+            if isinstance(node, ast.BoolOp):
+                parts = (bool(value(part)) for part in node.values)
+                return all(parts) if isinstance(node.op, ast.And) else any(parts)
+            assert isinstance(node, ast.Compare)
+            sides = [value(side) for side in (node.left, *node.comparators)]
+            pairs = zip(node.ops, sides[:-1], sides[1:], strict=True)
+            return all(not _is_nan(a, b) and _OPERATORS[type(op)](a, b) for op, a, b in pairs)
+
+        return bool(value(self._tree()))
+
+
+def _is_nan(*values: Any) -> bool:
+    return any(isinstance(value, float) and math.isnan(value) for value in values)
+
+
+def _unparsable(text: str) -> ValueError:
+    return ValueError(
+        f"The rule {short_repr(text)} cannot be parsed: write it as in 'psi(\"age\") > 0.2 for 500 rows'."
+    )
+
+
+def _walk(node: ast.expr, text: str) -> str:
+    """Return the kind of an expression, "number", "text" or "truth"; raise unless it is one of a rule."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float, str):
+        return "text" if isinstance(node.value, str) else "number"
+    if isinstance(node, ast.Name):
+        return "number"
+    if isinstance(node, ast.Call):
+        named = len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and not node.keywords
+        if named and isinstance(node.func, ast.Name) and isinstance(node.args[0].value, str):  # type: ignore[attr-defined]
+            return "text" if node.func.id == "state" else "number"
+    if (
+        isinstance(node, ast.BinOp)
+        and type(node.op) in _OPERATORS
+        and {_walk(node.left, text), _walk(node.right, text)} == {"number"}
+    ):
+        return "number"
+    if isinstance(node, ast.UnaryOp):
+        kind = "truth" if isinstance(node.op, ast.Not) else "number"
+        if isinstance(node.op, ast.Not | ast.USub) and _walk(node.operand, text) == kind:
+            return kind
+    if isinstance(node, ast.BoolOp) and {_walk(part, text) for part in node.values} == {"truth"}:
+        return "truth"
+    if isinstance(node, ast.Compare) and all(type(op) in _OPERATORS for op in node.ops):
+        kinds = {_walk(side, text) for side in (node.left, *node.comparators)}
+        is_equality = all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)
+        if kinds == {"number"} or (kinds == {"text"} and is_equality):
+            return "truth"
+    raise _unparsable(text)

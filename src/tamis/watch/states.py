@@ -1,0 +1,68 @@
+"""The state of each feature: used or not, relevant or not, and the row since when."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._guard import ThreadSafe
+
+__all__ = ["STATES", "FeatureStates", "share"]
+
+Floats = NDArray[np.float64]
+
+# By 2 * used + relevant; -1 is unknown.
+STATES = ("neither", "relevant but unused", "used but no longer relevant", "used and relevant")
+UNKNOWN = "unknown"
+
+
+class FeatureStates(ThreadSafe):
+    """States with a delay: a feature changes its state when another one has held for `patience` rows.
+
+    Parameters
+    ----------
+    n_features : int
+    patience : int
+    """
+
+    _shapes = (
+        "_state (j) int64 in [-1, 4)  _since (j) int64 in [0, 2**62)  _candidate (j) int64 in [-1, 4)"
+        "  _candidate_since (j) int64 in [0, 2**62)"
+    )
+
+    def __init__(self, n_features: int, patience: int) -> None:
+        self.patience = patience
+        self._state, self._candidate = (np.full(n_features, -1, dtype=np.int64) for _ in range(2))
+        self._since, self._candidate_since = (np.zeros(n_features, dtype=np.int64) for _ in range(2))
+
+    def update(self, used: NDArray[np.bool_], relevant: NDArray[np.bool_], row: int) -> None:
+        """Add what holds after `row` rows."""
+        found = 2 * used.astype(np.int64) + relevant
+        changed = found != self._candidate
+        self._candidate_since = np.where(changed, row, self._candidate_since)
+        self._candidate = found
+        settled = (found != self._state) & (row - self._candidate_since >= self.patience)
+        self._since = np.where(settled, self._candidate_since, self._since)
+        self._state = np.where(settled, found, self._state)
+
+    @property
+    def names(self) -> list[str]:
+        """The state of each feature; "unknown" until one has held for `patience` rows."""
+        return [UNKNOWN if code < 0 else STATES[code] for code in self._state.tolist()]
+
+    @property
+    def since(self) -> list[int]:
+        """Number of rows before the state began."""
+        found: list[int] = self._since.tolist()
+        return found
+
+
+def share(values: Floats) -> Floats:
+    """Return values divided by their sum, negative ones and NaN as 0.
+
+    >>> share(np.array([3.0, 1.0, -1.0, np.nan]))
+    array([0.75, 0.25, 0.  , 0.  ])
+    """
+    positive = np.maximum(np.nan_to_num(values, nan=0.0), 0.0)
+    total = positive.sum()
+    return positive / total if total > 0.0 else positive

@@ -1,0 +1,498 @@
+"""Watch a live model: the features it relies on, the features that are relevant, and when the two part.
+
+*Relevance* is what a feature says about the label in the last rows, as a selector measures it. *Reliance* is how much
+the predictions depend on the feature: with the model, the mean squared change of its predictions when the feature is
+replaced (:class:`~tamis.importance.pfi.IncrementalPFI` with ``loss="change"``); from logs, the mutual information of
+the feature and the logged prediction. Reliance needs no labels, so it stays when a feature ceases to be relevant.
+
+A feature is relevant (or, from logs, used) if its p-value is below .001 / n_features. With a model it is
+used if it has an importance. In either case its value must be at least a twentieth of the largest one.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from tamis._atomic import atomically
+from tamis._guard import ThreadSafe
+from tamis._validation import (
+    Array,
+    as_array,
+    as_classes,
+    as_column,
+    as_rows,
+    check_choice,
+    check_number,
+    columns_of,
+    encode_labels,
+    reject_masked,
+    reject_missing,
+    reject_nonfinite,
+    short_repr,
+)
+from tamis.errors import DataError
+from tamis.importance.pfi import IncrementalPFI
+from tamis.importance.predictions import is_numeric, outputs
+from tamis.rows.screening import MutualInformation
+from tamis.summaries.quantiles import QuantileSummary
+from tamis.watch.alerts import AlertLog
+from tamis.watch.input_drift import InputDrift
+from tamis.watch.pending import PendingRows
+from tamis.watch.performance import Performance, coded
+from tamis.watch.rules import Rule
+from tamis.watch.states import FeatureStates, share
+
+__all__ = ["DEFAULT_RULES", "Watch"]
+
+Floats = NDArray[np.float64]
+
+DEFAULT_RULES = ('state("*") == "used but no longer relevant"', 'psi("*") > 0.2 for 500 rows')
+
+_LEAST_SHARE = 0.05  # of the largest value
+_ALPHA = 0.001  # over all features
+_N_CLASSES = 5  # of a number whose dependence on the features is measured
+_OF_FEATURE = (
+    "relevance",
+    "reliance",
+    "state",
+    "psi",
+    "js",
+    "ks",
+    "missing",
+    "missing_before",
+    "new",
+    "gone",
+)
+
+
+class Watch(ThreadSafe):
+    """Relevance and reliance of each feature, input drift, performance and alerts of a model in production.
+
+    Parameters
+    ----------
+    model : object, optional
+        The live model, as in :class:`~tamis.importance.pfi.IncrementalPFI`. Without it, reliance is that of the logged
+        predictions.
+    selector : object with `partial_fit` and `scores_`, optional
+        Measures relevance; a copy is used. By default :class:`~tamis.MutualInformation` with `half_life`. A feature
+        is relevant by `pvalues_`, or if there are none, if it is selected. The p-values of the default assume
+        independent rows: an autocorrelated feature may count as relevant among autocorrelated labels.
+    importance : IncrementalPFI or IncrementalSAGE, optional
+        Measures reliance, if there is a model; a copy is used. By default IncrementalPFI with ``loss="change"``.
+    input_drift : InputDrift, optional
+        A copy is used.
+    rules : sequence of Rule or str
+        By default, an alert for each feature that becomes *used but no longer relevant*, or has a PSI above 0.2 for
+        500 rows.
+    task : {"classification", "regression"}, default="classification"
+    classes : array-like, optional
+        The labels, in the order of the columns of probabilities; by default those of the model, or 0, 1, ...
+    categorical : None, "all", list of int or str, or mask
+        Columns whose values are categories.
+    half_life : float, default=500
+        Number of rows after which a row weighs half as much, of what is not given.
+    patience : int, default=500
+        Number of rows for which a state must hold.
+    window : int, default=1000
+        Labelled rows over which the performance is measured.
+    max_pending : int, default=10000
+        Rows that wait for their label; beyond it the oldest are dropped.
+    random_state : int or None, default=0
+        Seed of the default importance.
+
+    Attributes
+    ----------
+    n_rows_ : int
+        Rows so far.
+    n_labelled_ : int
+        Rows whose labels arrived.
+    n_dropped_ : int
+        Rows that were dropped before their labels arrived.
+    n_unknown_ : int
+        Labels of keys that do not wait for a label.
+    alerts_ : list of dict
+        The last 1,000 alerts.
+
+    Notes
+    -----
+    Memory: `max_pending` rows with their predictions, the parts, and 1,000 alerts. :func:`tamis.save` saves a Watch
+    with the model, if that can be saved; otherwise call ``set_model(None)`` before, and `set_model` after it was
+    loaded.
+
+    Examples
+    --------
+    The label depends on the first two columns, later on the second and the third. The model stays:
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(9000, 4))
+    >>> y = np.where(np.arange(9000) < 5000, X[:, 0] + X[:, 1] > 0, X[:, 2] + X[:, 1] > 0)
+    >>> watch = Watch(LogisticRegression().fit(X[:1000], y[:1000]))
+    >>> for start in range(1000, 9000, 100):
+    ...     alerts = watch.update(X[start : start + 100], y=y[start : start + 100])
+    >>> [row["state"] for row in watch.table()]
+    ['used but no longer relevant', 'used and relevant', 'relevant but unused', 'neither']
+    >>> [(alert["feature"], alert["rule"]) for alert in watch.alerts_]
+    [('0', 'state("*") == "used but no longer relevant"')]
+    """
+
+    _shapes = "n_rows_ in [0, 2**62)  n_labelled_ in [0, 2**62)"
+
+    def __init__(
+        self,
+        model: Any = None,
+        selector: Any = None,
+        importance: Any = None,
+        input_drift: InputDrift | None = None,
+        rules: Sequence[Rule | str] = DEFAULT_RULES,
+        *,
+        task: str = "classification",
+        classes: Any = None,
+        categorical: Any = None,
+        half_life: float = 500,
+        patience: int = 500,
+        window: int = 1000,
+        max_pending: int = 10_000,
+        random_state: int | None = 0,
+    ) -> None:
+        check_choice("task", task, ("classification", "regression"))
+        check_number("half_life", half_life, low=1.0)
+        check_number("patience", patience, low=0, integer=True)
+        check_number("window", window, low=2, integer=True)
+        check_number("max_pending", max_pending, low=1, integer=True)
+        if isinstance(rules, str) or not all(isinstance(rule, Rule | str) for rule in rules):
+            raise ValueError(f"rules must be a list of rules, got {short_repr(rules)}.")
+        self.task, self.categorical, self.half_life = task, categorical, float(half_life)
+        self.classes = None if classes is None else as_classes(classes)
+        self.patience, self.window, self.max_pending = int(patience), int(window), int(max_pending)
+        self.model = model
+        self.model_version: int | str | None = None
+        self._importance = copy.deepcopy(importance) or IncrementalPFI(
+            loss="change", half_life=half_life, random_state=random_state
+        )
+        self._selector, self._input_drift = copy.deepcopy(selector), copy.deepcopy(input_drift)
+        self._of_predictions: Any = None  # the selector of what the predictions depend on
+        self.n_rows_ = self.n_labelled_ = self.n_dropped_ = self.n_unknown_ = 0
+        self._names: list[str] = []
+        self._has_names = False
+        self._kind = ""  # of the predictions
+        self._labels: Array = np.empty(0, dtype=np.int64)  # predicted labels
+        self._pending = PendingRows(self.max_pending)
+        self._states: FeatureStates | None = None
+        self._performance: Performance | None = None
+        self._target_quantiles, self._prediction_quantiles = (QuantileSummary(1, 1) for _ in range(2))
+        self._alert_log = AlertLog([rule if isinstance(rule, Rule) else Rule(rule) for rule in rules])
+
+    def __repr__(self) -> str:
+        return f"Watch(n_rows={self.n_rows_}, n_labelled={self.n_labelled_}, alerts={len(self._alert_log.alerts)})"
+
+    # -- updating ------------------------------------------------------------------------------------------
+
+    def set_model(self, model: Any, version: int | str | None = None) -> None:
+        """Replace the model.
+
+        Parameters
+        ----------
+        model : object or None
+        version : int or str, optional
+            Passed to the importance as `model_version`.
+        """
+        self.model, self.model_version = model, version
+
+    def update(
+        self,
+        X: Any,
+        predictions: ArrayLike | None = None,
+        *,
+        keys: Sequence[Any] | None = None,
+        y: ArrayLike | None = None,
+    ) -> list[dict[str, Any]]:
+        """Add rows and their predictions. If it raises, the object is unchanged.
+
+        Parameters
+        ----------
+        X : array-like, frame or CSR matrix of shape (n_rows, n_features)
+            Numbers, categories as codes, NaN for missing values.
+        predictions : array-like of shape (n_rows,) or (n_rows, n_classes), optional
+            Floats are scores of the positive class (the larger label) in [0, 1], anything else predicted labels, in two
+            dimensions the probabilities of `classes`. Of a regression, numbers. By default those of the model.
+        keys : sequence of hashable, optional
+            Identifiers of the rows, for `update_labels`; by default the number of rows before each.
+        y : array-like of shape (n_rows,), optional
+            The labels, if they are known already.
+
+        Returns
+        -------
+        list of dict
+            The new alerts: rule, severity, feature, row, version of the model and message.
+
+        Raises
+        ------
+        DataError
+            If rows, predictions or labels are invalid.
+        ValueError
+            If a rule names an unknown measure or feature.
+        """
+        rows, names = as_rows(X)
+        dense = np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)
+        reject_nonfinite(dense, names, allow_nan=True)
+        labels = None if y is None else as_column(y, len(dense), "Watch")
+        if labels is not None:
+            reject_missing(labels)
+        if self._names and dense.shape[1] != len(self._names):
+            raise DataError(
+                f"X has {dense.shape[1]} features, but Watch is expecting {len(self._names)} features."
+            )
+        if self._has_names and names is not None and names != self._names:
+            raise DataError(
+                f"X must have the columns of the first batch in their order, got {short_repr(names)}."
+            )
+        chosen = list(range(self.n_rows_, self.n_rows_ + len(dense))) if keys is None else list(keys)
+        if len(chosen) != len(dense) or self._pending.is_repeated(chosen):
+            raise DataError(
+                f"keys must be {len(dense)} identifiers that no waiting row has, got {short_repr(keys)}."
+            )
+        if predictions is None and self.model is None:
+            raise DataError("predictions must be given, since Watch has no model: pass them, or a model.")
+        found: list[dict[str, Any]] = atomically(
+            self, self._update, dense, names, predictions, chosen, labels, in_parts=True
+        )
+        return found
+
+    def update_labels(self, keys: Sequence[Any], y: ArrayLike) -> list[dict[str, Any]]:
+        """Add the labels of earlier rows. If it raises, the object is unchanged.
+
+        Parameters
+        ----------
+        keys : sequence of shape (n,)
+            Of rows that wait for their label; others are counted in `n_unknown_`.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        list of dict
+            The new alerts.
+
+        Raises
+        ------
+        DataError
+            If a label is missing, or a key repeated.
+        """
+        wanted = list(keys)
+        labels = as_column(y, len(wanted), "Watch")
+        reject_missing(labels)
+        if len(set(wanted)) != len(wanted):
+            raise DataError("keys must not repeat a row: pass one label per row.")
+        found: list[dict[str, Any]] = atomically(self, self._update_labels, wanted, labels, in_parts=True)
+        return found
+
+    def _update(
+        self, X: Floats, names: list[str] | None, predictions: Any, keys: list[Any], y: Array | None
+    ) -> list[dict[str, Any]]:
+        if not self._names:
+            self._start(X.shape[1], names)
+        values = self._predictions(X, predictions)
+        assert self._input_drift is not None
+        self._input_drift.update(X)
+        self.n_rows_ += len(X)
+        if self.model is None:
+            codes = self._classes_of(values, self._prediction_quantiles)
+            self._of_predictions = _learn(self._of_predictions or self._default_selector(), X, codes)
+        elif self._importance.loss == "change":
+            self._importance.update(self.model, X, model_version=self.model_version)
+        if y is None:
+            self.n_dropped_ += self._pending.add(keys, X, values)
+        else:
+            self._learn_labels(X, values, y)
+        return self._alerts()
+
+    def _update_labels(self, keys: list[Any], y: Array) -> list[dict[str, Any]]:
+        known, X, values = self._pending.take(keys)
+        self.n_unknown_ += len(keys) - len(known)
+        if known:
+            self._learn_labels(X, values, y[known])
+        return self._alerts()
+
+    def _start(self, n_features: int, names: list[str] | None) -> None:
+        self._has_names = names is not None
+        self._names = [str(j) for j in range(n_features)] if names is None else list(names)
+        self._categories = columns_of(self.categorical, n_features, names).tolist()
+        if self._input_drift is None:
+            self._input_drift = InputDrift(half_life=self.half_life, categorical=self._categories)
+        if self._selector is None:
+            self._selector = self._default_selector()
+        self._states = FeatureStates(n_features, self.patience)
+        classes = getattr(self.model, "classes_", None) if self.classes is None else self.classes
+        self._performance = Performance(
+            self.task, self.window, np.empty(0, dtype=np.int64) if classes is None else np.array(classes)
+        )
+        known = {*self._performance.measures()}
+        for rule in self._alert_log.rules:
+            wrong = [name for name in rule.features if name not in ("*", *self._names)]
+            wrong += sorted(rule.names - known - set(_OF_FEATURE))
+            if wrong:
+                raise ValueError(
+                    f"The rule {rule.text!r} names {wrong[0]!r}, which is neither a feature nor a measure."
+                )
+
+    def _default_selector(self) -> Any:
+        # With "auto", a drift of the classes counts as dependence of the labels, and p-values rise for all features.
+        return MutualInformation(
+            1, half_life=self.half_life, categorical=self._categories or None, dependence="independent"
+        )
+
+    def _predictions(self, X: Floats, given: Any) -> Floats:
+        """Return the predictions as numbers of shape (n_rows, n_outputs)."""
+        if given is None:
+            numeric = self.task == "regression" or is_numeric("auto", self.model)
+            values, _ = outputs(self.model, X, self._names if self._has_names else None, numeric=numeric)
+            kind = "number" if self.task == "regression" else "score" if numeric else "probabilities"
+        else:
+            reject_masked("predictions", given)
+            array = as_array("predictions", given)
+            if array.ndim not in (1, 2) or len(array) != len(X):
+                raise DataError(f"predictions must be {len(X)} rows, got an array of shape {array.shape}.")
+            kind = "number" if self.task == "regression" else "probabilities" if array.ndim == 2 else "label"
+            kind = "score" if kind == "label" and array.dtype.kind == "f" else kind
+            if kind == "label":
+                codes, self._labels = encode_labels(array, self._labels)
+                values = codes[:, None].astype(np.float64)
+            else:
+                values = np.asarray(array, dtype=np.float64).reshape(len(X), -1)
+        if self._kind not in ("", kind):
+            raise DataError(
+                f"predictions are now a {kind}, but were a {self._kind}: pass the same kind each time."
+            )
+        if not np.isfinite(values).all():
+            raise DataError("predictions must be finite: leave out the rows without one.")
+        self._kind = kind
+        assert self._performance is not None
+        if kind == "probabilities" and not len(self._performance.classes):
+            self._performance.classes = np.arange(values.shape[1])
+        return values
+
+    def _classes_of(self, values: Floats, quantiles: QuantileSummary) -> NDArray[np.int64]:
+        """Return classes of numbers: fifths of what came so far."""
+        if self._kind in ("label", "probabilities") and quantiles is self._prediction_quantiles:
+            return coded(values, self._kind)
+        numbers = np.ascontiguousarray(values[:, :1])
+        quantiles.update(numbers, np.zeros(len(numbers), dtype=np.int64))
+        cuts = quantiles.quantile(np.arange(1, _N_CLASSES) / _N_CLASSES)[0]
+        return np.searchsorted(np.unique(cuts), numbers[:, 0].astype(np.float32), side="left").astype(
+            np.int64
+        )
+
+    def _learn_labels(self, X: Floats, values: Floats, y: Array) -> None:
+        assert self._performance is not None
+        assert self._states is not None
+        self.n_labelled_ += len(y)
+        target = self._performance.codes(y)
+        predicted, kind = values, self._kind
+        if kind == "label":  # the codes of the labels, in the order of the classes
+            codes = self._performance.codes(self._labels[values[:, 0].astype(np.int64)])
+            predicted = codes[:, None].astype(np.float64)
+        self._performance.update(target, predicted, kind)
+        if self.model is not None and self._importance.loss != "change":
+            self._importance.update(self.model, X, y, model_version=self.model_version)
+        classes = target
+        if self.task == "regression":
+            classes = self._classes_of(target[:, None], self._target_quantiles)
+        self._selector = _learn(self._selector, X, classes)
+        relevant, used = self._is_relevant(self._selector), self._is_used()
+        if relevant is not None and used is not None:
+            self._states.update(used, relevant, self.n_rows_)
+
+    def _is_relevant(self, selector: Any) -> NDArray[np.bool_] | None:
+        """Return which features a selector finds dependent; None before it knows two classes."""
+        if selector is None or getattr(selector, "warming_up_", False):
+            return None
+        scores = np.nan_to_num(np.asarray(selector.scores_, dtype=np.float64), nan=0.0)
+        pvalues = getattr(selector, "pvalues_", None)
+        passes = selector.get_support() if pvalues is None else np.asarray(pvalues) < _ALPHA / len(scores)
+        return np.asarray(passes & (scores >= _LEAST_SHARE * scores.max()))
+
+    def _is_used(self) -> NDArray[np.bool_] | None:
+        if self.model is None:
+            return self._is_relevant(self._of_predictions)
+        values = np.nan_to_num(self._reliances(), nan=0.0)
+        return np.asarray((values > 0.0) & (values >= _LEAST_SHARE * values.max()))
+
+    def _alerts(self) -> list[dict[str, Any]]:
+        assert self._performance is not None
+        values, position = self._values(), {name: j for j, name in enumerate(self._names)}
+        return self._alert_log.update(
+            self.n_rows_, self._names, lambda measure, name: values[measure][position[name]],
+            self._performance.measures(), self._performance.first, self.model_version,
+        )  # fmt: skip
+
+    # -- reading -------------------------------------------------------------------------------------------
+
+    @property
+    def alerts_(self) -> list[dict[str, Any]]:
+        """The last 1,000 alerts."""
+        return list(self._alert_log.alerts)
+
+    def _relevances(self) -> Floats:
+        if self.n_labelled_ == 0:
+            return np.full(len(self._names), np.nan)
+        return np.asarray(self._selector.scores_, dtype=np.float64)
+
+    def _reliances(self) -> Floats:
+        if self.model is None and self._of_predictions is not None:
+            return np.asarray(self._of_predictions.scores_, dtype=np.float64)
+        found = self._importance.importances_
+        return found if len(found) == len(self._names) else np.full(len(self._names), np.nan)
+
+    def _values(self) -> dict[str, Any]:
+        """Return each measure of a feature, in the order of the features."""
+        assert self._states is not None
+        assert self._input_drift is not None
+        return {
+            "relevance": share(self._relevances()),
+            "reliance": share(self._reliances()),
+            "state": self._states.names,
+            **{name: found.tolist() for name, found in self._drift().items()},
+        }
+
+    def _drift(self) -> dict[str, Floats]:
+        assert self._input_drift is not None
+        return self._input_drift.measures()
+
+    def table(self) -> list[dict[str, Any]]:
+        """Return one row per feature, for `pandas.DataFrame` or `polars.DataFrame`.
+
+        Returns
+        -------
+        list of dict
+            feature, state, since (rows before the state began), relevance and reliance (in their own units), their
+            shares of the sum over the features, and the measures of :meth:`InputDrift.measures
+            <tamis.watch.input_drift.InputDrift.measures>`.
+        """
+        if self._states is None:
+            return []
+        columns = {
+            "feature": self._names,
+            "state": self._states.names,
+            "since": self._states.since,
+            "relevance": self._relevances().tolist(),
+            "reliance": self._reliances().tolist(),
+            "relevance_share": share(self._relevances()).tolist(),
+            "reliance_share": share(self._reliances()).tolist(),
+            **{name: found.tolist() for name, found in self._drift().items()},
+        }
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def performance(self) -> dict[str, float]:
+        """Return the measures of the last `window` labelled rows and of the baselines; NaN before the first."""
+        return {} if self._performance is None else self._performance.measures()
+
+
+def _learn(selector: Any, X: Floats, codes: Array) -> Any:
+    selector.partial_fit(X, codes)
+    return selector

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+import tamis
+from tamis.watch import InputDrift
+from tests.twins import input_drift as twin
+
+
+def test_equals_its_twin(rng):
+    before = rng.normal(size=400)
+    after = rng.normal(0.4, 1.5, size=300)
+    drift = InputDrift(reference=400, n_bins=5, half_life=100)
+    drift.update(np.r_[before, after][:, None])
+    edges = np.sort(before)[[79, 159, 239, 319]].tolist()
+    weights = 0.5 ** (np.arange(299, -1, -1) / 100)
+    counts = [[0.0] * 5, [0.0] * 5]
+    for value in before.tolist():
+        counts[0][twin.bin_of(value, edges)] += 1
+    for value, weight in zip(after.tolist(), weights.tolist(), strict=True):
+        counts[1][twin.bin_of(value, edges)] += weight
+    found = drift.measures()
+    for name in ("psi", "js", "ks"):
+        assert found[name][0] == pytest.approx(getattr(twin, name)(*counts), rel=0.02)
+
+
+def test_a_batch_equals_its_rows(rng):
+    X = rng.normal(size=(300, 3))
+    X[:, 2] = rng.integers(0, 4, 300)
+    X[::5, 1] = np.nan
+    whole, rows = (InputDrift(reference=100, half_life=50, categorical=[2]) for _ in range(2))
+    whole.update(X)
+    for i in range(300):
+        rows.update(X[i : i + 1])
+    for name, found in whole.measures().items():
+        np.testing.assert_allclose(found, rows.measures()[name], rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_categories_and_missing_values(rng):
+    before = np.column_stack([rng.choice([1, 2, 7], 1000), rng.normal(size=1000)])
+    after = np.column_stack([rng.choice([1, 2, 9], 1000), rng.normal(size=1000)])
+    after[:500:2, 1] = after[500::2, 1] = np.nan
+    drift = InputDrift(reference=1000, categorical=[0], half_life=1e6)
+    drift.update(before)
+    assert not drift.is_ready
+    assert np.isnan(drift.measures()["psi"]).all()
+    drift.update(after)
+    found = drift.measures()
+    assert found["new"].tolist() == pytest.approx([(after[:, 0] == 9).mean(), 0])
+    assert found["gone"].tolist() == [1, 0]
+    assert found["missing"].tolist() == pytest.approx([0, 0.5], abs=1e-3)
+    assert found["missing_before"].tolist() == [0, 0]
+    assert np.isnan(found["ks"][0])
+    assert found["ks"][1] < 0.1
+    assert (found["psi"] > 0.2).all()
+
+
+def test_a_stationary_stream_stays_below_the_usual_limit(rng):
+    """The expected PSI is about (bins - 1) (1 / reference + 1 / effective rows), 0.011 here."""
+    drift, largest = InputDrift(), []
+    drift.update(rng.normal(size=(4000, 20)))
+    for _ in range(20):
+        drift.update(rng.normal(size=(500, 20)))
+        largest.append(drift.measures()["psi"].max())
+    assert max(largest) < 0.06
+
+
+def test_a_saved_state_continues(rng):
+    X = rng.normal(size=(300, 2))
+    for at in (50, 200):
+        drift = InputDrift(reference=100)
+        drift.update(X[:at])
+        other = tamis.loads(tamis.dumps(drift))
+        for one in (drift, other):
+            one.update(X[at:])
+        assert tamis.dumps(drift) == tamis.dumps(other)
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [({"reference": 5}, "reference"), ({"n_bins": 1}, "n_bins"), ({"half_life": 0}, "half_life")],
+)
+def test_refuses_what_is_invalid(settings, name):
+    with pytest.raises(ValueError, match=name):
+        InputDrift(**settings)

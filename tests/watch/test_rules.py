@@ -1,0 +1,68 @@
+import math
+
+import pytest
+
+from tamis.watch import Rule
+
+
+def holds(text, values=None, performance=None, before=None, feature=None):
+    values = values or {}
+    return Rule(text).holds(
+        lambda measure, name: values[measure, name], performance or {}, before or {}, feature
+    )
+
+
+def test_comparisons_of_measures():
+    values = {
+        ("reliance", "age"): 0.5,
+        ("relevance", "age"): 0.2,
+        ("psi", "age"): math.nan,
+        ("state", "age"): "neither",
+    }
+    assert holds('reliance("age") > 2 * relevance("age")', values)
+    assert not holds('reliance("age") > 3 * relevance("age")', values)
+    assert not holds('psi("age") > 0.2', values)
+    assert not holds('psi("age") <= 0.2', values)
+    assert holds('not psi("age") > 0.2 and reliance("*") - 0.1 >= 0.4', values, feature="age")
+    assert holds('state("age") == "neither"', values)
+    assert holds("0.5 < auc <= 0.7", performance={"auc": 0.7})
+    assert not holds(
+        "accuracy / majority_accuracy < 1", performance={"accuracy": 0.5, "majority_accuracy": 0.0}
+    )
+
+
+def test_a_drop_is_measured_from_the_first_window():
+    rule = "auc drops by more than 0.05"
+    assert holds(rule, performance={"auc": 0.7}, before={"auc": 0.8})
+    assert not holds(rule, performance={"auc": 0.76}, before={"auc": 0.8})
+    assert not holds(rule, performance={"auc": 0.7})
+    assert Rule(rule).names == {"auc"}
+
+
+def test_reads_the_number_of_rows_and_the_names():
+    rule = Rule('reliance("a b") > relevance("*") for 2,000 rows', severity="critical", cooldown=10)
+    assert rule.n_rows == 2000
+    assert rule.names == {"reliance", "relevance"}
+    assert rule.features == ["a b", "*"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "psi", 'psi("a")', 'psi("a") > ', 'psi("a") > "b"', 'state("a") > "b"', 'psi("a", 1) > 0', "psi(a) > 0",
+        '__import__("os").system("true") > 0', '"a".join("b") == "c"', "[x for x in y] > 1", "(lambda: 1)() > 0",
+        "auc ** 9 > 1", "1 if auc else 2", "not auc", 'psi("a") > 0 and 1', "(" * 240 + "1" + ")" * 240,
+    ],
+)  # fmt: skip
+def test_refuses_what_is_no_comparison(text):
+    with pytest.raises(ValueError, match="cannot be parsed"):
+        Rule(text)
+
+
+def test_refuses_other_arguments():
+    for arguments, name in ((("auc > 1", "fatal"), "severity"), (("auc > 1", "info", -1), "cooldown")):
+        with pytest.raises(ValueError, match=name):
+            Rule(*arguments)
+    for text in (3, "a" * 501):
+        with pytest.raises(ValueError, match="at most 500 characters"):
+            Rule(text)

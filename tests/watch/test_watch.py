@@ -1,0 +1,220 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import tamis
+from tamis import Watch
+from tamis.errors import DataError
+from tamis.watch import InputDrift, Rule
+
+
+def stream(seed, n=6000, at=3000):
+    """The label depends on columns 0 and 1, from row `at` on 2 and 1; column 3 is noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, np.where(np.arange(n) < at, X[:, 0] + X[:, 1] > 0, X[:, 2] + X[:, 1] > 0).astype(int)
+
+
+def frozen(X, y):
+    return LogisticRegression().fit(X[:500], y[:500])
+
+
+def states(watch):
+    return [row["state"] for row in watch.table()]
+
+
+EXPECTED = ["used but no longer relevant", "used and relevant", "relevant but unused", "neither"]
+
+
+@pytest.mark.parametrize("with_model", [True, False])
+@pytest.mark.parametrize("delay", [0, 400])
+def test_names_the_feature_that_is_used_but_no_longer_relevant(with_model, delay):
+    X, y = stream(1)
+    model = frozen(X, y)
+    watch, alerts = Watch(model if with_model else None), []
+    for start in range(500, 6000, 100):
+        rows = slice(start, start + 100)
+        predictions = None if with_model else model.predict_proba(X[rows])[:, 1]
+        keys = list(range(start, start + 100))
+        if delay:
+            alerts += watch.update(X[rows], predictions, keys=keys)
+            if start >= 500 + delay:
+                late = slice(start - delay, start - delay + 100)
+                alerts += watch.update_labels(range(start - delay, start - delay + 100), y[late])
+        else:
+            alerts += watch.update(X[rows], predictions, keys=keys, y=y[rows])
+        if start == 2900:
+            assert states(watch) == ["used and relevant"] * 2 + ["neither"] * 2
+            assert alerts == []
+    assert states(watch) == EXPECTED
+    assert [(alert["feature"], alert["severity"]) for alert in alerts] == [("0", "warning")]
+    assert 2500 < alerts[0]["row"] <= 4800
+    assert alerts == watch.alerts_
+    assert 2500 < watch.table()[0]["since"] <= alerts[0]["row"]
+    assert watch.performance()["accuracy"] < 0.8
+
+
+def test_labels_that_arrive_at_once_make_the_same_estimates():
+    X, y = stream(2, 2500)
+    model = frozen(X, y)
+    now, late = Watch(model), Watch(model)
+    for start in range(0, 2500, 100):
+        rows = slice(start, start + 100)
+        now.update(X[rows], y=y[rows])
+        late.update(X[rows], keys=[f"row {i}" for i in range(start, start + 100)])
+        late.update_labels([f"row {i}" for i in range(start, start + 100)], y[rows])
+    assert now.table() == late.table()
+    assert now.table()[0]["psi"] < 0.05
+    assert now.performance() == late.performance()
+
+
+def test_a_drift_of_the_inputs_alone_is_no_change_of_relevance():
+    X, y = stream(3, 6000, at=10_000)
+    X[3000:, 0] = 0.5 * X[3000:, 0] + 0.5  # the relation is the same
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    watch, alerts = Watch(frozen(X, y)), []
+    for start in range(0, 6000, 100):
+        alerts += watch.update(X[start : start + 100], y=y[start : start + 100])
+    assert {(alert["feature"], alert["rule"].split("(")[0]) for alert in alerts} == {("0", "psi")}
+    assert states(watch)[:2] == ["used and relevant"] * 2
+
+
+def test_stationary_streams_raise_no_alert():
+    """Five streams of 6,000 rows, independent and with autocorrelated columns of no relevance."""
+    for seed in range(5):
+        rng = np.random.default_rng([11, seed])
+        X = rng.normal(size=(6000, 6))
+        for i in range(1, 6000):
+            X[i, 4:] = 0.9 * X[i - 1, 4:] + np.sqrt(1 - 0.81) * X[i, 4:]
+        y = (X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=6000) > 0).astype(int)
+        watch = Watch(frozen(X, y), rules=['state("*") == "used but no longer relevant"'])
+        for start in range(0, 6000, 200):
+            assert watch.update(X[start : start + 200], y=y[start : start + 200]) == []
+
+
+def test_rules_of_ones_own():
+    X, y = stream(1)
+    rules = [
+        Rule('reliance("0") > 2 * relevance("0") for 1000 rows', severity="critical", cooldown=100_000),
+        Rule("accuracy drops by more than 0.1", cooldown=1000),
+    ]
+    watch, alerts = Watch(frozen(X, y), rules=rules), []
+    for start in range(500, 6000, 100):
+        alerts += watch.update(X[start : start + 100], y=y[start : start + 100])
+    of_reliance = [alert for alert in alerts if alert["severity"] == "critical"]
+    assert len(of_reliance) == 1
+    assert of_reliance[0]["row"] - of_reliance[0]["since_row"] == 1000
+    drops = [alert["row"] for alert in alerts if alert["feature"] is None]
+    assert len(drops) >= 2
+    assert (np.diff(drops) >= 1000).all()
+
+
+def test_a_new_version_of_the_model_is_watched_at_once():
+    X, y = stream(1)
+    watch = Watch(frozen(X, y))
+    for start in range(500, 4500, 100):
+        watch.update(X[start : start + 100], y=y[start : start + 100])
+    watch.set_model(LogisticRegression().fit(X[3500:4500], y[3500:4500]), version=2)
+    for start in range(4500, 6000, 100):
+        watch.update(X[start : start + 100], y=y[start : start + 100])
+    reliance = [row["reliance_share"] for row in watch.table()]
+    assert reliance[2] > 0.3
+    assert reliance[0] < 0.15
+
+
+def test_regression_and_classes():
+    X, _ = stream(4, 3000)
+    target = 2 * X[:, 0] + X[:, 1] + 0.1 * X[:, 2]
+    model = LinearRegression().fit(X[:, :], 2 * X[:, 0] + X[:, 1])
+    with_model, logs = Watch(model, task="regression"), Watch(task="regression")
+    labels = np.array(["low", "mid", "top"])[(X[:, 0] > -0.5).astype(int) + (X[:, 0] > 0.5)]
+    classifier = LogisticRegression().fit(X, labels)
+    classes = Watch()
+    for start in range(0, 3000, 100):
+        rows = slice(start, start + 100)
+        with_model.update(X[rows], y=target[rows])
+        logs.update(X[rows], model.predict(X[rows]), y=target[rows])
+        classes.update(X[rows], classifier.predict(X[rows]), y=labels[rows])
+    for watch in (with_model, logs):
+        assert states(watch)[:2] == ["used and relevant"] * 2
+        assert states(watch)[3] == "neither"
+    assert states(classes)[0] == "used and relevant"
+    assert classes.performance()["accuracy"] > 0.9
+    assert with_model.performance() == logs.performance()
+
+
+def test_rows_wait_in_bounded_memory():
+    X, y = stream(5, 300)
+    watch = Watch(frozen(X, y), max_pending=100)
+    for start in range(0, 300, 50):
+        watch.update(X[start : start + 50])
+    assert watch.n_dropped_ == 200
+    watch.update_labels(range(150, 250), y[150:250])
+    assert (watch.n_labelled_, watch.n_unknown_) == (50, 50)
+
+
+def test_a_saved_state_continues_bit_by_bit(tmp_path):
+    X, y = stream(1)
+    watch = Watch(frozen(X, y))
+
+    def work(one, start, stop):
+        for first in range(start, stop, 100):
+            one.update(X[first : first + 100])
+            one.update_labels(range(first - 100, first), y[max(first - 100, 0) : first]) if first else None
+
+    work(watch, 0, 3500)
+    other = tamis.load(tamis.save(watch, tmp_path / "watch.tamis"))
+    for one in (watch, other):
+        work(one, 3500, 6000)
+    assert tamis.dumps(watch) == tamis.dumps(other)
+    assert watch.table() == other.table()
+
+
+def test_what_is_invalid_changes_nothing():
+    X, y = stream(1, 1000)
+    watch = Watch(frozen(X, y))
+    watch.update(X[:500], keys=range(500))
+    before = tamis.dumps(watch)
+    for call, message in (
+        (lambda: watch.update(X[:, :3]), "X has 3 features"),
+        (lambda: watch.update(np.where(X > 1, np.inf, X)), "inf"),
+        (lambda: watch.update(X[:5], keys=[1, 2]), "keys must be 5"),
+        (lambda: watch.update(X[:1], keys=[3]), "keys must be 1"),
+        (lambda: watch.update(X[:5], [0.1] * 5), "predictions are now a score"),
+        (lambda: watch.update(X[:5], np.ones((3, 2))), "predictions must be 5 rows"),
+        (lambda: watch.update(X[:5], np.full((5, 2), np.nan)), "predictions must be finite"),
+        (lambda: watch.update(X[:5], y=[0, 1, None, 0, 1]), "missing"),
+        (lambda: watch.update_labels([1, 1], [0, 1]), "keys must not repeat"),
+        (lambda: watch.update_labels([1, 2], [0]), "inconsistent"),
+    ):
+        with pytest.raises(DataError, match=message):
+            call()
+    assert tamis.dumps(watch) == before
+    with pytest.raises(DataError, match="predictions must be given"):
+        Watch().update(X)
+    for rule in ('psi("age") > 1', "ROC > 1"):
+        with pytest.raises(ValueError, match="which is neither a feature nor a measure"):
+            Watch(frozen(X, y), rules=[rule]).update(X)
+    invalid = {
+        "task": "ranking",
+        "half_life": 0,
+        "patience": -1,
+        "window": 1,
+        "max_pending": 0,
+        "rules": "auc > 1",
+    }
+    for name, value in invalid.items():
+        with pytest.raises(ValueError, match=name):
+            Watch(**{name: value})
+
+
+def test_parts_of_ones_own_are_copied():
+    X, y = stream(1, 1500)
+    selector, drift = tamis.FisherScore(2), InputDrift(reference=200)
+    importance = tamis.IncrementalSAGE(random_state=0)
+    watch = Watch(frozen(X, y), selector, importance, drift)
+    for start in range(0, 1500, 100):
+        watch.update(X[start : start + 100], y=y[start : start + 100])
+    assert states(watch)[:2] == ["used and relevant"] * 2
+    assert not drift.is_ready
+    assert importance.n_rows_ == 0

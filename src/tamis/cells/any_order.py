@@ -124,9 +124,9 @@ def subset_orders(n: int, K: int, rng: np.random.Generator) -> NDArray[np.int64]
     Half of the rows begin with some of the first columns in their own order, as a row does that has asked for these.
 
     >>> subset_orders(4, 4, np.random.default_rng(0))
-    array([[ 2,  1,  3,  0],
+    array([[ 0,  1,  2,  3],
            [ 0, -1, -1, -1],
-           [ 1,  3,  0,  2],
+           [ 3,  0,  2,  1],
            [ 1, -1, -1, -1]])
     """
     rank = rng.random((n, K))

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from tamis import ForwardStepwise
 from tamis.base import ColumnSelector, FeatureStream
+from tamis.base.column_intake import _unusual
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
 
@@ -194,3 +195,9 @@ def test_masked_values_are_gaps(rng):
 def test_the_label_that_is_no_number_is_named():
     with pytest.raises(DataError, match="y holds 'a', which is text"):
         KeepsTheLastTwo().start(np.array([1, 2, "a", 3], dtype=object))
+
+
+def test_a_sparse_column_of_tiny_values_is_scaled_as_a_dense_one_is() -> None:
+    """Their squares vanish: the sum of squares of stored values decides, as that of all values does."""
+    columns = np.array([[1e-200, 1.0, 0.0, 1e200], [2e-200, 2.0, 0.0, 0.0], [0.0, 0.5, 0.0, 1.0]])
+    assert _unusual(columns).tolist() == _unusual(sp.csc_matrix(columns)).tolist() == [0, 3]

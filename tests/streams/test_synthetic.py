@@ -294,3 +294,9 @@ def test_names_forgive_and_suggest():
 def test_a_wrong_parameter_is_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_irrelevant_columns_of_stagger_follow_those_of_its_concepts():
+    names = load_stream("STAGGER", n_rows=100, n_drifts=1).feature_names
+    assert names[:4] == ["size", "color", "shape", "irrelevant0"]
+    assert len(names) == 15

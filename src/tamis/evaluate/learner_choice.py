@@ -114,7 +114,9 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
             continue
         categorical = [int(j) for j in getattr(source, "categorical", ())]
         learner = entry.load()(**model_parameters(entry, seed=random_state, categorical=categorical))
-        result = prequential(ArrayStream(X, y, classes=labels), None, learner, baselines="none", auc=bool(rare))
+        result = prequential(
+            ArrayStream(X, y, classes=labels), None, learner, baselines="none", auc=bool(rare)
+        )
         total = result.summary()
         scores[name] = float(total[measure])
     best = max(scores, key=lambda name: scores[name])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -282,11 +283,10 @@ def recommend(
     source = as_stream(stream)
     categorical = list(getattr(source, "categorical", ())) or None
     contests: dict[str, _Contest] = {}
-    n_rows, n_of = 0, Counter[Any]()
+    n_rows, n_of, show = 0, Counter[Any](), on_progress or (lambda share: None)
     first, frozen_after = list[tuple[Any, Any]](), RunOptions.frozen_after
     for X, y in source.batches(_BLOCK):
-        if max_rows is not None:
-            X, y = X[: max_rows - n_rows], y[: max_rows - n_rows]
+        X, y = X[: (max_rows or sys.maxsize) - n_rows], y[: (max_rows or sys.maxsize) - n_rows]
         if not contests:
             contests = _contests(learner, X, n_draws, categorical)
         for contest in contests.values():
@@ -297,8 +297,7 @@ def recommend(
             first.append((X, y))
         if n_rows == frozen_after and len(n_of) > 1:
             _freeze(contests, first)
-        if on_progress is not None:
-            on_progress(min(n_rows / (max_rows or _ROWS), 1.0))
+        show(min(n_rows / (max_rows or _ROWS), 1.0))
         waits = max_rows is None and len(n_of) == 2 and min(n_of.values()) < _RARE_ROWS
         if n_rows >= (max_rows or _ROWS) and not waits:
             break

@@ -215,7 +215,7 @@ def test_look_at_other_things(call, tmp_path):
 
 
 def test_train_does_not_learn_a_row_by_its_own_label(call, folder):
-    """An identifier that is kept says nothing: its categories are ordered by the labels of other rows."""
+    """An identifier that is kept says nothing: a category of one row has no relation to the class."""
     accuracy = {}
     line = ("train", "sensors.csv", "--label", "state", "--na", "1.5.2", "--json", "--quiet", "--save")
     for keep in ((), ("--keep", "id")):
@@ -223,8 +223,7 @@ def test_train_does_not_learn_a_row_by_its_own_label(call, folder):
         assert (code, err) == (0, "")
         accuracy[keep] = json.loads(out)["held_out"]["accuracy"]
     assert min(accuracy.values()) > 0.85
-    told = tamis.load(folder / "2.tamis")["categories"]
-    assert set(told) == {"id", "comment"}
+    assert set(tamis.load(folder / "2.tamis").categories_) == {"id", "comment"}
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -247,8 +246,8 @@ def test_every_command_numbers_the_columns_of_svmlight_as_the_file_does(call, tm
     assert json.loads(call("screen", words, "--json", "-q")[1])["features"][0]["feature"] == best
     assert json.loads(call("columns", words, "--json", "-q")[1])["selected"] == [best]
     model = tmp_path / "m.tamis"
-    assert json.loads(call("train", words, "--save", model, "--json", "-q")[1])["may_ask_for"][7] == best
-    assert tamis.load(model)["model"].open().next_feature == best
+    assert best in json.loads(call("train", words, "--save", model, "--json", "-q")[1])["may_ask_for"]
+    assert tamis.load(model).open().next_feature == best
 
 
 def test_a_decimal_mark_that_was_said_and_is_another_one_is_told(call, tmp_path):

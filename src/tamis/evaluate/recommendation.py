@@ -275,8 +275,7 @@ def recommend(
     >>> found.arguments()
     '--selector forward --select 2 --learner naive-bayes'
     """
-    if learner is not None:
-        learner = _classifier(learner)
+    learner = _classifier(learner)
     if max_rows is not None:
         check_number("max_rows", max_rows, low=100, integer=True)
     check_number("n_draws", n_draws, low=1, integer=True)
@@ -376,8 +375,10 @@ def _freeze(contests: dict[str, _Contest], first: list[tuple[Any, Any]]) -> None
         contest.freeze(order)
 
 
-def _classifier(name: str) -> str:
+def _classifier(name: str | None) -> str | None:
     """Return the key of a classifier of the catalogue."""
+    if name is None:
+        return None
     try:
         entry = find_learner(name)
     except UnknownNameError as error:

@@ -152,10 +152,10 @@ def alarms(phi, name, seed):
 DETECTORS = {"ADWIN": ADWIN, "DDM": DDM, "ECDD": ECDD, "HDDMA": HDDMA, "HDDMW": HDDMW}
 
 
-def detector_alarms(phi, name, seed):
+def detector_alarms(phi, name, dependence, seed):
     """Count the drifts that are detected in 20,000 errors of a constant rate of 20 %."""
     values = label(np.random.default_rng(seed), 20_000, phi, 0.2).astype(float)
-    return {"alarms": float(len(DETECTORS[name]().drifts(values)))}
+    return {"alarms": float(len(DETECTORS[name](dependence=dependence).drifts(values)))}
 
 
 def measurements(full):
@@ -203,14 +203,16 @@ def measurements(full):
                     lambda s, p=phi, m=name: alarms(p, m, s),
                 )
             )
+    for phi in (0.0, 0.5, 0.9, 0.99):
         for name in DETECTORS:
-            lines.append(
-                (
-                    f"drift alarms, phi {phi}, {name}",
-                    100 if full else 6,
-                    lambda s, p=phi, m=name: detector_alarms(p, m, s),
+            for how in ("independent", "auto"):
+                lines.append(
+                    (
+                        f"detector alarms, phi {phi}, {name}, {how}",
+                        100 if full else 6,
+                        lambda s, p=phi, m=name, h=how: detector_alarms(p, m, h, s),
+                    )
                 )
-            )
     return lines
 
 

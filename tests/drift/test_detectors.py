@@ -32,7 +32,7 @@ def test_detections_are_the_twins(seed):
     plain = x.tolist()
     detector = ECDD(arl0=100)
     assert detector.drifts(x) == twin.ecdd(
-        plain, lambda p: np.interp(p, np.linspace(0, 1, 1001), detector._limits)
+        plain, lambda p: np.interp(p, np.linspace(0, 1, 1001), detector._limits[0])
     )
     assert HDDMA().drifts(x) == twin.hddm_a(plain)
     assert warnings(DDM(), plain) == twin.ddm(plain)
@@ -144,6 +144,81 @@ def test_protocol(kind):
     assert detector.n_seen == 0
 
 
+def autocorrelated(rng, n, rate, phi):
+    """Errors that are a Markov chain of autocorrelation phi."""
+    u, x, last = rng.random(n).tolist(), np.empty(n), 0
+    for i in range(n):
+        last = u[i] < rate * (1 - phi) + phi * last
+        x[i] = last
+    return x
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_auto_is_independent_on_independent_values(kind, rng):
+    x = errors(rng, (0.1, 0.3, 0.1), 500)
+    auto = kind(dependence="auto")
+    assert auto.drifts(x) == kind().drifts(x) != []
+    assert auto.variance_inflation == 1.0
+
+
+@pytest.mark.parametrize("kind", [ADWIN, DDM, HDDMA, HDDMW])
+def test_autocorrelated_values_raise_few_false_alarms(kind, rng):
+    x = autocorrelated(rng, 20_000, 0.2, 0.9)
+    auto = kind(dependence="auto")
+    assert len(kind().drifts(x)) > 10 > 2 + len(auto.drifts(x))
+    assert 8 < auto.variance_inflation < 25  # 19, (1 + .9) / (1 - .9)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_a_rise_of_autocorrelated_values_is_found(kind, rng):
+    x = np.r_[autocorrelated(rng, 5000, 0.1, 0.5), autocorrelated(rng, 5000, 0.6, 0.5)]
+    found = kind(dependence="auto").drifts(x)
+    assert any(5000 <= at < 5500 for at in found)
+
+
+@pytest.mark.parametrize("phi", [0.3, 0.5, 0.9])
+@pytest.mark.parametrize("rate", [0.05, 0.1, 0.2, 0.3])
+def test_ecdd_keeps_its_rate_on_markov_errors(rate, phi):
+    x = autocorrelated(np.random.default_rng(2), 100_000, rate, phi)
+    nominal = len(x) / 400
+    assert 0.5 * nominal < len(ECDD(dependence="auto").drifts(x)) < 1.5 * nominal
+    assert len(ECDD().drifts(x)) > 1.4 * nominal
+
+
+def test_ecdd_by_the_last_value_is_its_twin(rng):
+    x = np.r_[autocorrelated(rng, 300, 0.1, 0.3), autocorrelated(rng, 200, 0.45, 0.3)]
+    detector = ECDD(arl0=100, dependence="auto")
+    detector._series[2] = 3.0
+    found = []
+    for i, value in enumerate(x):
+        if detector.update(value):
+            found.append(i)
+        detector._series[2] = 3.0
+    limits = np.linspace(0, 1, 1001)
+    assert (
+        found == twin.ecdd_given_last(x.tolist(), lambda p: np.interp(p, limits, detector._limits[0])) != []
+    )
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_auto_is_the_same_in_any_parts(kind, rng):
+    x = np.r_[autocorrelated(rng, 1500, 0.1, 0.5), autocorrelated(rng, 800, 0.95, 0.5)]
+    whole, single, parts = (kind(dependence="auto") for _ in range(3))
+    want = whole.drifts(x)
+    assert [i for i, value in enumerate(x) if single.update(value)] == want != []
+    found, at = [], 0
+    for part in np.split(x, [1, 31, 33, 1000, 1777]):
+        found += [at + i for i in parts.drifts(part)]
+        at += len(part)
+    assert found == want
+    for other in (single, parts):
+        np.testing.assert_array_equal(other._series, whole._series)
+        np.testing.assert_array_equal(other.state, whole.state)
+    assert whole.variance_inflation > 1
+    whole.reset()
+    assert whole.variance_inflation == 1
+
+
 @pytest.mark.parametrize("kind", ALL)
 def test_bad_values_change_nothing(kind):
     detector = kind()
@@ -168,6 +243,7 @@ def test_parameters_out_of_range():
         (HDDMA, {"alpha": 0.0}, "alpha must"), (HDDMW, {"alpha": 0.1}, "choose alpha_warning >= alpha"),
         (DDM, {"drift": 1.0}, "choose warning <= drift"), (DDM, {"warning": 0}, "warning must"),
         (HDDMW, {"rate": 2}, "rate must"), (ADWIN, {"delta": 1.0}, "delta must"), (ADWIN, {"every": 0}, "every must"),
+        (ECDD, {"dependence": "series"}, "dependence"), (HDDMA, {"dependence": None}, "dependence"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             kind(**settings_)

@@ -110,6 +110,38 @@ def adwin(values, delta=0.002, every=32, two_sided=False):
     return found
 
 
+def variance_inflation(values):
+    """By block sums of all values, as the equations of tamis.drift.value_series read."""
+    x, levels = np.asarray(values, dtype=float), []
+    for level in range(10):
+        m = 2**level
+        sums = [x[k : k + m].sum() for k in range(0, len(x) - m + 1, m)]
+        pairs = [(late - early) ** 2 for early, late in zip(sums[::2], sums[1::2], strict=False)]
+        if len(pairs) < max(8, m / 2):
+            break
+        levels.append((np.mean(pairs) / (2 * m), len(pairs), m))
+    if not levels:
+        return 1.0
+    v = sum(V / (2 * m) for V, _, m in levels) + levels[-1][0] / (2 * levels[-1][2])
+    ratios = [(V / v, P, m) for V, P, m in levels]
+    if any((R - 1) * math.sqrt(P / 2) > 3 for R, P, m in ratios if 4 * m <= P):
+        return max(1.0, *(R for R, _, _ in ratios))
+    return 1.0
+
+
+def ecdd_given_last(values, limit):
+    """One chart for the values after an error and one for the others; both begin again at each detection."""
+    found, parts, after = [], ([], []), 0
+    for i, value in enumerate(values):
+        parts[after].append(value)
+        drift = ecdd(parts[after], limit)
+        after = int(value >= 0.5)
+        if drift:
+            found.append(i)
+            parts, after = ([], []), 0
+    return found
+
+
 def joined(buckets):
     return [value for bucket in buckets for value in bucket]
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import check_choice, check_number
-from tamis.drift.detector import Detector
+from tamis.drift.detector import DEPENDENCE, Detector
 from tamis.errors import StateError
 
 __all__ = ["ADWIN", "STATE_SIZE", "check_windows", "update_window"]
@@ -78,8 +78,8 @@ def _drop(state: Floats, size: int, n: int) -> None:
 
 
 @njit(allocates=False)
-def _has_significant_cut(state: Floats, delta: float) -> bool:
-    """Return whether the means on both sides of some border between buckets differ by more than (1)."""
+def _has_significant_cut(state: Floats, delta: float, inflation: float) -> bool:
+    """Return whether the means on both sides of some border differ by more than (1), with 1 / m times `inflation`."""
     width = state[4]
     variance = state[3] / width
     d = np.log(2.0 * np.log(width) / delta)
@@ -91,7 +91,7 @@ def _has_significant_cut(state: Floats, delta: float) -> bool:
             n1 = width - n0
             if n0 <= _LEAST + 1 or n1 <= _LEAST + 1:
                 continue
-            inverse = 1.0 / (n0 - _LEAST + 1.0) + 1.0 / (n1 - _LEAST + 1.0)
+            inverse = inflation * (1.0 / (n0 - _LEAST + 1.0) + 1.0 / (n1 - _LEAST + 1.0))
             eps = np.sqrt(2.0 * inverse * variance * d) + 2.0 / 3.0 * d * inverse
             if abs(total0 / n0 - (state[2] - total0) / n1) > eps:  # (1)
                 return True
@@ -119,12 +119,17 @@ def _drop_oldest_bucket(state: Floats) -> None:
 @njit(allocates=False)
 def update_window(state: Floats, x: float, delta: float, every: int) -> int:
     """Add one value; return 1 if the window was cut and its mean has risen, -1 if it was cut and has fallen, else 0."""
+    return _update(state, x, delta, every, 1.0)
+
+
+@njit(allocates=False)
+def _update(state: Floats, x: float, delta: float, every: int, inflation: float) -> int:
     _insert(state, x)
     state[0] += 1.0
     if state[0] % every != 0.0 or state[4] <= _MIN_WIDTH:
         return 0
     before, cut = state[2] / state[4], False
-    while state[4] > _MIN_WIDTH and _has_significant_cut(state, delta):
+    while state[4] > _MIN_WIDTH and _has_significant_cut(state, delta, inflation):
         _drop_oldest_bucket(state)
         cut = True
     if not cut:
@@ -133,11 +138,19 @@ def update_window(state: Floats, x: float, delta: float, every: int) -> int:
 
 
 @njit()
-def _adwin(values: Floats, state: Floats, origin: Floats, delta: float, every: int, two_sided: bool) -> int:
+def _adwin(
+    values: Floats,
+    state: Floats,
+    origin: Floats,
+    delta: float,
+    every: int,
+    two_sided: bool,
+    inflation: float,
+) -> int:
     for i in range(len(values)):
         if state[4] == 0.0:
             origin[0] = 1024.0 * np.rint(values[i] / 1024.0)
-        change = update_window(state, values[i] - origin[0], delta, every)
+        change = _update(state, values[i] - origin[0], delta, every, inflation)
         if change > 0 or (two_sided and change < 0):
             return i
     return -1
@@ -181,6 +194,8 @@ class ADWIN(Detector):
         Number of values between two tests for a cut.
     two_sided : bool, default=False
         Whether a decrease of the mean is also reported as a drift; the window is cut in either case.
+    dependence : {"independent", "auto"}, default="independent"
+        Whether values are assumed independent, or the bound is widened once they are found to be autocorrelated.
 
     Attributes
     ----------
@@ -221,11 +236,19 @@ class ADWIN(Detector):
         "  delta float in (0, 1)  every in [1, 2**62)"
     )
 
-    def __init__(self, delta: float = 0.002, *, every: int = 32, two_sided: bool = False) -> None:
+    def __init__(
+        self,
+        delta: float = 0.002,
+        *,
+        every: int = 32,
+        two_sided: bool = False,
+        dependence: str = "independent",
+    ) -> None:
         check_number("delta", delta, low=0, high=1, open_low=True, open_high=True)
         check_number("every", every, low=1, high=2**31 - 1, integer=True)
         check_choice("two_sided", two_sided, (False, True))
-        self.delta, self.every, self.two_sided = delta, every, two_sided
+        check_choice("dependence", dependence, DEPENDENCE)
+        self.delta, self.every, self.two_sided, self.dependence = delta, every, two_sided, dependence
         self._origin = np.zeros(1)
         self.reset()
 
@@ -258,6 +281,7 @@ class ADWIN(Detector):
         return np.zeros(STATE_SIZE)
 
     def _run(self, values: Floats) -> int:
-        return int(_adwin(values, self.state, self._origin, self.delta, self.every, self.two_sided))
+        how = self.delta, self.every, self.two_sided, self.variance_inflation
+        return int(_adwin(values, self.state, self._origin, *how))
 
     _low, _high = -np.inf, np.inf

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import check_number
-from tamis.drift.detector import Detector
+from tamis._validation import check_choice, check_number
+from tamis.drift.detector import DEPENDENCE, Detector
 
 __all__ = ["DDM"]
 
@@ -26,8 +26,9 @@ _MIN_VALUES = 30
 
 
 @njit()
-def _ddm(values: Floats, state: Floats, drift: float, warning: float) -> int:
+def _ddm(values: Floats, state: Floats, drift: float, warning: float, inflation: float) -> int:
     """State: n, warning, p, then p and s at the minimum of their sum."""
+    wide = np.sqrt(inflation)
     for i in range(len(values)):
         state[0] += 1.0
         n = state[0]
@@ -36,11 +37,11 @@ def _ddm(values: Floats, state: Floats, drift: float, warning: float) -> int:
             continue
         p = state[2]
         s = np.sqrt(max(p * (1.0 - p), 0.0) / n)  # (1)
-        if p + s <= state[3] + state[4]:
+        if p + wide * s <= state[3] + wide * state[4]:
             state[3], state[4] = p, s
-        if p + s > state[3] + drift * state[4]:  # (2)
+        if p + wide * s > state[3] + drift * wide * state[4]:  # (2)
             return i
-        state[1] = 1.0 if p + s > state[3] + warning * state[4] else 0.0
+        state[1] = 1.0 if p + wide * s > state[3] + warning * wide * state[4] else 0.0
     return -1
 
 
@@ -53,6 +54,8 @@ class DDM(Detector):
         Number of standard deviations for a drift, above 0.
     warning : float, default=2.0
         Number of standard deviations for a warning, above 0 and up to `drift`.
+    dependence : {"independent", "auto"}, default="independent"
+        Whether values are assumed independent, or the bound is widened once they are found to be autocorrelated.
 
     Raises
     ------
@@ -86,16 +89,18 @@ class DDM(Detector):
         state[4:] float in [0, 1]
     """
 
-    def __init__(self, drift: float = 3.0, warning: float = 2.0) -> None:
+    def __init__(self, drift: float = 3.0, warning: float = 2.0, *, dependence: str = "independent") -> None:
         check_number("drift", drift, low=0, open_low=True, open_high=True)
         check_number("warning", warning, low=0, open_low=True, open_high=True)
         if warning > drift:
             raise ValueError(f"warning={warning} is above drift={drift}: choose warning <= drift.")
-        self.drift, self.warning = drift, warning
+        check_choice("dependence", dependence, DEPENDENCE)
+        self.drift, self.warning, self.dependence = drift, warning, dependence
         self.reset()
 
     def _initial_state(self) -> Floats:
         return np.array([0.0, 0.0, 0.0, np.inf, 0.0])
 
     def _run(self, values: Floats) -> int:
-        return int(_ddm(values, self.state, float(self.drift), float(self.warning)))
+        how = float(self.drift), float(self.warning), self.variance_inflation
+        return int(_ddm(values, self.state, *how))

@@ -14,9 +14,13 @@ from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._validation import as_numbers, reject_masked, short_repr
 from tamis.base.html_repr import html_repr
+from tamis.drift.value_series import SERIES_SIZE, add_values
 from tamis.errors import DataError
 
-__all__ = ["Detector", "DriftDetector"]
+__all__ = ["DEPENDENCE", "Detector", "DriftDetector"]
+
+DEPENDENCE = ("independent", "auto")
+_EVERY = 32  # values between two readings of the variance inflation
 
 Floats = NDArray[np.float64]
 
@@ -52,12 +56,22 @@ class Detector(ThreadSafe, ABC):
     """A detector with a single state array and a single kernel.
 
     A subclass validates its parameters in the constructor. Its `_initial_state` returns the initial state, and its
-    `_run` updates the state with values. `state[0]` is the number of values seen, `state[1]` is 1 in warning.
+    `_run` updates the state with values. `state[0]` is the number of values seen, `state[1]` is 1 in warning. With
+    ``dependence="auto"``, the autocorrelation of all values since the last reset is measured, over drifts too.
     """
 
-    _shapes = "_one (1)"
+    _shapes = f"""
+        _one (1)
+        _series ({SERIES_SIZE})
+        _series[:1] float in [0, 2**62]
+        _series[2:3] float in [0, inf]
+        _series[4::3] float in [0, inf]
+        _series[5::3] float in [0, 2**62]
+    """
 
+    dependence: str
     state: Floats
+    _series: Floats
     _low, _high = 0.0, 1.0  # an error, or a loss scaled to it
 
     @abstractmethod
@@ -77,6 +91,7 @@ class Detector(ThreadSafe, ABC):
         facts = [
             f"{n:,} value{'s' * (n != 1)} since the last drift",
             *["a drift is suspected"] * self.in_warning,
+            *["values are autocorrelated"] * (self.variance_inflation > 1.0),
         ]
         return html_repr(type(self).__name__, facts, {name: [str(getattr(self, name))] for name in given})
 
@@ -90,9 +105,34 @@ class Detector(ThreadSafe, ABC):
         """Whether a drift is suspected."""
         return bool(self.state[1])
 
+    @property
+    def variance_inflation(self) -> float:
+        """Factor by which autocorrelation inflates the variance of means of the values; 1 if none was found."""
+        return max(float(self._series[2]), 1.0)
+
     def reset(self) -> None:
         """Reset the detector."""
+        self._series = np.zeros(SERIES_SIZE)
+        self._restart()
+
+    def _restart(self) -> None:
+        """Begin again after a drift; the measured autocorrelation remains."""
         self.state, self._one = self._initial_state(), np.zeros(1)
+
+    def _detect(self, values: Floats) -> int:
+        """Add values up to the first drift; return its index, or -1."""
+        if self.dependence == "independent":
+            return self._run(values)
+        start = 0
+        while start < len(values):
+            stop = start + _EVERY - int(self._series[0]) % _EVERY
+            part = values[start:stop]
+            at = self._run(part)
+            add_values(part if at < 0 else part[: at + 1], self._series, _EVERY)
+            if at >= 0:
+                return start + at
+            start = stop
+        return -1
 
     def update(self, value: float) -> bool:
         """Add a value. If it raises, the detector is unchanged.
@@ -114,14 +154,14 @@ class Detector(ThreadSafe, ABC):
         if not fits:
             self._reject(value)
         # A snapshot; `atomically` would take longer than the kernel.
-        before, last = self.state.copy(), self._one[0]
+        before, last, series = self.state.copy(), self._one[0], self._series.copy()
         try:
             self._one[0] = value
-            if self._run(self._one) < 0:
+            if self._detect(self._one) < 0:
                 return False
-            self.reset()
+            self._restart()
         except BaseException:
-            self.state, self._one[0] = before, last
+            self.state, self._one[0], self._series = before, last, series
             raise
         return True
 
@@ -148,9 +188,9 @@ class Detector(ThreadSafe, ABC):
         return at
 
     def _advance(self, values: Floats) -> int:
-        at = self._run(values)
+        at = self._detect(values)
         if at >= 0:
-            self.reset()
+            self._restart()
         return at
 
     def drifts(self, values: ArrayLike) -> list[int]:

@@ -27,6 +27,9 @@ Errata and deviations, each with its reason:
   1000 increases with p and gives 66 to 550. ``limit="simulated"`` interpolates simulated limits; "published" uses the
   polynomials.
 * The first 30 values are never a drift, because p_t is then imprecise.
+* Autocorrelated errors exceed (3) far more often. With ``dependence="auto"``, two charts then have the values after an
+  error and those after a correct prediction: if the errors are a Markov chain, both have independent values. Where an
+  error follows an error so often that a chart would have to exceed 1, the other chart gets its share of false alarms.
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import check_choice
-from tamis.drift.detector import Detector
+from tamis.drift.detector import DEPENDENCE, Detector
 
 __all__ = ["ECDD"]
 
@@ -69,27 +72,74 @@ _LIMIT = {
 _GRID = np.linspace(0.0, 1.0, 1001)
 
 
+@njit(allocates=False)
+def _reach(p: float, t: float, limits: Floats, halvings: float) -> float:
+    """Return L(p) sigma_t of (3), for a mean time to a false alarm of `arl0` halved so many times."""
+    variance = p * (1.0 - p) * _WEIGHT / (2.0 - _WEIGHT) * (1.0 - (1.0 - _WEIGHT) ** (2.0 * t))  # (2)
+    at = p * (limits.shape[1] - 1)
+    low = min(int(at), limits.shape[1] - 2)
+    limit = limits[0, low] + (at - low) * (limits[0, low + 1] - limits[0, low])
+    step = limits[1, low] + (at - low) * (limits[1, low + 1] - limits[1, low])
+    reach: float = (limit - halvings * step) * np.sqrt(max(variance, 0.0))
+    return reach
+
+
+@njit(allocates=False)
+def _step(x: float, t: float, state: Floats, at: int, limits: Floats, halvings: float) -> int:
+    """Add the t-th value to the chart p, Z at `state[at:]`; return 2 for a drift, 1 for a warning, else 0."""
+    state[at] += (x - state[at]) / t
+    state[at + 1] += _WEIGHT * (x - state[at + 1])  # (1)
+    if t < _MIN_VALUES:
+        return 0
+    p, reach = state[at], _reach(state[at], t, limits, halvings)
+    if state[at + 1] > p + reach:  # (3)
+        return 2
+    return 1 if state[at + 1] > p + reach / 2.0 else 0
+
+
 @njit()
-def _ecdd(values: Floats, state: Floats, limit: Floats) -> int:
+def _ecdd(values: Floats, state: Floats, limits: Floats, given_last: int) -> int:
+    """State: n, warning, p, Z, whether the last value was an error; then n, p, Z after a correct value, after an error.
+
+    `given_last`: 0 to skip the charts by the last value, 1 to update them, 2 to detect drifts by them.
+    """
     for i in range(len(values)):
         x = values[i]
         state[0] += 1.0
-        t = state[0]
-        state[2] += (x - state[2]) / t
-        state[3] += _WEIGHT * (x - state[3])  # (1)
-        state[1] = 0.0
-        if t < _MIN_VALUES:
-            continue
-        p = state[2]
-        variance = p * (1.0 - p) * _WEIGHT / (2.0 - _WEIGHT) * (1.0 - (1.0 - _WEIGHT) ** (2.0 * t))  # (2)
-        at = p * (len(limit) - 1)
-        low = min(int(at), len(limit) - 2)
-        reach = (limit[low] + (at - low) * (limit[low + 1] - limit[low])) * np.sqrt(max(variance, 0.0))
-        if state[3] > p + reach:  # (3)
+        found = _step(x, state[0], state, 2, limits, 0.0)
+        if given_last > 0:
+            at, halvings = 5 if state[4] < 0.5 else 8, 0.0
+            state[at] += 1.0
+            n = state[8]
+            if at == 5 and n >= _MIN_VALUES and state[9] + _reach(state[9], n, limits, 0.0) >= 1.0:
+                # Errors follow errors so often that their chart cannot detect a rise: this one gets its false alarms.
+                halvings = min(np.log2(1.0 + n / state[5]), 1.0)
+            found_given = _step(x, state[at], state, at + 1, limits, halvings)
+            state[4] = 1.0 if x >= 0.5 else 0.0
+            if given_last == 2:
+                found = found_given
+        state[1] = 1.0 if found == 1 else 0.0
+        if found == 2:
             return i
-        if state[3] > p + reach / 2.0:
-            state[1] = 1.0
     return -1
+
+
+def _limits(arl0: int, limit: str) -> Floats:
+    """Return the control limits on the grid of p, and by how much they decrease if `arl0` is halved."""
+
+    def at(arl: int) -> Floats:
+        limits: Floats = np.zeros(len(_GRID))
+        if limit == "simulated":
+            limits += np.interp(_GRID, _P, _LIMIT[arl])
+            return limits
+        for power, factor in zip((0, 1, 3, 5, 7), _POLYNOMIAL[arl], strict=True):
+            limits += factor * _GRID**power
+        return limits
+
+    # Limits are about linear in the logarithm of arl0.
+    low, high = (100, 400) if arl0 <= 400 else (400, 1000)
+    limits: Floats = np.stack([at(arl0), (at(high) - at(low)) * np.log(2.0) / np.log(high / low)])
+    return limits
 
 
 class ECDD(Detector):
@@ -101,6 +151,9 @@ class ECDD(Detector):
         Mean number of values between two false alarms.
     limit : {"simulated", "published"}, default="simulated"
         How the control limit is computed: by simulation, or from the published polynomials (which do not give `arl0`).
+    dependence : {"independent", "auto"}, default="independent"
+        Whether values are assumed independent, or two charts are used once they are found to be autocorrelated: one for
+        the values after an error, one for the others. If errors are a Markov chain, each chart gets independent values.
 
     Raises
     ------
@@ -125,27 +178,27 @@ class ECDD(Detector):
     """
 
     _shapes = """
-        state (4)
+        state (11)
         state[:1] float in [0, 2**62]
-        state[1:] float in [0, 1]
-        _limits (1001) finite
+        state[1:5] float in [0, 1]
+        state[5::3] float in [0, 2**62]
+        state[6::3] float in [0, 1]
+        state[7::3] float in [0, 1]
+        _limits (2, 1001) finite
     """
 
-    def __init__(self, arl0: int = 400, limit: str = "simulated") -> None:
+    def __init__(self, arl0: int = 400, limit: str = "simulated", *, dependence: str = "independent") -> None:
         check_choice("limit", limit, ("simulated", "published"))
         if arl0 not in _LIMIT:
             raise ValueError(f"arl0 must be 100, 400 or 1000, got {arl0!r}.")
-        self.arl0, self.limit = arl0, limit
-        if limit == "simulated":
-            self._limits = np.interp(_GRID, _P, _LIMIT[arl0])
-        else:
-            self._limits = np.polynomial.Polynomial([0.0])(_GRID)
-            for power, factor in zip((0, 1, 3, 5, 7), _POLYNOMIAL[arl0], strict=True):
-                self._limits += factor * _GRID**power
+        check_choice("dependence", dependence, DEPENDENCE)
+        self.arl0, self.limit, self.dependence = arl0, limit, dependence
+        self._limits = _limits(arl0, limit)
         self.reset()
 
     def _initial_state(self) -> Floats:
-        return np.zeros(4)
+        return np.zeros(11)
 
     def _run(self, values: Floats) -> int:
-        return int(_ecdd(values, self.state, self._limits))
+        given_last = 0 if self.dependence == "independent" else 1 + (self.variance_inflation > 1.0)
+        return int(_ecdd(values, self.state, self._limits, given_last))

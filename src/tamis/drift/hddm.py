@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import check_choice, check_number
-from tamis.drift.detector import Detector
+from tamis.drift.detector import DEPENDENCE, Detector
 
 __all__ = ["HDDMA", "HDDMW"]
 
@@ -35,9 +35,11 @@ Floats = NDArray[np.float64]
 
 
 @njit()
-def _hddm_a(values: Floats, state: Floats, drift: float, warning: float, two_sided: bool) -> int:
+def _hddm_a(
+    values: Floats, state: Floats, drift: float, warning: float, two_sided: bool, inflation: float
+) -> int:
     """State: n, warning, mean, then n and mean of the prefixes of smallest and largest mean."""
-    bound = np.log(1.0 / drift) / 2.0
+    bound = inflation * np.log(1.0 / drift) / 2.0
     for i in range(len(values)):
         state[0] += 1.0
         n = state[0]
@@ -49,7 +51,7 @@ def _hddm_a(values: Floats, state: Floats, drift: float, warning: float, two_sid
             state[5], state[6] = n, mean
         rise, fall = mean - state[4], state[6] - mean
         up, down = (n - state[3]) / (state[3] * n) / 2.0, (n - state[5]) / (state[5] * n) / 2.0
-        log_drift, log_warning = np.log(2.0 / drift), np.log(2.0 / warning)
+        log_drift, log_warning = inflation * np.log(2.0 / drift), inflation * np.log(2.0 / warning)
         if up > 0.0 and rise >= np.sqrt(up * log_drift):  # (1)
             return i
         if two_sided and down > 0.0 and fall >= np.sqrt(down * log_drift):
@@ -61,9 +63,17 @@ def _hddm_a(values: Floats, state: Floats, drift: float, warning: float, two_sid
 
 
 @njit()
-def _hddm_w(values: Floats, state: Floats, drift: float, warning: float, two_sided: bool, rate: float) -> int:
+def _hddm_w(
+    values: Floats,
+    state: Floats,
+    drift: float,
+    warning: float,
+    two_sided: bool,
+    rate: float,
+    inflation: float,
+) -> int:
     """State: n, warning, mean, D; then for rises and for falls: cut, mean1, D1, mean2, D2 (0 where there is none)."""
-    bound, bound_warning = np.log(1.0 / drift) / 2.0, np.log(1.0 / warning) / 2.0
+    bound, bound_warning = inflation * np.log(1.0 / drift) / 2.0, inflation * np.log(1.0 / warning) / 2.0
     for i in range(len(values)):
         x = values[i]
         state[0] += 1.0
@@ -77,7 +87,9 @@ def _hddm_w(values: Floats, state: Floats, drift: float, warning: float, two_sid
             sign = 1.0 if side == 0 else -1.0
             at = 4 + 5 * side
             cut = sign * state[2] + np.sqrt(state[3] * bound)
-            if state[0] == 1.0 or cut < state[at]:
+            # The stored cut may be of another inflation.
+            least = sign * state[at + 1] + np.sqrt(state[at + 2] * bound)
+            if state[0] == 1.0 or cut < least:
                 state[at], state[at + 1], state[at + 2] = cut, state[2], state[3]
                 state[at + 3], state[at + 4] = 0.0, 0.0
             elif state[at + 4] == 0.0:
@@ -112,6 +124,8 @@ class HDDMA(Detector):
         Level of a warning, from `alpha` to 1.
     two_sided : bool, default=False
         Whether a decrease is also reported as a drift.
+    dependence : {"independent", "auto"}, default="independent"
+        Whether values are assumed independent, or the bound is widened once they are found to be autocorrelated.
 
     Raises
     ------
@@ -142,18 +156,26 @@ class HDDMA(Detector):
     """
 
     def __init__(
-        self, alpha: float = 0.001, alpha_warning: float = 0.005, *, two_sided: bool = False
+        self,
+        alpha: float = 0.001,
+        alpha_warning: float = 0.005,
+        *,
+        two_sided: bool = False,
+        dependence: str = "independent",
     ) -> None:
         _check_levels(alpha, alpha_warning)
         check_choice("two_sided", two_sided, (False, True))
+        check_choice("dependence", dependence, DEPENDENCE)
         self.alpha, self.alpha_warning, self.two_sided = alpha, alpha_warning, two_sided
+        self.dependence = dependence
         self.reset()
 
     def _initial_state(self) -> Floats:
         return np.zeros(7)
 
     def _run(self, values: Floats) -> int:
-        return int(_hddm_a(values, self.state, self.alpha, self.alpha_warning, self.two_sided))
+        how = self.alpha, self.alpha_warning, self.two_sided, self.variance_inflation
+        return int(_hddm_a(values, self.state, *how))
 
 
 class HDDMW(Detector):
@@ -169,6 +191,8 @@ class HDDMW(Detector):
         lambda: weight of the newest value, in (0, 1].
     two_sided : bool, default=False
         Whether a decrease is also reported as a drift.
+    dependence : {"independent", "auto"}, default="independent"
+        Whether values are assumed independent, or the bound is widened once they are found to be autocorrelated.
 
     Raises
     ------
@@ -204,15 +228,19 @@ class HDDMW(Detector):
         *,
         rate: float = 0.05,
         two_sided: bool = False,
+        dependence: str = "independent",
     ) -> None:
         _check_levels(alpha, alpha_warning)
         check_number("rate", rate, low=0, high=1, open_low=True)
         check_choice("two_sided", two_sided, (False, True))
+        check_choice("dependence", dependence, DEPENDENCE)
         self.alpha, self.alpha_warning, self.rate, self.two_sided = alpha, alpha_warning, rate, two_sided
+        self.dependence = dependence
         self.reset()
 
     def _initial_state(self) -> Floats:
         return np.zeros(14)
 
     def _run(self, values: Floats) -> int:
-        return int(_hddm_w(values, self.state, self.alpha, self.alpha_warning, self.two_sided, self.rate))
+        how = self.alpha, self.alpha_warning, self.two_sided, self.rate, self.variance_inflation
+        return int(_hddm_w(values, self.state, *how))

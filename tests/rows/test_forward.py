@@ -57,13 +57,27 @@ def test_equals_the_twin(seed, n_kept, half_life, n_classes, weighted):
     weight = rng.integers(1, 4, 200).astype(float) if weighted else None
     kept = None if n_kept == 6 else n_kept
     task = "regression" if regression else "classification"
-    fast = ForwardPartialCorrelation(kept, half_life=half_life, alpha_drift=None, task=task)
+    inertia = 3.5 if weighted else 0.5
+    fast = ForwardPartialCorrelation(kept, half_life=half_life, alpha_drift=None, task=task, inertia=inertia)
     fast.fit(X, y, sample_weight=weight)
-    slow = Twin(kept, half_life, regression=regression)
+    slow = Twin(kept, half_life, regression=regression, inertia=inertia)
     slow.learn(X, y, weight)
     assert fast._order.tolist() == slow.order
     np.testing.assert_allclose(fast._entered, slow.entered, rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(np.delete(fast._left, slow.order), np.delete(slow.left, slow.order), atol=1e-7)
+
+
+def test_less_inertia_exchanges_features_for_better_ones_sooner():
+    """Column 1 is a little better than column 0, which came first: by more than half, so the errors alone decide."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = (X @ [0.9, 0.0] + 0.6 * rng.normal(size=400) > 0).astype(int)
+    y[100:] = X[100:] @ [0.0, 1.0] + 0.6 * rng.normal(size=300) > 0
+    kept = []
+    for inertia in (0.0, 100.0):
+        model = ForwardPartialCorrelation(1, inertia=inertia, alpha_drift=None)
+        kept.append(fed(model, X, y, 50).get_support(indices=True).tolist())
+    assert kept == [[1], [0]]
 
 
 def test_published_forward_selection():

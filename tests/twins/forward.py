@@ -11,7 +11,8 @@ from scipy.stats import chi2
 
 
 class ForwardPartialCorrelation:
-    def __init__(self, n_kept, half_life=None, alpha=0.01, regression=False):
+    def __init__(self, n_kept, half_life=None, alpha=0.01, regression=False, inertia=3.5):
+        self.inertia = inertia
         self.n_kept, self.half_life, self.alpha, self.regression = n_kept, half_life, alpha, regression
         self.X, self.y, self.weight, self.order, self.next = [], [], [], [], 0
 
@@ -82,7 +83,7 @@ class ForwardPartialCorrelation:
         while len(chosen) < (p if decides else self.n_kept):
             gains = [0.0 if j in chosen else self.gain(R, B, j, chosen, ridge) for j in range(p)]
             favoured = [
-                max(2 * g, (np.sqrt(g) + 3.5 * self.error(R, j, chosen, ridge, n)) ** 2)
+                max(2 * g, (np.sqrt(g) + self.inertia * self.error(R, j, chosen, ridge, n)) ** 2)
                 if j in self.order and g > 0
                 else g
                 for j, g in enumerate(gains)

@@ -25,8 +25,8 @@ What the data decide, so that the user need not:
 * ridge = (1 + sqrt(p / n))^2 - 1: how far the largest eigenvalue of R is from 1 if the features are independent
   (Marchenko and Pastur 1967). Residual variances smaller than that may be chance, and are not trusted.         (3)
 * A feature that is chosen already competes with twice its gain, or with (sqrt(gain) + 3.5 e)^2, whichever is larger,
-  where e^2 = (v - ridge) / (n v (1 + ridge)): the variance of r / sqrt(v), less where a ridge holds the set still
-  anyway. So near ties do not flicker, and neither does chance.                                                (4)
+  where 3.5 is `inertia`, e^2 = (v - ridge) / (n v (1 + ridge)): the variance of r / sqrt(v), less where a ridge holds
+  the set still anyway. So near ties do not flicker, and neither does chance.                                    (4)
 * How many, if `n_features_to_select` is None: as long as n gain is beyond the chi-square quantile 1 - alpha / p, with
   one degree of freedom per class but one. Then the ridge is next to nothing, for a copy must not add anything.    (5)
 * Rows fade only when they weigh more than five times the columns, and 5000: what a correlation matrix needs.
@@ -109,6 +109,9 @@ class ForwardPartialCorrelation(RowSelector):
         in (0, 1). Where a class is rare and columns are sparse or skewed, more is false than that.
     alpha_drift : float or None, default=1e-4
         In (0, 1): at most one false alarm in about 1 / alpha_drift rows. None: drifts are not detected.
+    inertia : float, default=3.5
+        How many standard errors a selected feature may be behind another one and stay, in [0, inf); a feature of more
+        than half the gain of the other always stays. Less follows the data sooner, and changes the set more often.
     max_columns : int, default=2000
         The most features in the scatter matrix, which takes 8 bytes times the square of their number (32 MB). Where
         there are more, it holds those that are most relevant by themselves now. The others wait outside, and come in
@@ -233,6 +236,7 @@ class ForwardPartialCorrelation(RowSelector):
         half_life=(number("(0, inf]"), None),
         alpha=number("(0, 1)"),
         alpha_drift=(number("(0, 1)"), None),
+        inertia=number("[0, inf)"),
         max_columns=integer("[1, inf)"),
     )
 
@@ -244,6 +248,7 @@ class ForwardPartialCorrelation(RowSelector):
         half_life: float | None = None,
         alpha: float = 0.01,
         alpha_drift: float | None = 1e-4,
+        inertia: float = 3.5,
         max_columns: int = 2000,
     ) -> None:
         self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
@@ -251,6 +256,7 @@ class ForwardPartialCorrelation(RowSelector):
         self.half_life = half_life
         self.alpha = alpha
         self.alpha_drift = alpha_drift
+        self.inertia = inertia
         self.max_columns = max_columns
 
     _parts: tuple[int, ...] = ()
@@ -516,7 +522,11 @@ class ForwardPartialCorrelation(RowSelector):
 
     # -- choosing ------------------------------------------------------------------------------------------
 
-    def _choose(self, held: tuple[float, float] = HELD) -> None:
+    @property
+    def _held(self) -> tuple[float, float]:
+        return HELD[0], float(self.inertia)
+
+    def _choose(self, held: tuple[float, float] | None = None) -> None:
         before = np.append(self._columns[self._order], self._more)
         if self._marginals is not None:
             self._let_in(self._marginals)
@@ -536,7 +546,8 @@ class ForwardPartialCorrelation(RowSelector):
             most = min(self._n_kept(), n)
         self._order, self._entered, self._alone, self._left, self._blame, factor, made = choose(
             scatter.S, one_over[:n], np.maximum(self._known, _BLOCK), float(max(scatter.weight, _BLOCK)), b,
-            self._ridge, min(most, _STEPS), place, ends, n_effective, bar, freedom, held,
+            self._ridge, min(most, _STEPS), place, ends, n_effective, bar, freedom,
+            self._held if held is None else held,
         )  # fmt: skip
         slopes, at = solve(factor, self._order, made) * one_over[self._order, None] * back, self._order
         self._model = self._columns[at], *fitted(scatter, at, slopes, n, of_number=self._is_regression())
@@ -620,7 +631,7 @@ class ForwardPartialCorrelation(RowSelector):
             return np.zeros(0, np.int64)
         rivals = gains.copy()
         ridge = np.sqrt(1.0 + self._ridge) - 1.0  # these are held more firmly, for they are nearer to chance
-        rivals[before] = favoured(gains[before], 1.0 / (1.0 + self._ridge), ridge, n_effective, HELD)
+        rivals[before] = favoured(gains[before], 1.0 / (1.0 + self._ridge), ridge, n_effective, self._held)
         rivals[gains == 0.0] = 0.0
         best = np.argsort(-rivals, kind="stable")[:n_more]
         return best[rivals[best] > 0.0]

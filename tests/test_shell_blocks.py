@@ -76,6 +76,8 @@ def write_files(folder: Path) -> None:
     parquet("clicks.parquet", **{f"c{i}": rng.normal(size=n) for i in range(30)}, clicked=code)
     parquet("parts/first.parquet", clicked=code)
     parquet("machines.parquet", state=state)
+    minutes = np.arange(n).astype("datetime64[m]").astype("datetime64[s]")
+    parquet("predictions.parquet", ts=minutes, score=1 / (1 + np.exp(-3 * X[:, 5])), default=code)
     parquet("houses.parquet", price=100 + 10 * X[:, 0])
     words = [f"{2 * c - 1} 1:{1 + c} 2:1 {3 + i % 60}:1" for i, c in enumerate(code)]
     (folder / "words.svm").write_text("\n".join(words) + "\n", encoding="utf-8")

@@ -33,6 +33,7 @@ _COMMANDS = (
     "recommend",
     "run",
     "follow",
+    "watch",
     "compare",
     "generate",
     "screen",

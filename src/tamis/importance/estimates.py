@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from tamis._kernels import njit
 from tamis._validation import Array, check_choice, check_number
@@ -62,7 +62,7 @@ def bands(sums: Floats, level: float, method: str) -> Floats:
     """
     check_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
     check_choice("method", method, ("chebyshev", "normal"))
-    factor = 1.0 / np.sqrt(1.0 - level) if method == "chebyshev" else norm.ppf(0.5 + level / 2.0)
+    factor = 1.0 / np.sqrt(1.0 - level) if method == "chebyshev" else ndtri(0.5 + level / 2.0)
     weight, squared = sums[:2]
     half = factor * np.sqrt(variances(sums)) * np.sqrt(squared) / np.where(weight > 0.0, weight, 1.0)
     return np.column_stack([means(sums) - half, means(sums) + half])

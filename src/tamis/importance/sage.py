@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
+from tamis._kernels import njit
 from tamis._validation import Array
 from tamis._validation.parameters import parameters
 from tamis.importance.incremental import IncrementalImportance, Plan
@@ -40,6 +40,17 @@ from tamis.importance.incremental import IncrementalImportance, Plan
 __all__ = ["IncrementalSAGE"]
 
 Floats = NDArray[np.float64]
+
+
+@njit(strict=True)
+def _faded_means(values: Array, keep: float, weight: float, sums: Array, means: Array) -> float:
+    """Write the faded mean up to each row, update the faded sums, and return their weight."""
+    for i in range(values.shape[0]):
+        weight = keep * weight + 1.0
+        for c in range(values.shape[1]):
+            sums[c] = keep * sums[c] + values[i, c]
+            means[i, c] = sums[c] / weight
+    return weight
 
 
 class IncrementalSAGE(IncrementalImportance):
@@ -197,11 +208,10 @@ class IncrementalSAGE(IncrementalImportance):
 
     def _mean_predictions(self, base: Floats) -> Floats:
         """Return the smoothed mean of the predictions up to each row, and keep the last one."""
-        keep, width = self._keep, base.shape[1]
-        past = np.zeros(width)
+        past = np.zeros(base.shape[1])
         if self._marginal is not None:
             past[: len(self._marginal)] = self._marginal
-        sums, _ = lfilter([1.0], [1.0, -keep], base, axis=0, zi=keep * past[None, :])
-        weights, _ = lfilter([1.0], [1.0, -keep], np.ones(len(base)), zi=[keep * self._marginal_weight])
-        self._marginal, self._marginal_weight = sums[-1].copy(), float(weights[-1])
-        return np.asarray(sums / weights[:, None])
+        means = np.empty_like(base)
+        self._marginal_weight = _faded_means(base, self._keep, self._marginal_weight, past, means)
+        self._marginal = past
+        return means

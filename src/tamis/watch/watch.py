@@ -93,6 +93,8 @@ class Watch(ThreadSafe):
     task : {"classification", "regression"}, default="classification"
     classes : array-like, optional
         The labels, in the order of the columns of probabilities; by default those of the model, or 0, 1, ...
+    feature_names : list of str, optional
+        By default the columns of the first batch, or "0", "1", ...
     categorical : None, "all", list of int or str, or mask
         Columns whose values are categories.
     half_life : float, default=500
@@ -154,6 +156,7 @@ class Watch(ThreadSafe):
         *,
         task: str = "classification",
         classes: Any = None,
+        feature_names: Sequence[str] | None = None,
         categorical: Any = None,
         half_life: float = 500,
         patience: int = 500,
@@ -169,6 +172,7 @@ class Watch(ThreadSafe):
         if isinstance(rules, str) or not all(isinstance(rule, Rule | str) for rule in rules):
             raise ValueError(f"rules must be a list of rules, got {short_repr(rules)}.")
         self.task, self.categorical, self.half_life = task, categorical, float(half_life)
+        self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
         self.classes = None if classes is None else as_classes(classes)
         self.patience, self.window, self.max_pending = int(patience), int(window), int(max_pending)
         self.model = model
@@ -321,6 +325,12 @@ class Watch(ThreadSafe):
 
     def _start(self, n_features: int, names: list[str] | None) -> None:
         self._has_names = names is not None
+        if names is None and self.feature_names is not None:
+            if len(self.feature_names) != n_features:
+                raise DataError(
+                    f"X has {n_features} features, but feature_names are {len(self.feature_names)} names."
+                )
+            names = self.feature_names
         self._names = [str(j) for j in range(n_features)] if names is None else list(names)
         self._categories = columns_of(self.categorical, n_features, names).tolist()
         if self._input_drift is None:

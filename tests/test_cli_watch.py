@@ -1,0 +1,96 @@
+"""`tamis watch`: a log of features, predictions and labels on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tamis.cli import main
+
+RULE = 'state("*") == "used but no longer relevant"'
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    """6,000 rows; the score uses age and income, from row 2,000 on the label depends on debt instead of age."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 4)).round(4)
+    y = np.where(np.arange(6000) < 2000, X[:, 0] + X[:, 1] > 0, X[:, 2] + X[:, 1] > 0).astype(int)
+    score = (1 / (1 + np.exp(-3 * (X[:, 0] + X[:, 1])))).round(5)
+    text = np.where(score > 0.5, "yes", "no")
+    lines = ["ts,age,income,debt,noise,score,answer,default"]
+    for i in range(6000):
+        time = np.datetime64("2026-01-01T00:00:00") + np.timedelta64(i, "m")
+        lines.append(",".join([str(time), *map(str, X[i]), str(score[i]), text[i], ("no", "yes")[y[i]]]))
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def document(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    assert main(["watch", *words, "--json", "--quiet"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("prediction", "other"), [("score", "answer"), ("answer", "score")])
+@pytest.mark.parametrize("delay", ["0", "300"])
+def test_finds_the_feature_that_is_no_longer_relevant(
+    log: str, capsys: pytest.CaptureFixture[str], prediction: str, other: str, delay: str
+) -> None:
+    words = [log, "--label", "default", "--prediction", prediction, "--time", "ts", "--drop", other]
+    found = document(capsys, *words, "--delay", delay)
+    states = {row["feature"]: row["state"] for row in found["features"]}
+    assert states == {
+        "age": "used but no longer relevant", "income": "used and relevant", "debt": "relevant but unused",
+        "noise": "neither",
+    }  # fmt: skip
+    assert [(alert["feature"], alert["rule"]) for alert in found["alerts"]] == [("age", RULE)]
+    minutes = (
+        np.datetime64(found["alerts"][0]["time"].removesuffix("+00:00"))
+        - np.datetime64("2026-01-01T00:00:00")
+    ).astype("timedelta64[m]")
+    assert int(minutes.astype(int)) == found["alerts"][0]["row"] - 1
+    assert found["n_labelled"] == 6000 - int(delay)
+    assert found["performance"]["accuracy"] < 0.8
+    assert (found["performance"].get("auc") is None) == (prediction == "answer")
+
+
+def test_prints_alerts_as_json_lines_and_a_table(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["watch", log, "--label", "default", "--prediction", "score", "--drop", "ts,answer", "--quiet"]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert json.loads(lines[0])["feature"] == "age"
+    assert lines[1].split() == ["feature", "state", "since", "relevance", "reliance", "psi"]
+    assert lines[2].startswith("age  used but no longer relevant") or "age" in lines[2]
+    assert lines[-1].strip() == "6,000 rows, 6,000 with labels, 1 alert"
+
+
+def test_writes_alerts_to_a_file(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "alerts.jsonl"
+    words = ["watch", log, "--label", "default", "--prediction", "score", "--drop", "ts,answer", "--quiet"]
+    words += ["--rule", "accuracy drops by more than 0.1", "--rule", RULE, "--alerts", str(out)]
+    assert main(words) == 0
+    alerts = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert {alert["rule"] for alert in alerts} == {"accuracy drops by more than 0.1", RULE}
+    assert not capsys.readouterr().out.startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--prediction", "nothing"], 2, "has no column 'nothing'"),
+        (["--prediction", "score", "--delay", "-1"], 2, "--delay"),
+        (["--prediction", "score", "--rule", "psi > "], 2, "cannot be parsed"),
+        (["--prediction", "score", "--rule", 'psi("weight") > 1'], 2, "names 'weight'"),
+        (["--prediction", "score", "--task", "ranking"], 2, "--task ranking must be"),
+    ],
+)
+def test_refuses_what_it_cannot_do(
+    log: str, words: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["watch", log, "--label", "default", "--drop", "ts", "--quiet", *words]) == code
+    assert message in capsys.readouterr().err

@@ -164,7 +164,7 @@ class _Log:
         Raises
         ------
         MisuseError
-            If there is no column of predictions.
+            If the file lacks the column of predictions.
         """
         names = list(stream.feature_names or [])
         if prediction not in names:

@@ -7,11 +7,20 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from river import checks, compose, drift, naive_bayes, tree
+from river import checks, compose, drift, forest, naive_bayes, tree
 from river.datasets import synth
+from sklearn.base import clone
+from sklearn.tree import DecisionTreeClassifier
 
-from tamis import FIRES, FisherScore, ResetOnDrift, prequential
-from tamis.adapters.river import RiverClassifier, RiverDetector, RiverReplay, RiverSelector
+from tamis import FIRES, FisherScore, Refit, ResetOnDrift, prequential
+from tamis.adapters.river import (
+    RiverClassifier,
+    RiverDetector,
+    RiverLearner,
+    RiverRegressor,
+    RiverReplay,
+    RiverSelector,
+)
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.drift import DriftDetector
@@ -235,7 +244,7 @@ class Renews(FisherScore):
 
 def test_a_classifier_begins_anew_from_the_last_rows(rng):
     X, y = rows(rng, 420)
-    model = RiverReplay(Renews(1), naive_bayes.GaussianNB())
+    model = RiverReplay(Renews(1), naive_bayes.GaussianNB(), replay="always")
     for row, label in zip(X.tolist(), y.tolist(), strict=True):
         model.learn_one(dict(enumerate(row)), label)
     expected = naive_bayes.GaussianNB()
@@ -339,3 +348,91 @@ def test_a_masked_label_or_error_is_refused():
             detector.update(nothing)
     detector.update(np.True_)
     assert detector.n_seen == 1
+
+
+# -- learners of Tamis in River ----------------------------------------------------------------------------
+
+
+def learned(model, X, y):
+    predicted = []
+    for row, label in zip(X.tolist(), np.asarray(y).tolist(), strict=True):
+        predicted.append(model.predict_one(dict(enumerate(row))))
+        model.learn_one(dict(enumerate(row)), label)
+    return predicted
+
+
+def test_a_refit_in_river_is_the_one_that_learns_batches(rng):
+    X, y = rows(rng, 650)
+    recipe = Refit(DecisionTreeClassifier(max_depth=3, random_state=0), every=200, min_rows=100)
+    ours, alone = RiverLearner(recipe), clone(recipe)
+    predicted = learned(ours, X, y)
+    expected = [None] * 100
+    for at in range(0, 600, 100):
+        alone.partial_fit(X[at : at + 100], y[at : at + 100])
+        expected += alone.predict(X[at + 100 : at + 200]).tolist()
+    assert predicted == expected[:650]
+    proba = ours.predict_proba_one(dict(enumerate(X[0].tolist())))
+    np.testing.assert_allclose(
+        [proba[label] for label in alone.classes_.tolist()], alone.predict_proba(X[:1])[0]
+    )
+
+
+def test_a_refit_behind_a_selector_is_fitted_on_the_selected_names(rng):
+    X, _ = rows(rng, 900)
+    y = np.where(X[:, 2] - X[:, 0] > 0, "yes", "no")
+    pipeline = RiverSelector(FisherScore(2)) | RiverLearner(
+        Refit(DecisionTreeClassifier(max_depth=3), every=100)
+    )
+    learned(pipeline, X, y)
+    kept = set(pipeline["RiverSelector"].transform_one(dict(enumerate(X[0].tolist()))))
+    inner = pipeline["RiverLearner"]._learner.model
+    assert {list(pipeline["RiverLearner"]._names)[j] for j in inner.columns_} == kept
+
+
+def test_a_regressor_and_what_is_refused(rng):
+    X, _ = rows(rng, 400)
+    model = RiverRegressor(Refit("random-forest-regressor", every=100))
+    predicted = learned(model, X, 5.0 + 3 * X[:, 0])
+    assert predicted[:100] == [0.0] * 100
+    assert np.corrcoef(predicted[200:], X[200:, 0])[0, 1] > 0.9
+    with pytest.raises(DataError, match=r"A row names 'new', .* RiverRegressor\(\.\.\., columns"):
+        model.predict_one({"new": 1.0})
+    with pytest.raises(ValueError, match="every must be an integer"):
+        RiverLearner(Refit(), every=0)
+
+
+def test_auto_keeps_the_old_classifier_unless_the_new_one_is_better(rng):
+    """The columns turn at row 300, where the selector reports it: with a changed class the new one wins."""
+    X = rng.normal(size=(1500, 3))
+    still, turned = X[:, 0] > 0, np.where(np.arange(1500) < 290, X[:, 0], -X[:, 0]) > 0
+
+    class Alarm(FisherScore):
+        n_replay = 10
+
+        @property
+        def drift_detected_(self):
+            return self.n_seen_ == 300
+
+    found = {}
+    for name, y in (("still", still), ("turned", turned)):
+        model = RiverReplay(Alarm(1), naive_bayes.GaussianNB())
+        predicted = learned(model, X, y)
+        found[name] = model.n_replays, np.mean(np.array(predicted[400:], object) == y[400:])
+    assert found["still"][0] == 0
+    assert found["turned"][0] == 1
+    assert found["turned"][1] > 0.8
+    forest_ = RiverReplay(Alarm(1), forest.ARFClassifier(seed=0, n_models=2))
+    learned(forest_, X[:400], turned[:400])
+    assert forest_._challenger is None
+
+
+def test_what_follows_a_selector_in_a_pipeline_learns_the_selected_values_only(rng):
+    X, _ = rows(rng, 300)
+    y = np.where(X[:, 2] - X[:, 0] > 0, "yes", "no")
+    model = RiverSelector(FisherScore(2)) | naive_bayes.GaussianNB()
+    expected = naive_bayes.GaussianNB()
+    for i, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        model.learn_one(dict(enumerate(row)), label)
+        expected.learn_one(dict(enumerate(row)) if i < 100 else {0: row[0], 2: row[2]}, label)
+    given = {0: 0.3, 1: 5.0, 2: 0.2, 3: -5.0}
+    assert model.predict_proba_one(given) == expected.predict_proba_one({0: 0.3, 2: 0.2})

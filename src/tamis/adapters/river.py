@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +28,7 @@ from tamis._validation import (
     as_column,
     as_rows,
     as_weights,
+    check_number,
     encode_labels,
     reject_masked,
     reject_nonfinite,
@@ -36,6 +37,10 @@ from tamis._validation import (
 from tamis._validation.parameters import SEED, Kind, check_parameters, parameters
 from tamis.base import RowSelector
 from tamis.errors import DataError
+from tamis.learners.column_masking import accepts_nan
+from tamis.learners.traits import adapts_itself
+from tamis.pipeline.challenger import Challenger
+from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.replay import Replay
 from tamis.rows.by_name import ByName
 from tamis.rows.screening import FisherScore
@@ -45,7 +50,14 @@ try:
 except ImportError:
     raise ImportError("River's models need river: pip install 'tamis[river]'") from None
 
-__all__ = ["RiverClassifier", "RiverDetector", "RiverReplay", "RiverSelector"]
+__all__ = [
+    "RiverClassifier",
+    "RiverDetector",
+    "RiverLearner",
+    "RiverRegressor",
+    "RiverReplay",
+    "RiverSelector",
+]
 
 _MODELS: dict[str, Callable[[int | None], Any]] = {
     "naive-bayes": lambda seed: naive_bayes.GaussianNB(),  # type: ignore[no-untyped-call]
@@ -279,7 +291,8 @@ class RiverDetector(ThreadSafe):
         self.n_seen = 0
 
 
-class RiverSelector(ThreadSafe, base.SupervisedTransformer):
+# In a pipeline of River 0.26, the next steps learn what a `Transformer` returns, but not what a supervised one returns.
+class RiverSelector(ThreadSafe, base.SupervisedTransformer, base.Transformer):
     """A row selector of Tamis as a transformer in River's pipelines.
 
     Parameters
@@ -339,7 +352,7 @@ class RiverSelector(ThreadSafe, base.SupervisedTransformer):
         """Whether the selector found in the last batch that a learner should restart."""
         return self._model.drift_detected_
 
-    def learn_one(self, x: dict[Any, float], y: Any) -> None:
+    def learn_one(self, x: dict[Any, float], y: Any) -> None:  # type: ignore[override]
         """Add a row; every `every` rows the selector learns from them."""
         self._rows.append(dict(x))
         self._labels.append(y)
@@ -379,7 +392,9 @@ class RiverReplay(ThreadSafe, base.Classifier):
     """A row selector of Tamis before a classifier of River, which restarts when the selector asks for it.
 
     The last rows are kept. When the selector renews its set because the data have changed (``drift_detected_``), or at
-    any change of the selection, a new copy of the classifier learns from them, with the columns selected now.
+    any change of the selection, a new copy of the classifier learns from them, with the columns selected now. With
+    ``"auto"`` it then runs beside the old one, and replaces it if it predicts significantly better; classifiers that
+    adapt by themselves are never replaced.
 
     Parameters
     ----------
@@ -414,27 +429,223 @@ class RiverReplay(ThreadSafe, base.Classifier):
         self.n_replays = 0
         self._replay = Replay(self.selector._model, replay)
         self._recent: deque[tuple[dict[Any, float], Any]] = deque()
+        self._challenger: Any = None
+        self._n_failed = 0
 
     def learn_one(self, x: dict[Any, float], y: Any) -> None:
         """Give the row to the selector, and its selected values to the classifier."""
+        if self._challenger is not None:
+            self._compare(x, y)
         before = self.selector._kept
         self._recent.append((dict(x), y))  # the caller may fill one dict again and again
         while len(self._recent) > self._replay.n_rows:
             self._recent.popleft()
         self.selector.learn_one(x, y)
         has_learned = not self.selector._rows
-        if has_learned and self._replay.is_due(changed=self.selector._kept != before):
-            self._reset_model()
-        else:
-            self.model.learn_one(self.selector.transform_one(x), y)
+        is_due = has_learned and self._replay.is_due(changed=self.selector._kept != before)
+        if is_due and self.replay != "auto":
+            self.model = self._trained_on_recent_rows()
+            self.n_replays += 1
+            return
+        self.model.learn_one(self.selector.transform_one(x), y)
+        if self._challenger is not None:
+            self._challenger.learner.learn_one(self.selector.transform_one(x), y)
+            self._decide()
+        if is_due and self._challenger is None and not adapts_itself(self.model):
+            self._challenger = Challenger(self._trained_on_recent_rows(), self._n_failed)
 
-    def _reset_model(self) -> None:
-        self.model = self.model.clone()
-        self.n_replays += 1
+    def _trained_on_recent_rows(self) -> Any:
+        model = self.model.clone()
         for x, y in self._recent:
-            self.model.learn_one(self.selector.transform_one(x), y)
+            model.learn_one(self.selector.transform_one(x), y)
+        return model
+
+    def _compare(self, x: dict[Any, float], y: Any) -> None:
+        """Let both classifiers predict a row that neither has learned."""
+        values = self.selector.transform_one(x)
+        wrong = [np.array([one.predict_one(values) != y]) for one in (self._challenger.learner, self.model)]
+        self._challenger.compare(*wrong)
+
+    def _decide(self) -> None:
+        """Exchange the two if the challenger is ahead, and drop it when the comparison is over."""
+        challenger = self._challenger
+        if challenger.is_ahead:
+            self._n_failed += challenger.is_old
+            self.n_replays += 1 - 2 * challenger.is_old
+            self.model, old = challenger.learner, self.model
+            self._challenger = Challenger(old, self._n_failed, not challenger.is_old)
+        elif challenger.is_over:
+            self._n_failed += not challenger.is_old
+            self._challenger = None
 
     def predict_proba_one(self, x: dict[Any, float], **kwargs: Any) -> dict[Any, float]:
         """Return the probability of each class, by the selected values."""
         found: dict[Any, float] = self.model.predict_proba_one(self.selector.transform_one(x), **kwargs)
         return found
+
+
+class _Batched:
+    """Rows of River's, collected into batches for a learner of Tamis or scikit-learn.
+
+    Parameters
+    ----------
+    model : estimator with `partial_fit`
+    every : int
+    columns : sequence, optional
+    """
+
+    _kind: type[MaskedLearner] = MaskedLearner
+
+    def __init__(self, model: Any, every: int = 100, columns: Any = None) -> None:
+        check_number("every", every, low=1, integer=True)
+        self.model = model
+        self.every = every
+        self.columns = columns
+        self._learner = self._kind(clone(model), np.array([]))
+        self._names = None if columns is None else {name: j for j, name in enumerate(columns)}
+        self._blank = np.nan if accepts_nan(model) else 0.0
+        self._mask: Any = None
+        self._rows: list[dict[Any, float]] = []
+        self._labels: list[Any] = []
+
+    def learn_one(self, x: dict[Any, float], y: Any) -> None:
+        """Add a row; every `every` rows the model learns from them."""
+        self._rows.append(dict(x))
+        self._labels.append(y)
+        if len(self._rows) >= self.every:
+            rows, labels = self._rows, np.array(self._labels)
+            self._rows, self._labels = [], []
+            self._learn(rows, labels)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Add the rows of a pandas frame."""
+        for row, label in zip(X.to_dict(orient="records"), y, strict=True):
+            self.learn_one(row, label)
+
+    def _learn(self, rows: list[dict[Any, float]], labels: Array) -> None:
+        if self._names is None:
+            self._names = {name: j for j, name in enumerate(sorted(set().union(*rows), key=str))}
+        X, named = self._matrix(rows)
+        self._mask = None if named.all() else named
+        classes = labels[:0]
+        if self._kind is MaskedLearner:
+            classes = encode_labels(labels, self._learner.classes)[1]
+        self._learner.learn(self._view(X), labels, classes)
+
+    def _matrix(self, rows: list[dict[Any, float]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the values by column, and which columns a row names."""
+        names = self._names or {}
+        X, named = np.full((len(rows), len(names)), self._blank), np.zeros(len(names), dtype=bool)
+        for i, row in enumerate(rows):
+            for name, value in row.items():
+                if name not in names:
+                    raise DataError(
+                        f"A row names {short_repr(name)}, which no row of the first batch did: pass all names, as in"
+                        f" {type(self).__name__}(..., columns=[...])."
+                    )
+                X[i, names[name]], named[names[name]] = value, True
+        return X, named
+
+    def _view(self, X: Rows) -> View:
+        support = None if self._mask is None else np.flatnonzero(self._mask)
+        return self._learner.view(X, self._mask, support, None)
+
+    def _view_of(self, x: dict[Any, float]) -> View | None:
+        """Return the model's view of one row; None before it has learned."""
+        return None if self._learner.n_known_classes == 0 else self._view(self._matrix([x])[0])
+
+
+class RiverLearner(_Batched, ThreadSafe, base.Classifier):
+    """A classifier of Tamis or scikit-learn in River's pipelines and evaluations, such as a :class:`tamis.Refit`.
+
+    Parameters
+    ----------
+    model : classifier with `partial_fit`
+        It is copied.
+    every : int, default=100
+        Rows that are collected before the model learns from them, at least 1: a call for each row would take most of
+        the time.
+    columns : sequence of hashable, optional
+        Names of the features. By default those of the first `every` rows.
+
+    Raises
+    ------
+    ValueError
+        If `every` is out of range.
+    DataError
+        If a row names another feature, or the model rejects a row.
+
+    Notes
+    -----
+    Features that no row of the last batch names, as after a :class:`RiverSelector`, are left out for the model as in
+    :func:`tamis.prequential`. One that a single row does not name is NaN, or 0 if the model does not accept NaN.
+    Nothing is standardised: put River's ``preprocessing.StandardScaler`` before a linear model.
+
+    Examples
+    --------
+    >>> from river.datasets import synth
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from tamis import FisherScore, Refit
+    >>> from tamis.adapters.river import RiverLearner, RiverSelector
+    >>> model = RiverSelector(FisherScore(2)) | RiverLearner(Refit(DecisionTreeClassifier(max_depth=4), every=200))
+    >>> hits = 0
+    >>> for x, y in synth.SEA(seed=1).take(2000):
+    ...     hits += model.predict_one(x) == y
+    ...     model.learn_one(x, y)
+    >>> hits / 2000 > 0.9
+    True
+    """
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        from sklearn.naive_bayes import GaussianNB
+
+        yield {"model": GaussianNB(), "every": 10}
+
+    def predict_one(self, x: dict[Any, float], **kwargs: Any) -> Any:
+        """Return the predicted class; None before the model has learned."""
+        view = self._view_of(x)
+        return None if view is None else self._learner.predict(view).tolist()[0]
+
+    def predict_proba_one(self, x: dict[Any, float], **kwargs: Any) -> dict[Any, float]:
+        """Return the probability of each class; empty before the model has learned."""
+        view = self._view_of(x)
+        if view is None or view.asked.shape[1] == 0:
+            return {}
+        found = np.asarray(view.predictor.predict_proba(view.asked))[0]
+        return dict(zip(np.asarray(self._learner.model.classes_).tolist(), found.tolist(), strict=True))
+
+
+class RiverRegressor(_Batched, ThreadSafe, base.Regressor):
+    """A regressor of Tamis or scikit-learn in River's pipelines and evaluations, such as a :class:`tamis.Refit`.
+
+    Parameters
+    ----------
+    model : regressor with `partial_fit`
+        It is copied.
+    every, columns
+        As for :class:`RiverLearner`.
+
+    Examples
+    --------
+    >>> from tamis import Refit
+    >>> from tamis.adapters.river import RiverRegressor
+    >>> rng, model = np.random.default_rng(0), RiverRegressor(Refit("random-forest-regressor", every=200))
+    >>> for a, b in rng.normal(size=(500, 2)).tolist():
+    ...     model.learn_one({"a": a, "b": b}, 3 * a)
+    >>> 1 < model.predict_one({"a": 0.5, "b": 2.0}) < 2
+    True
+    """
+
+    _kind = MaskedRegressor
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        from sklearn.linear_model import SGDRegressor
+
+        yield {"model": SGDRegressor(random_state=0), "every": 10}
+
+    def predict_one(self, x: dict[Any, float]) -> float:
+        """Return the predicted number; 0 before the model has learned."""
+        view = self._view_of(x)
+        return 0.0 if view is None else float(self._learner.predict(view)[0])

@@ -210,10 +210,8 @@ def test_several_classes_select_no_copies(sparse):
         assert selector.get_support(indices=True).tolist() == twin.kept(3)
     assert selector.get_support()[[0, 4, 5]].sum() == 1
     assert selector.get_support().sum() == 3
-    plain = FIRES(3, redundancy=None).fit(X, y)
-    assert plain.get_support()[np.argsort(-plain.scores_, kind="stable")[:3]].all()
-    two = FIRES(3, redundancy="discount").fit(X, y == 1), FIRES(3).fit(X, y == 1)
-    assert [selector.get_support()[[0, 4, 5]].sum() for selector in two] == [1, 3]
+    for plain in (FIRES(3, redundancy=None).fit(X, y), FIRES(3).fit(X, y == 1)):
+        assert plain.get_support()[np.argsort(-plain.scores_, kind="stable")[:3]].all()
 
 
 def test_rows_that_discount_widen_and_forget_with_the_columns():

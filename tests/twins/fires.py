@@ -204,7 +204,7 @@ class FiresTwin:
                 for i in chosen:
                     if np.ptp(rows[:, i]) > 0 and np.ptp(rows[:, j]) > 0:
                         squares.append(np.corrcoef(rows[:, i], rows[:, j])[0, 1] ** 2)
-                worth[j] = (scores[j] - min(scores)) * (1 - max(squares))
+                worth[j] = scores[j] * (1 - max(squares)) if scores[j] > 0 else scores[j]
             chosen.append(max(worth, key=lambda j: (worth[j], -j)))
         return sorted(chosen)
 

@@ -415,11 +415,16 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """Return whether each name is currently selected, in the order of their columns."""
         check_is_fitted(self)
         selector, n = self.selector_, len(self._places)
-        if selector.warming_up_ or selector._chooses_count or n == selector.n_features_in_:
+        best_of_first = getattr(selector, "_best_of_first", None)
+        chooses = selector._chooses_count and best_of_first is None
+        if selector.warming_up_ or chooses or n == selector.n_features_in_:
             found: NDArray[np.bool_] = selector.get_support()[:n]
             return found
         wanted = selector.n_features_to_select
         n_kept = min(int(wanted), n) if is_integer(wanted) else n_to_select(wanted, n)
+        if best_of_first is not None and selector._chooses_count:
+            found = best_of_first(n, n_kept)
+            return found
         return top_mask(selector._relevance()[:n], n_kept)
 
     def transform(self, X: Any) -> Any:

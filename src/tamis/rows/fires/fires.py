@@ -499,15 +499,19 @@ class FIRES(RowSelector):
         return scores
 
     def _selection(self) -> NDArray[np.bool_]:
-        scores, n = self._relevance(), n_to_select(self.n_features_to_select, self.n_features_in_)
-        kept = top_mask(scores, max(n, min(_CANDIDATES, self.n_features_in_)))
-        candidates = np.flatnonzero(kept)
-        if n < len(candidates) and self._last_rows.n_rows:
-            X, _ = self._last_rows.columns(candidates, self.n_features_in_)
-            kept = np.zeros(self.n_features_in_, dtype=bool)
-            kept[candidates[by_discount(scores[candidates], X, n)]] = True
-        else:
-            kept = top_mask(scores, n)
+        return self._best_of_first(
+            self.n_features_in_, n_to_select(self.n_features_to_select, self.n_features_in_)
+        )
+
+    def _best_of_first(self, n_columns: int, n: int) -> NDArray[np.bool_]:
+        """Return which n of the first columns are selected; the others may be places without a feature."""
+        scores = self._relevance()[:n_columns]
+        candidates = np.flatnonzero(top_mask(scores, max(n, min(_CANDIDATES, n_columns))))
+        if n >= len(candidates) or not self._last_rows.n_rows:
+            return top_mask(scores, n)
+        X, _ = self._last_rows.columns(candidates, self.n_features_in_)
+        kept = np.zeros(n_columns, dtype=bool)
+        kept[candidates[by_discount(scores[candidates], X, n)]] = True
         return kept
 
     @property

@@ -14,7 +14,7 @@ b_c::
 
 Scores of another kind are discounted: next is the column of the largest
 
-    (score_j - min score) min_i (1 - R_ij^2), i over the columns chosen so far                       (3)
+    score_j min_i (1 - R_ij^2), i over the columns chosen so far; a negative score stays as it is    (3)
 """
 
 from __future__ import annotations
@@ -185,10 +185,10 @@ def by_discount(scores: NDArray[np.float64], X: NDArray[np.float64], n_selected:
     Z -= Z.mean(axis=1)[:, None]
     length = np.sqrt(np.einsum("ij,ij->i", Z, Z))
     Z *= np.divide(1.0, length, out=np.zeros(len(length)), where=length > 0.0)[:, None]
-    left, free, order = scores - scores.min(), np.ones(len(scores)), list[int]()
+    free, order = np.ones(len(scores)), list[int]()
     for _ in range(n_selected):
-        worth = left * free
-        worth[order] = -1.0
+        worth = np.where(scores > 0.0, scores * free, scores)
+        worth[order] = -np.inf
         order.append(int(worth.argmax()))
         correlation = Z @ Z[order[-1]]
         free = np.minimum(free, np.maximum(1.0 - correlation**2, 0.0))

@@ -218,3 +218,21 @@ def test_parts_of_ones_own_are_copied():
     assert states(watch)[:2] == ["used and relevant"] * 2
     assert not drift.is_ready
     assert importance.n_rows_ == 0
+
+
+def test_a_feature_that_was_never_relevant_raises_no_alert():
+    """The model uses column 3, which the label has never depended on."""
+    X, y = stream(6, 3000, at=10_000)
+    weights = np.array([1.0, 1.0, 0.0, 1.0])
+
+    class Model:
+        classes_ = np.array([0, 1])
+
+        def predict_proba(self, A):
+            p = 1 / (1 + np.exp(-A @ weights))
+            return np.column_stack([1 - p, p])
+
+    watch = Watch(Model())
+    for start in range(0, 3000, 100):
+        assert watch.update(X[start : start + 100], y=y[start : start + 100]) == []
+    assert states(watch) == ["used and relevant", "used and relevant", "neither", "used but not relevant"]

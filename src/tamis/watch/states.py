@@ -11,8 +11,14 @@ __all__ = ["STATES", "FeatureStates", "share"]
 
 Floats = NDArray[np.float64]
 
-# By 2 * used + relevant; -1 is unknown.
-STATES = ("neither", "relevant but unused", "used but no longer relevant", "used and relevant")
+# By 2 * used + relevant, and 4 for what is used and has not been relevant before; -1 is unknown.
+STATES = (
+    "neither",
+    "relevant but unused",
+    "used but no longer relevant",
+    "used and relevant",
+    "used but not relevant",
+)
 UNKNOWN = "unknown"
 
 
@@ -26,8 +32,8 @@ class FeatureStates(ThreadSafe):
     """
 
     _shapes = (
-        "_state (j) int64 in [-1, 4)  _since (j) int64 in [0, 2**62)  _candidate (j) int64 in [-1, 4)"
-        "  _candidate_since (j) int64 in [0, 2**62)"
+        "_state (j) int64 in [-1, 5)  _since (j) int64 in [0, 2**62)  _candidate (j) int64 in [-1, 5)"
+        "  _candidate_since (j) int64 in [0, 2**62)  _was_relevant (j) bool"
     )
 
     def __init__(self, n_features: int, patience: int) -> None:
@@ -35,15 +41,19 @@ class FeatureStates(ThreadSafe):
         self._state, self._candidate = (np.full(n_features, -1, dtype=np.int64) for _ in range(2))
         self._since, self._candidate_since = (np.zeros(n_features, dtype=np.int64) for _ in range(2))
 
+        self._was_relevant = np.zeros(n_features, dtype=bool)
+
     def update(self, used: NDArray[np.bool_], relevant: NDArray[np.bool_], row: int) -> None:
         """Add what holds after `row` rows."""
         found = 2 * used.astype(np.int64) + relevant
+        found = np.where((found == 2) & ~self._was_relevant, 4, found)
         changed = found != self._candidate
         self._candidate_since = np.where(changed, row, self._candidate_since)
         self._candidate = found
         settled = (found != self._state) & (row - self._candidate_since >= self.patience)
         self._since = np.where(settled, self._candidate_since, self._since)
         self._state = np.where(settled, found, self._state)
+        self._was_relevant |= (self._state == 1) | (self._state == 3)
 
     @property
     def names(self) -> list[str]:

@@ -372,3 +372,15 @@ def test_levels_become_coarser_where_there_are_more_columns():
     grown, wide = grown_and_wide(None, [8, 8, 30, 60, 60, 60], 3000)
     assert grown._arrays[0].shape == wide._arrays[0].shape
     assert {2, 59} <= set(grown.selected_) & set(wide.selected_)
+
+
+def test_classes_may_appear_while_the_first_rows_are_collected():
+    rng = np.random.default_rng(0)
+    X, y = (
+        rng.normal(size=(600, 3)),
+        np.r_[np.zeros(20, int), rng.integers(0, 2, 20), rng.integers(0, 3, 560)],
+    )
+    model = JointScreening()
+    for start, stop in ((0, 20), (20, 40), (40, 600)):
+        model.partial_fit(X[start:stop], y[start:stop])
+    assert model._label_series.n_classes == 3

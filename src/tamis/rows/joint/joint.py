@@ -338,6 +338,8 @@ class JointScreening(RowSelector):
             )
         if sample_weight is not None:
             X, y = repeat_rows(X, y, sample_weight)
+        if self._label_series is not None and len(self.classes_) > self._label_series.n_classes:
+            self._label_series.grow(len(self.classes_))  # also while the first rows are collected
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         self.drift_detected_, start = False, 0
         if not self._arrays:
@@ -459,8 +461,6 @@ class JointScreening(RowSelector):
             if fresh and self._pair_evidence is not None and not drift:
                 self._pair_evidence.update(X[first:start], y[first:start])
             if fresh and self._label_series is not None:
-                if len(self.classes_) > self._label_series.n_classes:
-                    self._label_series.grow(len(self.classes_))
                 self._label_series.update(y[first:start])
             if drift:
                 self._begin_anew(max(BLOCK, int(self._evidence[1])))  # the rows that speak for a drift

@@ -137,6 +137,16 @@ def test_rows_without_values(call, folder):
     assert call("bare.svm") == (1, "", "tamis: None of the 2 rows holds a value: there is nothing to rank.\n")
 
 
+def test_dependence_is_measured_unless_rows_are_said_to_be_independent(call, folder):
+    state = np.repeat(np.random.default_rng(2).integers(0, 2, 200), 15)
+    X = np.repeat(np.random.default_rng(3).normal(size=(200, 2)), 15, axis=0).round(3)
+    np.savetxt(folder / "runs.csv", np.c_[X, state], fmt="%g", delimiter=",", header="a,b,y", comments="")
+    words = "runs.csv", "--label", "y", "--score", "t", "-q"
+    assert "rows are autocorrelated: 3,000 rows count as" in call(*words)[1]
+    assert "rows are autocorrelated: 3,000 rows count as" in call(*words, "--dependence", "series")[1]
+    assert "autocorrelated" not in call(*words, "--dependence", "independent")[1]
+
+
 def test_a_half_life_follows_what_is_true_now(call, folder):
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(4000, 3)).round(3), rng.integers(0, 2, 4000)
@@ -215,6 +225,7 @@ def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code
             2,
             "--score chi is not a score; did you mean 'chi2'? Known: t, fisher, mi, chi2, gini.",
         ),
+        (("--dependence", "some"), 2, "--dependence some is none of auto, independent, series."),
         (("--top", "0"), 2, "--top must be 1 or more, got 0."),
         (("--n-bins", "1"), 2, "--n-bins must be 2 or more, got 1."),
         (("--eps", "0.5"), 2, "--eps must be a number in (0, 0.5), got 0.5."),

@@ -301,6 +301,7 @@ def _document(result: PrequentialResult) -> dict[str, Any]:
     return {
         "summary": {name: int(n) if name.startswith("n_") and n == n else n for name, n in summary.items()},
         "remarks": result.remarks(),
+        "dependence": result.settings.get("dependence"),
         "selected": result.selected(),
         "chosen": {
             result.feature_names[j]: float(chosen_steps(result, j).mean())

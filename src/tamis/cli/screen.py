@@ -33,6 +33,7 @@ Examples:
 [bold]zcat log.csv.gz | tamis screen - --label -1 --score t --half-life 10000 --json[/]"""
 
 _SCORING = "Scores"
+_DEPENDENCE = ("auto", "independent", "series")
 
 
 @dataclass
@@ -79,6 +80,14 @@ def screen(
     half_life: Annotated[
         float | None, option(_SCORING, "ROWS", "Number of rows after which a row counts half.")
     ] = None,
+    dependence: Annotated[
+        str,
+        option(
+            _SCORING,
+            "HOW",
+            "Whether rows are a series: auto (corrects where labels depend on those before), independent, or series.",
+        ),
+    ] = "auto",
     restarts: Annotated[
         str | None,
         option(
@@ -123,6 +132,8 @@ def screen(
     check_whole("--max-rows", max_rows, 1)
     if eps is not None:
         check_number("eps", eps, low=0.0, high=0.5, open_low=True, open_high=True)
+    if dependence not in _DEPENDENCE:
+        raise MisuseError(f"--dependence {dependence} is none of {', '.join(_DEPENDENCE)}.")
     when = _restarts(restarts)
     _check_combination(level, redundancy, half_life, when)
     output = Output(out, plot, report, top, as_json, quiet)
@@ -142,6 +153,7 @@ def screen(
         level=level,
         redundancy=redundancy,
         restarts=when,
+        dependence=dependence,
     )
     ranking = Ranking(stream, screening)
     try:

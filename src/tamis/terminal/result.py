@@ -53,6 +53,8 @@ def show_result(
 
     console.print(Text(title, style="bold", no_wrap=True, overflow="ellipsis"))
     console.print(Text(detail, style="dim", no_wrap=True, overflow="ellipsis"))
+    if note := result.dependence_note():
+        console.print(Text(note, style="dim"))
     console.print()
     for remark in result.remarks():
         console.print(Text(remark, style="yellow"))

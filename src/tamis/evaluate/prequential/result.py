@@ -249,6 +249,16 @@ class PrequentialResult:
             f"{name}{part}": gain[k] for name, gain in gains.items() for k, part in enumerate(("", "_error"))
         }
 
+    def dependence_note(self) -> str:
+        """Return how many independent rows the rows count as, if they are autocorrelated; else an empty text.
+
+        It is the number of rows divided by the variance inflation of the labels or targets, an upper bound of that of
+        every unrelated feature (:mod:`tamis.summaries.label_series`).
+        """
+        if not (found := self.settings.get("dependence")):
+            return ""
+        return f"rows are autocorrelated: {found['n_rows']:,} rows count as {found['n_effective']:,.0f}"
+
     def remarks(self) -> list[str]:
         """Return sentences: which baselines the run does not beat, and why fewer features are selected than allowed.
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, as_classes, as_target, encode_labels
 from tamis.base import RowSelector, top_mask
+from tamis.drift.value_series import SERIES_SIZE, add_values
 from tamis.errors import DataError, StateError
 from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
@@ -37,6 +38,7 @@ from tamis.pipeline.masked_learner import View
 from tamis.pipeline.selective_learner import SelectiveLearner
 from tamis.rows.random_subset import RandomSubset
 from tamis.streams.stream import Batch, Stream
+from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["Run"]
 
@@ -68,9 +70,10 @@ class _BatchOutcome(NamedTuple):
 class Run:
     """The state of a run between two batches."""
 
-    _state_spec = Shapes("""
+    _state_spec = Shapes(f"""
         n_features (=f)  n_features in [0, n_columns]  n_columns in [0, 2**31)  n_seen in [0, 2**53)
         n_steps in [0, 2**53)  model_bytes in [0, 2**62)  recorded? (f)  truth? (f)
+        target_series ({SERIES_SIZE}) finite
         late.n_came in [n_seen, n_seen]  late.never in [0, n_seen]  late.given_up in [0, n_seen]
         late.now float in [-inf, inf]  late.columns[] in [0, n_columns)
         late.blocks[][0] (B, f)  late.blocks[][1] (B)  late.blocks[][2] (B) float in [-inf, inf]
@@ -81,7 +84,7 @@ class Run:
         every._ring finite  every.n_seen in [0, n_seen]  every.total finite
         frozen.order in [0, n_features)  frozen.columns in [0, n_features)  frozen._ring finite
         frozen.n_seen in [0, n_seen]  frozen.total finite
-        frozen.first[][0] (B, f)  frozen.first[][1] (B)  frozen.n_rows in [1, 2**53)
+        frozen.first[][0] (R, f)  frozen.first[][1] (R)  frozen.n_rows in [1, 2**53)
     """)
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:
@@ -114,6 +117,8 @@ class Run:
         self.stability = SlidingStability(
             1, options.stability_window
         )  # made again when the columns are known
+        self.label_series = LabelSeries(len(classes))
+        self.target_series = np.zeros(SERIES_SIZE)  # of a regression
         self.records = RunLog(options.keep_steps, task)
         self.pending: deque[_BatchOutcome] = deque()  # steps that are not written yet
         self.n_seen = self.n_steps = self.n_features = self.n_columns = 0
@@ -158,7 +163,25 @@ class Run:
         except ValueError as error:
             self.pair.reject(error, X, self.names)
             raise
+        self._measure_dependence(codes)
         self.is_consistent = True
+
+    def _measure_dependence(self, codes: Array) -> None:
+        """Add labels, or targets, in the order of their rows to the measured autocorrelation."""
+        if self.task is REGRESSION:
+            add_values(codes, self.target_series, 1)
+            return
+        if self.label_series.n_classes < len(self.labels):
+            self.label_series.grow(len(self.labels))
+        self.label_series.update(codes)
+
+    def _n_effective(self) -> float | None:
+        """Return how many independent rows the rows count as, if the labels or targets are autocorrelated."""
+        if self.task is REGRESSION:
+            inflation = float(self.target_series[2])
+        else:
+            inflation = self.label_series.correlation_length() if self.label_series.dependent else 1.0
+        return self.n_seen / inflation if inflation > 1.0 else None
 
     def _codes_of(self, due: Batch, X: Rows, codes: Array) -> Array:
         """Return the codes of the labels that arrived (or the targets); those of the batch are known."""
@@ -487,6 +510,8 @@ class Run:
             settings["labels"] = self.late.counts()
         if why := getattr(self.selector, "why_fewer_", ""):
             settings["why_fewer"] = why
+        if (n_effective := self._n_effective()) is not None:
+            settings["dependence"] = {"n_rows": self.n_seen, "n_effective": n_effective}
         names = list(self._names())
         frames = self.records.frames(names) | self._reasons(np.array(names, dtype=object))
         return PrequentialResult(frames, settings, names, self.pair if self.n_seen else None)
@@ -569,7 +594,7 @@ class Run:
 
 _KEPT = (
     "metrics", "auc", "precision_recall", "positive", "stability", "n_seen", "n_steps", "n_features", "n_columns",
-    "names", "recorded", "truth", "model_bytes", "labels",
+    "names", "recorded", "truth", "model_bytes", "labels", "label_series", "target_series",
 )  # fmt: skip
 
 

@@ -96,6 +96,7 @@ def _top(result: PrequentialResult) -> Values:
         "order": order,
         "has_selection": bool(len(result.frames["changes"]["step"])),
         "is_interrupted": bool(result.settings.get("interrupted")),
+        "dependence": result.dependence_note(),
         "remarks": result.remarks(),
         "tiles": _tiles(result) if n_steps else [],
     }

@@ -92,6 +92,10 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     Memory is O((q + m)^2), q selected and m on trial, independent of the number of rows. A column that is absent before
     its trial ends is withdrawn without a test. A rejected column is tried again after it has been absent.
 
+    Tests and p-values assume independent errors: autocorrelated rows make them too small. The variance of the scores
+    between blocks of rows needs the Gram matrix of each block, 32 times this memory, so it is not computed. Where rows
+    are a series and fit in memory, use :class:`tamis.AlphaInvesting`, whose default is ``variance="auto"``.
+
     Examples
     --------
     `b` arrives two days after `a`, and `a` is still tested:

@@ -361,6 +361,9 @@ class GiniIndex(BinScreener):
     -----
     %(notes)s
 
+    `pvalues_` is None: (6) is a maximum over all cuts, without a known null distribution. On the same bins, mutual
+    information and chi-square have p-values, also for dependent rows.
+
     References
     ----------
     %(paper)s

@@ -118,7 +118,7 @@ def smallest(
     behind, error = paired.behind()
     is_good = behind <= np.minimum(error, tolerance)
     why, z = "better", NormalDist().inv_cdf(1.0 - 0.05 / len(sizes))
-    bar = z * error[now] if is_costly else min(error[now], tolerance)
+    bar = (z if is_costly else 2.0) * error[now]
     is_early = is_costly and len(paired) < enough / 2
     if is_early or behind[now] <= bar + _CAUTION / len(paired):
         is_good &= (sizes < sizes[now]) & (

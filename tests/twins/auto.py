@@ -25,7 +25,7 @@ def smallest(sizes, losses, weight, tolerance, now, is_costly):
     """Return the arm that is selected after `now`."""
     behind, error = compared(losses, weight)
     z = NormalDist().inv_cdf(1 - 0.05 / len(sizes))
-    bar = z * error[now] if is_costly else min(error[now], tolerance)
+    bar = (z if is_costly else 2) * error[now]
     is_left = behind[now] > bar + 2 / len(losses) and (len(losses) >= 500 or not is_costly)
     good = []
     for a, size in enumerate(sizes):

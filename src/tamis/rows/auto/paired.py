@@ -8,12 +8,13 @@ The difference is taken row by row: where both arms err or neither does, they do
 than that of either loss (McNemar 1947). That is the rule of one standard error of Breiman et al. (1984, section 3.4.3)
 with paired rows and a cap.
 
-A change costs a learner that has weights, so the present arm is left only
+The present arm is left only
 
-* for a better one: if it is behind by more than chance, z se_a, where z is the normal quantile of 1 - .05 / A (the best
-  of A arms is ahead by chance, too), on 500 rows at least (50);
+* for a better one: if it is behind by more than two standard errors and two errors. Where a change costs the learner its
+  weights, by more than z se_a, z the normal quantile of 1 - .05 / A (the best of A arms is ahead by chance, too), on
+  500 rows at least (50 of a rare class);
 * for a smaller one: if that one is as good (1), and the rows are enough to tell: both standard errors are at most
-  ``tolerance``, or there are 1000 rows (of a rare class, 100).
+  ``tolerance``, or there are 1000 rows (100 of a rare class).
 """
 
 from __future__ import annotations

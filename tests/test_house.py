@@ -93,7 +93,7 @@ def test_readme_python_runs(measurements: Path) -> None:
     measured = [summary[name] for name in ("accuracy", "stability", "random_accuracy", "no_change_accuracy")]
     measured.insert(2, every["accuracy"])
     np.testing.assert_allclose(measured, [float(figure) for figure in figures.groups()], atol=0.002)
-    assert names["result"].selected() == ["nswprice", "vicprice"]
+    assert names["result"].selected() == ["day", "nswprice"]
     assert (measurements / "electricity.html").stat().st_size > 10_000
     assert names["X_small"].shape == (len(names["X"]), 4)
 

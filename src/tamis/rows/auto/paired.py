@@ -10,9 +10,9 @@ with paired rows and a cap.
 
 The present arm is left only
 
-* for a better one: if it is behind by more than two standard errors and two errors. Where a change costs the learner its
-  weights, by more than z se_a, z the normal quantile of 1 - .05 / A (the best of A arms is ahead by chance, too), on
-  500 rows at least (50 of a rare class);
+* for a better one: if it is behind by more than two standard errors and two errors. Where a change costs the learner
+  its weights, by more than z se_a, z the normal quantile of 1 - .05 / A (the best of A arms is ahead by chance, too),
+  on 500 rows at least (50 of a rare class);
 * for a smaller one: if that one is as good (1), and the rows are enough to tell: both standard errors are at most
   ``tolerance``, or there are 1000 rows (100 of a rare class).
 """

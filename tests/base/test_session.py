@@ -50,16 +50,17 @@ def test_what_is_not_available_is_not_paid_for(model):
     assert session.next_feature == "pulse"
 
 
-def test_what_was_not_asked_for_is_free(model):
+def test_what_was_not_asked_for_is_free_and_counts_at_once(model):
     session = model.open()
+    before = session.posterior
     session.observe(3.5, "pulse")
-    assert session.next_feature == "age"  # the order is fixed; pulse counts when its turn comes
-    session.observe(0.5)
-    assert session.cost == 0.001
+    assert session.cost == 0.0
+    assert max(session.posterior.values()) > max(before.values())
     asked = model.open()
     asked.observe(0.5)
     asked.observe(3.5)
-    assert session.posterior == pytest.approx(asked.posterior)
+    assert session.decision == asked.decision
+    assert asked.cost > 0.0
 
 
 def test_goes_on_in_another_process(model):

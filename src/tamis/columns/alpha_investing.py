@@ -207,7 +207,8 @@ class AlphaInvesting(SequentialSelector):
             )
             warn_heavy_tails(y, weight)
         self._start_model(y, weight, robust, self.pvalue == "exp")
-        auto = self.variance == "auto" and self.pvalue == "exact" and is_series(self._model.residual)
+        rows = self._model.residual[weight > 0.0]
+        auto = self.variance == "auto" and self.pvalue == "exact" and is_series(rows)
         if auto and not robust:
             self._start_model(y, weight, robust=True)
         self._model.series = auto or self.variance == "series"

@@ -711,7 +711,18 @@ def test_page_and_command_know_the_same_options():
     page = (Path(__file__).resolve().parents[1] / "docs" / "cli.md").read_text(encoding="utf-8")
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", page))
     known = set()
-    for command in ("run", "demo", "look", "screen", "columns", "train", "acquire", "list", "datasets"):
+    for command in (
+        "run",
+        "demo",
+        "look",
+        "screen",
+        "columns",
+        "train",
+        "acquire",
+        "list",
+        "datasets",
+        "watch",
+    ):
         helped = CliRunner().invoke(app(), [command, "--help"], env={"COLUMNS": "200"}).output
         known |= set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", helped))
     assert told - known == {"--install-completion"}

@@ -42,12 +42,12 @@ def test_table_per_stream_beside_the_baselines(call, tmp_path):
     assert max(map(len, lines)) <= 80
     assert lines[0] == "SEA"
     assert lines[1].split() == ["accuracy", "kappa-T", "SA", "RSR", "CUCP", "stable", "sec"]
-    rows = ["ofs", "fisher", "none", "oracle", "random", "majority", "no"]
-    assert [line.split()[0] for line in lines[2:9]] == rows
+    rows = ["ofs", "fisher", "none", "oracle", "frozen", "random", "majority", "no"]
+    assert [line.split()[0] for line in lines[2:10]] == rows
     assert " ±" in lines[2]
-    assert lines[10] == "table.csv"
-    assert lines[11].split() == ["accuracy", "AUC", "AP", "R", ".9", "kappa-T", "stable", "sec"]
-    assert "oracle" not in lines[15]
+    assert lines[11] == "table.csv"
+    assert lines[12].split() == ["accuracy", "AUC", "AP", "R", ".9", "kappa-T", "stable", "sec"]
+    assert "oracle" not in lines[16]
     assert "Mean ranks by accuracy: " in out
     assert lines[-2:] == ["The results: kept", "The report: compare.html"]
     result = ExperimentResult.load(tmp_path / "kept")

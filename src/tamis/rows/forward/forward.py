@@ -737,7 +737,13 @@ class ForwardPartialCorrelation(RowSelector):
             self._scatter.grow(n + n_classes)
             later._scatter.grow(n + n_classes)
             others = np.setdiff1d(np.arange(n_classes), codes)
-            later._scatter.reorder(np.r_[np.arange(n), n + np.argsort(np.r_[codes, others])])
+            order = np.argsort(np.r_[codes, others])
+            later._scatter.reorder(np.r_[np.arange(n), n + order])
+            if self._label_series is not None and later._label_series is not None:
+                for series in (self._label_series, later._label_series):
+                    series.grow(n_classes)
+                later._label_series.reorder(order)
+                self._label_series.merge(later._label_series)
         room = max(self._most - later._scatter.weight, 0.0) / max(self._scatter.weight, 1.0)
         fade = min(1.0, room) if self.half_life is None else 0.5 ** (age / self.half_life)
         self._scatter.merge(later._scatter, fade)

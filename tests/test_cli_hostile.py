@@ -41,6 +41,7 @@ LINES = {
     "train": [[*TABLE, "--save", "model\x07.tamis"]],
     "acquire": [["model\x07.tamis"], ["model\x07.tamis", "--json"]],
     "follow": [[FILE, "--label", STATE, "--idle", "0", "--every", "100", "--report", "follow\x07.html"]],
+    "watch": [[*TABLE, "--prediction", HEAT], [*TABLE, "--prediction", "no\x1b[2Jcolumn"]],
     "generate": [["SEA", "--rows", "20", "--out", "ma\x1b[31mde.csv"], ["SE\x1b[2JA", "--out", "x.csv"]],
     "list": [[]],
     "datasets": [[]],

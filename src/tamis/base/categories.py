@@ -142,6 +142,9 @@ def _split(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[str]
                 frame.select(rest).to_native()
             )[0]
         return raw, as_rows(rows)[0], named
+    if declared is None:
+        rows, found = as_rows(X)
+        return {}, rows, found
     if not hasattr(X, "shape") or len(X.shape) != 2:
         X = np.asarray(X, dtype=object)
     if hasattr(X, "tocsr"):

@@ -94,9 +94,9 @@ class Baseline:
         if not self.is_fixed:
             mask = np.zeros(X.shape[1], dtype=bool)
             mask[self.columns] = True
-            return self.learner.view(_whole(X), mask, self.columns, scale)
+            return self.learner.view(whole(X), mask, self.columns, scale)
         rows = X.take(self.columns, axis=1) if isinstance(X, np.ndarray) else X[:, self.columns]
-        return self.learner.view(_whole(rows), None, None, None if scale is None else scale.of(self.columns))
+        return self.learner.view(whole(rows), None, None, None if scale is None else scale.of(self.columns))
 
     def _count(self, judged: Array) -> None:
         window = len(self._ring)
@@ -137,11 +137,15 @@ def _names_columns(model: Any) -> bool:
     return any(value is not None and not isinstance(value, str) for value in named)
 
 
-def _whole(X: Rows) -> Rows:
+def whole(X: Rows) -> Rows:
     """Return rows without NaN: nobody chose these columns for being complete."""
-    if not isinstance(X, np.ndarray) or not np.isnan(X.sum()):
+    if not np.isnan(X.sum()):
         return X
-    return np.nan_to_num(X, nan=0.0)
+    if isinstance(X, np.ndarray):
+        return np.nan_to_num(X, nan=0.0)
+    filled = X.copy()
+    filled.data = np.nan_to_num(filled.data, nan=0.0)
+    return filled
 
 
 def make_baselines(

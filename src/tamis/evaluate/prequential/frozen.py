@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows, encode_labels
-from tamis.evaluate.prequential.baselines import Baseline
-from tamis.pipeline.masked_learner import MaskedLearner
+from tamis.evaluate.prequential.baselines import Baseline, whole
+from tamis.pipeline.masked_learner import MaskedLearner, View
 from tamis.pipeline.scaling import LIMIT, RunningScale
 from tamis.streams.stream import Batch
 
@@ -145,8 +145,11 @@ class FrozenBaseline(Baseline):
         if self.order is None and due is not None:
             self._add(due)
 
+    def _view(self, X: Rows, scale: RunningScale | None) -> View:
+        return super()._view(whole(X), scale)
+
     def _add(self, due: Batch) -> None:
-        self.first.append(due)
+        self.first.append((whole(due[0]), due[1]))
         n_kept = sum(len(y) for _, y in self.first)
         while n_kept - len(self.first[0][1]) >= self.n_rows:  # all of one class
             n_kept -= len(self.first.pop(0)[1])

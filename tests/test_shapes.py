@@ -291,7 +291,7 @@ def learned() -> dict[str, RowSelector]:
         ("abfs", "_values.used", 0, 1 << 20),
         ("abfs", "_values.start", 1, 3),
         ("abfs", "_codes", 0, 9),
-        ("auto", "_leaders.0", 0, 99),
+        ("auto", "_arm", 0, 99),
         ("auto", "_ranks", 3, -1),
         ("auto", "_course.followed", 0, 99),
         ("forward", "_order", 0, 99),

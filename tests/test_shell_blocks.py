@@ -26,6 +26,7 @@ ELSEWHERE = {
     "pip install '.[dev]' && pytest",
     "pip install '.[cli]' && tamis demo",
     "pip install 'tamis[cli]'",
+    "pip install 'tamis[boosting]'",
     "tamis demo",
 }
 

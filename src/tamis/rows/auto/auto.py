@@ -228,6 +228,7 @@ class Auto(RowSelector):
         _sizes[] in [1, 2**62)
         _masks (a, j)
         _own_size (a)
+        _paired (its own)  _paired_young (its own)  _forests (its own)
         _paired.losses (n, a)  _paired_young.losses (m, a)
         _arm in [0, a)
         _learners.W (a, o, j)  _learners.b (a, o)

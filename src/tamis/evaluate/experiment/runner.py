@@ -111,7 +111,8 @@ def run_experiment(
         Called with a :class:`Progress` at the start and after every cell; `print` will do.
     **options
         Options of :func:`tamis.prequential`: `batch_size`, `max_rows`, `protocol`, `delay`, `max_waiting`, `window`,
-        `stability_window`, `n_tracked`, `auc`, `replay`, `masking`, `scale`, `baselines`, `n_draws`, `keep_steps`.
+        `stability_window`, `n_tracked`, `auc`, `replay`, `masking`, `scale`, `baselines`, `n_draws`, `frozen_after`,
+        `keep_steps`.
 
     Returns
     -------

@@ -91,8 +91,6 @@ def cases(families: list[str] | None = None) -> dict[str, Case]:
 
 def _of_catalogue() -> Iterator[Case]:
     for entry in (*CATALOG, *LEARNERS):
-        if entry.name == "Refit":  # what it has fitted is made again from its rows, and differs in form
-            continue
         if not entry.module.startswith("tamis.") or "river" in entry.module:
             continue  # other libraries promise nothing
         if "lightgbm" in entry.key and find_spec("lightgbm") is None:

@@ -392,7 +392,7 @@ def test_every_declared_attribute_exists(saved: dict[str, Any]) -> None:
 
 def _declaring(cls: type, path: str) -> str:
     """Return the class that declares a path for itself and its subclasses, some of which may lack it."""
-    first = [one for one in cls.__mro__ if path in (getattr(one, "_shapes", None) or "")]
+    first = [one for one in cls.__mro__ if path in (getattr(one, "_shapes", None) or "").replace("?", "")]
     return (first or [cls])[-1].__name__
 
 

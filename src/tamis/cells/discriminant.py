@@ -146,8 +146,8 @@ class Discriminant:
     """
 
     _state_spec = Shapes(
-        "_count (k) float in [0, 1e50]  _bins.edges (d, e) float in [-inf, inf]  _bins.sizes (d) in [0, e+1]"
-        "  _bins.levels in [1, e+1]  _start (d+1) in [0, f] increasing  _low (d) finite"
+        "_count (k) float in [0, 1e50]  _bins.edges (d, e) float in [-inf, inf]  _n_edges (=e)"
+        "  _bins.sizes (d) in [0, e+1]  _bins.levels in [1, e+1]  _start (d+1) in [0, f] increasing  _low (d) finite"
         "  _high (d) float in [_low, inf)  _middle (f) finite  _scale (f) float in [1e-300, inf)"
         "  _sum (k, f) float in [-1e50, 1e50]  _products (f, f) float in [-1e50, 1e50]"
         "  _covariance (f, f) float in [-1e50, 1e50]  _factor (f, f) float in [-1e50, 1e50]"
@@ -187,6 +187,7 @@ class Discriminant:
         values = np.asarray(values, dtype=np.float64)
         K = values.shape[1]
         self._bins = Bins.quantile(values, self.n_bins).with_categories(sizes)
+        self._n_edges = self._bins.edges.shape[1]
         self._start = np.r_[0, np.cumsum(self._bins.n_levels)]
         there = ~np.isnan(values).all(axis=0)
         self._low, self._high = np.zeros(K), np.zeros(K)

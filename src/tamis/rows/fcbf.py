@@ -126,7 +126,7 @@ class FCBF(RowSelector):
     """
 
     _equals_rows = "exactly"
-    _shapes = "_counts._class_counts (c)  _counts._numeric (j)"
+    _shapes = "_counts (its own)  _counts._class_counts (c)  _counts._numeric (j)"
 
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _allows_nan = True

@@ -74,14 +74,8 @@ class Fit:
         self.is_numeric, self.fills = is_numeric, fills
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Fit:
-        twin = Fit(
-            self.recipe,
-            deepcopy(self.rows, memo),
-            self.columns,
-            self.categorical,
-            self.is_numeric,
-            self.fills,
-        )
+        twin = memo[id(self)] = object.__new__(Fit)
+        vars(twin).update(deepcopy(vars(self), memo))
         if (found := _fitted.get(self)) is not None:
             _fitted[twin] = found
         return twin

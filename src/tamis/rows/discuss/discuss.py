@@ -225,7 +225,7 @@ class DISCUSS(RowSelector):
     _equals_rows = "exactly"
     _copied_per_byte = 16
     _shapes = """
-        _counts._class_counts (c)  _counts._numeric (j)
+        _counts (its own)  _counts._class_counts (c)  _counts._numeric (j)
         _columns (v) int64 in [0, j)
         _numeric (j-v) int64 in [0, j)
         _su (j)  _mean (j)  _low (j+1)  _high (j+1)  _scaler._middle? (j-v)  _scaler._unit? (j-v)
@@ -235,7 +235,7 @@ class DISCUSS(RowSelector):
         _present.bayes[0] (g) int64 in [0, j)
         _present.bayes[1] (g, 9)  _present.bayes[2] (g)  _present.bayes[3] (g, 11, c)
         _present.bayes[4] (g, c)  _present.bayes[5] (3, c)  _present.bayes[6] (2)  _present.bayes[7] (2, c)
-        _label_series._total? (48, c)
+        _label_series._total? (48, c)  _label_series (its own)
     """
     _label_series: LabelSeries | None = None  # an older file has none
     _inflation = 1.0  # by which dependent labels raise the evidence that a drift needs

@@ -222,7 +222,7 @@ class FIRES(RowSelector):
         _models.bias (m, 2) finite
         _models.bias[:, 1:] float in [0, inf)
         _models._average (a*m, j) float in [-1e150, 1e150]
-        _last_rows.blocks[][0] (R, j) finite
+        _last_rows.blocks[][0] (R, j) finite  _last_rows.blocks[][1] (R)
     """
 
     _written_once = (*RowSelector._written_once, "_last_rows")

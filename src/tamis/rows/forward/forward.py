@@ -226,7 +226,7 @@ class ForwardPartialCorrelation(RowSelector):
         _recent[][1] (R) codes
         _recent[][2] (R) float in [0, inf)
         _recency (its own)
-        _label_series._total? (48, c)
+        _label_series._total? (48, c)  _label_series (its own)
     """
     _label_series: LabelSeries | None = None  # an older file has none
 

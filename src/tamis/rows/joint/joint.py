@@ -217,7 +217,7 @@ class JointScreening(RowSelector):
         _pair (2) int64 in [-1, j)
         _guess (e+1, e+1) int64 any "only compared with codes"
         _evidence (2)  _steps (2, c)  _pair_evidence? (its own)
-        _label_series._total? (48, c)
+        _label_series._total? (48, c)  _label_series (its own)
     """
     _label_series: LabelSeries | None = None  # an older file has none
     _inflation = 1.0  # by which dependent labels raise the evidence that a drift needs

@@ -64,10 +64,10 @@ class RowDependence:
 
     _state_spec = Shapes("""
         n_features (=j)
-        labels._total (48, c)
-        values._sums? (b, c, m, j)
-        cells._sums? (d, c, k, j)
-        past._start? (j)
+        labels._total (48, c)  labels (its own)
+        values._sums? (b, c, m, j)  values (its own)
+        cells._sums? (d, c, k, j)  cells (its own)
+        past._start? (j)  past (its own)
     """)
 
     def __init__(

@@ -68,7 +68,7 @@ class Screener(RowSelector):
     _shapes = """
         _ticks (c?)  _moments._weight (c)
         _evidence._sum? (j, e, b)  _evidence._spread? (j, e, b, b)  _evidence._start? (j, e)
-        _dependence? (j, c)
+        _dependence (its own)  _dependence?.n_features (=j)  _dependence?.labels._total (48, c)
     """
 
     _finite_in_kernel = True

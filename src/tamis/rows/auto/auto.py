@@ -844,16 +844,17 @@ def knee(scores: Array, most: int) -> int:
     return min(max(int(below.argmax()), 1), most)
 
 
-def _keys(arms: list[str]) -> dict[tuple[str, int], int]:
-    """Return the place of each arm by its selector, and by which of its sizes it has; their order is that of the arms.
+def _keys(arms: list[str]) -> dict[tuple[str, str | int], int]:
+    """Return the place of each arm by its selector and by which of its sizes it has, in the order of the arms.
 
-    >>> _keys(["all", "fires 2", "fires 5"])
-    {('all', 0): 0, ('fires', 0): 1, ('fires', 1): 2}
+    >>> _keys(["all", "fires 2", "fires 5", "fires knee"])
+    {('all', 0): 0, ('fires', 0): 1, ('fires', 1): 2, ('fires', 'knee'): 3}
     """
-    found: dict[tuple[str, int], int] = {}
+    found: dict[tuple[str, str | int], int] = {}
     for at, arm in enumerate(arms):
-        selector = arm.split(" ")[0]
-        found[selector, sum(known == selector for known, _ in found)] = at
+        selector, _, size = arm.partition(" ")
+        is_own = size == "knee" or arm == "joint"
+        found[selector, "knee" if is_own else sum(known == selector for known, _ in found)] = at
     return found
 
 

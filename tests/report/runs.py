@@ -81,6 +81,8 @@ def make_run(
             "majority_accuracy_windowed": np.full(n_steps, 0.575),
             "no_change_accuracy_cumulative": np.full(n_steps, 0.853),
             "no_change_accuracy_windowed": 0.85 + 0.02 * np.cos(step / 30),
+            "frozen_accuracy_cumulative": np.where(step < 10, np.nan, whole - 0.04),
+            "frozen_accuracy_windowed": np.where(step < 10, np.nan, recent - 0.04),
             "stability": stability,
             "stability_low": stability - 0.06,
             "stability_high": np.minimum(stability + 0.06, 1),

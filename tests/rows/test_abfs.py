@@ -179,7 +179,7 @@ def test_a_learner_begins_anew_at_drifts_or_where_the_set_changes():
     accuracy = {}
     for renewal in ("change", "drift"):
         selector = ABFS(categorical="all", renewal=renewal)
-        result = prequential(stream, selector, BernoulliNB())
+        result = prequential(stream, selector, BernoulliNB(), replay="always")
         assert selector.n_replay == 500
         assert selector.drifts_[0] in range(3000, 3600)
         assert (result.settings["replays"] <= len(selector.drifts_)) == (renewal == "drift")

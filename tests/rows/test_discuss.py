@@ -314,8 +314,8 @@ def test_fewer_than_asked_for_are_explained(rng):
     selector.partial_fit(X[20:], y[20:])
     assert len(selector.selected_) == 2
     assert selector.why_fewer_ == (
-        "2 of at most 4 features are selected: of the others, 3 tell no more of the class in the last 500 rows than a"
-        " feature that tells nothing may by chance, and 1 adds too little to what a selected one tells already;"
+        "2 of at most 4 features are selected: of the others, 3 tell no more of the class in the last 500 rows than an"
+        " irrelevant feature may by chance, and 1 adds too little to what a selected one tells already;"
         " min_features=4 or redundancy=None takes more."
     )
     assert DISCUSS(5, threshold=0.1, redundancy=None).fit(X[:, [0, 1, 3, 4, 5]], y).why_fewer_ == (

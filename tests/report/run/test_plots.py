@@ -48,7 +48,8 @@ def test_lines_and_map_show_the_run():
     run = make_run(300, 8, 4)
     figure, _ = drawn(run)
     accuracy, stability, kept, score = figure.axes
-    recent, whole, majority, no_change = accuracy.get_lines()
+    recent, whole, majority, no_change, frozen = accuracy.get_lines()
+    np.testing.assert_array_equal(frozen.get_ydata(), run.frames["steps"]["frozen_accuracy_windowed"])
     assert (majority.get_ydata() == 0.575).all()
     np.testing.assert_array_equal(no_change.get_ydata(), run.frames["steps"]["no_change_accuracy_windowed"])
     np.testing.assert_array_equal(whole.get_ydata(), run.frames["steps"]["accuracy_cumulative"])

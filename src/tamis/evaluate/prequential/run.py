@@ -125,11 +125,7 @@ class Run:
         self.names: list[str] | None = None
         self.recorded: NDArray[np.bool_] | None = None  # the selection of the last record
         self.truth: NDArray[np.bool_] | None = None  # the relevant features of the last record
-        self.model_bytes, self.measured_at, self.measuring_seconds = (
-            0,
-            0.0,
-            0.0,
-        )  # how large, when that was reported, what it cost
+        self.model_bytes = 0
         self.interrupted = False
         self.is_consistent = True  # no update is partially applied
 
@@ -258,8 +254,10 @@ class Run:
         seldom = max(1, _SCORE_INTERVAL // self.options.batch_size)
         if self.n_steps % min(seldom, 1 + self.n_steps // _SHORT_RUN_STEPS) == 0:
             self.records.add_scores(self.n_steps, *self._top_features())
-        if self.n_steps % seldom == 0:
-            self._measure_models()
+        # 8 to 16 times for each doubling of the rows: a fixed schedule, so that every run measures at the same rows.
+        at, beyond = divmod(self.n_steps, seldom)
+        if beyond == 0 and at % (1 << max(0, at.bit_length() - 4)) == 0:
+            self.model_bytes = state_bytes(self.selector, pair.learner.model)
         seconds = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, time.perf_counter() - begin - beside)
         taken = _BatchOutcome(
             self.n_steps,
@@ -356,14 +354,6 @@ class Run:
         assert isinstance(self.metrics, RunningMetrics)
         counts = {label: self.metrics.frequency(code) for code, label in enumerate(self.labels.tolist())}
         return first if counts.get(first, 0) < counts.get(second, 0) else second
-
-    def _measure_models(self) -> None:
-        """Measure the size of the models again, unless that would take more than 1/500 of the time."""
-        begin = time.perf_counter()
-        if begin - self.measured_at >= 500 * self.measuring_seconds:
-            self.model_bytes = state_bytes(self.selector, self.pair.learner.model)
-            self.measured_at = time.perf_counter()
-            self.measuring_seconds = self.measured_at - begin
 
     # -- records -------------------------------------------------------------------------------------------
 

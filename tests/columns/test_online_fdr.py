@@ -262,16 +262,42 @@ def test_candidates_and_discards_at_their_bounds(rule, p, ticks):
 
 
 @pytest.mark.parametrize("rule", [ELORD(0.1), ESAFFRON(0.1), SCORE(0.1)])
-def test_rules_for_e_values_bound_the_rate_and_find_more_than_elond(rule):
-    """P-values that depend on the past: null ones are uniform given it, others are smaller after a rejection."""
-    rng, share, found, by_elond = np.random.default_rng(0), [], [], []
-    for _ in range(40):
-        relevant = rng.random(300) < 0.3
-        log_p = scipy.stats.norm.logsf(rng.normal(size=300) + 4.0 * relevant)
-        rejected = rule.start().decide(log_p)
-        share.append((rejected & ~relevant).sum() / max(rejected.sum(), 1))
-        found.append((rejected & relevant).sum())
-        by_elond.append((ELOND(0.1).start().decide(log_p) & relevant).sum())
-        assert 0.0 <= rule.wealth_ <= 0.1
-    assert np.mean(share) < 0.1
-    assert np.mean(found) > np.mean(by_elond)
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_rules_for_e_values_bound_the_rate_and_find_more_than_elond(rule, share):
+    """Tests depend on the past: for 20 tests after a rejection, all null hypotheses are true."""
+    rng, false_share, found = np.random.default_rng(0), {True: [], False: []}, {True: 0, False: 0}
+    for _ in range(8):
+        p, relevant = scipy.stats.norm.sf(rng.normal((0.0, 4.0), size=(200, 2))), rng.random(200) < share
+        for is_elond in (False, True):
+            one, since, rejected = (ELOND(0.1) if is_elond else clone(rule)).start(), 20, []
+            for t in range(200):
+                null = since < 20 or not relevant[t]
+                log_p = np.log(p[t, 0 if null else 1])
+                accepted = bool(log_p <= one.level())
+                one.update(accepted, log_p)
+                since = 0 if accepted else since + 1
+                rejected += [null] if accepted else []
+            false_share[is_elond].append(sum(rejected) / max(len(rejected), 1))
+            found[is_elond] += len(rejected) - sum(rejected)
+            assert one.wealth_ >= 0.0
+    assert np.mean(false_share[False]) < 0.1
+    assert found[False] > found[True] or share == 0.0
+
+
+@pytest.mark.parametrize("rule", [ELORD(0.1), ESAFFRON(0.1), SCORE(0.1)])
+def test_costs_of_equations_2_to_4_bound_false_rejections_in_the_mean(rule):
+    """For e-values of 1/a with probability a, the largest that (1) allows, the charge equals the false rejections."""
+    rule, rng = clone(rule).start(), np.random.default_rng(1)
+    costs, hits = [], []
+    for _ in range(4000):
+        a = rule.candidate if isinstance(rule, ESAFFRON) else rng.uniform(0.05, 0.9)
+        e = rng.exponential() if isinstance(rule, SCORE) else (1.0 / a if rng.random() < a else 0.0)
+        hit = e >= 1.0 / a
+        if hit:
+            cost = rule._rejection_cost(a, np.log(e))
+        else:
+            charged = not isinstance(rule, ESAFFRON) or e < 1.0 / rule.candidate
+            cost = a / rule._share() if charged else 0.0
+        costs.append(cost)
+        hits.append(hit)
+    assert np.mean(np.subtract(costs, hits)) > -3.0 * np.std(np.subtract(costs, hits)) / np.sqrt(4000)

@@ -25,14 +25,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.base.trace import REJECTED
-from tamis.columns.projection import Evidence, residuals_outside
+from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
 
-__all__ = ["correlation_length", "is_series", "series_evidence", "series_log_p"]
+__all__ = ["blocked_log_p", "correlation_length", "is_series", "series_evidence", "series_log_p"]
 
 Floats = NDArray[np.float64]
-_WIDTH = 512  # columns tested together
 _MOST = 32
 _FEWEST_DF = 4.0
 _LENGTHS, _OWN_LENGTHS = 2.5, 8.0
@@ -78,26 +76,51 @@ def correlation_length(residual: Floats) -> float:
     return float(_inflations(residual)[0].max(initial=1.0))
 
 
-def _log_p(z: Floats, scores: Floats, c: Floats, length: float) -> tuple[Floats, Floats]:
-    """Return t^2 of (2) and its log p-value for columns with z and z e, each (n_rows, m)."""
-    n, m = z.shape
-    t2, log_p, missing = np.zeros(m), np.zeros(m), np.ones(m, dtype=bool)
-    size = -(-n // _MOST)
-    square = np.einsum("ij,ij->j", z, z)
-    while missing.any():
-        starts = np.arange(0, n, size)
-        share = np.diff(np.r_[starts, n]) / n
+def blocked_log_p(
+    own: Floats, scores: Floats, rows: Floats, square: Floats, c: Floats, length: float
+) -> tuple[Floats, Floats]:
+    """Return t^2 of (2) and its log p-value from sums over blocks, joined until they are long enough.
+
+    Parameters
+    ----------
+    own, scores : ndarray of shape (n_blocks, m), float64
+        Sums of z and of z e over the rows of each block.
+    rows : ndarray of shape (n_blocks,), float64
+        Rows of each block, all but the last about equal.
+    square, c : ndarray of shape (m,), float64
+        ``|z|^2`` and c.
+    length : float
+        l, in rows.
+
+    Returns
+    -------
+    t2, log_p : ndarray of shape (m,), float64
+        0 where fewer than five blocks are long enough: undetermined.
+    """
+    t2, log_p, missing = np.zeros(len(c)), np.zeros(len(c)), np.ones(len(c), dtype=bool)
+    while missing.any() and len(rows) > 1:
+        share, size = rows / rows.sum(), rows[0]
         spare = 1.0 - float(share @ share)
-        if len(starts) < 2 or (df := 1.0 / (1.0 - spare) - 1.0) < _FEWEST_DF:
+        if (df := 1.0 / (1.0 - spare) - 1.0) < _FEWEST_DF:
             break
-        own = (np.add.reduceat(z, starts) ** 2).sum(axis=0) / np.maximum(spare * square, 1e-300)
-        meat = (np.add.reduceat(scores, starts) ** 2).sum(axis=0) / spare
-        here = missing & ((size >= _LENGTHS * length) | (size >= _OWN_LENGTHS * own))
+        excess = (own**2).sum(axis=0) / np.maximum(spare * square, 1e-300)
+        meat = (scores**2).sum(axis=0) / spare
+        here = missing & ((size >= _LENGTHS * length) | (size >= _OWN_LENGTHS * excess))
         found = c * c / np.maximum(meat * (1.0 + length / size), 1e-300)
         t2[here], log_p[here] = found[here], log_t_tail(found[here], df)
         missing &= ~here
-        size *= 2
+        pairs = np.arange(0, len(rows), 2)
+        own, scores, rows = (np.add.reduceat(sums, pairs, axis=0) for sums in (own, scores, rows))
     return t2, log_p
+
+
+def _log_p(z: Floats, slope: Floats, residual: Floats, c: Floats, length: float) -> tuple[Floats, Floats]:
+    """Return t^2 of (2) and its log p-value for columns z, with e = residual - slope z."""
+    starts = np.arange(0, len(z), -(-len(z) // _MOST))
+    own = np.add.reduceat(z, starts)
+    scores = np.add.reduceat(z * (residual[:, None] - z * slope), starts)
+    rows = np.diff(np.r_[starts, len(z)]).astype(np.float64)
+    return blocked_log_p(own, scores, rows, np.einsum("ij,ij->j", z, z), c, length)
 
 
 def series_log_p(z: Floats, slope: Floats, residual: Floats) -> Floats:
@@ -117,7 +140,7 @@ def series_log_p(z: Floats, slope: Floats, residual: Floats) -> Floats:
     ndarray of shape (q,), float64
     """
     c = slope * np.einsum("ij,ij->j", z, z)
-    return _log_p(z, z * residual[:, None], c, correlation_length(residual))[1]
+    return _log_p(z, np.zeros(len(c)), residual, c, correlation_length(residual))[1]
 
 
 def series_evidence(
@@ -154,14 +177,9 @@ def series_evidence(
     >>> int((plain < np.log(0.05)).sum()), int((series < np.log(0.05)).sum())
     (6, 1)
     """
-    m, length = X.shape[1], correlation_length(residual)
-    drop, t2, log_p, status = np.empty(m), np.empty(m), np.empty(m), np.empty(m, dtype=np.int8)
-    for start in range(0, m, _WIDTH):
-        part = slice(start, start + _WIDTH)
-        z, zz, status[part] = residuals_outside(X[:, part], basis, centred)
-        fit = status[part] == REJECTED
-        zz, c = np.where(fit, zz, 1.0), np.where(fit, residual @ z, 0.0)
-        scores = z * (residual[:, None] - z * (c / zz))
-        t2[part], log_p[part] = _log_p(z, scores, c, length)
-        drop[part] = c * c / zz
-    return Evidence(t2, np.maximum(log_p, model_log_p(drop)), status)  # (3)
+    length = correlation_length(residual)
+
+    def test(z: Floats, zz: Floats, c: Floats) -> tuple[Floats, Floats]:
+        return _log_p(z, c / zz, residual, c, length)
+
+    return evidence_outside(X, basis, residual, centred, test, model_log_p)  # (3)

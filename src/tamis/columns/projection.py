@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,19 @@ from numpy.typing import NDArray
 
 from tamis.base.trace import COLLINEAR, CONSTANT, REJECTED
 
-__all__ = ["Evidence", "Proposal", "append_column", "project", "project_twice", "residuals_outside"]
+__all__ = [
+    "Evidence",
+    "Proposal",
+    "append_column",
+    "evidence_outside",
+    "project",
+    "project_twice",
+    "residuals_outside",
+]
 
 Floats = NDArray[np.float64]
 
+_WIDTH = 512  # columns whose z stays in a core's cache
 _LOSSY = 1e-4  # of |x|^2: if the residual is smaller, the difference of two sums has lost digits
 _CONSTANT = 1e-28  # of |x|^2: residual of a centred constant column, due to rounding
 _COLLINEAR = 1e-12  # of |x - mean|^2: an angle of 1e-6 to the span of the selected features
@@ -110,6 +120,45 @@ def residuals_outside(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, 
     if len(lossy):
         z[:, lossy], zz[lossy], status[lossy] = project_twice(X[:, lossy], basis, centred)
     return z, zz, status
+
+
+def evidence_outside(
+    X: Floats,
+    basis: Floats,
+    residual: Floats,
+    centred: bool,
+    test: Callable[[Floats, Floats, Floats], tuple[Floats, Floats]],
+    model_log_p: Callable[[Floats], Floats],
+) -> Evidence:
+    """Return a test of each column of X that is never less strict than that of the model.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, m), float64
+    basis : ndarray of shape (n_rows, k), float64
+        Orthonormal, of the intercept and the selected features; if `centred`, the intercept's column is the first.
+    residual : ndarray of shape (n_rows,), float64
+    centred : bool
+    test : callable
+        Statistics and log p-values from z, ``|z|^2`` and ``c = z . residual`` of some columns.
+    model_log_p : callable
+        Log p-values under the model's own variance, from ``c^2 / |z|^2`` of shape (m,).
+
+    Returns
+    -------
+    Evidence
+        ``log_p`` is the larger of the two.
+    """
+    m = X.shape[1]
+    drop, statistic, log_p, status = np.empty(m), np.empty(m), np.empty(m), np.empty(m, dtype=np.int8)
+    for start in range(0, m, _WIDTH):
+        part = slice(start, start + _WIDTH)
+        z, zz, status[part] = residuals_outside(X[:, part], basis, centred)
+        fit = status[part] == REJECTED
+        zz, c = np.where(fit, zz, 1.0), np.where(fit, residual @ z, 0.0)
+        statistic[part], log_p[part] = test(z, zz, c)
+        drop[part] = c * c / zz
+    return Evidence(statistic, np.maximum(log_p, model_log_p(drop)), status)
 
 
 def project_twice(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Floats, NDArray[np.int8]]:

@@ -25,14 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis.base.trace import REJECTED
-from tamis.columns.projection import Evidence, residuals_outside
+from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
 
 __all__ = ["robust_evidence", "robust_log_p"]
 
 Floats = NDArray[np.float64]
-_WIDTH = 512  # columns whose z stays in a core's cache
 _LEAST = 1e-9  # of 1 - h_i: the model with the candidate passes through row i, for any noise
 
 
@@ -125,15 +123,11 @@ def robust_evidence(
     """
     share = np.divide(1.0, weight, out=np.zeros(len(weight)), where=weight > 0)
     leverage = np.einsum("ij,ij->i", basis, basis)
-    m = X.shape[1]
-    drop, meat, fourth, status = np.empty(m), np.empty(m), np.empty(m), np.empty(m, dtype=np.int8)
-    for start in range(0, m, _WIDTH):
-        part = slice(start, start + _WIDTH)
-        z, zz, status[part] = residuals_outside(X[:, part], basis, centred)
-        fit = status[part] == REJECTED
-        zz, c = np.where(fit, zz, 1.0), np.where(fit, residual @ z, 0.0)
-        sums = _sums(np.ascontiguousarray(z), 1.0 / zz, c / zz, residual, leverage, share)
-        drop[part], meat[part], fourth[part] = c * c / zz, sums[0] / zz, sums[1] / zz**2
-    t2 = drop / np.maximum(meat, 1e-300)  # (1)
-    degrees = np.clip(1.0 / np.maximum(fourth, 1e-300) - 1.0, 1e-3, df)  # (2)
-    return Evidence(t2, np.maximum(log_t_tail(t2, degrees), model_log_p(drop)), status)  # (3)
+
+    def test(z: Floats, zz: Floats, c: Floats) -> tuple[Floats, Floats]:
+        meat, fourth = _sums(np.ascontiguousarray(z), 1.0 / zz, c / zz, residual, leverage, share)
+        t2 = c * c / zz / np.maximum(meat / zz, 1e-300)  # (1)
+        degrees = np.clip(1.0 / np.maximum(fourth / zz**2, 1e-300) - 1.0, 1e-3, df)  # (2)
+        return t2, log_t_tail(t2, degrees)
+
+    return evidence_outside(X, basis, residual, centred, test, model_log_p)  # (3)

@@ -20,8 +20,9 @@ the levels are, in all three::
 (lambda = 0 but for e-SAFFRON, and c = 1 or lambda). G(k) of the budget is left for the tests after the k-th one: a
 third after 1,000 and a sixth after a million, so late features keep a chance.
 
-The papers allocate it differently. (5) is ours, as (1) holds for any allocation that looks only at the past: what was
-verified is (1) and the power, by simulation (docs/alpha_investing.md), not the figures of the papers.
+The papers leave the allocation open: e-LORD spends a fraction w_t of what is left at each test, and w_t may depend on
+the past only. (5) is the choice w_t = 1 - G(k + 1) / G(k). What was verified is (1), with tests that depend on the past
+and with the least favourable e-values, and the power (docs/alpha_investing.md), not the figures of the papers.
 
 Zhang, Wei, Ren, Zou: e-GAI: e-value-based generalized alpha-investing for online false discovery rate control, ICML
 2025 (arXiv 2506.01452). Kuang, Gang, Xia: SCORE, overshoot refunds in online FDR control (arXiv 2601.20386).
@@ -36,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import check_number
-from tamis.columns.online_fdr.rule import SpendingRule
+from tamis.columns.online_fdr.rule import ChargingRule
 
 __all__ = ["ELORD", "ESAFFRON", "SCORE"]
 
@@ -44,7 +45,7 @@ Floats = NDArray[np.float64]
 _SPREAD = 10.0  # tests over which the level falls little: 2 to 50 hardly differ in power over 1,000 tests
 
 
-class ELORD(SpendingRule):
+class ELORD(ChargingRule):
     """e-LORD: spends alpha on e-values, more per test after each rejection; tests may depend on the past.
 
     A p-value that is valid given the past gives the e-value kappa p^(kappa - 1).
@@ -85,15 +86,14 @@ class ELORD(SpendingRule):
 
     def start(self) -> Self:
         """Validate the parameters and reset."""
-        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
-        check_number("kappa", self.kappa, low=0, high=1, open_low=True, open_high=True)
+        super().start()
         self.n_rejected_ = 0
-        self.n_charged_ = 0
-        self.n_before_ = 0  # of these, until the last rejection
-        self.wealth_ = self.budget_ = float(
-            self.alpha
-        )  # what is left, and what was left at the last rejection
+        self.n_before_ = 0  # tests charged until the last rejection
+        self.budget_ = float(self.alpha)  # what was left at the last rejection
         return self
+
+    def _check(self) -> None:
+        check_number("kappa", self.kappa, low=0, high=1, open_low=True, open_high=True)
 
     def _share(self) -> float:
         """Return 1 - lambda."""
@@ -103,13 +103,9 @@ class ELORD(SpendingRule):
         found: Floats = math.log(self.kappa) + (self.kappa - 1.0) * log_p
         return found
 
-    def _charged(self, log_p: Floats) -> NDArray[np.bool_]:
-        """Return which tests without rejection cost something."""
-        return np.ones(len(log_p), dtype=bool)
-
-    def _a(self, log_p: Floats) -> Floats:
-        """Return (5) for the next tests as long as none rejects."""
-        k = self.n_charged_ + _SPREAD + np.cumsum(np.concatenate([[0.0], self._charged(log_p)[:-1]]))
+    def _levels(self, log_p: Floats) -> Floats:
+        """Return (5)."""
+        k = self._clocks(log_p) + _SPREAD
         scale = (self.n_rejected_ + 1) * self.budget_ * self._share() * np.log(self.n_before_ + _SPREAD)
         # 1 / log k - 1 / log(k + 1), without the digits that cancel
         found: Floats = np.minimum(scale * np.log1p(1.0 / k) / (np.log(k) * np.log(k + 1.0)), self._cap)
@@ -117,23 +113,14 @@ class ELORD(SpendingRule):
 
     def levels(self, log_p: Floats) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
-        found: Floats = (math.log(self.kappa) + np.log(self._a(log_p))) / (1.0 - self.kappa)
+        found: Floats = (math.log(self.kappa) + super().levels(log_p)) / (1.0 - self.kappa)
         return found
 
-    def _costs(self, log_p: Floats) -> Floats:
-        """Return C_t / (R + 1) of tests that do not reject."""
-        found: Floats = self._a(log_p) * self._charged(log_p) / (self._share() * (self.n_rejected_ + 1))
+    def _costs(self, levels: Floats, log_p: Floats) -> Floats:
+        found: Floats = (
+            levels * self._ticks(log_p) / (self._share() * (self.n_rejected_ + 1))
+        )  # C_t / (R + 1)
         return found
-
-    def wealths(self, log_p: Floats) -> Floats:
-        """Return the wealth after each of these tests if none of them rejects."""
-        left: Floats = self.wealth_ - np.cumsum(self._costs(log_p))
-        return left
-
-    def skip(self, log_p: Floats) -> None:
-        """Record tests that did not reject."""
-        self.wealth_ -= float(self._costs(log_p).sum())
-        self.n_charged_ += int(np.count_nonzero(self._charged(log_p)))
 
     def _rejection_cost(self, a: float, log_e: float) -> float:
         """Return C_t of a test that rejects."""
@@ -141,11 +128,10 @@ class ELORD(SpendingRule):
 
     def _reject(self, log_p: float) -> None:
         one = np.array([log_p])
-        cost = self._rejection_cost(float(self._a(one)[0]), float(self._log_e(one)[0]))
-        self.wealth_ = self.budget_ = max(self.wealth_ - cost / (self.n_rejected_ + 1), 0.0)
-        self.n_charged_ += int(self._charged(one)[0])
-        self.n_before_ = self.n_charged_
-        self.n_rejected_ += 1
+        cost = self._rejection_cost(float(self._levels(one)[0]), float(self._log_e(one)[0]))
+        self.spent_ = min(self.spent_ + cost / (self.n_rejected_ + 1), float(self.alpha))
+        self.clock_ += int(self._ticks(one)[0])
+        self.budget_, self.n_before_, self.n_rejected_ = self.wealth_, self.clock_, self.n_rejected_ + 1
 
 
 class ESAFFRON(ELORD):
@@ -182,10 +168,9 @@ class ESAFFRON(ELORD):
         super().__init__(alpha, kappa)
         self.candidate = candidate
 
-    def start(self) -> Self:
-        """Validate the parameters and reset."""
+    def _check(self) -> None:
+        super()._check()
         check_number("candidate", self.candidate, low=0, high=1, open_low=True, open_high=True)
-        return super().start()
 
     @property
     def _cap(self) -> float:  # type: ignore[override]
@@ -194,7 +179,7 @@ class ESAFFRON(ELORD):
     def _share(self) -> float:
         return 1.0 - self.candidate
 
-    def _charged(self, log_p: Floats) -> NDArray[np.bool_]:
+    def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
         charged: NDArray[np.bool_] = self._log_e(log_p) < -math.log(self.candidate)
         return charged
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import check_number
-from tamis.columns.online_fdr.rule import SpendingRule
+from tamis.columns.online_fdr.rule import ChargingRule
 
 __all__ = ["ELOND", "LOND", "AlphaSpending", "DecayingSumRule", "LORDPlusPlus", "gamma_lord", "gamma_power"]
 
@@ -41,31 +41,24 @@ def gamma_power(ages: NDArray[np.int64]) -> Floats:
     return g
 
 
-class DecayingSumRule(SpendingRule):
+class DecayingSumRule(ChargingRule):
     """Rules whose level is a sum over past rejections, each decaying with the time since, on a common clock.
 
     The level is built from sum_j weight_j g(age_j), where age_j is 1 plus the ticks since rejection j (j = 0: since
     the start), and a test that does not reject ticks where `_ticks` is True.
     """
 
-    alpha: float
     initial_wealth: float | None
     _default_wealth: ClassVar[float]  # as a fraction of alpha
     _rejection_ticks: ClassVar[bool] = False
 
     def start(self) -> Self:
         """Validate the parameters and reset."""
-        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
+        super().start()
         if self.initial_wealth is not None:
             check_number("initial_wealth", self.initial_wealth, low=0, high=self.alpha, open_low=True)
-        self._check()
-        self.clock_ = 0
         self.rejection_times_: tuple[int, ...] = (0,)
-        self.spent_ = 0.0
         return self
-
-    def _check(self) -> None:
-        """Validate further parameters."""
 
     @property
     def _initial_wealth(self) -> float:
@@ -88,41 +81,17 @@ class DecayingSumRule(SpendingRule):
         """Return g of the ages, shape (m, n_times)."""
         return gamma_power(ages)
 
-    def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
-        return np.ones(len(log_p), dtype=bool)
-
     def _from_sum(self, total: Floats) -> Floats:
         return total
 
-    def _costs(self, levels: Floats, log_p: Floats) -> Floats:
-        """Return what each test without rejection adds to the estimate of the false discoveries."""
-        return levels
-
-    def levels(self, log_p: Floats) -> Floats:
-        """Return the log levels of the next tests as long as none rejects."""
-        levels: Floats = np.log(self._levels(log_p))
-        return levels
-
     def _levels(self, log_p: Floats) -> Floats:
-        clock = self.clock_ + np.cumsum(np.concatenate([[0], self._ticks(log_p)[:-1]]), dtype=np.int64)
-        times, weights = np.array(self.rejection_times_), self._weights()
+        clock, times, weights = self._clocks(log_p), np.array(self.rejection_times_), self._weights()
         total = np.empty(len(log_p))
         width = max(1, _PART // len(times))
         for start in range(0, len(total), width):
             part = slice(start, start + width)
             total[part] = self._fade(clock[part, None] + 1 - times) @ weights
         return self._from_sum(total)
-
-    def wealths(self, log_p: Floats) -> Floats:
-        """Return the wealth after each of these tests if none of them rejects."""
-        costs = self._costs(self._levels(log_p), log_p)
-        left: Floats = self.wealth_ - np.cumsum(costs)
-        return left
-
-    def skip(self, log_p: Floats) -> None:
-        """Record tests that did not reject."""
-        self.spent_ += float(self._costs(self._levels(log_p), log_p).sum())
-        self.clock_ += int(np.count_nonzero(self._ticks(log_p)))
 
     def _reject(self, log_p: float) -> None:
         one = np.array([log_p])

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-__all__ = ["SpendingRule"]
+from tamis._validation import check_number
+
+__all__ = ["ChargingRule", "SpendingRule"]
 
 Floats = NDArray[np.float64]
 _PART = 1 << 16  # tests processed together
@@ -115,3 +117,57 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
             width = 64 if len(hits) else min(2 * width, _PART)
             start += n + 1 if len(hits) else n
         return rejected
+
+
+class ChargingRule(SpendingRule):
+    """A rule that charges tests to alpha, on a clock that only some of them advance."""
+
+    alpha: float
+
+    def start(self) -> Self:
+        """Validate the parameters and reset."""
+        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
+        self._check()
+        self.clock_ = 0
+        self.spent_ = 0.0
+        return self
+
+    def _check(self) -> None:
+        """Validate further parameters."""
+
+    @property
+    def wealth_(self) -> float:  # type: ignore[override]
+        """The part of alpha that is not spent."""
+        return float(self.alpha) - self.spent_
+
+    @abstractmethod
+    def _levels(self, log_p: Floats) -> Floats:
+        """Return the levels of the next tests as long as none rejects."""
+
+    def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
+        """Return which tests without rejection advance the clock."""
+        return np.ones(len(log_p), dtype=bool)
+
+    def _costs(self, levels: Floats, log_p: Floats) -> Floats:
+        """Return what each test without rejection adds to the estimate of the false discoveries."""
+        return levels
+
+    def _clocks(self, log_p: Floats) -> NDArray[np.int64]:
+        """Return the clock at each of the next tests."""
+        return self.clock_ + np.cumsum(np.concatenate([[0], self._ticks(log_p)[:-1]]), dtype=np.int64)
+
+    def levels(self, log_p: Floats) -> Floats:
+        """Return the log levels of the next tests as long as none rejects."""
+        levels: Floats = np.log(self._levels(log_p))
+        return levels
+
+    def wealths(self, log_p: Floats) -> Floats:
+        """Return the wealth after each of these tests if none of them rejects."""
+        costs = self._costs(self._levels(log_p), log_p)
+        left: Floats = self.wealth_ - np.cumsum(costs)
+        return left
+
+    def skip(self, log_p: Floats) -> None:
+        """Record tests that did not reject."""
+        self.spent_ += float(self._costs(self._levels(log_p), log_p).sum())
+        self.clock_ += int(np.count_nonzero(self._ticks(log_p)))

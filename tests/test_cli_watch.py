@@ -73,15 +73,68 @@ def test_writes_alerts_to_a_file(log: str, tmp_path: Path, capsys: pytest.Captur
     out = tmp_path / "alerts.jsonl"
     words = ["watch", log, "--label", "default", "--prediction", "score", "--drop", "ts,answer", "--quiet"]
     words += ["--rule", "accuracy drops by more than 0.1", "--rule", RULE, "--alerts", str(out)]
-    assert main(words) == 0
+    words += ["--report", str(tmp_path / "watch.html")]
+    for _ in range(2):  # what it wrote itself is replaced
+        assert main(words) == 0
+    assert "Watch of log.csv" in (tmp_path / "watch.html").read_text(encoding="utf-8")
     alerts = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert {alert["rule"] for alert in alerts} == {"accuracy drops by more than 0.1", RULE}
     assert not capsys.readouterr().out.startswith("{")
 
 
+def test_rules_from_a_file_and_a_command_per_alert(
+    log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rules.toml").write_text(f"[[rules]]\nwhen = '{RULE}'\nseverity = 'critical'\n", "utf-8")
+    words = ["--label", "default", "--prediction", "score", "--drop", "ts,answer"]
+    words += ["--rules", str(tmp_path / "rules.toml"), "--on-alert", f"cat >> {tmp_path / 'sent'}; exit 4"]
+    assert main(["watch", log, *words, "--json", "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    sent = json.loads((tmp_path / "sent").read_text(encoding="utf-8"))
+    assert [sent] == json.loads(out)["alerts"]
+    assert (sent["feature"], sent["severity"]) == ("age", "critical")
+    assert "ended with exit code 4" in err
+
+
+@pytest.mark.parametrize("cut", [1500, 4037])
+def test_continues_from_its_checkpoint(
+    log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], cut: int
+) -> None:
+    """In two parts, labels 300 rows late: the alerts and the table of one run, and of a file that has not grown."""
+    lines = Path(log).read_text(encoding="utf-8").splitlines(keepends=True)
+    growing, alerts, state = (str(tmp_path / name) for name in ("part.csv", "alerts.jsonl", "run.tamis"))
+    words = [
+        "--label",
+        "default",
+        "--prediction",
+        "score",
+        "--time",
+        "ts",
+        "--drop",
+        "answer",
+        "--delay",
+        "300",
+    ]
+    words += ["--batch-size", "37"]
+    outputs = ["--alerts", alerts, "--checkpoint", state]
+    for n in (37 * (cut // 37) + 1, len(lines), len(lines)):
+        Path(growing).write_text("".join(lines[:n]), encoding="utf-8")
+        found = document(capsys, growing, *words, *outputs)
+    assert found == document(capsys, log, *words)
+    assert [json.loads(line) for line in Path(alerts).read_text(encoding="utf-8").splitlines()] == found[
+        "alerts"
+    ]
+    assert len(found["alerts"]) == 1
+    assert main(["watch", growing, *words, *outputs, "--patience", "7", "--quiet"]) == 1
+    assert "whose patience was 500, not 7" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
+        (["--prediction", "score", "--rule", "auc > 1", "--rules", "a.toml"], 2, "choose one"),
+        (["--prediction", "score", "--rules", "none.toml"], 2, "none.toml' cannot be read"),
+        (["--prediction", "score", "--webhook", "file:///etc/passwd"], 2, "--webhook: webhook must be a URL"),
         (["--prediction", "nothing"], 2, "has no column 'nothing'"),
         (["--prediction", "score", "--delay", "-1"], 2, "--delay"),
         (["--prediction", "score", "--rule", "psi > "], 2, "cannot be parsed"),

@@ -55,7 +55,22 @@ def report(tmp_path_factory):
         "short": write_report(make_run(1), folder / "short.html"),
         "compared": run_experiment(**COMPARED).report(folder / "compared.html"),
         **searched(folder),
+        "watched": watched(folder),
     }
+
+
+def watched(folder):
+    """Return the page of a watch with odd names, whose model uses a feature that is no longer relevant."""
+    from tamis import Watch
+    from tamis.report.watching import write_report
+
+    X = np.random.default_rng(0).normal(size=(6000, 5))
+    y = np.where(np.arange(6000) < 2000, X[:, 0] + X[:, 1] > 0, X[:, 2] + X[:, 1] > 0)
+    names = ["a_very_long_name_without_a_single_space_" * 6, "<script>", "特徴", "x", "y"]
+    watch = Watch(feature_names=names)
+    for i in range(0, 6000, 200):
+        watch.update(X[i : i + 200], X[i : i + 200, 0] + X[i : i + 200, 1] > 0, y=y[i : i + 200])
+    return write_report(watch, folder / "watched.html")
 
 
 def searched(folder):
@@ -119,7 +134,9 @@ def contrast(one, other):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-@pytest.mark.parametrize("name", ["usual", "odd", "short", "compared", "columns", "bought", "ranked"])
+@pytest.mark.parametrize(
+    "name", ["usual", "odd", "short", "compared", "columns", "bought", "ranked", "watched"]
+)
 def test_page_opens_quietly_and_fits(browser, report, name, size, scheme):
     import json
 
@@ -210,7 +227,7 @@ def test_nothing_lies_on_anything_else(browser, report, size):
     assert browser.execute_script(f"return {root}.scrollWidth <= {root}.clientWidth")
 
 
-@pytest.mark.parametrize("name", ["usual", "odd", "short", "compared"])
+@pytest.mark.parametrize("name", ["usual", "odd", "short", "compared", "watched"])
 def test_names_stand_beside_their_rows_of_the_map(browser, report, name):
     show(browser, report[name], DESK, "light")
     names, rows = browser.execute_script(

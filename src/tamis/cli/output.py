@@ -209,7 +209,8 @@ _BEGINNINGS = (
     b'{\n "stream": ',
     b'{"event": "',
     b'{"source": ',
-)  # of tamis screen --out, the truth of tamis generate, what tamis follow tells and puts aside
+    b'{"row": ',
+)  # of tamis screen --out, the truth of tamis generate, what tamis follow tells and puts aside, alerts
 _LOOKED_AT = 1 << 16  # bytes at either end of a file
 
 

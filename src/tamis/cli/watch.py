@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tamis._json import null_nonfinite
+from tamis.cli.alerting import Alerting, check_features
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
-from tamis.cli.output import check_outputs, print_json, progress, terminal, write_output
+from tamis.cli.output import alone, check_outputs, print_json, progress, rerun_commands, terminal
 from tamis.cli.reading import Reading
-from tamis.errors import DataError
+from tamis.cli.watch_checkpoint import SavedWatch, saved_watch
+from tamis.errors import CheckpointError, DataError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.streams import Stream
-    from tamis.watch import Rule, Watch
+    from tamis.watch import Watch
 
 __all__ = ["add", "watch"]
 
@@ -60,16 +63,6 @@ def watch(
         str | None, option(_WATCHING, "NAME", "Column of the time of each row; alerts name the time.")
     ] = None,
     task: Annotated[str, option(_WATCHING, "NAME", "classification or regression.")] = "classification",
-    rule: Annotated[
-        list[str] | None,
-        option(
-            _WATCHING,
-            "TEXT",
-            "When to raise an alert; may be repeated.  [dim]\\[default: a feature is used but no longer relevant,"
-            " or its psi is above 0.2][/]",
-            show_default=False,
-        ),
-    ] = None,
     delay: Annotated[int, option(_WATCHING, "ROWS", "After how many rows a label is known.")] = 0,
     half_life: Annotated[
         float, option(_WATCHING, "ROWS", "Number of rows after which a row counts half.")
@@ -77,8 +70,14 @@ def watch(
     patience: Annotated[int, option(_WATCHING, "ROWS", "For how many rows a state must hold.")] = 500,
     batch_size: Annotated[int, option(_WATCHING, "N", "Rows after which rules are applied.")] = 100,
     reading: _Reading,
+    alerting: Alerting,
     alerts: Annotated[
         str | None, option("Output", "FILE", "Write the alerts as JSON lines, instead of printing them.")
+    ] = None,
+    report: Annotated[str | None, option("Output", "FILE", "Write an HTML report.")] = None,
+    checkpoint: Annotated[
+        str | None,
+        option("Output", "FILE", "Save the state to this file; if it exists, continue with the next row."),
     ] = None,
     force: Force = False,
     as_json: AsJSON = False,
@@ -88,61 +87,69 @@ def watch(
     """Find the features that logged predictions rely on although they are no longer relevant, and other drift."""
     from tamis.watch import Watch
 
-    check_whole("--delay", delay, 0)
-    check_whole("--patience", patience, 0)
-    check_whole("--batch-size", batch_size, 1)
+    _check(reading, task, checkpoint, delay=delay, patience=patience, batch_size=batch_size)
+    rules, send = alerting.read_rules(), alerting.sender()
+    places = {"--alerts": alerts, "--report": report, "--checkpoint": checkpoint}
+    check_outputs(reading.inputs, places, force=force)
+    reading.keep = [*(reading.keep or []), prediction]
+    settings = {"task": task, "delay": delay, "half_life": half_life, "patience": patience}
+    with alone(checkpoint, alerts):
+        saved = saved_watch(checkpoint, settings | {"rules": [repr(rule) for rule in rules]})
+        clock = () if time is None else (time,)
+        stream = reading.open(classes=task == "classification", quiet=quiet, clock=clock)
+        batches = stream.batches(batch_size, start=0 if saved.watched is None else saved.watched.n_rows_)
+        first = next(batches, None)  # the stream knows its categories from then on
+        if first is None and saved.watched is None:
+            raise DataError(f"{reading.file!r} has no rows: add rows below its header, or name another file.")
+        log = _Log.of(stream, prediction, has_time=time is not None)
+        check_features(rules, log.names)
+        if saved.watched is None:
+            saved.watched = Watch(
+                rules=rules, task=task, feature_names=log.names, categorical=log.categorical,
+                half_life=half_life, patience=patience, max_pending=delay + batch_size,
+            )  # fmt: skip
+        elif saved.watched.feature_names != log.names:
+            raise CheckpointError(
+                f"{checkpoint!r} is of a log with other features: choose another file, or remove it."
+            )
+        journal = saved.journal(alerts)
+        with progress(quiet) as show:
+            for found in _run(saved, log, chain([] if first is None else [first], batches), delay):
+                show(None, f"{saved.watched.n_rows_:,} rows")
+                for alert in found:
+                    send(alert)
+                    if alerts is None and not as_json:
+                        print(json.dumps(null_nonfinite(alert), default=str), flush=True)
+                if journal is not None:
+                    journal.write(found)
+                saved.keep()
+        saved.keep(at_once=True)
+    if report is not None:
+        from tamis.report.watching import write_report
+
+        write_report(
+            saved.watched, report, f"Watch of {Path(str(reading.file)).name}", repeat=rerun_commands()
+        )
+    if as_json:
+        print_json({
+            "n_rows": saved.watched.n_rows_, "n_labelled": saved.watched.n_labelled_,
+            "features": saved.watched.table(), "performance": saved.watched.performance(), "alerts": saved.alerts,
+        })  # fmt: skip
+    else:
+        _show(saved.watched)
+
+
+def _check(reading: _Reading, task: str, checkpoint: str | None, **numbers: int) -> None:
+    for name, value in numbers.items():
+        check_whole(f"--{name.replace('_', '-')}", value, int(name == "batch_size"))
     if task not in ("classification", "regression"):
         raise MisuseError(f"--task {task} must be classification or regression.")
     if reading.dataset is not None:
         raise MisuseError("tamis watch reads a FILE of predictions; a data set has none.")
-    rules = _rules(rule)
-    check_outputs(reading.inputs, {"--alerts": alerts}, force=force)
-    reading.keep = [*(reading.keep or []), prediction]
-    clock = () if time is None else (time,)
-    stream = reading.open(classes=task == "classification", quiet=quiet, clock=clock)
-    batches = stream.batches(batch_size)
-    first = next(batches, None)  # the stream knows its categories from then on
-    if first is None:
-        raise DataError(f"{reading.file!r} has no rows: add rows below its header, or name another file.")
-    log = _Log.of(stream, prediction, has_time=time is not None)
-    _check_features(rules, log.names)
-    found = Watch(
-        rules=rules, task=task, feature_names=log.names, categorical=log.categorical, half_life=half_life,
-        patience=patience, max_pending=delay + batch_size,
-    )  # fmt: skip
-    lines = []
-    with progress(quiet) as show:
-        for alert in _run(found, log, chain([first], batches), delay):
-            show(None, f"{found.n_rows_:,} rows")
-            lines.append(json.dumps(null_nonfinite(alert), default=str))
-            if alerts is None and not as_json:
-                print(lines[-1], flush=True)
-    if alerts is not None:
-        write_output(alerts, lambda file: file.write("".join(f"{line}\n" for line in lines).encode()))
-    if as_json:
-        print_json({
-            "n_rows": found.n_rows_, "n_labelled": found.n_labelled_, "features": found.table(),
-            "performance": found.performance(), "alerts": [json.loads(line) for line in lines],
-        })  # fmt: skip
-    else:
-        _show(found)
-
-
-def _rules(texts: list[str] | None) -> list[Rule]:
-    from tamis.watch import Rule
-    from tamis.watch.watch import DEFAULT_RULES
-
-    try:
-        return [Rule(text) for text in (DEFAULT_RULES if texts is None else texts)]
-    except ValueError as error:
-        raise MisuseError(f"--rule: {error}") from None
-
-
-def _check_features(rules: list[Rule], names: list[str]) -> None:
-    for rule in rules:
-        unknown = [name for name in rule.features if name not in ("*", *names)]
-        if unknown:
-            raise MisuseError(f"--rule {rule.text} names {unknown[0]!r}, which is not a feature of the file.")
+    if reading.file == "-" and checkpoint is not None:
+        raise MisuseError(
+            "--checkpoint cannot resume standard input, which can be read only once: name a file."
+        )
 
 
 @dataclass
@@ -191,26 +198,28 @@ class _Log:
         return labels[values.astype(np.int64)]
 
 
-def _run(watched: Watch, log: _Log, batches: Iterable[Any], delay: int) -> Iterator[dict[str, Any]]:
-    """Yield the alerts, with the time of the last row read."""
+def _run(saved: SavedWatch, log: _Log, batches: Iterable[Any], delay: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield the alerts of each batch, with the time of its last row."""
     import numpy as np
 
-    waiting_keys, waiting = list[int](), list[Any]()
+    watched = saved.watched
     for X, y in batches:
         predictions = log.predictions(X)
-        rows, first = np.ascontiguousarray(X[:, log.features]), watched.n_rows_
+        rows = np.ascontiguousarray(X[:, log.features])
         if delay == 0:
             found = watched.update(rows, predictions, y=y)
         else:
             found = watched.update(rows, predictions)
-            waiting_keys += range(first, first + len(rows))
-            waiting += list(y)
-            due = sum(key < watched.n_rows_ - delay for key in waiting_keys)
-            if due:
-                found += watched.update_labels(waiting_keys[:due], np.array(waiting[:due]))
-                del waiting_keys[:due], waiting[:due]
-        for alert in found:
-            yield alert | ({} if log.time is None else {"time": _iso(float(X[-1, log.time]))})
+            saved.waiting += y.tolist()
+            first = watched.n_rows_ - len(saved.waiting)
+            due = watched.n_rows_ - delay - first
+            if due > 0:
+                found += watched.update_labels(range(first, first + due), np.array(saved.waiting[:due]))
+                del saved.waiting[:due]
+        if log.time is not None:
+            found = [alert | {"time": _iso(float(X[-1, log.time]))} for alert in found]
+        saved.alerts = [*saved.alerts, *found][-1000:]
+        yield found
 
 
 def _iso(seconds: float) -> str | None:

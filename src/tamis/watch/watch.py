@@ -42,6 +42,7 @@ from tamis.importance.predictions import is_numeric, outputs
 from tamis.rows.screening import MutualInformation
 from tamis.summaries.quantiles import QuantileSummary
 from tamis.watch.alerts import AlertLog
+from tamis.watch.history import History
 from tamis.watch.input_drift import InputDrift
 from tamis.watch.pending import PendingRows
 from tamis.watch.performance import Performance, coded
@@ -123,7 +124,8 @@ class Watch(ThreadSafe):
 
     Notes
     -----
-    Memory: `max_pending` rows with their predictions, the parts, and 1,000 alerts. :func:`tamis.save` saves a Watch
+    Memory: `max_pending` rows with their predictions, the parts, 512 numbers per feature for :meth:`history`, and 1,000
+    alerts. :func:`tamis.save` saves a Watch
     with the model, if that can be saved; otherwise call ``set_model(None)`` before, and `set_model` after it was
     loaded.
 
@@ -189,6 +191,7 @@ class Watch(ThreadSafe):
         self._labels: Array = np.empty(0, dtype=np.int64)  # predicted labels
         self._pending = PendingRows(self.max_pending)
         self._states: FeatureStates | None = None
+        self._history: History | None = None
         self._performance: Performance | None = None
         self._target_quantiles, self._prediction_quantiles = (QuantileSummary(1, 1) for _ in range(2))
         self._alert_log = AlertLog([rule if isinstance(rule, Rule) else Rule(rule) for rule in rules])
@@ -338,6 +341,7 @@ class Watch(ThreadSafe):
         if self._selector is None:
             self._selector = self._default_selector()
         self._states = FeatureStates(n_features, self.patience)
+        self._history = History(n_features)
         classes = getattr(self.model, "classes_", None) if self.classes is None else self.classes
         self._performance = Performance(
             self.task, self.window, np.empty(0, dtype=np.int64) if classes is None else np.array(classes)
@@ -435,7 +439,9 @@ class Watch(ThreadSafe):
 
     def _alerts(self) -> list[dict[str, Any]]:
         assert self._performance is not None
+        assert self._history is not None
         values, position = self._values(), {name: j for j, name in enumerate(self._names)}
+        self._history.add(self.n_rows_, values["relevance"], values["reliance"])
         return self._alert_log.update(
             self.n_rows_, self._names, lambda measure, name: values[measure][position[name]],
             self._performance.measures(), self._performance.first, self.model_version,
@@ -447,6 +453,11 @@ class Watch(ThreadSafe):
     def alerts_(self) -> list[dict[str, Any]]:
         """The last 1,000 alerts."""
         return list(self._alert_log.alerts)
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """Names of the features, in the order of the columns; empty before the first row."""
+        return list(self._names)
 
     def _relevances(self) -> Floats:
         if self.n_labelled_ == 0:
@@ -497,6 +508,18 @@ class Watch(ThreadSafe):
             **{name: found.tolist() for name, found in self._drift().items()},
         }
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def history(self) -> dict[str, NDArray[Any]]:
+        """Return the course of relevance and reliance: 128 to 256 points, evenly spaced over all rows.
+
+        Returns
+        -------
+        dict of str to ndarray
+            "row" of shape (n_points,), the number of rows before each point; "relevance" and "reliance" of shape
+            (n_points, n_features), as shares of the sum over the features.
+        """
+        rows, relevance, reliance = (np.empty(0),) * 3 if self._history is None else self._history.read()
+        return {"row": rows, "relevance": relevance, "reliance": reliance}
 
     def performance(self) -> dict[str, float]:
         """Return the measures of the last `window` labelled rows and of the baselines; NaN before the first."""

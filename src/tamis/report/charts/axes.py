@@ -80,7 +80,9 @@ def draw(axes: Axes, chart: Chart) -> None:
     axes.grid(axis="y", color="#8a949e", alpha=0.3, linewidth=0.6)
     axes.set_axisbelow(True)
     if chart.y is None:
-        axes.set_yticks(np.arange(len(chart.rows)), [plain_text(name) for name in chart.rows], fontsize=7)
+        axes.set_yticks(
+            np.arange(len(chart.rows)), [name and plain_text(name) for name in chart.rows], fontsize=7
+        )
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False)
     if chart.legend or chart.key_colours:

@@ -1,0 +1,96 @@
+"""The options about rules and alerts of `tamis watch` and `tamis follow --watch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tamis.cli.failure import MisuseError
+from tamis.cli.options import option
+from tamis.cli.output import note
+
+if TYPE_CHECKING:
+    from tamis.watch import Rule
+
+__all__ = ["Alerting", "check_features"]
+
+_PANEL = "Rules and alerts"
+
+
+@dataclass
+class Alerting:
+    """When alerts are raised, and where they are sent."""
+
+    rule: Annotated[
+        list[str] | None,
+        option(
+            _PANEL,
+            "TEXT",
+            "When to raise an alert; may be repeated.  [dim]\\[default: a feature is used but no longer relevant,"
+            " or its psi is above 0.2][/]",
+            show_default=False,
+        ),
+    ] = None
+    rules: Annotated[
+        str | None, option(_PANEL, "FILE", "Read the rules from a TOML file, with severity and cool-down.")
+    ] = None
+    on_alert: Annotated[
+        str | None,
+        option(_PANEL, "COMMAND", "Run a shell command per alert, which is JSON on its standard input."),
+    ] = None
+    webhook: Annotated[str | None, option(_PANEL, "URL", "Post each alert as JSON to this URL.")] = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any of the options was given."""
+        return any(value is not None for value in (self.rule, self.rules, self.on_alert, self.webhook))
+
+    def read_rules(self) -> list[Rule]:
+        """Return the rules: those of the command line, of the file, or the default.
+
+        Raises
+        ------
+        MisuseError
+            If one is invalid.
+        """
+        from tamis.watch import Rule, read_rules
+        from tamis.watch.watch import DEFAULT_RULES
+
+        if self.rule is not None and self.rules is not None:
+            raise MisuseError("--rule and --rules both define the rules: choose one.")
+        try:
+            if self.rules is not None:
+                return read_rules(self.rules)
+            return [Rule(text) for text in (DEFAULT_RULES if self.rule is None else self.rule)]
+        except ValueError as error:
+            raise MisuseError(f"{'--rule' if self.rules is None else '--rules'}: {error}") from None
+
+    def sender(self) -> Callable[[dict[str, Any]], None]:
+        """Return what delivers an alert; a failure is printed on standard error.
+
+        Raises
+        ------
+        MisuseError
+            If the URL is invalid.
+        """
+        from tamis.watch import Delivery
+
+        try:
+            delivery = Delivery(self.on_alert, self.webhook)
+        except ValueError as error:
+            raise MisuseError(f"--webhook: {error}") from None
+
+        def send(alert: dict[str, Any]) -> None:
+            for failure in delivery.send(alert):
+                note(f"warning: {failure}.")
+
+        return send
+
+
+def check_features(rules: list[Rule], names: list[str]) -> None:
+    """Reject rules that name an unknown feature."""
+    for rule in rules:
+        unknown = [name for name in rule.features if name not in ("*", *names)]
+        if unknown:
+            raise MisuseError(f"--rule {rule.text} names {unknown[0]!r}, which is not a feature of the file.")

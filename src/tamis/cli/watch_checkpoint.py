@@ -1,0 +1,85 @@
+"""The checkpoint of `tamis watch`: with it the command continues with the next row of a log."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from tamis.persistence.journal import Journal
+
+__all__ = ["SavedWatch", "saved_watch"]
+
+_SECONDS = 10.0  # between two savings
+
+
+@dataclass
+class SavedWatch:
+    """What belongs to a checkpoint: the watch, labels that are not known yet, alerts with their times."""
+
+    place: str | None
+    settings: dict[str, Any]
+    watched: Any = None
+    waiting: list[Any] = field(default_factory=list)
+    alerts: list[dict[str, Any]] = field(default_factory=list)  # the last of them
+    mark: Any = None
+    _journal: Journal | None = None
+    _next: float = 0.0
+
+    def journal(self, place: str | None) -> Journal | None:
+        """Open the file of alerts; those after the checkpoint are removed."""
+        from tamis.persistence.journal import Journal
+
+        if place is None:
+            return None
+        if self.mark is None and Path(place).is_file():
+            os.truncate(place, 0)
+        self._journal = Journal(place)
+        if self.mark is not None:
+            self._journal.truncate(self.mark)
+        return self._journal
+
+    def keep(self, *, at_once: bool = False) -> None:
+        """Write the checkpoint if it is due."""
+        import tamis
+
+        if self.place is None or not (at_once or time.monotonic() >= self._next):
+            return
+        mark = None
+        if self._journal is not None:
+            self._journal.flush()
+            mark = self._journal.mark()
+        names = ("settings", "watched", "waiting", "alerts")
+        tamis.save({"watch": {name: getattr(self, name) for name in names} | {"mark": mark}}, self.place)
+        self._next = time.monotonic() + _SECONDS
+
+
+def saved_watch(place: str | None, settings: dict[str, Any]) -> SavedWatch:
+    """Return the state that was saved, or a new one.
+
+    Raises
+    ------
+    CheckpointError
+        If the file is of another command.
+    """
+    if place is None or not os.path.exists(place):
+        return SavedWatch(place, settings)
+    import tamis
+
+    found = tamis.load(place)
+    if not isinstance(found, dict) or set(found) != {"watch"}:
+        raise CheckpointError(
+            f"{place!r} is not a checkpoint of tamis watch: choose another file, or remove it."
+        )
+    for name, value in settings.items():
+        if found["watch"]["settings"][name] != value:
+            raise CheckpointError(
+                f"{place!r} is the checkpoint of a run whose {name} was {found['watch']['settings'][name]!r},"
+                f" not {value!r}: choose another file, or remove it."
+            )
+    return SavedWatch(place, **found["watch"])

@@ -27,6 +27,7 @@ __all__ = [
 
 
 _CLASSES = ("binary", "multiclass")
+_NUMBERS = (("task", "regression"),)
 
 # Why states cannot be merged, where several methods share the reason.
 _GRADIENT = "Each batch moves the parameters by a gradient at the parameters that the batch before has left."
@@ -164,29 +165,29 @@ CATALOG: tuple[Entry, ...] = (
           not_mergeable=_GRADIENT),
     Entry("ofs", "OFS", "rows", "Wang, Zhao, Hoi, Jin (2014), IEEE TKDE 26(3)", not_mergeable=_MISTAKES),
     Entry("efs", "EFS", "rows", "Carvalho, Cohen (2006), KDD", not_mergeable=_MISTAKES),
-    Entry("fsds", "FSDS", "rows", "Huang, Yoo, Kasiviswanathan (2015), CIKM", regression=(("task", "regression"),),
+    Entry("fsds", "FSDS", "rows", "Huang, Yoo, Kasiviswanathan (2015), CIKM", regression=_NUMBERS,
           not_mergeable="What the sketch forgets of a block depends on the rows before."),
     Entry("cancel-out", "CancelOut", "rows", "Borisov, Haug, Kasneci (2019), ICANN",
           not_mergeable="Each batch moves the network from where the batch before has left it."),
     Entry("fcbf", "FCBF", "rows", "Yu, Liu (2003), ICML",
           not_mergeable="The window holds the last rows of one stream."),
-    Entry("t-score", "TScore", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
-    Entry("fisher", "FisherScore", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
-    Entry("mi", "MutualInformation", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
-    Entry("chi2", "ChiSquare", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
-    Entry("gini", "GiniIndex", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
-    Entry("screening", "Screening", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
+    Entry("t-score", "TScore", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
+    Entry("fisher", "FisherScore", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
+    Entry("mi", "MutualInformation", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
+    Entry("chi2", "ChiSquare", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
+    Entry("gini", "GiniIndex", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
+    Entry("screening", "Screening", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
     Entry("abfs", "ABFS", "rows", "Barddal, Enembreck, Gomes, Bifet, Pfahringer (2019), Information Systems 83",
           not_mergeable="Each unit depends on all rows since the unit before it was frozen."),
-    Entry("discuss", "DISCUSS", "rows", "Barddal (2018), doctoral thesis, chapter 8",
+    Entry("discuss", "DISCUSS", "rows", "Barddal (2018), doctoral thesis, chapter 8", regression=_NUMBERS,
           not_mergeable="When the set was renewed, and from which window, depends on the rows before."),
-    Entry("joint", "JointScreening", "rows", "Barddal (2018), section 8.5, has the problem",
+    Entry("joint", "JointScreening", "rows", "Barddal (2018), section 8.5, has the problem", regression=_NUMBERS,
           not_mergeable="Since when rows are counted depends on the drifts found in the rows before."),
     Entry("forward", "ForwardPartialCorrelation", "rows", "Efroymson (1960); a stream's form is Tamis' own",
-          regression=(("task", "regression"),)),
+          regression=_NUMBERS),
     Entry("auto", "Auto", "rows", "Herbster, Warmuth (1998), Machine Learning 32(2), has the switching rule",
           not_mergeable="Each selector of the race depends on the order of all rows, and so does the race."),
-    Entry("random", "RandomSubset", "rows", "Guyon, Elisseeff (2003), JMLR 3", regression=(("task", "regression"),),
+    Entry("random", "RandomSubset", "rows", "Guyon, Elisseeff (2003), JMLR 3", regression=_NUMBERS,
           not_mergeable="There is nothing to merge: the subset depends on the seed alone."),
     Entry("alpha-investing", "AlphaInvesting", "columns", "Zhou, Foster, Stine, Ungar (2005), KDD",
           not_mergeable=_ACCEPTED_BEFORE),

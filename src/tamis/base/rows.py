@@ -34,6 +34,7 @@ from tamis._validation import (
     short_repr,
 )
 from tamis._validation.parameters import check_parameters, number, parameters
+from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.errors import DataError
 
 __all__ = ["RowSelector", "check_columns", "n_to_select", "top_mask"]
@@ -51,10 +52,11 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     scores_ : ndarray of shape (n_features,), float64
         Relevance of each feature now; larger is more relevant. All zero while `warming_up_`.
     warming_up_ : bool
-        True while features cannot be ranked yet: until rows of two classes were seen, however many are declared.
-        Meanwhile `get_support` keeps every feature.
+        True while features cannot be ranked yet: until rows of two classes were seen, however many are declared, or ten
+        numbers where these are cut into levels. Meanwhile `get_support` keeps every feature.
     classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen (classification only).
+        Labels in the order in which they were declared or first seen (classification only). A method for classes that
+        learns from numbers cuts them into five levels, 0 to 4 (:mod:`tamis.base.target_levels`).
     n_seen_ : int
         Rows learned from so far.
     n_features_in_ : int
@@ -62,7 +64,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         Present if the rows came as a frame with column names.
     """
 
-    _shapes = "n_features_in_ (=j)  classes_? (c)  _unseen (*) int64 in [0, c)  n_seen_ in [0, 2**62)"
+    _shapes = """
+        n_features_in_ (=j)  classes_? (c)  _unseen (*) int64 in [0, c)  n_seen_ in [0, 2**62)  _levels? (its own)
+    """
 
     n_features_to_select: int | float
     drift_detected_: bool  # set by methods with drift detection, with `n_replay`: see `tamis.replay`
@@ -70,6 +74,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     n_features_in_: int
     n_seen_: int
     _unseen: Array = np.empty(0, np.int64)  # codes of classes that were declared, but not seen yet
+    _levels: TargetLevels | None = None  # of a numeric target, if the method is one for classes
 
     _allowed = parameters(n_features_to_select=number("(0, inf)"))
 
@@ -89,6 +94,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     # Kinds of target that the method learns from.
     _target_kinds: tuple[str, ...] = ("binary", "multiclass")
+
+    # True: the hooks get classes, of a numeric target its levels.
+    _cuts_target = False
 
     # True: learning from CSR rows takes time proportional to the stored values.
     _linear_in_stored_values = False
@@ -128,7 +136,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         raise ValueError(f"{type(self).__name__} cannot forget single columns: begin a new one.")
 
     # For snapshots: see `tamis._atomic.Snapshot`.
-    _written_once: tuple[str, ...] = ("classes_", "_unseen", "feature_names_in_")
+    _written_once: tuple[str, ...] = ("classes_", "_unseen", "_levels", "feature_names_in_")
 
     _n_first = 0  # how many of the first rows decide how all are counted: where bins are cut, say
 
@@ -339,7 +347,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             target = self._target_of(y, sample_weight)
         y, *known = target
         if known:
-            self.classes_, self._unseen = known
+            self.classes_, self._unseen, self._levels = known
         if in_parts:
             for rows in parts(len(y), _n_bytes(X), self._equals_rows):
                 self._learn(X[rows], y[rows], None if sample_weight is None else sample_weight[rows])
@@ -353,22 +361,41 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             self.feature_names_in_ = np.array(names, dtype=object)
         if not self._chooses_count:
             n_to_select(self.n_features_to_select, self.n_features_in_)
+        self._levels = None
         if not self._is_regression():
             self.classes_ = np.array([]) if classes is None else as_classes(classes)
             self._unseen = np.arange(len(self.classes_))
+        elif self._cuts_target:
+            self.classes_ = self._unseen = np.arange(N_LEVELS)
+            self._levels = TargetLevels()
         self.n_seen_ = 0
         self._start(self.n_features_in_)
 
     def _target_of(self, y: Array, sample_weight: Array | None) -> tuple[Any, ...]:
-        """Return the target of a regression, or the labels as codes, with all classes and those not seen yet."""
-        if self._is_regression():
+        """Return the target of a regression, or codes, with all classes, those not seen yet, and the levels."""
+        levels = self._levels
+        if levels is not None:
+            codes, levels, classes = *self._level_of(as_target(y), levels, sample_weight), self.classes_
+        elif self._is_regression():
             return (as_target(y),)
-        codes, classes = encode_labels(y, self.classes_)
+        else:
+            codes, classes = encode_labels(y, self.classes_)
         n_known, unseen = len(self.classes_), self._unseen
         if len(unseen) or len(classes) > n_known:
             unseen = np.concatenate([unseen, np.arange(n_known, len(classes))])
             unseen = np.setdiff1d(unseen, codes if sample_weight is None else codes[sample_weight > 0])
-        return codes, classes, unseen
+        return codes, classes, unseen, levels
+
+    @staticmethod
+    def _level_of(
+        target: Array, levels: TargetLevels, sample_weight: Array | None
+    ) -> tuple[Array, TargetLevels]:
+        """Return the levels of numbers; rows of weight 0 do not move the cuts."""
+        if sample_weight is None or sample_weight.all():
+            return levels.with_rows(target)
+        codes, there = np.zeros(len(target), np.int64), sample_weight > 0.0
+        codes[there], levels = levels.with_rows(target[there])
+        return codes, levels
 
     def _joint_classes(self, other: RowSelector) -> tuple[Array, dict[str, Array]]:
         """Return the codes that the classes of another selector have here, and the attributes of the merged one."""
@@ -393,6 +420,11 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
                 raise ValueError(
                     f"{name} is {mine!r} here and {theirs!r} there: merge selectors of the same {name}."
                 )
+        if self._cuts_target and self._is_regression():
+            raise ValueError(
+                "task='regression' cuts the target by the rows of each part, so parts cannot be merged: learn them in"
+                " one selector, or give classes."
+            )
         if not hasattr(other, "n_seen_"):
             return False
         if not hasattr(self, "n_seen_"):
@@ -423,7 +455,13 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """Whether features cannot be ranked yet."""
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
-        return not self._is_regression() and self.classes_.shape[0] - self._unseen.shape[0] < 2
+        if self._is_regression():
+            return self._levels is not None and (self._levels.warming_up or self._n_seen_classes < 2)
+        return self._n_seen_classes < 2
+
+    @property
+    def _n_seen_classes(self) -> int:
+        return len(self.classes_) - len(self._unseen)
 
     def transform(self, X: Any) -> Any:
         """Return the columns that are kept now.

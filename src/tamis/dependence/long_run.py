@@ -56,8 +56,9 @@ class Inflation(NamedTuple):
 
 
 def contrast_inflation(
-    covariance: Array, count: Array, variance: Array, effective: Array, lagged: Array | None = None
-) -> NDArray[np.float64]:
+    covariance: Array, count: Array, variance: Array, effective: Array, lagged: Array | None = None,
+    contrasts: Array | None = None,
+) -> NDArray[np.float64]:  # fmt: skip
     """Return the inflation (1) of the variance of each class mean less that of the rest, at least 1.
 
     Parameters
@@ -69,10 +70,12 @@ def contrast_inflation(
     lagged : ndarray of shape (n_lags, n_classes, n_features), optional
         Class means with the labels of earlier rows. With four lags or more, the variance of the contrast over the lags
         is taken if it is larger: so cycles that feature and label have in common are not significant.
+    contrasts : ndarray of shape (n_contrasts, n_classes, n_features), optional
+        Other contrasts of the class means.
 
     Returns
     -------
-    ndarray of shape (1 or n_classes, n_features), float64
+    ndarray of shape (1 or n_classes, n_features), float64, or of as many rows as contrasts
         One test for two classes.
 
     Examples
@@ -86,7 +89,7 @@ def contrast_inflation(
     """
     iid = np.divide(variance, effective, out=np.zeros_like(count), where=effective > 0.0)
     found = []
-    for contrast in _contrasts(count):
+    for contrast in _contrasts(count) if contrasts is None else contrasts:
         actual = np.einsum("cj,dj,cdj->j", contrast, contrast, covariance)
         if lagged is not None and len(lagged) >= _FEWEST_LAGS:
             actual = np.maximum(actual, _over_lags(contrast, lagged))

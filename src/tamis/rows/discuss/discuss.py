@@ -164,7 +164,9 @@ class DISCUSS(RowSelector):
         Columns whose values are categories (any finite numbers). The others are numbers.
     n_bins : int, at least 2, default=5
         Number of bins for a numeric column.
-
+    task : {"classification", "regression"}, default="classification"
+        What the target is: classes, or a number, of which five levels of about equal weight are the classes
+        (:mod:`tamis.base.target_levels`).
     cuts : {"robust", "range"}, default="robust"
         How numbers are scaled. "robust": in units of the middle half of the first 32 rows, squeezed between -1 and 1,
         so that neither the scale nor outliers matter. "range": as they are, as published.
@@ -243,6 +245,9 @@ class DISCUSS(RowSelector):
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _allows_nan = True
     _chooses_count = True
+    _target_kinds = ("binary", "multiclass", "regression")
+    _cuts_target = True
+    task = "classification"  # an older file has none
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
@@ -259,6 +264,7 @@ class DISCUSS(RowSelector):
         delta=number("(0, 1)"),
         categorical=(COLUMNS, None),
         n_bins=integer("[2, 10000]"),
+        task=("classification", "regression"),
         cuts=("robust", "range"),
     )
 
@@ -279,6 +285,7 @@ class DISCUSS(RowSelector):
         delta: float = 0.05,
         categorical: Any = None,
         n_bins: int = 5,
+        task: str = "classification",
         cuts: str = "robust",
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -295,7 +302,11 @@ class DISCUSS(RowSelector):
         self.delta = delta
         self.categorical = categorical
         self.n_bins = n_bins
+        self.task = task
         self.cuts = cuts
+
+    def _is_regression(self) -> bool:
+        return self.task == "regression"
 
     @classmethod
     def paper(cls, n_features_to_select: int | float | None = 5, **parameters: Any) -> Self:

@@ -122,6 +122,9 @@ class JointScreening(RowSelector):
         be rebuilt from them.
     max_paired : int, default=500
         The most features that are tested in pairs. Where there are more, these are the most relevant alone.
+    task : {"classification", "regression"}, default="classification"
+        What the target is: classes, or a number, of which five levels of about equal weight are the classes
+        (:mod:`tamis.base.target_levels`).
     level : float in (0, 1), optional
         Bound on the false discovery rate. Of the set that the tests choose, only columns with enough evidence are kept.
         At any time, however often you look and however many drifts there were, at most this share of the kept columns
@@ -223,6 +226,9 @@ class JointScreening(RowSelector):
     _inflation = 1.0  # by which dependent labels raise the evidence that a drift needs
 
     _chooses_count = True
+    _target_kinds = ("binary", "multiclass", "regression")
+    _cuts_target = True
+    task = "classification"  # an older file has none
     _older: tuple[Array, ...] | None  # what the chunk before this one has counted
     _before: Array  # `alone` at the last look, at so many rows
     _looked: int
@@ -234,6 +240,7 @@ class JointScreening(RowSelector):
         alpha_drift=number("(0, 1)"),
         memory=integer(f"[{_FIRST}, 10000000]"),
         max_paired=integer("[2, 100000]"),
+        task=("classification", "regression"),
         level=(number("(0, 1)"), None),
     )
 
@@ -249,6 +256,7 @@ class JointScreening(RowSelector):
         alpha_drift: float = 1e-5,
         memory: int = 1000,
         max_paired: int = 500,
+        task: str = "classification",
         level: float | None = None,
     ) -> None:
         self.n_bins = n_bins
@@ -256,7 +264,11 @@ class JointScreening(RowSelector):
         self.alpha_drift = alpha_drift
         self.memory = memory
         self.max_paired = max_paired
+        self.task = task
         self.level = level
+
+    def _is_regression(self) -> bool:
+        return self.task == "regression"
 
     # -- hooks ---------------------------------------------------------------------------------------------
 

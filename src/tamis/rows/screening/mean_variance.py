@@ -7,6 +7,11 @@ n = sum_c n_c, m = sum_c n_c m_c / n::
     Fisher = sum_c n_c (m_c - m)^2 / sum_c n_c v_c                (2)
     F      = Fisher (n - C) / (C - 1)                             (3)
 
+Of a numeric target, the classes are its levels c = 0, 1, ..., and T is the trend of the means over the levels, a
+contrast of all of them, which is (1) for two::
+
+    T      = |sum_c a_c m_c| / sqrt(sum_c a_c^2 v_c / e_c),   a_c = n_c (c - sum_c n_c c / n)        (4)
+
 The paper, its errata and our deviations are in :mod:`tamis.rows.screening`.
 """
 
@@ -29,6 +34,7 @@ __all__ = [
     "t_pvalues",
     "t_score",
     "too_small",
+    "trend",
 ]
 
 SMALLEST = 1e-146  # a smaller difference has a square without all its digits
@@ -114,6 +120,66 @@ def t_pvalues(
     tail = np.where(np.isnan(t), 1.0, tail)  # undetermined
     found: NDArray[np.float64] = np.minimum(len(t) * tail.min(axis=0), 1.0)
     return found
+
+
+def trend(
+    moments: ClassMoments, read: Array | None = None, inflation: Inflation | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return equation (4) of each feature, and the probability of a larger trend if all means are equal.
+
+    The probability is that of Student's t, with Welch's degrees of freedom. No level is taken to vary less than all do
+    together, as in :func:`t_pvalues`.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of the levels, in order.
+    read : ndarray of shape (3, n_classes, n_features), optional
+        What `moments.read()` returns, if it is known.
+    inflation : Inflation, optional
+        Of the variances of dependent rows.
+
+    Returns
+    -------
+    scores, pvalues : ndarray of shape (n_features,), float64
+        0 and 1 where fewer than two levels have values, or for a constant feature.
+
+    Examples
+    --------
+    >>> moments = ClassMoments(n_features=1, n_classes=3)
+    >>> moments.update(np.array([[-1.0], [1.0], [1.0], [3.0], [3.0], [5.0]]), np.array([0, 0, 1, 1, 2, 2]))
+    True
+    >>> trend(moments)[0]
+    array([4.])
+    """
+    count, mean, variance = moments.read() if read is None else read
+    e = moments.effective_count(count)
+    total = np.maximum(count.sum(axis=0), 1e-300)
+    level = np.arange(float(len(count)))[:, None]
+    a = count * (level - (count * level).sum(axis=0) / total) / total
+    centre = (count * mean).sum(axis=0) / total
+    # Rounding is no trend: see `_gap`.
+    gap = np.abs(
+        (a * np.where(np.abs(mean - centre) > _ROUNDING * np.abs(mean), mean - centre, 0.0)).sum(axis=0)
+    )
+    share = a**2 / np.maximum(e, 1e-300)
+    score = _divide(gap, np.sqrt((share * variance).sum(axis=0)))
+
+    pooled = (e * variance).sum(axis=0) / np.maximum(e.sum(axis=0) - (e > 0.0).sum(axis=0), 1.0)
+    own = share * np.maximum(variance * e / np.maximum(e - 1.0, 1.0), pooled)
+    freedom = _divide(own.sum(axis=0) ** 2, (own**2 / np.maximum(e - 1.0, 1.0)).sum(axis=0))
+    t = _divide(gap, np.sqrt(own.sum(axis=0)))
+    if inflation is not None:
+        t, freedom = t / np.sqrt(inflation.inflation[0]), np.minimum(freedom, inflation.blocks)
+        e = e / inflation.inflation[0]
+    tail = 2.0 * scipy.special.stdtr(np.clip(freedom, 1.0, 1e300), -t)
+    tail = np.where(np.isinf(t), _by_chance(*e), np.where(np.isnan(t), 1.0, tail))
+    return score, np.minimum(tail, 1.0)
+
+
+def _divide(a: Array, b: Array) -> NDArray[np.float64]:
+    """Return a / b; where b is 0: 0 if a is 0, else infinite."""
+    return np.divide(a, b, out=np.where(a > 0.0, np.inf, 0.0), where=b > 0.0)
 
 
 def _by_chance(*sizes: Array) -> NDArray[np.float64]:

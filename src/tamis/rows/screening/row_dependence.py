@@ -247,6 +247,19 @@ class RowDependence:
         n_tests = 1 if len(variance) == 2 else len(variance)
         return self._by_length(self.values, read, n_tests)
 
+    def trend(self, variance: Array) -> Inflation:
+        """Return the inflation of the trend over the levels of a numeric target, shape (1, n_features)."""
+
+        def read(at: _Means) -> tuple[Array, Array, Array]:
+            level = np.arange(float(len(variance)))[:, None]
+            centre = (at.count * level).sum(axis=0) / np.maximum(at.count.sum(axis=0), 1e-300)
+            a = at.count * (level - centre)
+            found = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged, a[None])
+            own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
+            return found, np.ones(self.n_features), own
+
+        return self._by_length(self.values, read, 1)
+
     def anova(self, variance: Array) -> Inflation:
         """Return the inflation of the Fisher score; `variance` is that within the classes."""
 

@@ -33,6 +33,7 @@ from tamis.rows.screening.mean_variance import (
     t_pvalues,
     t_score,
     too_small,
+    trend,
 )
 from tamis.rows.screening.redundancy import LastRows, by_addition
 from tamis.rows.screening.row_dependence import RowDependence
@@ -73,6 +74,9 @@ class Screener(RowSelector):
 
     _finite_in_kernel = True
     _allows_nan = True
+    _target_kinds = ("binary", "multiclass", "regression")
+    _cuts_target = True
+    task = "classification"  # an older file has none
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _evidence: Evidence | None = None
     redundancy: int | None = None  # an older file has none
@@ -89,6 +93,7 @@ class Screener(RowSelector):
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
+        task=("classification", "regression"),
         fade_per=("row", "batch"),
         clock=("global", "class"),
         half_life=(number("[0.01, inf]"), None),
@@ -107,6 +112,7 @@ class Screener(RowSelector):
         self,
         n_features_to_select: int | float | None = 0.1,
         *,
+        task: str = "classification",
         half_life: float | None = None,
         fading: float | None = None,
         fade_per: str = "row",
@@ -117,6 +123,7 @@ class Screener(RowSelector):
         dependence: str = "auto",
     ) -> None:
         self.n_features_to_select = n_features_to_select
+        self.task = task
         self.level = level
         self.redundancy = redundancy
         self.restarts = restarts
@@ -125,6 +132,9 @@ class Screener(RowSelector):
         self.fade_per = fade_per
         self.clock = clock
         self.dependence = dependence
+
+    def _is_regression(self) -> bool:
+        return self.task == "regression"
 
     @abstractmethod
     def _score_names(self) -> tuple[str, ...]:
@@ -631,6 +641,8 @@ class Screener(RowSelector):
         """Return by what dependent rows inflate the variance of a score; None if rows are independent."""
         if self.warming_up_ or self._dependence is None or not self._dependence.dependent:
             return None
+        if name == "t" and self._is_regression():
+            return self._dependence.trend(self._moments.read()[2])
         if name not in _OF_MOMENTS:
             return self._dependence.tables()
         variance = self._moments.read()[2]
@@ -704,6 +716,8 @@ class Screener(RowSelector):
                 UserWarning,
                 stacklevel=2,
             )
+        if name == "t" and self._is_regression():
+            return Readout(*trend(self._moments, read, self._inflation(name)))
         if name == "t":
             scores = t_score(self._moments, read)
             return Readout(scores, t_pvalues(self._moments, read, self._inflation(name)) if pvalues else None)
@@ -770,6 +784,7 @@ class BinScreener(Screener):
         self,
         n_features_to_select: int | float | None = 0.1,
         *,
+        task: str = "classification",
         n_bins: int = 5,
         categorical: Any = None,
         eps: float | None = None,
@@ -785,6 +800,7 @@ class BinScreener(Screener):
     ) -> None:
         super().__init__(
             n_features_to_select,
+            task=task,
             half_life=half_life,
             fading=fading,
             fade_per=fade_per,

@@ -31,6 +31,9 @@ _SHARED = {
     "n_features_to_select": """
     n_features_to_select : int, float or None, default=0.1
         How many features to keep, or which fraction of them, in (0, 1]. None: as many as `level` allows.
+    task : {"classification", "regression"}, default="classification"
+        What the target is: classes, or a number, of which five levels of about equal weight are the classes
+        (:mod:`tamis.base.target_levels`). Parts that learned numbers cannot be merged.
     """,
     "bins": """
     n_bins : int, default=5
@@ -135,7 +138,8 @@ class TScore(Screener):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Equation (1), of three classes or more the largest of each class against the rest.
+        Equation (1), of three classes or more the largest of each class against the rest; of a numeric target the
+        trend of the means over its levels, equation (4) of :mod:`tamis.rows.screening.mean_variance`.
     pvalues_ : ndarray of shape (n_features,), float64
         Probability of a larger difference between classes of equal means (Welch's test, in which no class is taken
         to vary less than all rows do); of three classes or more, times the number of classes.
@@ -472,6 +476,7 @@ class Screening(BinScreener):
         self,
         n_features_to_select: int | float | None = 0.1,
         *,
+        task: str = "classification",
         scores: Sequence[str] = SCORES,
         select_by: str | None = None,
         n_bins: int = 5,
@@ -488,7 +493,7 @@ class Screening(BinScreener):
         dependence: str = "auto",
     ) -> None:
         super().__init__(
-            n_features_to_select, n_bins=n_bins, categorical=categorical, eps=eps, dtype=dtype,
+            n_features_to_select, task=task, n_bins=n_bins, categorical=categorical, eps=eps, dtype=dtype,
             half_life=half_life, fading=fading, fade_per=fade_per, clock=clock, level=level, redundancy=redundancy,
             restarts=restarts, dependence=dependence,
         )  # fmt: skip

@@ -1,0 +1,88 @@
+"""Levels of a numeric target, by which methods for classes learn from numbers.
+
+The target is cut at the quantiles of its last 1000 values into five levels, which hold about as many rows each. A row
+gets the level that it has at the cuts of that time, so what was counted before stays as it is. The cuts are renewed
+when the rows have grown by an eighth, then every 125 rows, so the levels follow a target that drifts.
+
+Level h holds the targets in (q_h, q_(h+1)], ties included. Where more than one quantile is the same value, as for
+counts with many zeros, some levels stay empty; a most frequent value that is the largest has a level of its own.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._shapes import Shapes
+
+__all__ = ["N_LEVELS", "TargetLevels"]
+
+N_LEVELS = 5
+_LAST = 1000  # values of the target
+_GROWTH = 8  # cuts are renewed after an eighth of the rows
+
+
+class TargetLevels:
+    """Cuts of a numeric target; an object never changes.
+
+    Attributes
+    ----------
+    recent : ndarray of shape (n_recent,), float64
+        The last values, 1000 at most.
+    cuts : ndarray of shape (4,), float64
+    n_seen, due : int
+        Number of values, and after how many the cuts are renewed next.
+
+    Examples
+    --------
+    >>> codes, levels = TargetLevels().with_rows(np.arange(100.0))
+    >>> codes[:9], codes[-1], levels.cuts
+    (array([0, 4, 4, 4, 4, 4, 4, 4, 4]), np.int64(4), array([18., 36., 54., 72.]))
+    """
+
+    _state_spec = Shapes("""
+        recent (w) finite  cuts (k) finite  n_seen in [0, 2**62)  due in [0, 2**62)
+    """)
+
+    def __init__(self) -> None:
+        self.recent, self.cuts = np.empty(0), np.zeros(N_LEVELS - 1)
+        self.n_seen = self.due = 0
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether there are so few values that levels may hold one each, within which nothing varies."""
+        return self.n_seen < 2 * N_LEVELS
+
+    def with_rows(self, target: NDArray[np.float64]) -> tuple[NDArray[np.int64], Self]:
+        """Return the levels of more rows, 0 to 4, and the cuts after them.
+
+        Parameters
+        ----------
+        target : ndarray of shape (n_rows,), float64
+            Finite.
+        """
+        later, start, n = copy.copy(self), 0, len(target)
+        values = np.concatenate([self.recent, target])
+        codes, before = np.empty(n, np.int64), len(self.recent)
+        while start < n:
+            if later.n_seen == later.due:  # this row is among those that say where to cut
+                end = before + start + 1
+                later.cuts = _quantiles(values[max(end - _LAST, 0) : end])
+                later.due += max(min(later.n_seen + 1, _LAST) // _GROWTH, 1)
+            stop = min(n, start + later.due - later.n_seen)
+            codes[start:stop] = np.searchsorted(later.cuts, target[start:stop], side="left")
+            later.n_seen, start = later.n_seen + stop - start, stop
+        later.recent = values[-_LAST:].copy()
+        return codes, later
+
+
+def _quantiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values that cut into levels: the largest one is above each of them."""
+    ordered = np.sort(values)
+    at = np.ceil(np.arange(1, N_LEVELS) / N_LEVELS * len(ordered)).astype(int) - 1
+    below = ordered[ordered < ordered[-1]]
+    cuts: NDArray[np.float64] = np.minimum(ordered[at], below[-1] if len(below) else ordered[-1])
+    return cuts

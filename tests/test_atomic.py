@@ -502,7 +502,7 @@ INTERRUPTED = """
 import copy, signal, sys, threading, warnings
 warnings.simplefilter("ignore")
 import numpy as np, tamis
-from time import perf_counter
+from time import monotonic, perf_counter
 from tests.test_atomic import X, Y, SELECTORS, started
 draw, counts = np.random.default_rng(1), [0, 0]
 signal.signal(signal.SIGALRM, signal.default_int_handler)
@@ -516,8 +516,10 @@ for entry in SELECTORS:
         try:
             signal.setitimer(signal.ITIMER_REAL, max(1e-6, draw.random() * t))
             model.partial_fit(X[200:], Y[200:])
-            while True:
+            end = monotonic() + 20
+            while monotonic() < end:
                 pass
+            raise AssertionError(f"{entry.key}: the signal is lost")
         except KeyboardInterrupt:
             pass
         found = tamis.dumps(model)

@@ -185,7 +185,7 @@ CATALOG: tuple[Entry, ...] = (
           not_mergeable="Since when rows are counted depends on the drifts found in the rows before."),
     Entry("forward", "ForwardPartialCorrelation", "rows", "Efroymson (1960); a stream's form is Tamis' own",
           regression=_NUMBERS),
-    Entry("auto", "Auto", "rows", "Herbster, Warmuth (1998), Machine Learning 32(2), has the switching rule",
+    Entry("auto", "Auto", "rows", "Breiman, Friedman, Olshen, Stone (1984) have the rule of one standard error",
           not_mergeable="Each selector of the race depends on the order of all rows, and so does the race."),
     Entry("random", "RandomSubset", "rows", "Guyon, Elisseeff (2003), JMLR 3", regression=_NUMBERS,
           not_mergeable="There is nothing to merge: the subset depends on the seed alone."),

@@ -81,7 +81,7 @@ class FeatureStream(Protocol):
     ...             return None  # found it, or gave up
     ...         self.power += 1
     ...         return f"x^{self.power}", self.column**self.power
-    >>> x = np.linspace(-1, 1, 50)
+    >>> x = np.random.default_rng(0).uniform(-1, 1, 50)
     >>> AlphaInvesting().fit_stream(Powers(x), x**2 + 0.01 * np.sin(99 * x)).selected_
     ['x^2']
     """

@@ -39,7 +39,7 @@ def log_evidence(n_ahead: int, n_behind: int) -> float:
     Examples
     --------
     >>> round(log_evidence(20, 5), 2), round(log_evidence(5, 20), 2)
-    (4.17, -3.0)
+    (3.88, -2.8)
     """
     share = float(betainc(n_behind + 1.0, n_ahead + 1.0, 0.5))  # P[p > 1/2] of a Beta(b + 1, c + 1)
     if share == 0.0:

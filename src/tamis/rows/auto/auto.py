@@ -3,7 +3,7 @@
 Which selector, and how many features? A stream can answer by itself: each selector at each size is an *arm*, with an
 inexpensive learner of its own that is tested on every block before it learns from it; every column is an arm too. The
 columns of the smallest arm are selected that is not behind the best one by more than a standard error of their paired
-difference, nor by more than ``tolerance``: :mod:`tamis.rows.auto.paired`, equation (1).
+difference (the rule of Breiman et al. 1984), nor by more than ``tolerance``; see :mod:`tamis.rows.auto.paired`, (1).
 
 ==========  =================  ===========================================================================
 symbol      here               meaning

@@ -181,6 +181,8 @@ class Forests:
         value (a, {N_TREES}, {_NODES}, k) finite  importance (j) float in [0, inf)
     """)
 
+    _written_once = ("feature", "cut", "value", "importance")  # `fit` returns other forests
+
     def __init__(self, n_sets: int, n_features: int, n_outputs: int) -> None:
         shape = n_sets, N_TREES, _NODES
         self.feature, self.cut = np.full(shape, -1, np.int32), np.zeros(shape)
@@ -214,9 +216,8 @@ class Forests:
         classes = target if many else np.zeros(len(target), np.int64)
         target = np.ones(len(target)) if many else target.astype(np.float64)
         sets = [np.flatnonzero(mask) for mask in masks]
-        unused = Forests(
-            1, n_features, found.value.shape[3]
-        )  # the last forest, of every column, only ranks them
+        # The last forest, of every column, only ranks them.
+        unused = Forests(1, n_features, found.value.shape[3])
         for a, columns in enumerate([*sets, np.arange(n_features)]):
             n_tried = min(len(columns), math.ceil(2.0 * math.sqrt(len(columns))))
             of, at, gains = (found, a, unused.importance) if a < n_sets else (unused, 0, found.importance)

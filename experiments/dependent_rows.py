@@ -4,7 +4,7 @@
     python experiments/dependent_rows.py --out dependent.json --full     # 300 runs, n = 3,000 and 30,000: hours
     python experiments/dependent_rows.py --out dependent.json --table    # print what was measured so far
 
-Each measurement is written when it is finished, and a second call goes on with those that are missing. Columns and
+Each measurement is written when it is finished, and a second call resumes with those that are missing. Columns and
 label are unrelated by construction, but for column 0 where a power is stated, so each rate is one of errors.
 """
 
@@ -20,7 +20,15 @@ import numpy as np
 from scipy.signal import lfilter
 from scipy.stats import norm
 
-from tamis import DISCUSS, AlphaInvesting, ForwardPartialCorrelation, JointScreening, Screening, TScore
+from tamis import (
+    DISCUSS,
+    AlphaInvesting,
+    ForwardPartialCorrelation,
+    GramInvesting,
+    JointScreening,
+    Screening,
+    TScore,
+)
 from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
 
 warnings.simplefilter("ignore")
@@ -134,6 +142,16 @@ def investing(phi, model, seed, variance):
     }
 
 
+def gram(phi, seed, variance):
+    """Count the columns that are accepted at some time of 2,000 rows in batches of 100."""
+    rng = np.random.default_rng(seed)
+    X, y = series(rng, 2000, 200, phi), series(rng, 2000, 1, phi)[:, 0]
+    selector = GramInvesting(target_fdr=0.1, variance=variance)
+    for rows in np.split(np.arange(2000), 20):
+        selector.partial_fit({f"x{j}": X[rows, j] for j in range(200)}, y[rows])
+    return {"accepted": float((selector.trace_["decision"] == "accepted").sum())}
+
+
 SELECTORS = {
     "DISCUSS": DISCUSS, "Joint": JointScreening, "Forward": lambda: ForwardPartialCorrelation(3),
 }  # fmt: skip
@@ -194,6 +212,10 @@ def measurements(full):
                             lambda s, p=phi, m=model, v=variance: investing(p, m, s, v),
                         )
                     )
+    for variance in ("classical", "auto"):
+        for phi in (0.0, 0.5, 0.9, 0.99):
+            name = f"GramInvesting, phi {phi}, {variance}"
+            lines.append((name, 100 if full else 6, lambda s, p=phi, v=variance: gram(p, s, v)))
     for phi in (0.0, 0.9, 0.99):
         for name in SELECTORS:
             lines.append(

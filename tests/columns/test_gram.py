@@ -6,10 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 from sklearn.exceptions import NotFittedError
 
 from tamis import AlphaInvesting, GramInvesting, load, save
 from tamis.columns.augmented_gram import sweep
+from tamis.columns.block_test import series_log_p
 from tamis.errors import DataError
 from tests.twins.alpha_investing import last_p_value
 
@@ -163,3 +165,77 @@ def test_sweeping_twice_undoes_it(rng):
     for k in (2, 0):
         sweep(swept, k)
     np.testing.assert_allclose(swept, gram, rtol=1e-10)
+
+
+def series(rng, n, n_columns, phi):
+    noise = rng.normal(size=(n + 300, n_columns))
+    return lfilter([1], [1, -phi], noise, axis=0)[300:] * np.sqrt(1 - phi**2)
+
+
+def learn(selector, X, y, size=100):
+    for start in range(0, len(y), size):
+        rows = slice(start, start + size)
+        selector.partial_fit({f"x{j}": X[rows, j] for j in range(X.shape[1])}, y[rows])
+    return selector
+
+
+def test_series_are_tested_as_alpha_investing_tests_them(rng):
+    """512 rows are 32 blocks of 16 in both, whatever the batches."""
+    X = series(rng, 512, 20, 0.9)
+    y = series(rng, 512, 1, 0.9)[:, 0] + X[:, 3] - X[:, 5]
+    selector = learn(
+        GramInvesting(variance="series", trial_rows=512, release=None, target_fdr=0.3), X, y, 100
+    )
+    batch = AlphaInvesting(variance="series", target_fdr=0.3).fit(X, y)
+    assert selector.selected_ == batch.selected_ == ["x3", "x5"]
+    np.testing.assert_allclose(selector.trace_["p_value"], batch.trace_["p_value"], rtol=1e-9)
+    design = np.column_stack([np.ones(512), X[:, [3, 5]]])
+    slope = np.linalg.lstsq(design, y, rcond=None)[0]
+    for k, name in ((1, "x3"), (2, "x5")):
+        others = np.delete(design, k, 1)
+        z = design[:, k] - others @ np.linalg.lstsq(others, design[:, k], rcond=None)[0]
+        expected = np.exp(series_log_p(z[:, None], slope[[k]], y - design @ slope)[0])
+        assert selector.p_values_[name] == pytest.approx(expected, rel=1e-9)
+
+
+def test_unrelated_series_are_rejected_and_a_related_one_is_found():
+    accepted, plain = 0, 0
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = series(rng, 1000, 60, 0.9), series(rng, 1000, 1, 0.9)[:, 0]
+        selector = learn(GramInvesting(target_fdr=0.1), X, y)
+        assert selector.rows_dependent_
+        accepted += (selector.trace_["decision"] == "accepted").sum()
+        classical = learn(GramInvesting(target_fdr=0.1, variance="classical"), X, y)
+        plain += (classical.trace_["decision"] == "accepted").sum()
+        assert "x7" in learn(GramInvesting(target_fdr=0.1), X, y + 2.0 * X[:, 7]).selected_
+    assert accepted == 0
+    assert plain >= 9
+
+
+def test_rows_before_dependence_was_found_are_one_block(rng):
+    X = series(rng, 400, 3, 0.9)
+    selector = learn(GramInvesting(variance="series", trial_rows=400, release=None), X, X[:, 0] + X[:, 1])
+    later = learn(GramInvesting(trial_rows=100, release=None, variance="auto"), X[:100], X[:100, 1])
+    assert later.rows_dependent_
+    assert not len(later.trace_)  # 100 rows are too few: the trial continues
+    learn(later, X[100:200], X[100:200, 1])
+    gram = later._trial
+    assert gram.block_squares[0] >= 100.0
+    assert gram.length < 16
+    np.testing.assert_allclose(gram.blocks.sum(axis=0), gram.matrix, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(selector._main.blocks.sum(axis=0), selector._main.matrix, rtol=1e-9, atol=1e-9)
+
+
+def test_blocks_fade_with_the_rows_and_are_saved(rng, tmp_path):
+    X = series(rng, 3000, 4, 0.8)
+    y = X[:, 1] + series(rng, 3000, 1, 0.8)[:, 0]
+    selector = learn(GramInvesting(variance="series", half_life=150, target_fdr=0.1), X, y)
+    assert "x1" in selector.selected_
+    gram = selector._main
+    np.testing.assert_allclose(gram.blocks.sum(axis=0), gram.matrix, rtol=1e-9, atol=1e-9)
+    assert gram.block_squares.sum() == pytest.approx(gram.square)
+    assert gram.length == 32  # 128 for rows that do not fade
+    copied = load(save(selector, tmp_path / "gram.tamis"))
+    one, other = learn(copied, X[:50], y[:50]), learn(selector, X[:50], y[:50])
+    assert one.p_values_ == other.p_values_

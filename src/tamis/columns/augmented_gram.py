@@ -3,6 +3,11 @@
 Sweeping a symmetric matrix G on its k-th column makes that column a regressor (Beaton 1964; Goodnight 1979)::
 
     pivot d = G_kk;  row k: G_kj / d;  others: G_ij - G_ik G_kj / d;  column k: -G_ik / d;  G_kk: 1 / d        (1)
+
+Where rows depend on those before them, G is also stored block by block. The sum over block k of the product of two
+columns in the span, a and b their coefficients, is a' G_k b: this gives the tests of :mod:`tamis.columns.block_test`
+without the rows. There are 16 to 32 blocks of L rows, and L doubles; where rows fade, the two oldest are joined instead
+once 16 blocks contain the effective number of rows. Rows that came before are the first block.
 """
 
 from __future__ import annotations
@@ -10,9 +15,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.columns.block_test import blocked_length, blocked_log_p, is_determined, join_pairs
+
 __all__ = ["COLLINEAR", "AugmentedGram", "sweep"]
 
 Floats = NDArray[np.float64]
+_MOST = 32  # blocks
 COLLINEAR = 1e-10  # of the variance of a column: a Gram matrix has half the digits of its columns
 
 
@@ -55,6 +63,11 @@ class AugmentedGram:
         self.names: list[str] = []
         self.shift = np.zeros(1)
         self.matrix: Floats = np.zeros((2, 2))
+        self.square = 0.0  # sum of the squared weights of the rows
+        self.blocks: Floats = np.zeros((0, 2, 2))
+        self.block_squares = np.zeros(0)  # as `square`
+        self.length = 1  # L
+        self.n_last = 0  # rows of the last block
 
     @property
     def n(self) -> float:
@@ -70,19 +83,113 @@ class AugmentedGram:
         subset.names, subset.shift = list(names), self.shift[[*places, -1]]
         kept = [0, *(1 + place for place in places), -1]
         subset.matrix = self.matrix[np.ix_(kept, kept)]
+        subset.blocks = self.blocks[:, kept][:, :, kept] if len(self.blocks) else self.blocks
+        subset.square, subset.block_squares = self.square, self.block_squares
+        subset.length, subset.n_last = self.length, self.n_last
         return subset
 
     def with_rows(
-        self, columns: dict[str, Floats], names: list[str], y: Floats, keep: float
+        self, columns: dict[str, Floats], names: list[str], y: Floats, keep: float, series: bool = False
     ) -> AugmentedGram:
-        """Return the Gram matrix with further rows; the weights of earlier rows are multiplied by `keep`."""
+        """Return the Gram matrix with further rows; the weights of earlier rows are multiplied by `keep`.
+
+        With `series`, these rows are also stored by block.
+        """
         updated = AugmentedGram()
         values = np.column_stack([*(columns[name] for name in names), y])
         fresh = self.n == 0.0
         updated.names, updated.shift = list(names), values.mean(axis=0) if fresh else self.shift
         rows = np.column_stack([np.ones(len(y)), values - updated.shift])
         updated.matrix = rows.T @ rows + (0.0 if fresh else keep * self.matrix)
+        updated.square = len(y) + (0.0 if fresh else keep * keep * self.square)
+        if series:
+            updated._add_blocks(rows, keep, AugmentedGram() if fresh else self)
         return updated
+
+    def _add_blocks(self, rows: Floats, keep: float, before: AugmentedGram) -> None:
+        """Add rows to the blocks of an earlier state."""
+        blocks = list(keep * (before.blocks if len(before.blocks) or not before.n else before.matrix[None]))
+        squares = (
+            before.block_squares if len(before.blocks) or not before.n else np.array([before.square])
+        ) * keep**2
+        length, n_last = before.length, before.n_last if len(before.blocks) else before.length
+        start = 0
+        while start < len(rows):
+            if not blocks or n_last >= length:
+                if len(blocks) >= _MOST and 2.0 * self.n**2 / self.square < _MOST * length:  # rows fade
+                    blocks[:2] = [blocks[0] + blocks[1]]
+                    squares = np.r_[squares[:2].sum(), squares[2:]]
+                elif len(blocks) >= _MOST:
+                    blocks, squares, length = (
+                        list(join_pairs(np.array(blocks))),
+                        join_pairs(squares),
+                        2 * length,
+                    )
+                blocks.append(np.zeros_like(self.matrix))
+                squares, n_last = np.r_[squares, 0.0], 0
+            part = rows[start : start + length - n_last]
+            blocks[-1] = blocks[-1] + part.T @ part
+            squares[-1] += len(part)
+            start, n_last = start + len(part), n_last + len(part)
+        self.blocks, self.block_squares, self.length, self.n_last = np.array(blocks), squares, length, n_last
+
+    def _sums(self, left: Floats, right: Floats) -> Floats:
+        """Return a' G_k b of each block, shape (n_blocks,), for a and b of shape (m,) with few entries."""
+        i, j = np.flatnonzero(left), np.flatnonzero(right)
+        sums: Floats = left[i] @ self.blocks[:, i[:, None], j] @ right[j]
+        return sums
+
+    def _residual(self, swept: Floats, regressors: list[int]) -> tuple[Floats, float]:
+        """Return the coefficients of the residual of y in the columns, and its correlation length."""
+        residual = np.zeros(len(swept))
+        inside = [0, *regressors]
+        residual[inside], residual[-1] = -swept[inside, -1], 1.0
+        intercept = np.eye(1, len(swept))[0]
+        variance = float(swept[-1, -1]) * self.square / self.n
+        return residual, blocked_length(self._sums(intercept, residual), self._share, variance)
+
+    @property
+    def _share(self) -> Floats:
+        """F."""
+        return self.block_squares / self.square
+
+    def is_determined(self, names: list[str]) -> bool:
+        """Whether the rows suffice for tests beside these columns, by their number and dependence."""
+        swept, regressors = self.sweep_on(names)
+        return len(self.blocks) > 0 and is_determined(
+            self._share, self.length, self._residual(swept, regressors)[1]
+        )
+
+    def series_log_p(self, swept: Floats, regressors: list[int], k: int) -> float:
+        """Return the log p-value of column k beside the regressors, valid for autocorrelated rows; 0 if undetermined.
+
+        Parameters
+        ----------
+        swept : ndarray of shape (m, m), float64
+            The matrix swept on the intercept and the regressors.
+        regressors : list of int
+            With or without k.
+        k : int
+        """
+        if not len(self.blocks):
+            return 0.0
+        z = np.zeros(len(swept))
+        residual, length = self._residual(swept, regressors)
+        inside = [0, *regressors]
+        if k in regressors:
+            z[inside] = swept[k, inside] / swept[k, k]
+            c, square = swept[k, -1] / swept[k, k], 1.0 / swept[k, k]
+        else:
+            z[inside], z[k] = -swept[inside, k], 1.0
+            c, square = swept[k, -1], swept[k, k]
+            residual = residual - c / square * z
+        own, scores = self._sums(np.eye(1, len(z))[0], z), self._sums(z, residual)
+        # Squares of sums are those of `square` independent rows, but |z|^2 is a sum over n.
+        of_rows = np.array([square * self.square / self.n])
+        found = blocked_log_p(
+            own[:, None], scores[:, None], self._share, self.length, of_rows, np.array([c]), length
+        )
+        return float(found[1][0])
 
     def centred_square_sum(self, k: int) -> float:
         """Return the centred sum of squares of a column."""

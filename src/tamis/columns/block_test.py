@@ -28,7 +28,16 @@ from numpy.typing import NDArray
 from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
 
-__all__ = ["blocked_log_p", "correlation_length", "is_series", "series_evidence", "series_log_p"]
+__all__ = [
+    "blocked_length",
+    "blocked_log_p",
+    "correlation_length",
+    "is_determined",
+    "is_series",
+    "join_pairs",
+    "series_evidence",
+    "series_log_p",
+]
 
 Floats = NDArray[np.float64]
 _MOST = 32
@@ -76,8 +85,43 @@ def correlation_length(residual: Floats) -> float:
     return float(_inflations(residual)[0].max(initial=1.0))
 
 
+def join_pairs(sums: Floats) -> Floats:
+    """Return the sums over pairs of neighbouring blocks; the last one may be alone."""
+    joined: Floats = np.add.reduceat(sums, np.arange(0, len(sums), 2), axis=0)
+    return joined
+
+
+def blocked_length(sums: Floats, share: Floats, variance: float) -> float:
+    """Return the correlation length of a residual from its sums over blocks.
+
+    Parameters
+    ----------
+    sums, share : ndarray of shape (n_blocks,), float64
+        Sums of the residual, and f.
+    variance : float
+        Of the sum over all rows if these were independent.
+
+    Returns
+    -------
+    float
+        At least 1; blocks shorter than these are not compared.
+    """
+    length = 1.0
+    while len(sums) >= _FEWEST_BLOCKS and variance > 0.0:
+        length = max(length, float(sums @ sums) / (float(share.sum()) * variance))
+        sums, share = join_pairs(sums), join_pairs(share)
+    return length
+
+
+def is_determined(share: Floats, size: float, length: float) -> bool:
+    """Whether there are blocks that are both enough and long enough for a residual of this correlation length."""
+    while size < _LENGTHS * length and len(share) > 1:
+        share, size = join_pairs(share), 2 * size
+    return bool(size >= _LENGTHS * length and 1.0 / float(share @ share) - 1.0 >= _FEWEST_DF)
+
+
 def blocked_log_p(
-    own: Floats, scores: Floats, rows: Floats, square: Floats, c: Floats, length: float
+    own: Floats, scores: Floats, share: Floats, size: float, square: Floats, c: Floats, length: float
 ) -> tuple[Floats, Floats]:
     """Return t^2 of (2) and its log p-value from sums over blocks, joined until they are long enough.
 
@@ -85,8 +129,10 @@ def blocked_log_p(
     ----------
     own, scores : ndarray of shape (n_blocks, m), float64
         Sums of z and of z e over the rows of each block.
-    rows : ndarray of shape (n_blocks,), float64
-        Rows of each block, all but the last about equal.
+    share : ndarray of shape (n_blocks,), float64
+        f.
+    size : float
+        L, in rows.
     square, c : ndarray of shape (m,), float64
         ``|z|^2`` and c.
     length : float
@@ -98,8 +144,7 @@ def blocked_log_p(
         0 where fewer than five blocks are long enough: undetermined.
     """
     t2, log_p, missing = np.zeros(len(c)), np.zeros(len(c)), np.ones(len(c), dtype=bool)
-    while missing.any() and len(rows) > 1:
-        share, size = rows / rows.sum(), rows[0]
+    while missing.any() and len(share) > 1:
         spare = 1.0 - float(share @ share)
         if (df := 1.0 / (1.0 - spare) - 1.0) < _FEWEST_DF:
             break
@@ -109,18 +154,18 @@ def blocked_log_p(
         found = c * c / np.maximum(meat * (1.0 + length / size), 1e-300)
         t2[here], log_p[here] = found[here], log_t_tail(found[here], df)
         missing &= ~here
-        pairs = np.arange(0, len(rows), 2)
-        own, scores, rows = (np.add.reduceat(sums, pairs, axis=0) for sums in (own, scores, rows))
+        own, scores, share, size = join_pairs(own), join_pairs(scores), join_pairs(share), 2 * size
     return t2, log_p
 
 
 def _log_p(z: Floats, slope: Floats, residual: Floats, c: Floats, length: float) -> tuple[Floats, Floats]:
     """Return t^2 of (2) and its log p-value for columns z, with e = residual - slope z."""
-    starts = np.arange(0, len(z), -(-len(z) // _MOST))
+    size = -(-len(z) // _MOST)
+    starts = np.arange(0, len(z), size)
     own = np.add.reduceat(z, starts)
     scores = np.add.reduceat(z * (residual[:, None] - z * slope), starts)
-    rows = np.diff(np.r_[starts, len(z)]).astype(np.float64)
-    return blocked_log_p(own, scores, rows, np.einsum("ij,ij->j", z, z), c, length)
+    share = np.diff(np.r_[starts, len(z)]) / len(z)
+    return blocked_log_p(own, scores, share, size, np.einsum("ij,ij->j", z, z), c, length)
 
 
 def series_log_p(z: Floats, slope: Floats, residual: Floats) -> Floats:

@@ -36,6 +36,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import check_parameters, integer, number, parameters
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
+from tamis.columns.block_test import is_series
 from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
 from tamis.columns.tails import log_t_tail
 from tamis.errors import DataError
@@ -43,6 +44,7 @@ from tamis.errors import DataError
 __all__ = ["GramInvesting"]
 
 Floats = NDArray[np.float64]
+_LOOK = 512  # last targets of a trial, which show at its end whether rows are dependent
 _SMALLEST = 1e-100  # lower bound on a column's largest absolute value; its inverse is the upper bound
 _DECISION = np.dtype([("n_seen", np.int64), ("name", object), ("p_value", np.float64), ("threshold", np.float64),
                       ("wealth", np.float64), ("decision", "U9")])  # fmt: skip
@@ -64,6 +66,11 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         In (0, 1]: a selected feature is removed when its p-value exceeds this. None: selected features stay.
     half_life : float or None, default=None
         Number of rows after which the weight of a row is halved, in (0, inf). None: all rows have equal weight.
+    variance : {"auto", "classical", "series"}, default="auto"
+        "classical": tests assume independent errors. "series": they hold even if rows depend on those before them
+        (:mod:`tamis.columns.block_test`); a trial then lasts until there are five blocks of rows that are 2.5 times as
+        long as the errors stay correlated. "auto": series as soon as the targets of a trial, at its end the last 512
+        of them, are found to depend on those before them.
 
     Attributes
     ----------
@@ -76,6 +83,8 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     n_rows_ : float
         Number of rows in the model (weighted, with a half-life).
     n_seen_ : int
+    rows_dependent_ : bool
+        Whether the tests are those of dependent rows.
     trace_ : ndarray, structured
         One record per decision: ``n_seen``, ``name``, ``p_value``, ``threshold``, ``wealth``, ``decision`` (accepted,
         rejected, collinear, released).
@@ -89,12 +98,16 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Memory is O((q + m)^2), q selected and m on trial, independent of the number of rows. A column that is absent before
-    its trial ends is withdrawn without a test. A rejected column is tried again after it has been absent.
+    Memory is O((q + m)^2), q selected and m on trial, independent of the number of rows; where rows are dependent, 33
+    times as much, for the matrices of 32 blocks. A column that is absent before its trial ends is withdrawn untested.
+    A rejected column is tried again after it has been absent. If the target is a random walk, no number of rows
+    determines a test: trials do not end, and selected features stay.
 
-    Tests and p-values assume independent errors: autocorrelated rows make them too small. The variance of the scores
-    between blocks of rows needs the Gram matrix of each block, 32 times this memory, so it is not computed. Where rows
-    are a series and fit in memory, use :class:`tamis.AlphaInvesting`, whose default is ``variance="auto"``.
+    References
+    ----------
+    Zhou, Foster, Stine, Ungar (2005). Streaming Feature Selection using Alpha-investing. KDD. Figure 1. Series:
+    Flyvbjerg, Petersen (1989). Error estimates on averages of correlated data. Equations (2) and (3) of
+    :mod:`tamis.columns.block_test`.
 
     Examples
     --------
@@ -112,10 +125,22 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     ...     _ = selector.partial_fit(rows, y)
     >>> selector.selected_, selector.p_values_["a"] < 1e-20
     (['a', 'b'], True)
+
+    Twenty unrelated columns of autocorrelated rows, and a target that is autocorrelated too:
+
+    >>> from scipy.signal import lfilter
+    >>> rows = lfilter([1], [1, -0.9], rng.normal(size=(1000, 21)), axis=0)
+    >>> columns, target = {f"x{j}": rows[:, j] for j in range(20)}, rows[:, 20]
+    >>> for variance in ("classical", "auto"):
+    ...     selector = GramInvesting(target_fdr=0.05, variance=variance, release=None).partial_fit(columns, target)
+    ...     print(variance, len(selector.selected_))
+    classical 10
+    auto 0
     """
 
     selected_: list[str]
     n_seen_: int
+    rows_dependent_: bool
     _rule: SpendingRule
     _main: AugmentedGram  # of the selected features
     _trial: AugmentedGram  # of the selected features and those on trial, since the trial began
@@ -129,6 +154,7 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         trial_rows=integer("[3, inf)"),
         release=(number("(0, 1]"), None),
         half_life=(number("(0, inf)"), None),
+        variance=("auto", "classical", "series"),
     )
 
     def __init__(
@@ -139,12 +165,14 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         trial_rows: int = 100,
         release: float | None = 0.05,
         half_life: float | None = None,
+        variance: str = "auto",
     ) -> None:
         self.rule = rule
         self.target_fdr = target_fdr
         self.trial_rows = trial_rows
         self.release = release
         self.half_life = half_life
+        self.variance = variance
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -177,17 +205,22 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         self._decided = self._decided & set(columns)
         on_trial = [name for name in self._trial_names if name in columns]
         if not on_trial:
-            self._trial = AugmentedGram()
+            self._trial, self._recent = AugmentedGram(), np.zeros(0)
             on_trial = [n for n in columns if n not in self.selected_ and n not in self._decided]
         self._trial_names = on_trial
         keep = 1.0 if self.half_life is None else 0.5 ** (len(target) / self.half_life)
-        self._main = self._main.subset(self.selected_).with_rows(columns, self.selected_, target, keep)
+        how = target, keep, self.rows_dependent_
+        self._main = self._main.subset(self.selected_).with_rows(columns, self.selected_, *how)
         if on_trial:
             names = [*self.selected_, *on_trial]
-            self._trial = self._trial.subset(names).with_rows(columns, names, target, keep)
+            self._trial = self._trial.subset(names).with_rows(columns, names, *how)
+            self._recent = np.r_[self._recent, target][-_LOOK:]
         self.n_seen_ += len(target)
         if on_trial and self._trial.n >= max(self.trial_rows, len(self.selected_) + 3):
-            self._decide()
+            if self.variance == "auto" and not self.rows_dependent_:
+                self.rows_dependent_ = is_series(self._recent - self._recent.mean())
+            if not self.rows_dependent_ or self._trial.is_determined(self.selected_):
+                self._decide()
         if self.release is not None:
             self._release()
 
@@ -204,13 +237,15 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         self._decided = set()
         self._main, self._trial = AugmentedGram(), AugmentedGram()
         self._decisions = []
+        self._recent = np.zeros(0)  # last targets of the trial
+        self.rows_dependent_ = self.variance == "series"
         self.n_seen_ = 0
 
     # -- tests ---------------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
         """Test the candidates on trial in order."""
-        swept, _ = self._trial.sweep_on(self.selected_)
+        swept, regressors = self._trial.sweep_on(self.selected_)
         accepted: list[str] = []
         for name in self._trial_names:
             k = 1 + self._trial.names.index(name)
@@ -220,18 +255,21 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
                 continue
             drop = swept[k, -1] ** 2 / swept[k, k]  # (2)
             log_p = _log_p(float(drop * df), float(swept[-1, -1] - drop), df)
+            if self.rows_dependent_:
+                log_p = max(log_p, self._trial.series_log_p(swept, regressors, k))
             level = self._rule.level()
             passed = log_p <= level
             self._rule.update(passed, log_p)
             self._record(name, math.exp(log_p), math.exp(level), "accepted" if passed else "rejected")
             if passed:
                 accepted.append(name)
+                regressors.append(k)
                 sweep(swept, k)
         if accepted:
             self.selected_ = [*self.selected_, *accepted]
             self._main = self._trial.subset(self.selected_)
         self._decided = self._decided | set(self._trial_names) - set(accepted)
-        self._trial_names = []
+        self._trial_names, self._recent = [], np.zeros(0)
 
     def _release(self) -> None:
         """Remove the selected feature with the largest p-value until none is above `release`."""
@@ -255,7 +293,7 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     @property
     def p_values_(self) -> dict[str, float]:
-        """P-values of the selected features on the rows so far; collinear features have none."""
+        """P-values of the selected features on the rows so far; collinear and undetermined ones have none."""
         self._check_started()
         df = self._main.n - len(self.selected_) - 1
         if df < 1:
@@ -264,6 +302,10 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         p_values = {}
         for k in regressors:
             log_p = _log_p(float(swept[k, -1] ** 2 / swept[k, k] * df), float(swept[-1, -1]), df)  # (3)
+            if self.rows_dependent_:
+                if (of_series := self._main.series_log_p(swept, regressors, k)) == 0.0:
+                    continue
+                log_p = max(log_p, of_series)
             p_values[self.selected_[k - 1]] = math.exp(log_p)
         return p_values
 

@@ -32,8 +32,8 @@ def main():
                 part = (X[at : at + size], y[at : at + size])
                 getattr(model, verb)(*part[: 2 if verb == "partial_fit" else 1])
             seconds[verb] = time.process_time() - begin
-        told = ", ".join(f"{verb} {1e6 * value / n_rows:.1f} us a row" for verb, value in seconds.items())
-        print(f"batches of {size}: {told}")
+        costs = ", ".join(f"{verb} {1e6 * value / n_rows:.1f} us a row" for verb, value in seconds.items())
+        print(f"batches of {size}: {costs}")
 
 
 if __name__ == "__main__":

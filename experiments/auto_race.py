@@ -21,7 +21,7 @@ order in which they learn the rows of a batch.
 `--streams rare` has streams of 20,000 rows of which 1 % are of one class: columns with copies, with many weak signals,
 with one strong signal and its copies, with heavy tails, whose signals change half-way, that tell nothing, that tell by
 their variance, and bits; and three real ones that have lost 19 of 20 rows of a class. There the figures are the AUC,
-and no luck is told.
+and the luck of the draw is not computed.
 """
 
 from __future__ import annotations
@@ -173,18 +173,18 @@ def cell(rows: Any, method: str, learner: str, measure: str = "accuracy") -> dic
         rows, selector, LEARNERS[learner](), batch_size=100, baselines="none", auc=measure == "auc"
     )
     found, steps = result.summary(), result.frames["steps"]
-    told = {
+    measured = {
         "accuracy": 100.0 * found[measure],
         "stability": found["stability"],
         "seconds": time.process_time() - begin,
     }
-    told["batches"] = [100.0 * float(share) for share in steps["accuracy"]]
-    told["rows_per_second"] = len(rows[1]) / max(float(np.sum(steps["seconds_select"])), 1e-9)
+    measured["batches"] = [100.0 * float(share) for share in steps["accuracy"]]
+    measured["rows_per_second"] = len(rows[1]) / max(float(np.sum(steps["seconds_select"])), 1e-9)
     if method == "auto":
-        told["followed"] = [(s["row"], s["to"], s["why"]) for s in selector.switches_]
-        told["restarts"] = selector.restarts_
-        told["n_selected"], told["n_features"] = float(np.mean(steps["n_selected"])), rows[0].shape[1]
-    return told
+        measured["followed"] = [(s["row"], s["to"], s["why"]) for s in selector.switches_]
+        measured["restarts"] = selector.restarts_
+        measured["n_selected"], measured["n_features"] = float(np.mean(steps["n_selected"])), rows[0].shape[1]
+    return measured
 
 
 def of_orders(rows: Any, n_orders: int) -> np.ndarray:

@@ -101,8 +101,8 @@ def main() -> None:
                     found[way] = done[key]
                 always, never, auto = (found[way][0] for way in WAYS)
                 gaps.append(max(always, never) - auto)
-                told = f"{always:.1f} | {never:.1f} | {auto:.1f} | {found['auto'][1]}, {found['auto'][2]}"
-                print(f"| {name} | {selector} | {learner} | {told} | {gaps[-1]:+.1f} |", flush=True)
+                cells = f"{always:.1f} | {never:.1f} | {auto:.1f} | {found['auto'][1]}, {found['auto'][2]}"
+                print(f"| {name} | {selector} | {learner} | {cells} | {gaps[-1]:+.1f} |", flush=True)
     behind = sum(gap > 0.3 for gap in gaps)
     print(f"\nMore than .3 points behind the better: {behind} of {len(gaps)}; the most {max(gaps):.1f}.")
 

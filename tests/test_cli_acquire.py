@@ -76,25 +76,25 @@ def test_training_says_how_well_it_does(call, folder, model):
         "train", "table.csv", "--label", "state", "--method", "ifc2f", "--save", "m.tamis", "--json",
         "--set", "n_bins=3", "--seed", 3,
     )  # fmt: skip
-    told = json.loads(out)
+    printed = json.loads(out)
     assert (code, err) == (0, "")
-    assert (told["method"], told["n_rows"], told["held_out"]["n_rows"]) == ("IFC2F", 675, 225)
-    assert told["classes"] == ["off", "on"]
-    assert told["held_out"]["accuracy"] > 0.85
-    assert told["held_out"]["mean_cost"] == pytest.approx(0.01 * told["held_out"]["mean_features"])
+    assert (printed["method"], printed["n_rows"], printed["held_out"]["n_rows"]) == ("IFC2F", 675, 225)
+    assert printed["classes"] == ["off", "on"]
+    assert printed["held_out"]["accuracy"] > 0.85
+    assert printed["held_out"]["mean_cost"] == pytest.approx(0.01 * printed["held_out"]["mean_features"])
     assert tamis.load(folder / "m.tamis").n_bins == 3
-    beside = {one["name"]: one for one in told["held_out"]["baselines"]}
+    beside = {one["name"]: one for one in printed["held_out"]["baselines"]}
     assert list(beside) == [
         "same values for every row", "nothing", "all values, logistic", "all values, boosting"
     ]  # fmt: skip
-    assert told["held_out"]["loss"] == pytest.approx(
-        1 - told["held_out"]["accuracy"] + told["held_out"]["mean_cost"]
+    assert printed["held_out"]["loss"] == pytest.approx(
+        1 - printed["held_out"]["accuracy"] + printed["held_out"]["mean_cost"]
     )
     assert beside["nothing"]["cost"] == 0.0
     assert (
         0.036 < beside["all values, boosting"]["cost"] < 0.04
     )  # a fifth of the values of a column is missing
-    assert told["held_out"]["loss"] < min(one["loss"] for one in beside.values()) + 0.03
+    assert printed["held_out"]["loss"] < min(one["loss"] for one in beside.values()) + 0.03
     code, out, err = call(
         "train", "table.csv", "--label", "state", "--cost", "5", "--save", "n.tamis", "--method", "adaptive",
         "--max-rows", "300",
@@ -161,13 +161,13 @@ def test_a_race_chooses_the_method_and_is_reported(call, folder):
     (folder / "race.csv").write_text("\n".join(lines) + "\n")
     arguments = ("train", "race.csv", "--label", "state", "--cost", "0.05", "--save", "race.tamis", "--force")
     _, out, _ = call(*arguments, "--json")
-    told = json.loads(out)
-    raced = {one["name"]: one for one in told["race"]}
+    printed = json.loads(out)
+    raced = {one["name"]: one for one in printed["race"]}
     assert list(raced) == ["fixed-subset", "ifc2f", "etana", "fetana", "adaptive-ifc2f"]
-    best = max((one for one in told["race"] if one["ahead"] > one["error"]), key=lambda one: one["ahead"])
+    best = max((one for one in printed["race"] if one["ahead"] > one["error"]), key=lambda one: one["ahead"])
     assert best["ahead"] > best["error"] > 0
-    assert told["method"].lower() == best["name"].replace("-", "")
-    for one in told["race"]:
+    assert printed["method"].lower() == best["name"].replace("-", "")
+    for one in printed["race"]:
         assert raced["fixed-subset"]["loss"] - one["loss"] == pytest.approx(one["ahead"], abs=1e-12)
 
 
@@ -367,7 +367,7 @@ def test_a_process_may_be_started_without_input_or_output(model, closed):
 
 
 @pytest.mark.parametrize(
-    ("labels", "options", "told"),
+    ("labels", "options", "message"),
     [
         (
             ["yes"] * 40,
@@ -382,10 +382,10 @@ def test_a_process_may_be_started_without_input_or_output(model, closed):
     ],
 )
 def test_rows_that_cannot_be_learned_from_are_refused(
-    labels: list[object], options: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    labels: list[object], options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, model = tmp_path / "rows.csv", tmp_path / "model.tamis"
     path.write_text("a,y\n" + "".join(f"{i * i % 7},{label}\n" for i, label in enumerate(labels)))
     assert main(["train", str(path), "--label", "y", "--save", str(model), *options]) == 1
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not model.exists()

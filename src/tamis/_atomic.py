@@ -1,4 +1,4 @@
-"""Updates are atomic: a batch is learned completely or not at all, whatever interrupts it.
+"""Updates are atomic: a batch is learned completely or not at all.
 
 While an update runs, signals wait: a handler that reads the model in the middle of a kernel would see half a state.
 They are delivered as soon as the state is consistent. After any other exception (out of memory, a bug, a user's module)
@@ -460,7 +460,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def atomic(method: Method) -> Method:
-    """Make a method of a :class:`ThreadSafe` class atomic, whatever the size of the state."""
+    """Make a method of a :class:`ThreadSafe` class atomic for states of any size."""
 
     @functools.wraps(method)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -82,10 +82,10 @@ def test_run_chooses_a_learner_where_none_is_named_and_the_printed_command_names
     np.savetxt("signs.csv", table, delimiter=",", header="a,b,c,d,y", comments="", fmt="%.5f")
     line = ["run", "signs.csv", "--label", "y", "--json"]
     assert main(line) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out)["settings"]["learner"]["class"].endswith("AdaptiveRandomForest")
-    assert "Learner: adaptive-random-forest" in told.err
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["settings"]["learner"]["class"].endswith("AdaptiveRandomForest")
+    assert "Learner: adaptive-random-forest" in printed.err
     assert main([*line, "--learner", "perceptron", "--quiet"]) == 0
-    told = capsys.readouterr()
-    assert json.loads(told.out)["settings"]["learner"]["class"].endswith("Perceptron")
-    assert "Learner:" not in told.err
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["settings"]["learner"]["class"].endswith("Perceptron")
+    assert "Learner:" not in printed.err

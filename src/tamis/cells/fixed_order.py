@@ -460,7 +460,7 @@ class FixedOrder(CellClassifier):
             state.put(rows, part)
 
     def _posterior_of_known(self, state: State) -> Floats:
-        """Return the posterior of all known values, whatever the order in which they became known."""
+        """Return the posterior of all known values, in whichever order they became known."""
         if self._any_order is not None:
             return self._any_order.posterior(state.numbers[:, : self._any_order.n_columns])
         posterior = np.tile(self._first_belief(), (len(state.stage), 1))

@@ -216,7 +216,7 @@ def _misclassification_costs(subject: CellSubject) -> None:
     """A class is predicted more often if missing it costs more."""
     X, y = subject.rows(400, seed=3)
     if "misclassification_cost" not in subject.prototype.get_params():
-        skip("there is no parameter misclassification_cost")
+        skip("it has no parameter misclassification_cost")
     plain = int(subject.learned().predict(X).sum())
     wary = int(subject.new(misclassification_cost=[[0, 1], [8, 0]]).fit(X, y).predict(X).sum())
     if not wary > plain:

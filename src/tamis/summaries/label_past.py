@@ -1,4 +1,4 @@
-"""E-values, valid at any time, against "this feature tells nothing of the label beyond the label before it".
+"""E-values, valid at any time, against "the label is independent of this feature, given the label before it".
 
 If labels are a Markov chain and a feature is unrelated to them, then label y_t is independent of the whole series of
 the feature given y_{t-1}, however strongly the feature depends on its own past. So one bets on y_t given y_{t-1} and

@@ -2,7 +2,7 @@
 
 If a feature is unrelated to the class, the score contributions of two rows correlate at lag k as the product of the
 autocorrelations of feature and label. So the labels alone decide whether tests that assume independent rows remain
-valid: where labels are exchangeable, they do, whatever the autocorrelation of the features, and where the labels
+valid: where labels are exchangeable, they do for any autocorrelation of the features, and where the labels
 decorrelate within some number of rows, so do the contributions.
 
 The blocking method (Flyvbjerg and Petersen 1989) measures it. At level l the rows form B blocks of 2^l rows. With
@@ -81,7 +81,7 @@ class LabelSeries:
 
     Notes
     -----
-    Memory: 1.2 kB per class, and the codes of the last 3,187 labels (13 kB), whatever the number of rows. Equal to its
+    Memory: 1.2 kB per class, and the codes of the last 3,187 labels (13 kB), for any number of rows. Equal to its
     rows one at a time, exactly. A merged part adds its complete blocks; the last labels are those of the later part.
 
     References

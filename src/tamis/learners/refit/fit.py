@@ -134,7 +134,7 @@ class Fit:
         return np.flatnonzero(np.isin(self.columns, self.categorical))
 
     def _means(self, X: Rows) -> NDArray[np.float64]:
-        """Return the mean of each column without its missing values, 0 where there is no other."""
+        """Return the mean of each column without its missing values, 0 where all are missing."""
         values = X.data if sp.issparse(X) else X
         if not np.isnan(values.sum()):
             return np.zeros(0) if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)

@@ -152,8 +152,8 @@ class Auto(RowSelector):
         Selectors that do not learn at the moment: their arms were 3 points behind the best.
     drift_detected_ : bool
         Whether a learner should restart after the last batch: true after a restart, which only naive Bayes makes.
-        Another arm is no reason: a linear learner that continues is better than one that learns the last rows again,
-        without the columns that are left out now.
+        A change of the arm does not count: a linear learner that continues is better than one that learns the last rows
+        again, without the columns that are left out now.
     n_replay : int
         From how many of the last rows it should restart: those since the change, 100 to 500.
     scores_ : ndarray of shape (n_features,), float64
@@ -494,7 +494,7 @@ class Auto(RowSelector):
             self._ahead = max(0.0, self._ahead + float(old - fresh) - _SLACK * n)  # (1)
             self._level = self._rows if self._ahead == 0.0 else self._level
             self._paired_young = self._paired_young.with_rows(young.T, weight[tested])
-        # At first linear learners learn with every column, whatever their arm, and their losses say nothing.
+        # At first linear learners learn with every column, not those of their arm, so their losses are not compared.
         if self._rows >= _BLOCK or not self._is_linear(X):
             self._paired = self._paired.with_rows(wrong.T, weight[tested]).last(
                 max(_BLOCK, self._n_tested // 2)

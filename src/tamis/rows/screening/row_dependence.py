@@ -1,7 +1,7 @@
 """How far the rows of a screen depend on one another: measured while reading, and used by its p-values and bands.
 
 The labels are always watched (:class:`LabelSeries`). Only once they depend on those before them are the features summed
-in blocks (:class:`BlockSums`), from that row on: until then tests for independent rows are valid, whatever the
+in blocks (:class:`BlockSums`), from that row on: until then tests for independent rows are valid for any
 autocorrelation of the features, and the measure costs neither time nor memory. Labels are tested after 64, 96, 128,
 192, ... rows.
 

@@ -58,6 +58,30 @@ def test_table_per_stream_beside_the_baselines(call, tmp_path):
     assert "<h1>4 methods on 2 streams</h1>" in (tmp_path / "compare.html").read_text(encoding="utf-8")
 
 
+def test_where_a_class_is_rare_ranking_comes_first(call, tmp_path):
+    rng = np.random.default_rng(0)
+    rare = rng.random(900) < 0.05
+    X = rng.normal(size=(900, 4)) + 2 * np.outer(rare, [0, 0, 1, 0])
+    lines = [
+        ",".join([*map(str, row), str(int(s))]) for row, s in zip(X.round(3).tolist(), rare, strict=True)
+    ]
+    (tmp_path / "rare.csv").write_text("a,b,c,d,fraud\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    words = ["--selector", "fisher", "--selector", "none", "--seeds", 1, "--frozen-after", 200]
+    code, out, _ = call("rare.csv", "--label", "fraud", *words, "--report", "rare.html", "-q")
+    assert code == 0
+    first, *rows = out.splitlines()[1:8]
+    assert first.split()[:4] == ["AP", "AUC", "R", ".9"]
+    frozen = next(row for row in rows if row.split()[0] == "frozen")
+    assert 0.5 < float(frozen.split()[2]) < 1.0  # its AUC, below that of the methods
+    page = (tmp_path / "rare.html").read_text(encoding="utf-8")
+    order = [page.index(f"<caption>{title}") for title in ("Average precision", "AUC, where", "Accuracy<")]
+    assert order == sorted(order)
+    assert (
+        json.loads(call("rare.csv", "--label", "fraud", *words, "--json")[1])["measure"]
+        == "average_precision"
+    )
+
+
 def test_json_holds_the_numbers_of_the_api(call, tmp_path):
     arguments = ("--stream", SEA, "--selector", "ofs", "--selector", "none", "--learner", "sgd", "--learner",
                  "perceptron", "--select", 4, "--seeds", 2, "--out", "kept", "--json")  # fmt: skip

@@ -31,15 +31,12 @@ _COLUMNS = (
     ("stability", "stable"),
     ("seconds", "sec"),
 )
-_OF_CLASSES = ("auc", "average_precision", "recall_at_precision")
+_OF_CLASSES = ("average_precision", "auc", "recall_at_precision")
 _WITH_DEVIATION = ("accuracy",)
 _BASELINES = (
-    ("frozen_accuracy", "frozen selection"),
-    ("random_accuracy", "random subsets"),
-    ("all_accuracy", "every feature"),
-    ("majority_accuracy", "majority class"),
-    ("no_change_accuracy", "no change"),
-)
+    ("frozen", "frozen selection"), ("random", "random subsets"), ("all", "every feature"),
+    ("majority", "majority class"), ("no_change", "no change"),
+)  # fmt: skip
 
 
 def show_comparison(console: Console, result: ExperimentResult) -> None:
@@ -49,6 +46,9 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
         shown = [(metric, title) for metric, title in _COLUMNS if metric in _metrics_of(result, i)]
         if not shown:
             continue
+        if stream in result.imbalanced:
+            place = {metric: at for at, metric in enumerate(_OF_CLASSES)}
+            shown.sort(key=lambda one: place.get(one[0], len(place)))
         console.print(Text(stream, style="bold"))
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("", no_wrap=True, overflow="ellipsis", max_width=20, min_width=20)
@@ -59,12 +59,10 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
                 style = "dim" if method in result.oracles else ""
                 cells = [_cell(tables[metric], i, j) for metric, _ in shown]
                 table.add_row(Text(f"  {method}", style=style), *cells)
-        for key, title in _BASELINES:
-            if key not in result.metrics or not result.table(key).n[i].any():
-                continue
-            table.add_row(
-                Text(f"  {title}", style="dim"), Text(_figure(_over_methods(result, key, i)), style="dim")
-            )
+        for name, title in _BASELINES:
+            figures = [_figure_of(result, f"{name}_{metric}", i) for metric, _ in shown]
+            if any(figures):
+                table.add_row(*(Text(one, style="dim") for one in (f"  {title}", *figures)))
         console.print(table)
         console.print()
     lines = [_notes(result), _ranks(result)]
@@ -72,9 +70,10 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
 
 
 def _metrics_of(result: ExperimentResult, i: int) -> set[str]:
-    """Return the metrics of a stream; if the truth is known, its metrics replace those of rare classes."""
+    """Return the metrics of a stream: those of the selection replace those of ranking, unless a class is rare."""
     known = {metric for metric, _ in _COLUMNS if metric in result.metrics and result.table(metric).n[i].any()}
-    return known.difference(_OF_CLASSES) if "selection_accuracy" in known else known
+    knows_truth = "selection_accuracy" in known and result.streams[i] not in result.imbalanced
+    return known.difference(_OF_CLASSES) if knows_truth else known
 
 
 def _cell(table: ScoreTable, i: int, j: int) -> Text:
@@ -87,6 +86,12 @@ def _cell(table: ScoreTable, i: int, j: int) -> Text:
 
 def _figure(value: float) -> str:
     return (f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}") if math.isfinite(value) else "-"
+
+
+def _figure_of(result: ExperimentResult, key: str, i: int) -> str:
+    """Return what a baseline reached on a stream; empty where it was not measured."""
+    is_known = key in result.metrics and result.table(key).n[i].any()
+    return _figure(_over_methods(result, key, i)) if is_known else ""
 
 
 def _over_methods(result: ExperimentResult, key: str, i: int) -> float:
@@ -135,9 +140,9 @@ def _notes(result: ExperimentResult) -> str:
 
 
 def _ranks(result: ExperimentResult) -> str:
-    """Return the mean ranks by accuracy, and the result of Nemenyi's test."""
+    """Return the mean ranks by accuracy, or average precision, and the result of Nemenyi's test."""
     try:
-        tests = result.compare("accuracy")
+        tests = result.compare(result.measure)
     except ValueError:
         return ""
     found, friedman = tests.nemenyi, tests.friedman
@@ -149,7 +154,7 @@ def _ranks(result: ExperimentResult) -> str:
         f"{one} {found.ranks[one]:.2f}" for one in sorted(found.ranks, key=found.ranks.__getitem__)
     )
     difference = f"critical difference {found.critical_difference:.2f} (Nemenyi, 0.05)"
-    return f"Mean ranks by accuracy: {ranks}; {difference}. {said}."
+    return f"Mean ranks by {result.measure.replace('_', ' ')}: {ranks}; {difference}. {said}."
 
 
 def document_of(result: ExperimentResult) -> dict[str, Any]:
@@ -157,11 +162,13 @@ def document_of(result: ExperimentResult) -> dict[str, Any]:
     return {
         "streams": result.streams,
         "methods": result.methods,
+        "imbalanced": result.imbalanced,
+        "measure": result.measure,
         "no_better_than_frozen": result.no_better_than_frozen(),
         "no_better_than_random": result.no_better_than_random(),
         "tables": {metric: _as_dict(result.table(metric)) for metric in result.metrics},
-        "ranks": _or_none(lambda: result.compare("accuracy").nemenyi.ranks),
-        "critical_difference": _or_none(lambda: result.compare("accuracy").nemenyi.critical_difference),
+        "ranks": _or_none(lambda: result.compare(result.measure).nemenyi.ranks),
+        "critical_difference": _or_none(lambda: result.compare(result.measure).nemenyi.critical_difference),
         "n_cells": len(result.cells["key"]),
         "n_done": int((result.cells["status"] == "done").sum()),
         "failed": result.failed,

@@ -17,6 +17,7 @@ from tamis._validation import check_number
 from tamis.catalog import find_learner
 from tamis.errors import DataError
 from tamis.evaluate.prequential import prequential
+from tamis.evaluate.prequential.remarks import RARE
 from tamis.options import model_parameters
 from tamis.streams.stream import ArrayStream, as_stream
 
@@ -24,7 +25,6 @@ __all__ = ["LearnerChoice", "choose_learner"]
 
 CANDIDATES = ("perceptron", "naive-bayes", "adaptive-random-forest")
 _ROWS = 2000
-_RARE = 0.05  # of the rows: where one of two classes has fewer
 _RARE_ROWS, _MOST = 200, 50_000  # rows of it that are waited for, and rows that are read at most
 
 
@@ -105,7 +105,7 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     if len(y) < 100 or len(labels) < 2:
         what = f"has {len(y)} rows" if len(y) < 100 else f"has one class in its first {len(y):,} rows"
         raise DataError(f"The stream {what}: name the learner instead of having one chosen.")
-    rare = len(labels) == 2 and counts.min() < _RARE * len(y)
+    rare = len(labels) == 2 and counts.min() < RARE * len(y)
     measure = "average_precision" if rare else "accuracy"
     scores, total = dict[str, float](), dict[str, float]()
     for name in CANDIDATES:
@@ -133,7 +133,7 @@ def _first_rows(source: Any, max_rows: int | None) -> tuple[Any, Any]:
         for label, count in zip(*np.unique(y, return_counts=True), strict=True):
             counts[label] = counts.get(label, 0) + int(count)
         waits = max_rows is None and len(counts) <= 2 and min(counts.values()) < _RARE_ROWS and n < _MOST
-        waits &= len(counts) == 1 or min(counts.values()) < _RARE * n
+        waits &= len(counts) == 1 or min(counts.values()) < RARE * n
         if n >= (max_rows or _ROWS) and not waits:
             break
     if not parts:

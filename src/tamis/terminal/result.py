@@ -56,6 +56,9 @@ def show_result(
     if note := result.dependence_note():
         console.print(Text(note, style="dim"))
     console.print()
+    if note := result.threshold_note():
+        console.print(Text(note))
+        console.print()
     for remark in result.remarks():
         console.print(Text(remark, style="yellow"))
     if result.remarks():
@@ -81,7 +84,7 @@ def _numbers(result: PrequentialResult) -> Table:
     grid.add_column(no_wrap=True, min_width=19)
     grid.add_column(justify="right", style="bold", no_wrap=True, min_width=9)
     grid.add_column(style="dim", no_wrap=True, overflow="ellipsis")
-    for name, label in _MEASURES.items():
+    for name, label in ({**_RANKING, **_MEASURES} if result.is_imbalanced else _MEASURES).items():
         if name not in total or (name in _OPTIONAL and not math.isfinite(total[name])):
             continue
         shown = error_text if name.endswith("mae") else figure_text
@@ -89,6 +92,8 @@ def _numbers(result: PrequentialResult) -> Table:
         note = f"last {min(options.window, int(total['n_rows'])):,} rows {shown(recent)}"
         if name.startswith("frozen_"):
             note += f", after {options.frozen_after:,} rows (L1)"
+        if name == "average_precision" and result.is_imbalanced:
+            note += f", at random {1.0 - total['majority_accuracy']:.3f}"
         if name.startswith("random_"):
             n_draws, spread = (
                 options.n_draws,
@@ -124,6 +129,14 @@ def _course(race: dict[str, Any]) -> str:
     return f"{longest} of the rows, {n} change{'s' * (n != 1)}"
 
 
+_RANKING = {
+    "average_precision": "average precision",
+    "auc": "AUC",
+    "frozen_auc": "  frozen selection",
+    "random_auc": "  random subsets",
+    "all_auc": "  every feature",
+    "recall_at_precision": "recall at prec. .9",
+}
 _MEASURES = {
     "accuracy": "accuracy",
     "frozen_accuracy": "  frozen selection",
@@ -133,12 +146,7 @@ _MEASURES = {
     "no_change_accuracy": "  last label",
     "balanced_accuracy": "balanced accuracy",
     "kappa": "kappa",
-    "auc": "AUC",
-    "frozen_auc": "  frozen selection",
-    "random_auc": "  random subsets",
-    "all_auc": "  every feature",
-    "average_precision": "average precision",
-    "recall_at_precision": "recall at prec. .9",
+    **_RANKING,
     "mae": "mean abs. error",
     "frozen_mae": "  frozen selection",
     "random_mae": "  random subsets",

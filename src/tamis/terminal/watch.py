@@ -248,10 +248,18 @@ class Watch:
         return grid
 
 
+_LEADING = ("majority_accuracy", "average_precision")  # decide whether AUC is shown in place of accuracy
+
+
 def _measure(step: Step) -> tuple[str, float, float, Callable[[float], str]]:
     """Return the main metric: its name, its windowed and cumulative values, and its format."""
     if "mae" in step.values:
         return "error", step.mae_windowed, step.mae_cumulative, error_text
+    from tamis.evaluate.prequential.remarks import is_imbalanced
+
+    total = {name: step.values.get(f"{name}_cumulative", math.nan) for name in _LEADING}
+    if is_imbalanced(total):
+        return "AUC", step.auc_windowed, step.auc_cumulative, figure_text
     return "accuracy", step.accuracy_windowed, step.accuracy_cumulative, figure_text
 
 

@@ -23,7 +23,7 @@ from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
 from tamis.evaluate.prequential.baselines import error_of_mean
-from tamis.evaluate.prequential.remarks import tells_little
+from tamis.evaluate.prequential.remarks import is_imbalanced, tells_little
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_table
 from tamis.options import RunOptions
 from tamis.persistence import replace_file
@@ -81,13 +81,13 @@ class ExperimentResult:
     def _repr_html_(self) -> str:
         if "accuracy" not in self.metrics:
             return html_repr("ExperimentResult", [repr(self)])
-        table = self.table("accuracy")
+        table = self.table(self.measure)
         rows = {
             stream: [table.cell(i, j) for j in range(len(table.methods))]
             for i, stream in enumerate(table.streams)
         }
         done = int(np.sum(self.cells["status"] == "done"))
-        facts = [f"{done:,} of {len(self.cells['status']):,} runs done", "accuracy"]
+        facts = [f"{done:,} of {len(self.cells['status']):,} runs done", self.measure.replace("_", " ")]
         return html_repr("ExperimentResult", facts, rows, ("", *table.methods))
 
     @property
@@ -104,6 +104,30 @@ class ExperimentResult:
     def metrics(self) -> list[str]:
         """Names of the numbers that each cell has."""
         return [name for name, column in self.cells.items() if column.dtype == np.float64]
+
+    @property
+    def imbalanced(self) -> list[str]:
+        """The streams where one of two classes has less than a tenth of the rows, so AUC says more than accuracy."""
+        names = ("majority_accuracy", "average_precision")
+        if not set(names) <= set(self.metrics):
+            return []
+        tables = {name: self.table(name).mean for name in names}
+
+        def mean(name: str, i: int) -> float:
+            known = tables[name][i][np.isfinite(tables[name][i])]
+            return float(known.mean()) if len(known) else math.nan
+
+        return [
+            stream
+            for i, stream in enumerate(self.streams)
+            if is_imbalanced({name: mean(name, i) for name in names})
+        ]
+
+    @property
+    def measure(self) -> str:
+        """The measure of predictions to rank by: average precision if every stream is imbalanced, else accuracy."""
+        is_rare = 0 < len(self.imbalanced) == len(self.streams)
+        return "average_precision" if is_rare else "accuracy"
 
     @property
     def failed(self) -> dict[str, str]:

@@ -10,10 +10,10 @@ import numpy as np
 from tamis.evaluate.prequential.baselines import error_of_mean
 from tamis.options import RunOptions
 
-__all__ = ["remarks_on", "tells_little"]
+__all__ = ["RARE", "is_imbalanced", "remarks_on", "tells_little", "threshold_note"]
 
+RARE = 0.1  # of the rows: where one of two classes has fewer, accuracy hardly moves with what is selected
 _RANKS = 0.6  # the AUC of a model that is worth something, however often it errs
-_RARE = 0.1  # of the rows: where one of two classes has fewer, accuracy hardly moves with what is selected
 
 
 def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
@@ -57,13 +57,18 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
             "Every row has the same label, so nothing can be selected or judged: check which column is the label."
         ]
     found = []
-    if accuracy < total["majority_accuracy"]:
-        scale = "" if settings.get("scale") == "standard" else ", or standardised columns"
-        first = "another learner, more features" if scale else "another learner, or more features"
+    scale = "" if settings.get("scale") == "standard" else ", or standardised columns"
+    first = "another learner, more features" if scale else "another learner, or more features"
+    if is_imbalanced(total):
+        if total["auc"] <= _RANKS:
+            found.append(
+                f"AUC {total['auc']:.3f}: the model ranks rows of the rare class hardly better than a random ranking,"
+                f" 0.5. Try {first}{scale}."
+            )
+    elif accuracy < total["majority_accuracy"]:
         below = f"Accuracy {accuracy:.3f} is below the majority class, {total['majority_accuracy']:.3f}"
         found.append(
-            f"{below}, but the model ranks the rows: AUC {total['auc']:.3f}. Where one class is rare, read AUC and"
-            " average precision; accuracy says little there."
+            f"{below}, but the model ranks the rows: AUC {total['auc']:.3f}. Read AUC and average precision here."
             if total.get("auc", 0.5) > _RANKS
             else f"{below}: the model is worse than the majority-class baseline. Try {first}{scale}."
         )
@@ -128,6 +133,45 @@ def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any])
     ]
 
 
+def is_imbalanced(total: dict[str, float]) -> bool:
+    """Return whether average precision and AUC are read before accuracy: one of two classes is rarer than a tenth.
+
+    Examples
+    --------
+    >>> is_imbalanced({"majority_accuracy": 0.99, "average_precision": 0.2})
+    True
+    >>> is_imbalanced({"majority_accuracy": 0.6, "average_precision": 0.7})
+    False
+    """
+    is_ranked = math.isfinite(total.get("average_precision", math.nan))
+    return is_ranked and total["majority_accuracy"] > 1.0 - RARE
+
+
+def threshold_note(settings: dict[str, Any]) -> str:
+    """Return which decision threshold was used, how it was chosen, and its precision and recall beside the usual one.
+
+    Examples
+    --------
+    >>> found = {"value": 0.03, "every": 1000, "window": 10000, "own_value": 0.5, "score": "probability",
+    ...          "precision": 0.25, "recall": 0.5, "own_precision": None, "own_recall": 0.0}
+    >>> threshold_note({"positive": "fraud", "threshold": found})[:50]
+    "Decision threshold of 'fraud': probability 0.03, c"
+    """
+    if not (found := settings.get("threshold")):
+        return ""
+    own = "none is predicted" if found["own_precision"] is None else _precision_of(found, "own_")
+    return (
+        f"Decision threshold of {settings['positive']!r}: {found['score']} {found['value']:.3g}, chosen every"
+        f" {found['every']:,} rows for the largest F1 of the last {found['window']:,} labelled rows:"
+        f" {_precision_of(found)}; at the learner's own threshold, {found['own_value']:g}: {own}."
+    )
+
+
+def _precision_of(found: dict[str, Any], prefix: str = "") -> str:
+    precision, recall = (found[f"{prefix}{name}"] for name in ("precision", "recall"))
+    return f"precision {math.nan if precision is None else precision:.3f}, recall {recall or 0.0:.3f}"
+
+
 def tells_little(accuracy: Any, majority: Any, random_auc: Any) -> Any:
     """Return whether AUC says more of a selection than accuracy: one class is rare, or naming the other is as right.
 
@@ -138,7 +182,7 @@ def tells_little(accuracy: Any, majority: Any, random_auc: Any) -> Any:
     >>> tells_little(np.array([0.99, 0.8, 0.99]), np.array([0.99, 0.6, 0.99]), np.array([0.7, 0.7, np.nan]))
     array([ True, False, False])
     """
-    return np.isfinite(random_auc) & ((majority > 1.0 - _RARE) | (accuracy <= majority))
+    return np.isfinite(random_auc) & ((majority > 1.0 - RARE) | (accuracy <= majority))
 
 
 def _chance(spread: float, settings: dict[str, Any]) -> tuple[float, str]:

@@ -20,7 +20,7 @@ from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.metrics.drift import Recovery, recovery
 from tamis.evaluate.prequential.paired import auc_gain, paired_gain
-from tamis.evaluate.prequential.remarks import remarks_on
+from tamis.evaluate.prequential.remarks import is_imbalanced, remarks_on, threshold_note
 from tamis.evaluate.prequential.task import CLASSIFICATION, Task, find_task
 from tamis.options import RunOptions
 from tamis.pipeline import StreamPipeline
@@ -159,23 +159,32 @@ class PrequentialResult:
         """Number of columns of the stream."""
         return len(self.feature_names)
 
+    @property
+    def is_imbalanced(self) -> bool:
+        """Whether one of two classes has less than a tenth of the rows, so that AUC says more than accuracy."""
+        return is_imbalanced(self.summary())
+
     def __repr__(self) -> str:
+        total = self.summary()
+        first = _RANKING if is_imbalanced(total) else ()
         shown = ", ".join(
-            f"{name}={value:.4g}"
-            for name, value in self.summary().items()
-            if name in _HEADLINE and not math.isnan(value)
+            f"{name}={total[name]:.4g}"
+            for name in dict.fromkeys((*first, *total))
+            if name in (*first, *_HEADLINE) and not math.isnan(total[name])
         )
         return f"PrequentialResult({shown})"
 
     def _repr_html_(self) -> str:
         total, kept = self.summary(), self.selected()
+        listed = _SHOWN if not is_imbalanced(total) else {**_RANKING, **_SHOWN}
         numbers = {
-            label: [f"{total[name]:.3f}"] for name, label in _SHOWN.items() if math.isfinite(total.get(name, math.nan))
+            label: [f"{total[name]:.3f}"] for name, label in listed.items() if math.isfinite(total.get(name, math.nan))
         }  # fmt: skip
         numbers["selected at the end"] = [
             ", ".join(kept[:6]) + (" ..." if len(kept) > 6 else "") or "nothing"
         ]
         facts = [f"{len(kept):,} of {self.n_features:,} features", f"{total.get('n_rows', 0):,.0f} rows"]
+        facts += [note] if (note := self.threshold_note()) else []
         return html_repr("PrequentialResult", [*facts, *self.remarks()], numbers)
 
     def to_frame(
@@ -258,6 +267,14 @@ class PrequentialResult:
         if not (found := self.settings.get("dependence")):
             return ""
         return f"rows are autocorrelated: {found['n_rows']:,} rows count as {found['n_effective']:,.0f}"
+
+    def threshold_note(self) -> str:
+        """Return the decision threshold and what it reached, where one of two classes is rare; else an empty text.
+
+        The threshold is chosen from labelled rows before those it is tested on, see
+        :mod:`tamis.evaluate.metrics.threshold`. ``settings["threshold"]`` has its numbers, also where no class is rare.
+        """
+        return threshold_note(self.settings) if self.is_imbalanced else ""
 
     def remarks(self) -> list[str]:
         """Return sentences: which baselines the run does not beat, and why fewer features are selected than allowed.
@@ -427,6 +444,10 @@ class PrequentialResult:
         return write_report(self, path, title=title)
 
 
+_RANKING = {
+    "average_precision": "average precision", "auc": "AUC", "frozen_auc": "AUC, frozen selection",
+    "random_auc": "AUC, random subsets", "recall_at_precision": "recall at precision .9",
+}  # fmt: skip
 _SHOWN = {
     "accuracy": "accuracy", "frozen_accuracy": "frozen selection", "random_accuracy": "random subsets",
     "majority_accuracy": "majority class",

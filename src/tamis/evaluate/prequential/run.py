@@ -26,6 +26,7 @@ from tamis.evaluate.metrics.regression import RunningErrors
 from tamis.evaluate.metrics.selection import score_rows
 from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
+from tamis.evaluate.metrics.threshold import PastThreshold
 from tamis.evaluate.prequential.baselines import Baseline, make_baselines, mean_and_spread
 from tamis.evaluate.prequential.delayed import DelayedLabels
 from tamis.evaluate.prequential.frozen import FrozenBaseline
@@ -61,6 +62,8 @@ class _BatchOutcome(NamedTuple):
     labels: Array  # as predicted
     positive: Array | None  # which rows are of the positive class, where there are scores
     scores: Array | None  # of the positive class
+    # Classes and scores of the rows whose labels came; None: those of the batch.
+    labelled: tuple[Array, Array] | None
     mask: NDArray[np.bool_] | None
     support: NDArray[np.intp] | None
     baselines: tuple[float, ...]
@@ -113,6 +116,7 @@ class Run:
         )
         self.auc = SlidingAUC(max(2, options.window)) if ranks else None
         self.precision_recall = SlidingPrecisionRecall(options.window) if ranks else None
+        self.threshold = PastThreshold() if ranks else None
         self.positive: Any = None  # the label that scores are of
         self.stability = SlidingStability(
             1, options.stability_window
@@ -240,6 +244,7 @@ class Run:
             renewed = pair.select()
         positive = None if scores is None else np.asarray(y == self.positive)
         t4 = time.perf_counter()
+        labelled = None if scores is None else self._labelled_scores(due, X, mask, support)
         if due is not None:
             is_known = (renewed and not pair.tries_resets) or due[0] is X
             known = view if is_known else pair.learner.view(due[0], mask, support, pair.scale)
@@ -268,6 +273,7 @@ class Run:
             labels,
             positive,
             scores,
+            labelled,
             mask,
             support,
             self._baseline_scores(),
@@ -348,6 +354,18 @@ class Run:
             self.positive = self._rarer_label(first, second)
         return learner.scores_of(self.positive, view)
 
+    def _labelled_scores(
+        self, due: Batch | None, X: Rows, mask: NDArray[np.bool_] | None, support: NDArray[np.intp] | None
+    ) -> tuple[Array, Array] | None:
+        """Return the class and the scores of rows whose labels came late; None: they are those of the batch."""
+        if due is None:
+            return np.zeros(0, dtype=bool), np.zeros(0)
+        if due[0] is X:
+            return None
+        learner = self.pair.learner
+        view = learner.view(due[0], mask, support, self.pair.scale)
+        return np.asarray(due[1] == self.positive), learner.scores_of(self.positive, view)
+
     def _rarer_label(self, first: Any, second: Any) -> Any:
         """Return the rarer of two labels so far; on a tie the second."""
         self.write()  # pending steps count, too
@@ -393,6 +411,9 @@ class Run:
                 self.auc.update(taken.positive, taken.scores)
                 if self.precision_recall is not None:
                     self.precision_recall.update(taken.positive, taken.scores)
+                if self.threshold is not None:
+                    decided = np.asarray(taken.labels == self.positive)
+                    self.threshold.update(taken.positive, taken.scores, decided, taken.labelled)
             self._record(taken, memory, None if truth is None else truth[row : row + n_rows])
             row += n_rows
 
@@ -500,11 +521,32 @@ class Run:
             settings["labels"] = self.late.counts()
         if why := getattr(self.selector, "why_fewer_", ""):
             settings["why_fewer"] = why
+        if self.threshold is not None and self.threshold.n_tested:
+            settings["threshold"] = self._threshold_summary(self.threshold)
         if (n_effective := self._n_effective()) is not None:
             settings["dependence"] = {"n_rows": self.n_seen, "n_effective": n_effective}
         names = list(self._names())
         frames = self.records.frames(names) | self._reasons(np.array(names, dtype=object))
         return PrequentialResult(frames, settings, names, self.pair if self.n_seen else None)
+
+    def _threshold_summary(self, threshold: PastThreshold) -> dict[str, Any]:
+        """Return the decision threshold, how it was chosen, and what it and the learner's own decisions reached."""
+        model = self.pair.learner.model
+        is_probability = not hasattr(model, "decision_function")
+        # Scores of the first class are those of the second, negated.
+        shift = float(is_probability and self.positive != model.classes_[1])
+        names = ("precision", "recall", "f1")
+        return {
+            "value": threshold.value + shift,
+            "score": "probability" if is_probability else "decision function",
+            "every": threshold.every,
+            "window": threshold.window,
+            "n_rows": threshold.n_tested,
+            "n_positive": threshold.n_positive,
+            **dict(zip(names, map(_finite, threshold.scores()), strict=True)),
+            "own_value": 0.5 if is_probability else 0.0,
+            **dict(zip((f"own_{name}" for name in names), map(_finite, threshold.own_scores()), strict=True)),
+        }
 
     def _reasons(self, names: Array) -> dict[str, Frame]:
         """Return why columns are selected or not, if the selector reports it: their gain, and given which others."""
@@ -583,9 +625,14 @@ class Run:
 
 
 _KEPT = (
-    "metrics", "auc", "precision_recall", "positive", "stability", "n_seen", "n_steps", "n_features", "n_columns",
-    "names", "recorded", "truth", "model_bytes", "labels", "label_series", "target_series",
+    "metrics", "auc", "precision_recall", "threshold", "positive", "stability", "n_seen", "n_steps", "n_features",
+    "n_columns", "names", "recorded", "truth", "model_bytes", "labels", "label_series", "target_series",
 )  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    """Return a number as JSON can hold it."""
+    return value if math.isfinite(value) else None
 
 
 def _resident_bytes() -> int:

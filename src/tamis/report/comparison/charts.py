@@ -124,7 +124,7 @@ def scores_chart(key: str, scores: ScoreTable, baseline: Numbers) -> Chart:
     scores : ScoreTable
         Of more than six methods, those with the highest mean over the streams are drawn.
     baseline : ndarray of shape (n_streams,)
-        What predicting the majority class has on each stream.
+        Accuracy of the majority class on each stream, or average precision of a random ranking.
     """
     rows, shown = np.arange(len(scores.streams)), _highest(scores.mean, 6)
     x = axis(*limits(scores.mean[:, shown].ravel(), baseline, within=(0.0, 1.0)), 4)
@@ -134,9 +134,12 @@ def scores_chart(key: str, scores: ScoreTable, baseline: Numbers) -> Chart:
     best = "; ".join(
         f"{shorten(stream, 40)}: {_best_of(scores, i)}" for i, stream in enumerate(scores.streams)
     )
+    is_accuracy = scores.metric == "accuracy"
+    title = "Accuracy" if is_accuracy else "Average precision"
+    what = "majority class" if is_accuracy else "random ranking"
     chart = Chart(
-        key, "Accuracy", "of each method, a line for each stream", f"The best on each stream. {best}.", x, None,
-        [*points, Reference(baseline, "majority class")], "dots",
+        key, title, "of each method, a line for each stream", f"The best on each stream. {best}.", x, None,
+        [*points, Reference(baseline, what)], "dots",
     )  # fmt: skip
     return replace(chart, rows=scores.streams, row_height=34)
 

@@ -45,7 +45,11 @@ _TABLES: tuple[tuple[str, str, _Format], ...] = (
     ("seconds", "Seconds of a run", fraction),
     ("model_bytes", "Numbers held by selector and learner", size),
 )
-_RANKED = (("accuracy", "accuracy"), ("selection_accuracy", "selection accuracy"), ("stability", "stability"))
+_RANKED = (
+    ("average_precision", "average precision"), ("accuracy", "accuracy"),
+    ("selection_accuracy", "selection accuracy"), ("stability", "stability"),
+)  # fmt: skip
+_RANKING = ("average_precision", "auc", "frozen_auc", "random_auc", "recall_at_precision")
 _FEW = 5  # streams: too few for a test below that
 # Not of the methods.
 _BASELINE_METRICS = ("frozen_accuracy", "random_accuracy", "all_accuracy", "frozen_auc", "random_auc")
@@ -126,12 +130,14 @@ def _top(result: ExperimentResult) -> Values:
 
 
 def _glance(result: ExperimentResult) -> Values | None:
-    if (scores := _scores(result, "accuracy")) is None:
+    if (scores := _scores(result, result.measure)) is None:
         return None
     majority = np.full(len(scores.streams), np.nan)
     if "majority_accuracy" in result.metrics:
         means = result.table("majority_accuracy").mean
         majority = np.array([_finite_mean(row) for row in means])
+    if scores.metric == "average_precision":  # of a random ranking
+        majority = 1.0 - majority
     return {"has_more": len(scores.methods) > 6, "chart": scores_chart("gla", scores, majority)}
 
 
@@ -149,7 +155,10 @@ def _finite_mean(values: Any) -> float:
 
 
 def _tables(result: ExperimentResult) -> Values | None:
-    known = [(_scores(result, metric), caption, form) for metric, caption, form in _TABLES]
+    # Where a class is rare, ranking comes first.
+    place = {metric: at for at, metric in enumerate(_RANKING if result.imbalanced else ())}
+    ordered = sorted(_TABLES, key=lambda one: place.get(one[0], len(place)))
+    known = [(_scores(result, metric), caption, form) for metric, caption, form in ordered]
     tables = [_table(result, scores, caption, form) for scores, caption, form in known if scores is not None]
     return {"tables": tables} if tables else None
 
@@ -177,7 +186,7 @@ def _cell(scores: ScoreTable, i: int, j: int, form: _Format) -> Score:
 def _ranks(result: ExperimentResult) -> Values | None:
     parts = []
     for metric, label in _RANKED:
-        if metric not in result.metrics:
+        if metric not in result.metrics or (metric == "average_precision" and metric != result.measure):
             continue
         try:
             tests = result.compare(metric)

@@ -97,6 +97,7 @@ def _top(result: PrequentialResult) -> Values:
         "has_selection": bool(len(result.frames["changes"]["step"])),
         "is_interrupted": bool(result.settings.get("interrupted")),
         "dependence": result.dependence_note(),
+        "threshold": result.threshold_note(),
         "remarks": result.remarks(),
         "tiles": _tiles(result) if n_steps else [],
     }
@@ -133,7 +134,24 @@ def _error_tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
     ]
 
 
+def _ranking_tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
+    """Return what says more than accuracy where one of two classes is rare."""
+    share = 1.0 - last(result, "majority_accuracy_cumulative")
+    recall = fraction(last(result, "recall_at_precision_cumulative"))
+    return [
+        (
+            "Average precision",
+            fraction(last(result, "average_precision_cumulative")),
+            f"{fraction(share)} at random, the share of the rare class",
+        ),
+        ("AUC", fraction(last(result, "auc_cumulative")), _beside(result, "auc", fraction)),
+        ("Recall", recall, "of the rare class, at a precision of 0.9"),
+    ]
+
+
 def _accuracy_tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
+    if result.is_imbalanced:
+        return [*_ranking_tiles(result), *([_truth_tile(result)] if _knows_truth(result) else [])]
     balanced = fraction(last(result, "balanced_accuracy_cumulative"))
     return [
         ("Accuracy", fraction(last(result, "accuracy_cumulative")), _beside(result, "accuracy", fraction)),
@@ -170,7 +188,11 @@ def _kept(n_selected: numbers.Column, n_features: int) -> tuple[str, str]:
 
 
 def _accuracy(result: PrequentialResult) -> Values:
-    columns = {
+    ranks = {
+        "average precision": "average_precision_windowed", "AUC": "auc_windowed",
+        "recall": "recall_at_precision_windowed",
+    }  # fmt: skip
+    columns = (ranks if result.is_imbalanced else {}) | {
         "accuracy, whole run": "accuracy_cumulative", charts.window_name(result): "accuracy_windowed",
         "kappa": "kappa_windowed", "balanced": "balanced_accuracy_windowed",
         "majority": "majority_accuracy_windowed", "last label": "no_change_accuracy_windowed",
@@ -178,8 +200,9 @@ def _accuracy(result: PrequentialResult) -> Values:
         "every feature": "all_accuracy_windowed", "stability": "stability",
     }  # fmt: skip
     optional = ("frozen", "random", "every feature")
+    pair = [charts.accuracy_chart(result), charts.quality_chart(result)]
     return {
-        "charts": [charts.accuracy_chart(result), charts.quality_chart(result)],
+        "charts": pair[::-1] if result.is_imbalanced else pair,
         "window": charts.window_name(result),
         "positive": repr(result.settings.get("positive")) * is_known(result, "average_precision_windowed"),
         "table": _course(result, {

@@ -15,7 +15,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from tamis import DISCUSS, FIRES, OFS, FisherScore, JointScreening, MonteCarloFIRES, Screening, TScore
+from tamis import DISCUSS, FIRES, OFS, Auto, FisherScore, JointScreening, MonteCarloFIRES, Screening, TScore
 from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.checks import Report, check_row_selector, row_selector_checks
@@ -46,7 +46,7 @@ VARIANTS = [
     FIRES.paper(), FIRES(update="assumed-density"), FIRES(scaling="center", intercept=True), FIRES(model="gaussian"),
     FIRES(model="logit"), MonteCarloFIRES(model="tree"),
     TScore(task="regression"), Screening(task="regression"), JointScreening(task="regression"),
-    DISCUSS(task="regression"),
+    DISCUSS(task="regression"), Auto(task="regression"),
     FIRES(importance="signal", scaling=None), OFS(information="partial"), OFS(regularization=0, margin=0),
 ]  # fmt: skip
 

@@ -186,6 +186,7 @@ CATALOG: tuple[Entry, ...] = (
     Entry("forward", "ForwardPartialCorrelation", "rows", "Efroymson (1960); a stream's form is Tamis' own",
           regression=_NUMBERS),
     Entry("auto", "Auto", "rows", "Breiman, Friedman, Olshen, Stone (1984) have the rule of one standard error",
+          regression=_NUMBERS,
           not_mergeable="Each selector of the race depends on the order of all rows, and so does the race."),
     Entry("random", "RandomSubset", "rows", "Guyon, Elisseeff (2003), JMLR 3", regression=_NUMBERS,
           not_mergeable="There is nothing to merge: the subset depends on the seed alone."),

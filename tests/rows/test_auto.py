@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import Perceptron
+from sklearn.linear_model import BayesianRidge, Perceptron
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
@@ -17,7 +17,7 @@ from tamis._shapes import Shapes
 from tamis.errors import DataError
 from tamis.rows import Auto, ForwardPartialCorrelation
 from tamis.rows.auto.auto import kind_of_learner, knee
-from tamis.rows.auto.column_sets import Perceptrons, bayes_scores, misranked, predictions
+from tamis.rows.auto.column_sets import LinearRegressions, Perceptrons, bayes_scores, misranked, predictions
 from tamis.rows.auto.course import Course, fades_over
 from tamis.rows.auto.forests import Forests
 from tamis.rows.auto.paired import PairedLosses, smallest
@@ -550,3 +550,59 @@ def test_the_kind_of_a_learner_is_derived_and_the_knee_is_where_scores_fall():
     assert knee(np.array([5.0, 4.9, 4.8, 0.3, 0.2, 0.1, 0.0]), 6) == 3
     assert knee(np.zeros(5), 3) == knee(np.ones(1), 1) == 1
     assert knee(np.arange(9.0), 4) in (1, 2, 3, 4)
+
+
+def numbers(n: int = 2000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Three of 30 columns decide a number; its noise has heavy tails."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 30))
+    return X, 1e3 + 50 * (X[:, 4] + X[:, 11] + 0.5 * X[:, 20] + rng.standard_t(3, size=n))
+
+
+def test_linear_regressions_of_all_sets_are_those_of_their_formula(rng):
+    Z, y, weight = rng.normal(size=(120, 5)), 5 + rng.standard_t(2, size=120), rng.uniform(0.5, 2, 120)
+    masks = rng.random((4, 5)) < 0.6
+    many = LinearRegressions(4, 5)
+    for start, rows in ((0, Z), (50, sp.csr_matrix(Z))):
+        some = slice(start, start + 50 + 20 * (start > 0))
+        many.fit_step(rows[some], y[some], weight[some], masks, 5.0, 0.5)
+    for a, mask in enumerate(masks):
+        b, w = twin.linear_regression(Z, y, weight, mask, 5.0, 1.5)
+        np.testing.assert_allclose([many.b[a, 0], *many.W[a, 0]], [b, *w], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("learner", ["linear", "trees"])
+def test_a_number_is_predicted_by_few_columns(learner):
+    """Errors are in units of the mean absolute deviation: they do not depend on the unit of the target."""
+    X, y = numbers()
+    model = learned(Auto(learner=learner, task="regression"), X, y)
+    assert set(model.get_support(indices=True)) >= {4, 11}
+    assert model.get_support().sum() <= 6
+    assert model.measure_ == model.race_summary()["measure"] == "mae"
+    assert 0.4 < model.errors_[model._arm] < 0.9 < model.errors_.max() + 0.3
+    scaled = learned(Auto(learner=learner, task="regression"), X, y / 64)
+    assert scaled.followed_ == model.followed_
+    np.testing.assert_allclose(scaled.errors_, model.errors_, rtol=1e-6)
+
+
+def test_a_race_for_numbers_is_the_same_row_by_row_and_after_a_file(tmp_path):
+    X, y = numbers(700)
+    whole = Auto(task="regression").partial_fit(X, y)
+    some = Auto(task="regression").partial_fit(X[:330], y[:330])
+    with pytest.raises(DataError):
+        some.partial_fit(X[330:400], np.where(np.arange(70) == 69, np.inf, y[330:400]))
+    tamis.save(some, tmp_path / "auto.tamis")
+    other = tamis.load(tmp_path / "auto.tamis")
+    for i in range(330, 700, 37):
+        other.partial_fit(X[i : i + 37], y[i : i + 37])
+    np.testing.assert_array_equal(other.errors_, whole.errors_)
+    np.testing.assert_array_equal(other.scores_, whole.scores_)
+
+
+def test_naive_bayes_predicts_no_numbers():
+    X, y = numbers(20)
+    with pytest.raises(
+        ValueError, match=r"learner='naive-bayes' predicts classes, but task='regression': choose"
+    ):
+        Auto(learner="naive-bayes", task="regression").fit(X, y)
+    assert Auto(learner=BayesianRidge(), task="regression").fit(X, y)._kind == "linear"

@@ -56,3 +56,15 @@ def best_split(X, y, weight, columns, cuts, least=5):
             if gain > found[2] + 1e-9:
                 found = (j, cut, gain)
     return found
+
+
+def linear_regression(X, y, weight, mask, centre, limit, rate=0.02):
+    """One set's linear regression by proximal steps, row by row; return its offset and weights."""
+    b, w = centre, [0.0] * len(mask)
+    for x, target, times in zip(X, y, weight, strict=True):
+        z = [value if inside else 0.0 for value, inside in zip(x, mask, strict=True)]
+        error = target - b - sum(a * c for a, c in zip(w, z, strict=True))
+        r = rate * times / (1 + rate * times * (1 + sum(value**2 for value in z)))
+        step = r * min(max(error, -limit), limit)
+        b, w = b + step, [a + step * value for a, value in zip(w, z, strict=True)]
+    return b, w

@@ -52,7 +52,7 @@ class Models:
             "Selection",
             "NAME",
             "Which method: see [bold]tamis list[/]; none keeps all, auto races several and follows the best."
-            "  [dim]\\[default: auto; forward where numbers are predicted][/]",
+            "  [dim]\\[default: auto][/]",
             show_default=False,
             autocompletion=keys(selectors()),
         ),
@@ -144,7 +144,7 @@ class Models:
         """Return the selector, or None if every feature is kept, and the learner; both new."""
         usual = model_parameters(self.entry, seed=self.seed, categorical=categorical)
         learner = self.entry.load()(**usual | self._refit_parameters())
-        name = self.selector or ("forward" if self.is_regression else "auto")
+        name = self.selector or "auto"
         if name.lower() == "none":
             return None, learner
         entry = find_selector(name)

@@ -11,7 +11,8 @@ symbol      here               meaning
 A           ``arms_``          arms: every column, and each selector at each size
 S_a         ``_masks[a]``      columns of arm a: the first of its selector's ranking
 l_a         ``_paired``        losses of arm a on the last rows, by the learner of S_a: errors; where a class is
-                               rare, shares of the other rows that are ranked above a row of it (1 - AUC)
+                               rare, shares of the other rows that are ranked above a row of it (1 - AUC); of numbers,
+                               absolute errors, in units of the mean absolute deviation of the target
 g           ``_ahead``         by how many errors young learners are ahead of old ones (1)
 ==========  =================  ===========================================================================
 
@@ -49,9 +50,17 @@ from sklearn.utils import check_random_state
 from tamis._validation import Array, Rows, columns_of
 from tamis._validation.parameters import COLUMNS, SEED, number, parameters, with_methods
 from tamis.base import RowSelector, n_to_select
+from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.drift import HDDMA
 from tamis.errors import DataError
-from tamis.rows.auto.column_sets import Perceptrons, Scale, bayes_scores, misranked, predictions
+from tamis.rows.auto.column_sets import (
+    LinearRegressions,
+    Perceptrons,
+    Scale,
+    bayes_scores,
+    misranked,
+    predictions,
+)
 from tamis.rows.auto.course import Course
 from tamis.rows.auto.forests import Forests
 from tamis.rows.auto.paired import PairedLosses, smallest
@@ -81,6 +90,7 @@ _HOPELESS, _TRIAL = 0.03, 2000  # how far behind a selector may be after so many
 _MOST_DENSE = 2000  # columns; sparse rows of no more are made dense
 _MOST_JOINT = 200  # columns that pairs are counted of
 _LARGEST = 1e100
+_MOST_LOSS = 5.0  # mean absolute deviations of the target: a row counts no more
 _RANKERS = {
     "linear": ("forward", "fires", "fisher", "fisher-recent", "joint"),
     "naive-bayes": ("forward", "fires", "fisher", "fisher-recent", "joint"),
@@ -113,8 +123,11 @@ class Auto(RowSelector):
         that learner: forests, trees and boosted trees (also within a `Refit` or a pipeline) are "trees", naive Bayes is
         "naive-bayes", anything else "linear". Sparse rows of more than 2000 columns are always compared with
         Perceptrons.
+    task : {"classification", "regression"}, default="classification"
+        What the target is: classes, or a number. Then "linear" is a linear regression, and there is no "naive-bayes".
     tolerance : float, default=0.01
-        How much worse than the best set a smaller one may be, at most: a share of the rows, or of the AUC. It may not
+        How much worse than the best set a smaller one may be, at most: a share of the rows, of the AUC, or of the mean
+        absolute deviation of a numeric target. It may not
         be worse by more than one standard error of the difference either. 0: the best set whatever its size.
     categorical : "all", list of int or str, or bool mask, optional
         Columns whose values are categories. The comparison treats their codes as numbers.
@@ -131,12 +144,13 @@ class Auto(RowSelector):
     errors_ : ndarray of shape (n_arms,), float64
         Mean loss of each arm's learner on the last rows: half of those that it was tested on, 2000 at most. It is the
         error rate; where one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that
-        class count.
+        class count. Of numbers it is the mean absolute error, divided by the mean absolute deviation of the last 1000
+        targets from their mean; a row counts 5 at most.
     behind_ : ndarray of shape (n_arms,), float64
         By how much each arm is behind the best one.
     allowed_ : ndarray of shape (n_arms,), float64
         By how much it may be: one standard error of the paired difference, `tolerance` at most.
-    measure_ : {"accuracy", "auc"}
+    measure_ : {"accuracy", "auc", "mae"}
         What the arms are judged by now.
     switches_ : list of dict
         When the selection moved to another arm, and why. Keys: "row", "from", "to", "error_from" and "error_to"
@@ -250,6 +264,7 @@ class Auto(RowSelector):
         _laid_out_for in [1, 2**62)
         _rare in [-1, 2)
         _ahead float in [0, inf)
+        _target? (its own)
         _woke[] in [0, 2**62)
         restarts_[] in [0, 2**62)
         drifts_[] in [0, 2**62)
@@ -263,11 +278,15 @@ class Auto(RowSelector):
     """
 
     _chooses_count = True
+    _target_kinds = ("binary", "multiclass", "regression")
+    task = "classification"  # an older file has none
+    _target: TargetLevels | None = None  # of numbers; the moments are those of its levels
     _n_fresh = _WINDOW  # rows since the last drift
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
         learner=(*_RANKERS, with_methods("an estimator", "fit", "predict")),
+        task=("classification", "regression"),
         tolerance=number("[0, 1]"),
         categorical=(COLUMNS, None),
         random_state=SEED,
@@ -278,27 +297,37 @@ class Auto(RowSelector):
         n_features_to_select: int | float | None = None,
         *,
         learner: Any = "linear",
+        task: str = "classification",
         tolerance: float = 0.01,
         categorical: Any = None,
         random_state: Any = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
         self.learner = learner
+        self.task = task
         self.tolerance = tolerance
         self.categorical = categorical
         self.random_state = random_state
+
+    def _is_regression(self) -> bool:
+        return self.task == "regression"
 
     # -- arms ----------------------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
         columns_of(self.categorical, n_features, self._names())
+        if self._is_regression() and self._kind == "naive-bayes":
+            raise ValueError(
+                "learner='naive-bayes' predicts classes, but task='regression': choose 'linear' or 'trees'."
+            )
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._sizes = self._all_sizes(n_features)
         self._rankers: dict[str, Any] = {name: self._new(name) for name in self._names_of_rankers(n_features)}
         self._ranks = np.tile(np.arange(n_features), (len(self._rankers), 1))
         self._lay_out_arms(n_features)
         self._old, self._young = ClassMoments(n_features, 0), ClassMoments(n_features, 0)
-        self._learners = Perceptrons(len(self.arms_), 2, n_features)
+        self._target = TargetLevels() if self._is_regression() else None
+        self._learners = self._new_learners(2)
         self._forests = Forests(len(self.arms_), n_features, 1)
         self._fit_at, self._changed_at = _FIRST_FOREST, 0
         self._begun = 0
@@ -335,15 +364,33 @@ class Auto(RowSelector):
     @property
     def _kind(self) -> str:
         """The kind of learner that predicts in the comparison."""
-        return self.learner if isinstance(self.learner, str) else kind_of_learner(self.learner)
+        if isinstance(self.learner, str):
+            return self.learner
+        kind = kind_of_learner(self.learner)
+        return "linear" if self._is_regression() and kind != "trees" else kind
+
+    def _new_learners(self, n_classes: int) -> Perceptrons:
+        if self._is_regression():
+            return LinearRegressions(len(self.arms_), self._masks.shape[1])
+        return Perceptrons(len(self.arms_), n_classes, self._masks.shape[1])
+
+    @property
+    def _n_codes(self) -> int:
+        """Number of classes, or of levels of a numeric target."""
+        return N_LEVELS if self._is_regression() else len(self.classes_)
+
+    @property
+    def _all_classes(self) -> Array | None:
+        """The classes as the selectors know them."""
+        return None if self._is_regression() else np.arange(len(self.classes_))
 
     def _new(self, name: str) -> Any:
         """Return a new selector; None where the ranking is read from the moments."""
         if name == "forward":
-            return self._resized(ForwardPartialCorrelation(max_columns=1000))
+            return self._resized(ForwardPartialCorrelation(max_columns=1000, task=self.task))
         if name == "fires":
-            return self._resized(FIRES())
-        return JointScreening() if name == "joint" else None
+            return self._resized(FIRES(model="gaussian") if self._is_regression() else FIRES())
+        return JointScreening(task=self.task) if name == "joint" else None
 
     def _lay_out_arms(self, n_features: int) -> None:
         self._n_rankers, self._laid_out_for = len(self._rankers), n_features
@@ -447,8 +494,10 @@ class Auto(RowSelector):
         X, y, weight = self._pending.rows()
         n, self._pending = len(y), self._pending.emptied()
         self._make_room()
+        before = self._target
+        codes, self._target = (y, None) if before is None else before.with_rows(y)
         drifted = self._test(X, y, weight)
-        self._teach(X, y, weight)
+        self._teach(X, y, codes, weight)
         self._rows, self._blocks = self._rows + n, self._blocks + 1
         self._keep(X, y, weight)
         if drifted:
@@ -458,14 +507,14 @@ class Auto(RowSelector):
         self._follow(drifted)
 
     def _make_room(self) -> None:
-        n_classes = len(self.classes_)
+        n_classes = self._n_codes
         for name in ("_old", "_young"):
             if getattr(self, name).n_classes < n_classes:
                 grown = copy.copy(getattr(self, name))
                 grown.grow(n_classes)
                 setattr(self, name, grown)
-        if self._learners.n_classes < n_classes:
-            self._learners = Perceptrons(len(self.arms_), n_classes, self.n_features_in_)
+        if self._learners.n_classes < n_classes and not self._is_regression():
+            self._learners = self._new_learners(n_classes)
             self._forests = Forests(len(self.arms_), self.n_features_in_, n_classes if n_classes > 2 else 1)
 
     # -- the race ------------------------------------------------------------------------------------------
@@ -499,7 +548,8 @@ class Auto(RowSelector):
             self._paired = self._paired.with_rows(wrong.T, weight[tested]).last(
                 max(_BLOCK, self._n_tested // 2)
             )
-        found = self._detector.drifts(wrong[self._arm])
+        unit = _MOST_LOSS if self._is_regression() else 1.0
+        found = self._detector.drifts(wrong[self._arm] / unit)
         if found:
             self.drifts_ = [*self.drifts_, *(self._rows + int(tested[at]) for at in found)]
             self._alarm = self._rows
@@ -514,6 +564,8 @@ class Auto(RowSelector):
 
     def _rarer_class(self) -> int:
         """Return the class that is rare, -1 if none is."""
+        if self._is_regression():
+            return -1
         counts = self._old.weight()
         share = (1.0 if self._rare < 0 else 2.0) * _RARE  # it goes back later than it comes
         is_rare = len(counts) == 2 and float(counts.min()) < share * float(counts.sum())
@@ -534,9 +586,14 @@ class Auto(RowSelector):
         """
 
         def judged(scores: Array) -> Array:
+            found: Array
+            if self._is_regression():
+                unit = max(self._centre_and_deviation()[1], 1e-300)
+                found = np.minimum(np.abs(scores[:, :, 0] - y[:, None]).T / unit, _MOST_LOSS)
+                return found
             if self._rare < 0:
                 return np.asarray(predictions(scores) != y, np.float64)
-            found: Array = misranked(scores if self._rare == 1 else -scores, y == self._rare)
+            found = misranked(scores if self._rare == 1 else -scores, y == self._rare)
             return found
 
         if self._is_linear(X):
@@ -544,7 +601,8 @@ class Auto(RowSelector):
             return wrong, young
         if self._kind == "trees":
             scores = self._forests.scores(X)
-            young = wrong = judged(scores - 0.5 if scores.shape[2] == 1 else scores)
+            is_share = scores.shape[2] == 1 and not self._is_regression()
+            young = wrong = judged(scores - 0.5 if is_share else scores)
             return wrong, young
         wrong = judged(bayes_scores(X, self._old, self._masks))
         return wrong, judged(bayes_scores(X, self._young, self._masks))
@@ -568,18 +626,28 @@ class Auto(RowSelector):
         alarmed = self._alarm > 0 and self._rows - self._alarm < _WINDOW
         return self._ahead > (_ALARMED if alarmed else _RESTART)
 
-    def _teach(self, X: Rows, y: Array, weight: Array) -> None:
+    def _centre_and_deviation(self) -> tuple[float, float]:
+        """Return the mean of the last targets, and their mean absolute deviation from it."""
+        assert self._target is not None
+        centre = float(self._target.recent.mean())
+        return centre, float(np.abs(self._target.recent - centre).mean())
+
+    def _teach(self, X: Rows, y: Array, codes: Array, weight: Array) -> None:
+        """Let moments, of the classes or levels given by `codes`, and linear learners learn."""
         n, before = len(y), self._old
         self._old, self._young = copy.copy(self._old), copy.copy(self._young)
-        self._old.update(X, y, weight)
+        self._old.update(X, codes, weight)
         if self._is_linear(X):
             learners, scale = copy.copy(self._learners), Scale(before if self._rows else self._old)
             # At first with every column, so that one that comes in later has a weight.
             masks = self._masks if self._rows >= _BLOCK else np.ones_like(self._masks)
-            rng = np.random.default_rng([self._seed, self._blocks, 1])
-            learners.learn(scale.of(X), y, weight, masks, rng)
+            if isinstance(learners, LinearRegressions):
+                learners.fit_step(scale.of(X), y, weight, masks, *self._centre_and_deviation())
+            else:
+                rng = np.random.default_rng([self._seed, self._blocks, 1])
+                learners.learn(scale.of(X), y, weight, masks, rng)
             self._learners = learners
-        self._young.update(X, y, weight * _YOUNG ** np.arange(n - 1, -1, -1.0), _YOUNG**n)
+        self._young.update(X, codes, weight * _YOUNG ** np.arange(n - 1, -1, -1.0), _YOUNG**n)
 
     def _keep(self, X: Rows, y: Array, weight: Array) -> None:
         """Keep the last rows."""
@@ -621,7 +689,7 @@ class Auto(RowSelector):
     def _rank(self, X: Rows, y: Array, weight: Array) -> None:
         """Update the active selectors, and rank the columns again."""
         self._let_rest()
-        ranks, codes = self._ranks.copy(), np.arange(len(self.classes_))
+        ranks, classes = self._ranks.copy(), self._all_classes
         for at, (name, selector) in enumerate(self._rankers.items()):
             if name in self.resting_:
                 continue
@@ -631,7 +699,7 @@ class Auto(RowSelector):
                 ranks[at] = _places(scores)
                 continue
             n_drifts = len(getattr(selector, "drifts_", ()))
-            selector.partial_fit(X, y, codes, None if name == "joint" else weight)
+            selector.partial_fit(X, y, classes, None if name == "joint" else weight)
             if len(getattr(selector, "drifts_", ())) > n_drifts:
                 self._alarm = self._rows
             scores = selector.scores_
@@ -677,7 +745,7 @@ class Auto(RowSelector):
         for name in names:
             selector = self._new(name)
             for X, y, weight in self._window[:-1]:
-                selector.partial_fit(X, y, np.arange(len(self.classes_)), None if name == "joint" else weight)
+                selector.partial_fit(X, y, self._all_classes, None if name == "joint" else weight)
             self._rankers = {**self._rankers, name: selector}
             self._woke = {**self._woke, name: self._rows}
         self.resting_ = [name for name in self.resting_ if name not in names]
@@ -757,8 +825,10 @@ class Auto(RowSelector):
 
     @property
     def measure_(self) -> str:
-        """Current measure of the arms: "accuracy", or "auc" if one of two classes is rare."""
+        """Current measure of the arms: "accuracy", "auc" if one of two classes is rare, or "mae" of numbers."""
         _ = self.warming_up_
+        if self._is_regression():
+            return "mae"
         return "accuracy" if self._rare < 0 else "auc"
 
     @property

@@ -5,6 +5,11 @@ Of a set S, with standardised values z, a linear learner is a Perceptron (Rosenb
     predict  argmax_k  b_k + sum_{j in S} w_kj z_j                                                (1)
     learn    w_kj <- w_kj + s z_j,  b_k <- b_k + s   where s (b_k + sum w_kj z_j) <= 0,  s = +-1  (2)
 
+For a numeric target y, it is linear regression by proximal steps (the implicit SGD of Toulis and Airoldi 2017), stable
+whatever the number of columns, which hold errors beyond three mean absolute deviations s to 3 s (Huber 1964)::
+
+    e = min(max(y - b - w z, -3 s), 3 s),   r = eta / (1 + eta (1 + |z|^2)),   b <- b + r e,   w <- w + r e z   (4)
+
 and naive Bayes sums the log-likelihoods of the values of S, with the class means mu and variances v shared by all
 sets::
 
@@ -28,9 +33,11 @@ from tamis._shapes import Shapes
 from tamis._validation import Array, Rows
 from tamis.summaries.class_moments import ClassMoments
 
-__all__ = ["Perceptrons", "Scale", "bayes_scores", "misranked", "predictions"]
+__all__ = ["LinearRegressions", "Perceptrons", "Scale", "bayes_scores", "misranked", "predictions"]
 
 _LIMIT = 5.0  # standard deviations that a value may be off its mean
+_RATE = 0.02  # eta of (4)
+_OUTLIER = 3.0
 _SMOOTHING = 1e-9  # of the largest variance, added to each, as scikit-learn's GaussianNB does
 
 
@@ -73,6 +80,24 @@ def _teach_csr(
                     b[a, k] += s
                     for at in range(indptr[i], indptr[i + 1]):
                         W[a, k, indices[at]] += s * masks[a, indices[at]] * data[at]
+
+
+@njit()
+def _regress(X: Array, y: Array, times: Array, masks: Array, W: Array, b: Array, limit: float) -> None:
+    """Equation (4) for the rows, for every set; W is 0 outside of its set."""
+    n_sets, _, p = W.shape
+    for a in range(n_sets):
+        w, mask = W[a, 0], masks[a]
+        for i in range(len(y)):
+            found, square, x = b[a, 0], 1.0, X[i]
+            for j in range(p):
+                found += w[j] * x[j]
+                square += mask[j] * x[j] * x[j]
+            rate = _RATE * times[i]
+            step = rate / (1.0 + rate * square) * min(max(y[i] - found, -limit), limit)
+            b[a, 0] += step
+            for j in range(p):
+                w[j] += step * mask[j] * x[j]
 
 
 class Scale:
@@ -164,6 +189,39 @@ class Perceptrons:
             return
         within, self.b = self.W * inside[:, None, :], self.b.copy()
         _teach(Z, codes, weight, orders, inside, within, self.b)
+        self.W = np.where(masks[:, None, :], within, self.W)
+
+
+class LinearRegressions(Perceptrons):
+    """A linear regression for each set of columns.
+
+    Parameters
+    ----------
+    n_sets, n_features : int
+    """
+
+    def __init__(self, n_sets: int, n_features: int) -> None:
+        super().__init__(n_sets, 2, n_features)
+
+    def fit_step(
+        self, Z: Rows, y: Array, weight: Array, masks: NDArray[np.bool_], centre: float, deviation: float
+    ) -> None:
+        """Learn from the rows (4), in order.
+
+        Parameters
+        ----------
+        Z, y, weight
+            Rows, sparse ones too, numbers and weights.
+        masks : ndarray of shape (n_sets, n_features), bool
+        centre, deviation : float
+            Of the target: where an untrained offset begins, and its mean absolute deviation.
+        """
+        inside = masks.astype(np.float64)
+        if not self.b.any():
+            self.b = np.full_like(self.b, centre)
+        within, self.b = self.W * inside[:, None, :], self.b.copy()
+        rows = np.ascontiguousarray(Z.toarray() if sp.issparse(Z) else Z)
+        _regress(rows, y, weight, inside, within, self.b, _OUTLIER * deviation)
         self.W = np.where(masks[:, None, :], within, self.W)
 
 

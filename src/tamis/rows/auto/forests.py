@@ -211,6 +211,10 @@ class Forests:
         for j in range(n_features):
             codes[j] = np.searchsorted(cuts[j], X[:, j], side="left")
         state, weight = np.empty(1, np.uint64), weight / weight.mean()
+        centre, unit = 0.0, 1.0
+        if target.dtype.kind == "f":  # so that neither offset nor unit of the numbers matter
+            centre, unit = float(target.mean()), max(float(target.std()), 1e-300)
+            target = (target - centre) / unit
         # Of two classes the shares add up to 1: that of the second one is a numeric target.
         many = target.dtype.kind == "i" and found.value.shape[3] > 1
         classes = target if many else np.zeros(len(target), np.int64)
@@ -227,6 +231,7 @@ class Forests:
                     codes, cuts, classes, target, weight, columns, n_tried, state, of.feature[at, t], of.cut[at, t],
                     of.value[at, t], gains,
                 )  # fmt: skip
+        found.value = centre + unit * found.value
         found.is_fitted = True
         return found
 

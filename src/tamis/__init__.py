@@ -9,6 +9,7 @@ __version__: str  # of the package that is installed
 
 # Public names and the modules they live in; imported when first asked for (PEP 562), so `import tamis` is light.
 _NAMES = {
+    "AACO": "tamis.cells.aaco",
     "ABFS": "tamis.rows.abfs.abfs",
     "AdaptiveIFC2F": "tamis.cells.adaptive",
     "AdaptiveRandomForest": "tamis.learners.hoeffding",

@@ -204,6 +204,7 @@ CATALOG: tuple[Entry, ...] = (
           not_mergeable=_FITTED_AT_ONCE),
     Entry("adaptive-ifc2f", "AdaptiveIFC2F", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6), Section 7",
           not_mergeable=_FITTED_AT_ONCE),
+    Entry("aaco", "AACO", "cells", "Valancius, Lennon, Oliva (2024), ICML", not_mergeable=_FITTED_AT_ONCE),
     Entry("fixed-subset", "FixedSubset", "cells", "Peng, Long, Ding (2005), IEEE TPAMI 27(8)",
           not_mergeable=_FITTED_AT_ONCE),
     Entry("saola", "SAOLA", "columns", "Yu, Wu, Ding, Pei (2016), ACM TKDD 11(2)", not_mergeable=_ACCEPTED_BEFORE),

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import IFC2F, AdaptiveIFC2F
+from tamis.base import PriceList
 from tamis.cells.policy_selection import best_thresholds, selection_groups
 from tests.cells.test_ifc2f import rows
 from tests.twins import adaptive as twin
@@ -21,10 +22,20 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+def tariff(model):
+    """Own prices of the candidates, and the members and fee of each group."""
+    found = model._tariff
+    return found.own, [
+        (np.flatnonzero(member), fee) for member, fee in zip(found.member, found.fee, strict=True)
+    ]
+
+
 @pytest.mark.parametrize(
     "settings",
     [{}, {"groups": [[0, 3], [1, 2, 4]]}, {"budget": 0.05}, {"cost": [0.01, 0.05, 0.0, 0.02, 0.01]},
-     {"max_steps": 2}, {"groups": [[1, 4]], "budget": 0.03}],
+     {"max_steps": 2}, {"groups": [[1, 4]], "budget": 0.03},
+     {"cost": PriceList(0.005, fees=[([0, 2, 3], 0.02)])},
+     {"cost": PriceList(0.01, fees=[([1, 4], 0.01)]), "budget": 0.05}],
     ids=str,
 )  # fmt: skip
 def test_buys_as_the_twin(rng, settings):
@@ -38,7 +49,7 @@ def test_buys_as_the_twin(rng, settings):
     traces, used, cost = model.acquire(test), model.n_features_used_, model.cost_
     for trace, row, n, paid in zip(traces, codes, used, cost, strict=True):
         bought, spent, belief = twin.walk(
-            P, row, model._Q, model.prices_, model.max_risk_, model.min_rate_, model._offers.group,
+            P, row, model._Q, *tariff(model), model.max_risk_, model.min_rate_,
             settings.get("budget", np.inf), settings.get("max_steps", 30),
         )  # fmt: skip
         assert trace.features == [model.name_of(k) for k in bought]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
+from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
+from tamis.base import PriceList
 from tamis.cells.policy_selection import ranking_losses
 
 METHODS = {
@@ -13,6 +14,7 @@ METHODS = {
     "FETANA": (FETANA, {"n_iterations": 300, "random_state": 0}),
     "AdaptiveIFC2F": (AdaptiveIFC2F, {"max_steps": 8, "random_state": 0}),
     "FixedSubset": (FixedSubset, {}),
+    "AACO": (AACO, {"n_subsets": 20, "random_state": 0}),
 }
 every_method = pytest.mark.parametrize("name", METHODS)
 PRICES = [0.01, 0.02, 0.03, 0.01, 0.02, 0.2]
@@ -98,3 +100,37 @@ def test_probabilities_are_worth_values_that_no_decision_is(objective):
     while session.next_feature is not None:
         session.observe(X[1000, session.next_feature])
     assert [step["feature"] for step in session.explain()] == trace.features
+
+
+@every_method
+@pytest.mark.parametrize(
+    "settings",
+    [{"groups": [[0, 1, 2]]}, {"cost": PriceList(0.01, fees=[([0, 1, 2], 0.02)])},
+     {"cost": PriceList(0.02, if_known={1: {0: 0.001}}, delays={2: 1.0}, delay_price=0.01)}],
+    ids=["group", "fee", "delay"],
+)  # fmt: skip
+def test_shared_fees_are_paid_once_in_rows_and_sessions(name, settings):
+    X, y = rows()
+    X = X[:, :4].copy()
+    X[300::3, 0] = np.nan  # unavailable: its fee is not paid
+    method, own = METHODS[name]
+    model = method(**{"cost": 0.02, **own, **settings}).fit(X[:300], y[:300])
+    list_ = settings.get("cost")
+    traces, cost = model.acquire(X[300:340]), model.cost_
+    assert cost.max() > 0.0
+    for trace, row, paid in zip(traces, X[300:340], cost, strict=True):
+        known, expected = set(), 0.0
+        for column in trace.features:
+            if list_ is None or list_.fees:
+                own_price = 0.01 if list_ else (0.02 if column == 3 else 0.0)
+                fee = 0.02 if column < 3 and not known & {0, 1, 2} else 0.0
+                expected += own_price + fee
+            else:
+                expected += 0.001 if column == 1 and 0 in known else 0.03 if column == 2 else 0.02
+            known.add(column)
+        assert paid == pytest.approx(expected)
+        session = model.open()
+        while session.next_feature is not None:
+            value = row[session.next_feature]
+            session.observe(None if np.isnan(value) else value)
+        assert session.cost == pytest.approx(paid)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import tamis
-from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
+from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
 from tamis.base.categories import Categories
 from tamis.cells.bins import Bins
 from tamis.cells.small_trees import SmallTrees, _profile_bins
@@ -18,6 +18,7 @@ METHODS = {
     "FETANA": FETANA(n_iterations=500, random_state=0),
     "AdaptiveIFC2F": AdaptiveIFC2F(max_steps=4, random_state=0),
     "FixedSubset": FixedSubset(random_state=0),
+    "AACO": AACO(random_state=0),
 }
 every_method = pytest.mark.parametrize("name", METHODS)
 COST = 0.01

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from tests.twins.ifc2f import posterior
@@ -26,26 +28,35 @@ def mass(P, known):
     return P[(slice(None), *(known.get(f, slice(None)) for f in range(P.ndim - 1)))].sum()
 
 
-def walk(P, codes, Q, prices, max_risk, min_rate, group=None, budget=np.inf, max_steps=99):
+def shares(information, own, fee, members, feature, left):
+    """The largest information per price of members of an unpaid group that include the feature."""
+    best = 0.0
+    for size in range(1, len(members) + 1):
+        for part in itertools.combinations(members, size):
+            if feature in part:
+                price = fee + sum(own[g] for g in part)
+                told = min(sum(information[g] for g in part), left)
+                best = max(best, told / price if price > 0 else np.inf)
+    return best
+
+
+def walk(P, codes, Q, own, fees, max_risk, min_rate, budget=np.inf, max_steps=99):
     """(2): features bought in order, money spent, last posterior. Codes below 0 are not to be had."""
     K = len(codes)
-    group = list(range(K)) if group is None else list(group)
     known, asked, bought, spent = {}, [], [], 0.0
     while True:
         belief = posterior(P, known)
-        offers = []
+        offers, told = [], {f: information(P, known, f) for f in range(K) if f not in asked}
         for f in range(K):
-            if f in asked or len(asked) >= max_steps:
+            if f not in told or len(asked) >= max_steps or told[f] <= 1e-12:
                 continue
-            paid = any(group[f] == group[a] for a in asked)
-            price = 0.0 if paid else prices[f]
-            alone = information(P, known, f)
-            together = sum(
-                information(P, known, g) for g in range(K) if group[g] == group[f] and g not in asked
-            )
-            whole = min(together, entropy(belief))
-            if price <= budget - spent + 1e-9 and whole > 1e-12:
-                offers.append((whole / price if price > 0 else np.inf, alone, -f, price))
+            due = [(members, fee) for members, fee in fees if f in members and not set(members) & set(known)]
+            price = own[f] + sum(fee for _, fee in due)
+            rates = [told[f] / price if price > 0 else np.inf]
+            for members, fee in due:
+                rates.append(shares(told, own, fee, [g for g in members if g in told], f, entropy(belief)))
+            if price <= budget - spent + 1e-9:
+                offers.append((max(rates), told[f], -f, price))
         if not offers:
             return bought, spent, belief
         rate, _, f, price = max(offers)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from tamis.base.cells import Acquisition, CellClassifier
 from tamis.base.columns import ColumnSelector, FeatureStream
 from tamis.base.html_repr import html_repr
+from tamis.base.prices import PriceList
 from tamis.base.rows import RowSelector, n_to_select, top_mask
 from tamis.base.session import Session, State
 from tamis.base.trace import Trace, Verdicts
@@ -29,6 +30,7 @@ __all__ = [
     "CellClassifier",
     "ColumnSelector",
     "FeatureStream",
+    "PriceList",
     "RowSelector",
     "Session",
     "State",

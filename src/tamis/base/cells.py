@@ -40,6 +40,7 @@ from tamis._validation.parameters import (
 )
 from tamis.base.categories import Categories
 from tamis.base.html_repr import html_repr
+from tamis.base.prices import PriceList, Tariff, check_groups, tariff_of
 from tamis.base.session import Session, State, session_number
 from tamis.errors import DataError
 
@@ -127,12 +128,15 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         classes_ (k)  prior_ (k) float in [0, 1]  _Q (k, k) finite  candidates_ (c) in [0, n_features_in_)
         prices_ (c) float in [0, inf)  _bins.edges (c, a) float in [-inf, inf]  _bins.sizes (c) in [0, a+1]
         _bins.levels in [1, a+1]  _sizes (n_features_in_) in [0, 33)  _class_order (k) in [0, k) distinct
+        _tariff.own (c) float in [0, inf)  _tariff.member (g, c)  _tariff.fee (g) float in [0, inf)
+        _tariff.pairs (p, 2) in [0, c)  _tariff.given (p) float in [0, inf)
         _bill.n_features (r) in [0, 2**62)  _bill.cost (r) float in [0, inf)  _evidence_model (its own)
         _any_order (its own)
     """
 
-    cost: float | Array | Mapping[str, float]
+    cost: float | Array | Mapping[str, float] | PriceList
     misclassification_cost: Array | None
+    groups: Any = None
     categorical: Any = None
     classes_: Array
     _sizes: NDArray[np.int64]
@@ -146,6 +150,14 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             number("[0, 1e100]"),
             Kind("an array of numbers", lambda value: np.shape(value) != ()),
             Kind("a mapping of names to numbers", lambda value: isinstance(value, Mapping)),
+            Kind("a PriceList", lambda value: isinstance(value, PriceList)),
+        ),
+        groups=(
+            Kind(
+                "a list of lists of columns",
+                lambda value: all(isinstance(part, list | tuple) for part in (value, *value)),
+            ),
+            None,
         ),
         misclassification_cost=(Kind("a table of numbers", lambda value: len(np.shape(value)) == 2), None),
         random_state=(SEED[0], None),
@@ -180,7 +192,9 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _price(self, state: State, position: Array) -> Floats:
         """Return what the feature at that position costs each row."""
-        return self.prices_[position]
+        if not self._tariff.varies:
+            return self._tariff.own[position]
+        return self._tariff.following(state.values >= 0)[np.arange(len(position)), position]
 
     def _start(self, n_rows: int) -> State:
         K = len(self.candidates_)
@@ -248,6 +262,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         costs = self._costs()
         self._learn(X, codes)
         self.prices_ = costs[self.candidates_]
+        self._tariff = self._whole_tariff().of(self.candidates_)
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row, buying its values one by one.
@@ -456,8 +471,29 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         return Q
 
     def _costs(self) -> Floats:
+        """Return the price of each column as the first value of a row."""
+        tariff = self._whole_tariff()
+        if not tariff.varies:
+            return tariff.own
+        nothing = np.zeros((1, self.n_features_in_), dtype=bool)
+        first: Floats = tariff.following(nothing)[0]
+        return first
+
+    def _whole_tariff(self) -> Tariff:
+        """Return the tariff of all columns."""
+        names: list[Any] = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+        check_groups(self.groups, names)
+        return tariff_of(
+            self.cost if isinstance(self.cost, PriceList) else None, self._own_costs(), self.groups, names
+        )
+
+    def _own_costs(self) -> Floats:
+        """Return the price of each column without fees."""
         n = self.n_features_in_
-        if isinstance(self.cost, Mapping):
+        if isinstance(self.cost, PriceList):
+            names: list[Any] = list(getattr(self, "feature_names_in_", range(n)))
+            costs = np.array(list(self.cost.own_prices(names).values()))
+        elif isinstance(self.cost, Mapping):
             if not hasattr(self, "feature_names_in_"):
                 raise ValueError("cost names its features, but X has no column names: pass a frame.")
             names = [str(name) for name in self.feature_names_in_]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.base import Acquisition, CellClassifier, Session
+from tamis.base import Acquisition, CellClassifier, PriceList, Session
+from tamis.cells.aaco import AACO
 from tamis.cells.adaptive import AdaptiveIFC2F
 from tamis.cells.etana import ETANA
 from tamis.cells.fetana import FETANA
@@ -10,6 +11,7 @@ from tamis.cells.fixed_subset import FixedSubset
 from tamis.cells.ifc2f import IFC2F
 
 __all__ = [
+    "AACO",
     "ETANA",
     "FETANA",
     "IFC2F",
@@ -17,5 +19,6 @@ __all__ = [
     "AdaptiveIFC2F",
     "CellClassifier",
     "FixedSubset",
+    "PriceList",
     "Session",
 ]

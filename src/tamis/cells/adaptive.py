@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
-from tamis._validation.parameters import Kind, integer, number, parameters
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import CellClassifier, State
+from tamis.base.prices import PriceList, Tariff
 from tamis.cells.any_order import AnyOrder
 from tamis.cells.bins import Bins
 from tamis.cells.discriminant import EvidenceModel, EvidenceWeights, posterior_path
@@ -75,44 +76,36 @@ _LEAST = 1e-6  # probability that the logarithm is taken of
 
 @dataclass
 class Offers:
-    """Prices, and groups of columns that are acquired together.
+    """What can be acquired next, at which price.
 
     Attributes
     ----------
-    prices : ndarray of shape (K,)
-        Price of each column's group.
-    group : ndarray of shape (K,), int
-        Columns of one group are paid once.
+    tariff : Tariff
     budget : float
         Largest total price of a row.
     max_steps : int
         Largest number of columns acquired for a row.
     """
 
-    prices: Floats
-    group: NDArray[np.int64]
+    tariff: Tariff
     budget: float
     max_steps: int
-
-    def price(self, state: State, position: Array) -> Floats:
-        """Return the price of the column at a position for each row; 0 if its group is already paid."""
-        paid = (state.asked & (self.group == self.group[position][:, None])).any(axis=1)
-        return np.where(paid, 0.0, self.prices[position])
 
     def best(self, state: State, posterior: Floats, information: Floats) -> tuple[NDArray[np.int64], Floats]:
         """Return the position of most information per price for each row, -1 if there is none, and that rate."""
         if not state.asked.shape[1]:
             return np.full(len(state.asked), -1), np.zeros(len(state.asked))
         information = np.where(state.asked, 0.0, information)
-        whole, price = information, np.broadcast_to(self.prices, information.shape)
-        if len(np.unique(self.group)) < len(self.group):
-            same = self.group[:, None] == self.group
-            price = np.where(state.asked @ same, 0.0, self.prices)  # a group is paid once
-            # The information of the members of a group is assumed additive, up to the entropy of the class.
+        price = np.broadcast_to(self.tariff.own, information.shape)
+        if self.tariff.varies:
+            price = self.tariff.following(state.values >= 0)
+        rate = np.divide(information, price, out=np.full(price.shape, np.inf), where=price > 0.0)
+        refused = (
+            state.asked | (information <= 0.0) | (state.asked.sum(axis=1, keepdims=True) >= self.max_steps)
+        )
+        if len(self.tariff.fee):
             left = -np.sum(posterior * np.log(np.maximum(posterior, 1e-300)), axis=1)
-            whole = np.minimum(information @ same, left[:, None])
-        rate = np.divide(whole, price, out=np.full(price.shape, np.inf), where=price > 0.0)
-        refused = state.asked | (whole <= 0.0) | (state.asked.sum(axis=1, keepdims=True) >= self.max_steps)
+            rate = np.maximum(rate, self._shared_rates(state, information, left))
         if np.isfinite(self.budget):
             refused |= price > self.budget - state.spent[:, None] + ROUNDING
         rate[refused] = -1.0
@@ -121,13 +114,43 @@ class Offers:
         best = np.where(rate == reached[:, None], information, -1.0).argmax(axis=1)
         return np.where(reached >= 0.0, best, -1), np.maximum(reached, 0.0)
 
+    def _shared_rates(self, state: State, information: Floats, left: Floats) -> Floats:
+        """Return the largest rate of members of the column's group whose fee is not paid, acquired together.
+
+        The information of the members is assumed additive, up to the entropy of the class, `left`.
+        """
+        found = np.zeros(information.shape)
+        known = state.values >= 0
+        for fee, member in self._groups():
+            due = ~known[:, member].any(axis=1)
+            info, own = (
+                information[:, member],
+                np.where(state.asked[:, member], np.inf, self.tariff.own[member]),
+            )
+            alone = np.divide(info, own, out=np.full(own.shape, np.inf), where=own > 0.0)
+            order = np.argsort(-alone, axis=1, kind="stable")  # the best set is a first part of this order
+            together = np.cumsum(np.take_along_axis(info, order, axis=1), axis=1)
+            price = fee + np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
+            rates = np.minimum(together, left[:, None]) / np.where(price > 0.0, price, 1.0)
+            rates[(price <= 0.0) & (together > 0.0)] = np.inf
+            rates[~due] = 0.0
+            size = rates.argmax(axis=1)
+            inside = np.zeros(info.shape, dtype=bool)
+            np.put_along_axis(inside, order, np.arange(len(member)) <= size[:, None], axis=1)
+            found[:, member] = np.maximum(found[:, member], np.where(inside, rates.max(axis=1)[:, None], 0.0))
+        return found
+
+    def _groups(self) -> Iterator[tuple[float, NDArray[np.int64]]]:
+        for fee, member in zip(self.tariff.fee, self.tariff.member, strict=True):
+            yield float(fee), np.flatnonzero(member)
+
 
 class AdaptiveIFC2F(CellClassifier):
     """Acquires the most informative feature per price for each row, and stops when no feature is worth its price.
 
     Parameters
     ----------
-    cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
+    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
@@ -211,19 +234,13 @@ class AdaptiveIFC2F(CellClassifier):
     """
 
     _shapes = """
-        _offers.prices (c) float in [0, inf)  _offers.group (c) any "only compared"
+        _offers.tariff.own (c) float in [0, inf)  _offers.tariff.member (g, c)  _offers.tariff.fee (g) float in [0, inf)
+        _offers.tariff.pairs (p, 2) in [0, c)  _offers.tariff.given (p) float in [0, inf)
         _tree.parent (c) in [-1, c)
         _tree.prior (k) float in [0, 1]  _tree._order (c) in [0, c)  _tree.tables (k, c, a+1, a+1) float in [0, 2]
     """
 
     _allowed = parameters(
-        groups=(
-            Kind(
-                "a list of lists of columns",
-                lambda value: all(isinstance(part, list | tuple) for part in (value, *value)),
-            ),
-            None,
-        ),
         budget=(number("[0, inf]"), None),
         mean_budget=(number("[0, inf]"), None),
         objective=("loss", "log-loss", "auc"),
@@ -235,7 +252,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     def __init__(
         self,
-        cost: float | Array | Mapping[str, float] = 0.01,
+        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
         *,
         misclassification_cost: Array | None = None,
         groups: Sequence[Sequence[str | int]] | None = None,
@@ -300,10 +317,10 @@ class AdaptiveIFC2F(CellClassifier):
         """Set the columns that can be acquired."""
         self.candidates_ = candidates
         self._bins = bins.of(self.candidates_)
-        group, price = self._groups(), self._costs()[self.candidates_]
-        self.prices_ = np.array([price[group == g].max() for g in group])
+        self.prices_ = self._costs()[self.candidates_]
         budget = np.inf if self.budget is None else float(self.budget)
-        self._offers = Offers(self.prices_, group, budget, self.max_steps)
+        self._tariff = self._whole_tariff().of(self.candidates_)
+        self._offers = Offers(self._tariff, budget, self.max_steps)
 
     def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
         """Return the columns of the tree: all that vary if they fit, because some are only jointly relevant."""
@@ -322,22 +339,6 @@ class AdaptiveIFC2F(CellClassifier):
             gained = columns_by_gain(X[:, grown], y, self.random_state)
             ranked = np.concatenate([grown[gained], np.setdiff1d(ranked, grown[gained], assume_unique=True)])
         return ranked[: self.max_features]
-
-    def _groups(self) -> NDArray[np.int64]:
-        """Return the group of each candidate; a separate one by default."""
-        names = self._names()
-        columns = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
-        group, seen = np.arange(len(names)), set()
-        for g, members in enumerate(self.groups or ()):
-            for member in members:
-                if member not in columns:
-                    raise ValueError(f"groups names {member!r}, which is not a column of X.")
-                if member in seen:
-                    raise ValueError(f"groups names {member!r} twice: a column belongs to one group.")
-                seen.add(member)
-                if member in names:
-                    group[names.index(member)] = len(names) + g
-        return group
 
     def _build_tree(self, codes: Array, y: Array) -> None:
         """Build the tree from these rows."""
@@ -519,9 +520,6 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _first_belief(self) -> Floats:
         return self._tree.prior
-
-    def _price(self, state: State, position: Array) -> Floats:
-        return self._offers.price(state, position)
 
     def _best(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Return the best offer for each row, -1 if there is none, its rate, and the posterior of the tree."""

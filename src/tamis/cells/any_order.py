@@ -102,6 +102,16 @@ class AnyOrder:
         """Number of columns of the model."""
         return self._model.n_columns
 
+    @property
+    def model(self) -> EvidenceModel:
+        """The model that is fitted to random subsets."""
+        return self._model
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of its evidence, for 1, 2 to 3, 4 to 7 and so on known values."""
+        return self._weights
+
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown."""
         evidence = evidence_by_kind(self._model, values)[:, -1]

@@ -33,6 +33,7 @@ from tamis.cells.discriminant import (
     posterior_of,
 )
 from tamis.cells.masked import Masked
+from tamis.cells.network_evidence import NetworkEvidence
 from tamis.cells.policy_selection import pad_steps
 from tamis.cells.small_trees import SmallTrees
 from tamis.cells.spread import Spread
@@ -59,6 +60,8 @@ class Ensemble:
         Of the first discriminant analysis; the second uses the numbers only.
     n_classes : int
     trees : bool
+    network : bool, default=False
+        Whether pairs of columns are evidence (:mod:`tamis.cells.network_evidence`); not updated by `partial_fit`.
 
     Examples
     --------
@@ -74,21 +77,23 @@ class Ensemble:
 
     _state_spec = Shapes(
         "n_kinds (=m)  evidence_weight (m) float in [0, 2]  prior (k) float in [0, 1]"
-        "  _sums[] (its own)  _spread (its own)  _trees[] (its own)"
+        "  _sums[] (its own)  _spread (its own)  _trees[] (its own)  _network[] (its own)"
         "  _sums[].prior (k)  _spread._means (k, d)  _trees[].prior (k)  _sums[]._low (d)  _trees[]._bins.edges (d, *)"
     )
 
     # State, after fit:
-    #   evidence_weight (3 or 4,) float64  b
+    #   evidence_weight (3 to 5,) float64  b
     #   prior    (n_classes,)  float64
     #   _sums          two Discriminant
     #   _spread        Spread
     #   _trees         SmallTrees, if any
+    #   _network       NetworkEvidence, if any
 
-    def __init__(self, n_bins: int, n_classes: int, trees: bool = True) -> None:
+    def __init__(self, n_bins: int, n_classes: int, trees: bool = True, network: bool = False) -> None:
         self._sums = [Discriminant(n_bins, n_classes), Discriminant(1, n_classes)]
         self._spread = Spread(n_classes)
         self._trees = [SmallTrees(n_classes)] if trees else []
+        self._network = [NetworkEvidence(n_bins, n_classes)] if network else []
         self.evidence_weight: EvidenceWeights = np.ones(self.n_kinds)
         self.prior: Floats = self._sums[0].prior
 
@@ -101,6 +106,8 @@ class Ensemble:
         self._spread.fit(values, y, sizes)
         for trees in self._trees:
             trees.fit(values, y, order, sizes)
+        for network in self._network:
+            network.fit(values, y, sizes)
         self.prior = self._sums[0].prior
         return self
 
@@ -115,7 +122,7 @@ class Ensemble:
     @property
     def n_kinds(self) -> int:
         """Number of kinds of evidence."""
-        return len(self._sums) + 1 + len(self._trees)
+        return len(self._sums) + 1 + len(self._trees) + len(self._network)
 
     @property
     def n_columns(self) -> int:
@@ -129,13 +136,13 @@ class Ensemble:
         """
         kinds = [part.evidence(values, order) for part in self._sums]
         kinds.append(self._spread.evidence(values, order))
-        return np.stack([*kinds, *(trees.evidence(values, order) for trees in self._trees)])
+        return np.stack([*kinds, *(part.evidence(values, order) for part in (*self._trees, *self._network))])
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
         kinds = [part.evidence(values)[-1] for part in self._sums]
         kinds.append(self._spread.evidence(values)[-1])
-        kinds += [trees.total_evidence(values) for trees in self._trees]
+        kinds += [part.total_evidence(values) for part in (*self._trees, *self._network)]
         return posterior_of(np.stack(kinds), self.prior, self.evidence_weight)
 
 
@@ -147,8 +154,8 @@ def fit_evidence_model(
 
     Parameters
     ----------
-    kind : {"ensemble", "discriminant", "classifier"}
-        "discriminant" is the ensemble without trees.
+    kind : {"ensemble", "discriminant", "network", "classifier"}
+        "discriminant" is the ensemble without trees, "network" has pairs of columns in their place.
     values : ndarray of shape (n_rows, K)
         NaN where missing.
     y : ndarray of shape (n_rows,), int
@@ -162,7 +169,9 @@ def fit_evidence_model(
     """
     if kind == "classifier":
         return Masked(classifier, n_classes).fit(values, y, order, sizes)
-    return Ensemble(n_bins, n_classes, trees=kind == "ensemble").fit(values, y, order, sizes)
+    return Ensemble(n_bins, n_classes, trees=kind == "ensemble", network=kind == "network").fit(
+        values, y, order, sizes
+    )
 
 
 def evidence_by_kind(model: EvidenceModel, values: Floats, order: Array | None = None) -> Floats:

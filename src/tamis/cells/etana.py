@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import integer, parameters
+from tamis.base import PriceList
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.mrmr import mrmr
@@ -77,15 +78,22 @@ class Independent(FixedOrder):
         levels = bins.n_levels[:, None, None]
         possible = np.arange(bins.n_bins)[:, None] < levels
         tables = (counts + possible) / (counts.sum(axis=1, keepdims=True) + levels)
-        price = self._costs()
         spread = tables.var(axis=2).sum(axis=1)
-        priority = np.divide(spread, price, out=np.where(spread > 0.0, np.inf, 0.0), where=price > 0.0)
-        order = np.argsort(-priority, kind="stable")
+        order = self._order_by(spread, np.arange(len(spread)))
         if self.threshold == "chance":
             order = order[is_beyond_chance(counts)[order]]
         if self.order_ == "mrmr":
             kept = np.sort(order)
-            order = kept[mrmr(X[:, kept], y, bins.of(kept), counts[kept], price[kept], self._n_ordered(kept))]
+            order = kept[
+                mrmr(
+                    X[:, kept],
+                    y,
+                    bins.of(kept),
+                    counts[kept],
+                    self._whole_tariff().of(kept),
+                    self._n_ordered(kept),
+                )
+            ]
         order = self._within_budget(order)[: self.max_features][: self._most]
         self.candidates_, self._bins = order, bins.of(order)
         network = np.ascontiguousarray(tables[order].transpose(0, 2, 1)[..., None])
@@ -104,10 +112,13 @@ class ETANA(Independent):
 
     Parameters
     ----------
-    cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
+    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
+    groups : sequence of sequences of columns, optional
+        Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
+        is that of its most expensive column, paid once.
     budget : float, optional
         Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
     spend : {"worth", "all"}, default="worth"
@@ -185,9 +196,10 @@ class ETANA(Independent):
 
     def __init__(
         self,
-        cost: float | Array | Mapping[str, float] = 0.01,
+        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
         *,
         misclassification_cost: Array | None = None,
+        groups: Any = None,
         budget: float | None = None,
         spend: str = "worth",
         n_bins: int = 4,
@@ -206,6 +218,7 @@ class ETANA(Independent):
     ) -> None:
         self.cost = cost
         self.misclassification_cost = misclassification_cost
+        self.groups = groups
         self.budget = budget
         self.spend = spend
         self.n_bins = n_bins
@@ -223,7 +236,7 @@ class ETANA(Independent):
         self.random_state = random_state
 
     @classmethod
-    def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
+    def published(cls, cost: float | Array | Mapping[str, float] | PriceList = 0.01, **changes: Any) -> Self:
         """Return the published method; `changes` override its parameters."""
         settings = {
             "n_bins": 3,
@@ -240,7 +253,7 @@ class ETANA(Independent):
 
     def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         own = self._learn_tables(X, y, bins, tables)
-        price = self._costs()[self.candidates_]
+        price = self._stage_prices()
         if self.method == "grid":
             self.stopping_: Grid | PointBased = Grid(own, self._Q, price, self.resolution)
             return

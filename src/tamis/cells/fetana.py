@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import integer, number, parameters
+from tamis.base import PriceList
 from tamis.cells.bins import Bins
 from tamis.cells.etana import Independent
 
@@ -105,10 +106,13 @@ class FETANA(Independent):
 
     Parameters
     ----------
-    cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
+    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
+    groups : sequence of sequences of columns, optional
+        Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
+        is that of its most expensive column, paid once.
     budget : float, optional
         Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
     spend : {"worth", "all"}, default="worth"
@@ -202,9 +206,10 @@ class FETANA(Independent):
 
     def __init__(
         self,
-        cost: float | Array | Mapping[str, float] = 0.01,
+        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
         *,
         misclassification_cost: Array | None = None,
+        groups: Any = None,
         budget: float | None = None,
         spend: str = "worth",
         n_bins: int = 4,
@@ -225,6 +230,7 @@ class FETANA(Independent):
     ) -> None:
         self.cost = cost
         self.misclassification_cost = misclassification_cost
+        self.groups = groups
         self.budget = budget
         self.spend = spend
         self.n_bins = n_bins
@@ -244,7 +250,7 @@ class FETANA(Independent):
         self.random_state = random_state
 
     @classmethod
-    def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
+    def published(cls, cost: float | Array | Mapping[str, float] | PriceList = 0.01, **changes: Any) -> Self:
         """Return the published method; `changes` override its parameters."""
         settings = {
             "n_bins": 3, "binning": "width", "prior": "uniform", "threshold": "all", "order": "spread",
@@ -260,7 +266,7 @@ class FETANA(Independent):
             self.thresholds_, self.n_iter_ = np.empty((L, 0, L)), np.zeros(L, dtype=np.int64)
             return
         likelihood = np.ascontiguousarray(np.stack([table[:, :, 0].T for table in own]))
-        price = self._costs()[self.candidates_]
+        price = self._stage_prices()
         rng = np.random.default_rng(self.random_state)
         self.thresholds_ = np.empty((L, K, L))
         self.n_iter_ = np.empty(L, dtype=np.int64)

@@ -153,12 +153,36 @@ class FixedOrder(CellClassifier):
         """Return the columns of an order whose prices together are within the budget; the dearer ones are omitted."""
         if self.budget is None:
             return order
-        left, kept, price = float(self.budget) + ROUNDING, [], self._costs()
-        for column in order:
-            if price[column] <= left:
-                left -= price[column]
+        left, kept, tariff = float(self.budget) + ROUNDING, [], self._whole_tariff().of(order)
+        known = np.zeros((1, len(order)), dtype=bool)
+        price = tariff.following(known)[0]
+        for at, column in enumerate(order):
+            if price[at] <= left:
+                left -= price[at]
                 kept.append(column)
+                known[0, at] = True
+                if tariff.varies:
+                    price = tariff.following(known)[0]
         return np.array(kept, dtype=np.int64)
+
+    def _order_by(self, worth: Floats, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the order of the columns, of most worth per price after those before; shape of `worth`."""
+        tariff = self._whole_tariff().of(columns)
+        known = np.zeros((1, len(columns)), dtype=bool)
+        order: list[int] = []
+        while True:
+            price = tariff.following(known)[0]
+            rate = np.divide(worth, price, out=np.where(worth > 0.0, np.inf, 0.0), where=price > 0.0)
+            if not tariff.varies:
+                return np.argsort(-rate, kind="stable")
+            if len(order) == len(columns):
+                return np.array(order, dtype=np.int64)
+            order.append(int(np.argmax(np.where(known[0], -np.inf, rate))))
+            known[0, order[-1]] = True
+
+    def _stage_prices(self) -> Floats:
+        """Return the price of each candidate after those before it."""
+        return self._whole_tariff().of(self.candidates_).in_order()
 
     def _n_ordered(self, kept: NDArray[np.int64]) -> int:
         """Return how many columns are ordered by an expensive method: those that a walk can reach."""
@@ -348,7 +372,7 @@ class FixedOrder(CellClassifier):
                 np.zeros((3 if self.classifier is None else 1, *prior[None].shape)),
                 prior,
             )
-        model.prices_ = self._costs()[model.candidates_]
+        model._tariff = self._whole_tariff().of(model.candidates_)
         columns = model.candidates_[:_STEPS]
         evidence_model = model._fit_evidence_model(self._default_model, X, y, _STEPS)
         return (
@@ -363,14 +387,29 @@ class FixedOrder(CellClassifier):
         _, codes = self._cells(X, np.arange(X.shape[0]))
         n_steps = min(len(self.candidates_), _STEPS)
         posterior = np.tile(self._first_belief(), (len(codes), 1))
-        spent, walked = np.zeros((n_steps + 1, len(codes))), [posterior]
+        spent, walked, prices = (
+            np.zeros((n_steps + 1, len(codes))),
+            [posterior],
+            self._paid(codes[:, :n_steps]),
+        )
         stops = np.ones((n_steps + 1, len(codes)), dtype=bool)
         for k in range(n_steps):
             stops[k] = ~self._should_continue(k, posterior, codes)
             posterior = update_posterior(self._chain, k, posterior, codes, codes[:, k])
-            spent[k + 1] = spent[k] + np.where(codes[:, k] >= 0, self.prices_[k], 0.0)
+            spent[k + 1] = spent[k] + prices[:, k]
             walked.append(posterior)
         return Walks("own", np.stack(walked), spent, stops)
+
+    def _paid(self, codes: Array) -> Floats:
+        """Return the price of each value of rows that acquire the first columns in order; 0 where missing."""
+        if not self._tariff.varies:
+            return np.where(codes >= 0, self._tariff.own[: codes.shape[1]], 0.0)
+        known, found = np.zeros((len(codes), len(self.candidates_)), dtype=bool), np.zeros(codes.shape)
+        for k in range(codes.shape[1]):
+            there = codes[:, k] >= 0
+            found[there, k] = self._tariff.following(known[there])[:, k]
+            known[:, k] = there
+        return found
 
     # -- walking -------------------------------------------------------------------------------------------
 
@@ -432,6 +471,7 @@ class FixedOrder(CellClassifier):
         state = self._start(len(rows))
         alive = np.arange(len(rows))
         prefetch = _PosteriorPrefetch(self._evidence_model, values)
+        prices = self._paid(codes)
         for k in range(len(self.candidates_)):
             known, posterior = codes[alive], state.posterior[alive]
             bought = self._is_bought(k, posterior, known)
@@ -444,8 +484,7 @@ class FixedOrder(CellClassifier):
                 after = np.where((known[:, k] >= 0)[:, None], prefetch.after(k, alive), posterior[bought])
             state.posterior[alive], state.stage[alive] = after, k + 1
             at = np.full(len(alive), k)
-            price = np.full(len(alive), self.prices_[k])
-            self._pay(rows[alive], at, known[:, k], price, values[alive, k], after, trace)
+            self._pay(rows[alive], at, known[:, k], prices[alive, k], values[alive, k], after, trace)
         return state
 
     def _apply_known_values(self, state: State) -> None:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import integer, parameters, with_methods
+from tamis.base import PriceList
 from tamis.cells.bins import Bins, dense
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.masked import Masked
@@ -40,12 +41,15 @@ class FixedSubset(FixedOrder):
 
     Parameters
     ----------
-    cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
+    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
         The price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         The cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
     n_features : int, optional
         m: number of columns to acquire. By default as many as are worth their price on held-out rows, at most 40.
+    groups : sequence of sequences of columns, optional
+        Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
+        is that of its most expensive column, paid once.
     budget : float, optional
         Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
     spend : {"worth", "all"}, default="worth"
@@ -107,9 +111,10 @@ class FixedSubset(FixedOrder):
 
     def __init__(
         self,
-        cost: float | Array | Mapping[str, float] = 0.01,
+        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
         *,
         misclassification_cost: Array | None = None,
+        groups: Any = None,
         n_features: int | None = None,
         classifier: Any = None,
         budget: float | None = None,
@@ -120,6 +125,7 @@ class FixedSubset(FixedOrder):
     ) -> None:
         self.cost = cost
         self.misclassification_cost = misclassification_cost
+        self.groups = groups
         self.n_features = n_features
         self.classifier = classifier
         self.budget = budget
@@ -132,7 +138,9 @@ class FixedSubset(FixedOrder):
         return Bins.quantile(X, self.n_bins)
 
     def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
-        self.candidates_ = self._within_budget(mrmr(X, y, bins, tables, self._costs(), self._n_steps()))
+        self.candidates_ = self._within_budget(
+            mrmr(X, y, bins, tables, self._whole_tariff(), self._n_steps())
+        )
         self._bins = bins.of(self.candidates_)
 
     def _n_steps(self) -> int:
@@ -171,7 +179,7 @@ class FixedSubset(FixedOrder):
     def _model_walks(self, X: Rows) -> Walks:
         """Return walks whose posterior is the prior: the model has no own probabilities."""
         _, codes = self._cells(X, np.arange(X.shape[0]))
-        price = np.where(codes >= 0, self.prices_, 0.0).T
+        price = self._paid(codes).T
         spent = np.concatenate([np.zeros((1, len(codes))), np.cumsum(price, axis=0)])
         posterior = np.tile(self.prior_, (*spent.shape, 1))
         return Walks("own", posterior, spent, np.ones(spent.shape, dtype=bool))

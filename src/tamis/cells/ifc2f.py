@@ -46,6 +46,7 @@ from numpy.typing import NDArray
 from tamis._atomic import atomically
 from tamis._validation import Array, Rows, as_column
 from tamis._validation.parameters import check_parameters, integer, number, parameters
+from tamis.base import PriceList
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.mrmr import mrmr
@@ -72,10 +73,13 @@ class IFC2F(FixedOrder):
 
     Parameters
     ----------
-    cost : float, array of shape (n_features,) or mapping from column name to float, default=0.01
+    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
         e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
     misclassification_cost : array of shape (n_classes, n_classes), optional
         Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
+    groups : sequence of sequences of columns, optional
+        Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
+        is that of its most expensive column, paid once.
     budget : float, optional
         Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
     spend : {"worth", "all"}, default="worth"
@@ -206,9 +210,10 @@ class IFC2F(FixedOrder):
 
     def __init__(
         self,
-        cost: float | Array | Mapping[str, float] = 0.01,
+        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
         *,
         misclassification_cost: Array | None = None,
+        groups: Any = None,
         budget: float | None = None,
         spend: str = "worth",
         n_bins: int = 4,
@@ -232,6 +237,7 @@ class IFC2F(FixedOrder):
     ) -> None:
         self.cost = cost
         self.misclassification_cost = misclassification_cost
+        self.groups = groups
         self.budget = budget
         self.spend = spend
         self.n_bins = n_bins
@@ -254,7 +260,7 @@ class IFC2F(FixedOrder):
         self.random_state = random_state
 
     @classmethod
-    def published(cls, cost: float | Array | Mapping[str, float] = 0.01, **changes: Any) -> Self:
+    def published(cls, cost: float | Array | Mapping[str, float] | PriceList = 0.01, **changes: Any) -> Self:
         """Return the published method; `changes` override its parameters."""
         settings = {
             "binning": "width", "score_on": "raw", "threshold": "half", "order": "markov_blanket",
@@ -295,7 +301,7 @@ class IFC2F(FixedOrder):
                 Tree(self.parent_, self._network.tables(), self.prior_), self._order, self._chain.link
             )
         self.stopping_ = PointBased(
-            self._chain, self._kept_bins.n_bins, self._Q, self._costs()[self.candidates_], self.context
+            self._chain, self._kept_bins.n_bins, self._Q, self._stage_prices(), self.context
         )
         self.stopping_.train(*self._walks(codes, rng))
 
@@ -348,13 +354,23 @@ class IFC2F(FixedOrder):
         )
 
     def _rank(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
-        kept, price = self.kept_, self._costs()[self.kept_]
+        kept = self.kept_
         if self.order_ == "mrmr":
-            return mrmr(X[:, kept], y, self._kept_bins, tables[kept], price, self._n_ordered(kept))
-        priority = np.divide(self.scores_[kept], price, out=np.full(len(price), np.inf), where=price > 0.0)
+            return mrmr(
+                X[:, kept],
+                y,
+                self._kept_bins,
+                tables[kept],
+                self._whole_tariff().of(kept),
+                self._n_ordered(kept),
+            )
         if self.order_ == "markov_blanket":
+            price = self._costs()[kept]
+            priority = np.divide(
+                self.scores_[kept], price, out=np.full(len(price), np.inf), where=price > 0.0
+            )
             return markov_blanket_order(self.parent_, priority)
-        return np.argsort(-priority, kind="stable")
+        return self._order_by(self.scores_[kept], kept)
 
     def _walks(self, codes: Array, rng: np.random.Generator) -> tuple[list[Floats], Array]:
         values = None

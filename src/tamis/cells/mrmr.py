@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
+from tamis.base.prices import Tariff
 from tamis.cells.bins import Bins, dense
 from tamis.dependence.information import adjusted_mutual_information
 
@@ -24,7 +25,9 @@ Floats = NDArray[np.float64]
 _POOL = 200  # most relevant columns, which are compared with each other
 
 
-def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats, n_columns: int) -> NDArray[np.int64]:
+def mrmr(
+    X: Rows, y: Array, bins: Bins, tables: Array, price: Floats | Tariff, n_columns: int
+) -> NDArray[np.int64]:
     """Return at most `n_columns` columns in the order of (1); constant columns are omitted.
 
     Parameters
@@ -35,23 +38,31 @@ def mrmr(X: Rows, y: Array, bins: Bins, tables: Array, price: Floats, n_columns:
         Of every column.
     tables : ndarray of shape (n_features, n_bins, n_classes), int
         Their counts.
-    price : ndarray of shape (n_features,)
+    price : ndarray of shape (n_features,), or Tariff
     n_columns : int
     """
     vary = np.count_nonzero(tables.sum(axis=2), axis=1) > 1
     relevance = np.where(vary, adjusted_mutual_information(tables), -np.inf)
     pool = np.argsort(-relevance, kind="stable")[: min(_POOL, int(vary.sum()))]
     codes = bins.of(pool).codes(dense(X[:, pool]))
+    tariff = (
+        price.of(pool)
+        if isinstance(price, Tariff)
+        else Tariff(price[pool], np.zeros((0, len(pool)), bool), np.zeros(0))
+    )
+    cost = tariff.following(np.zeros((1, len(pool)), dtype=bool))[0]
     chosen: list[int] = []
     shared, left = np.zeros(len(pool)), np.ones(len(pool), dtype=bool)
     while len(chosen) < min(n_columns, len(pool)):
         gain = relevance[pool] - shared / max(len(chosen), 1)
         free = np.where(gain > 0.0, np.inf, gain)
-        priority = np.divide(gain, price[pool], out=free, where=(price[pool] > 0.0) & (gain > 0.0))
-        priority = np.where(gain <= 0.0, gain * np.maximum(price[pool], 1e-300), priority)
+        priority = np.divide(gain, cost, out=free, where=(cost > 0.0) & (gain > 0.0))
+        priority = np.where(gain <= 0.0, gain * np.maximum(cost, 1e-300), priority)
         best = int(np.argmax(np.where(left, priority, -np.inf)))
         chosen.append(best)
         left[best] = False
+        if tariff.varies:
+            cost = tariff.following(~left[None])[0]
         shared += adjusted_mutual_information(_pairs(codes, best, bins.n_bins))
     return pool[np.array(chosen, dtype=np.int64)]
 

@@ -64,7 +64,7 @@ def train(
         option(
             _LEARNING,
             "NAME",
-            "auto (a race of the others on held-out rows), adaptive, ifc2f, etana, fetana or fixed-subset.",
+            "auto (a race of the others on held-out rows), adaptive, ifc2f, etana, fetana, aaco or fixed-subset.",
             autocompletion=keys(cells()),
         ),
     ] = "auto",
@@ -129,7 +129,7 @@ def train(
         raise MisuseError("Say where the model goes: --save FILE (or --report FILE for the report only).")
     if not 0 <= held_out < 1 or (report is not None and held_out == 0):
         raise MisuseError(f"--held-out {held_out} must be a share below 1, and above 0 for a report.")
-    inputs = [*reading.inputs, *([cost] if isinstance(prices, dict) else [])]
+    inputs = [*reading.inputs, *([] if isinstance(prices, float) else [cost])]
     check_outputs(inputs, {"--save": save, "--report": report}, force=force)
     table = Table.read(reading.open(quiet=quiet))
     learned, held = table.split(held_out, seed, max_rows)
@@ -184,6 +184,13 @@ def _prices(text: str) -> Any:
         found = json.loads(content)
     except ValueError as error:
         raise MisuseError(f"--cost {text} is not a JSON document: {error}.") from None
+    if isinstance(found, dict) and "prices" in found:
+        from tamis.base import PriceList
+
+        try:
+            return PriceList.from_dict(found)
+        except (ValueError, TypeError) as error:
+            raise MisuseError(f"--cost {text}: {error}") from None
     if not isinstance(found, dict) or not all(isinstance(price, int | float) for price in found.values()):
         raise MisuseError(f'--cost {text} must hold one object of prices, such as {{"age": 0, "scan": 0.2}}.')
     return found

@@ -1,0 +1,290 @@
+"""Price lists: shared fees, prices that depend on what is known, and delays.
+
+A blood draw is paid once, and each further test on the same sample costs less (Turney 1995, Journal of Artificial
+Intelligence Research 2, Section 2). With o the known columns of a row, the next price of column j is::
+
+    price(j | o) = min(p_j, min_{k in o} p_{j|k}) + r d_j + sum of the fees of its groups without a member in o      (1)
+
+=========  ============  ============================================================
+symbol     here          meaning
+=========  ============  ============================================================
+p_j        ``prices``    own price of a column
+p_{j|k}    ``if_known``  its price once column k is known
+d_j        ``delays``    time until the value is known
+r          ``delay_price``  price of a unit of time
+=========  ============  ============================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._validation import Array, short_repr
+
+__all__ = ["PriceList", "Tariff", "check_groups", "tariff_of"]
+
+Floats = NDArray[np.float64]
+Column = str | int
+_KEYS = ("prices", "fees", "if_known", "delays", "delay_price", "currency")
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """Prices of the columns, with shared fees, discounts and delays; pass it as `cost`.
+
+    Parameters
+    ----------
+    prices : float, or mapping from column to float
+        Own price of each column, in [0, 1e100], in the unit of the misclassification costs.
+    fees : sequence of (columns, float), optional
+        A fee for the first acquired value of these columns, such as that of a blood draw.
+    if_known : mapping from column to mapping from column to float, optional
+        ``{"biopsy": {"scan": 30.0}}``: a biopsy costs 30 once the scan is known, if that is less than its own price.
+    delays : mapping from column to float, optional
+        Time until a value is known, in [0, 1e100].
+    delay_price : float, default=1.0
+        Price of a unit of time.
+    currency : str, default=""
+        Shown after amounts.
+
+    Raises
+    ------
+    ValueError
+        If a price is negative or not finite.
+
+    References
+    ----------
+    Turney (1995). Cost-Sensitive Classification. Journal of Artificial Intelligence Research 2.
+
+    Examples
+    --------
+    Sodium and potassium share a blood draw, so the second costs 1 after the first cost 5 + 1:
+
+    >>> import numpy as np
+    >>> from tamis import AdaptiveIFC2F
+    >>> from tamis.base import PriceList
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 600)
+    >>> X = rng.normal(size=(600, 2)) + y[:, None]
+    >>> prices = PriceList(1.0, fees=[([0, 1], 5.0)], currency="EUR")
+    >>> model = AdaptiveIFC2F(prices, misclassification_cost=100 * (1 - np.eye(2))).fit(X, y)
+    >>> session = model.open()
+    >>> session.next_cost
+    6.0
+    >>> session.observe(0.5)
+    >>> session.next_cost, prices.amount(session.cost + session.next_cost)
+    (1.0, '7 EUR')
+    """
+
+    prices: float | Mapping[Column, float]
+    fees: Sequence[tuple[Sequence[Column], float]] = ()
+    if_known: Mapping[Column, Mapping[Column, float]] = field(default_factory=dict)
+    delays: Mapping[Column, float] = field(default_factory=dict)
+    delay_price: float = 1.0
+    currency: str = ""
+
+    def __post_init__(self) -> None:
+        table = self.prices if isinstance(self.prices, Mapping) else {"every column": self.prices}
+        named: list[tuple[str, Any]] = [
+            (f"the price of {short_repr(name)}", price) for name, price in table.items()
+        ]
+        named += [(f"the fee of {short_repr(list(columns))}", fee) for columns, fee in self.fees]
+        for name, given in self.if_known.items():
+            named += [
+                (f"the price of {short_repr(name)} if {short_repr(k)} is known", p) for k, p in given.items()
+            ]
+        named += [(f"the delay of {short_repr(name)}", delay) for name, delay in self.delays.items()]
+        for what, number in [*named, ("delay_price", self.delay_price)]:
+            if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 <= number <= 1e100:
+                raise ValueError(f"{what} is {short_repr(number)}: it must be a number in [0, 1e100].")
+
+    @classmethod
+    def from_dict(cls, content: Mapping[Any, Any]) -> PriceList:
+        """Return the list of a JSON object: of prices by column, or with these keys.
+
+        Each fee is an object with "columns" and "fee".
+
+        Raises
+        ------
+        ValueError
+            If a key is unknown, or a part has another form.
+        """
+        if "prices" not in content:
+            return cls(dict(content))
+        if unknown := [key for key in content if key not in _KEYS]:
+            raise ValueError(f"A price list has no part {short_repr(unknown[0])}: use {', '.join(_KEYS)}.")
+        parts = dict(content)
+        try:
+            parts["fees"] = [([*one["columns"]], one["fee"]) for one in content.get("fees", ())]
+            parts["if_known"] = {name: dict(given) for name, given in content.get("if_known", {}).items()}
+            parts["delays"] = dict(content.get("delays", {}))
+        except (TypeError, KeyError, AttributeError, ValueError):
+            raise ValueError(
+                'A price list must look like {"prices": {"age": 0, "sodium": 1}, "fees": [{"columns": ["sodium"],'
+                ' "fee": 5}], "if_known": {"biopsy": {"scan": 30}}, "delays": {"culture": 48}}.'
+            ) from None
+        return cls(**parts)
+
+    def amount(self, price: float) -> str:
+        """Return an amount with its currency."""
+        return (
+            f"{price:.4g} {self.currency}".strip() if price < 1e4 else f"{price:,.0f} {self.currency}".strip()
+        )
+
+    def own_prices(self, columns: Sequence[Column]) -> dict[Column, float]:
+        """Return the own price of each column with its delay.
+
+        Raises
+        ------
+        ValueError
+            If the list names a column that does not exist, or lacks one.
+        """
+        known, named = set(columns), set(self.delays)
+        for members, _ in self.fees:
+            named |= set(members)
+        for name, given in self.if_known.items():
+            named |= {name, *given}
+        if isinstance(self.prices, Mapping):
+            named |= set(self.prices)
+        if unknown := sorted(named - known, key=str):
+            raise ValueError(f"cost names {unknown[0]!r}, which is not a column of X.")
+        price = dict.fromkeys(columns, self.prices) if not isinstance(self.prices, Mapping) else self.prices
+        if lacking := [name for name in columns if name not in price]:
+            raise ValueError(f"cost has no entry for column {lacking[0]!r}.")
+        return {
+            name: float(price[name]) + self.delay_price * float(self.delays.get(name, 0.0))
+            for name in columns
+        }
+
+
+@dataclass
+class Tariff:
+    """The next price of each column of a model, from what is known of a row, (1).
+
+    Attributes
+    ----------
+    own : ndarray of shape (K,)
+    member : ndarray of shape (G, K), bool
+    fee : ndarray of shape (G,)
+        Of each group, paid with its first known member.
+    pairs : ndarray of shape (P, 2), int
+        A column, and the one that makes it cheaper.
+    given : ndarray of shape (P,)
+        Price of the first one then.
+
+    Examples
+    --------
+    >>> tariff = Tariff(np.array([1.0, 1.0]), np.array([[True, True]]), np.array([5.0]))
+    >>> tariff.following(np.array([[False, False], [True, False]]))
+    array([[6., 6.],
+           [1., 1.]])
+    >>> tariff.total(np.array([False, False]), np.array([[True, True], [False, True]]))
+    array([7., 6.])
+    """
+
+    own: Floats
+    member: NDArray[np.bool_]
+    fee: Floats
+    pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    given: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def varies(self) -> bool:
+        """Whether a price depends on what is known."""
+        return len(self.fee) > 0 or len(self.pairs) > 0
+
+    def following(self, known: Array) -> Floats:
+        """Return the price of each column as the next value, shape (n_rows, K), given the known columns."""
+        price = np.array(self._own(known))
+        for fee, member in zip(
+            self.fee, self.member, strict=True
+        ):  # in order: a row has the same bits in any batch
+            price += np.where(known[:, member].any(axis=1), 0.0, fee)[:, None] * member
+        return price
+
+    def total(self, known: Array, subsets: Array) -> Floats:
+        """Return the price of each subset of columns, shape (n_subsets, K), together, for one row."""
+        own = self._own(known[None])[0]
+        due = self.fee * ~(self.member & known).any(axis=1)
+        paid = subsets & ~known
+        found: Floats = np.where(paid, own, 0.0).sum(axis=1)
+        for fee, member in zip(due, self.member, strict=True):
+            found += np.where((paid & member).any(axis=1), fee, 0.0)
+        return found
+
+    def of(self, columns: Array) -> Tariff:
+        """Return the tariff of some columns."""
+        place = np.full(len(self.own), -1)
+        place[columns] = np.arange(len(columns))
+        pairs = place[self.pairs]
+        mine, some = (pairs >= 0).all(axis=1), self.member[:, columns].any(axis=1)
+        return Tariff(
+            self.own[columns], self.member[:, columns][some], self.fee[some], pairs[mine], self.given[mine]
+        )
+
+    def in_order(self) -> Floats:
+        """Return the price of each column after all before it."""
+        K = len(self.own)
+        return np.diagonal(self.following(np.tri(K, K, -1, dtype=bool))).copy() if self.varies else self.own
+
+    def _own(self, known: Array) -> Floats:
+        own = np.broadcast_to(self.own, known.shape)
+        if not len(self.pairs):
+            return own
+        own = own.copy()
+        for (column, other), price in zip(self.pairs, self.given, strict=True):
+            own[:, column] = np.where(known[:, other], np.minimum(own[:, column], price), own[:, column])
+        return own
+
+
+def tariff_of(cost: PriceList | None, own: Floats, groups: Any, columns: Sequence[Column]) -> Tariff:
+    """Return the tariff of some columns.
+
+    Parameters
+    ----------
+    cost : PriceList or None
+    own : ndarray of shape (K,)
+        Prices without fees.
+    groups : sequence of sequences of columns, or None
+        Paid once, at the price of the most expensive member.
+    columns : sequence of K names or numbers
+    """
+    place = {name: at for at, name in enumerate(columns)}
+    own, member, fee = own.copy(), [], []
+    for members, price in cost.fees if cost is not None else ():
+        member.append(np.isin(np.arange(len(columns)), [place[name] for name in members if name in place]))
+        fee.append(float(price))
+    for members in groups or ():
+        inside = np.isin(np.arange(len(columns)), [place[name] for name in members if name in place])
+        if inside.any():
+            member.append(inside)
+            fee.append(float(own[inside].max()))
+            own[inside] = 0.0
+    pairs, given = [], []
+    for name, others in (cost.if_known if cost is not None else {}).items():
+        for other, price in others.items():
+            if name in place and other in place:
+                delay = cost.delay_price * float(cost.delays.get(name, 0.0)) if cost is not None else 0.0
+                pairs.append((place[name], place[other]))
+                given.append(float(price) + delay)
+    return Tariff(
+        own, np.array(member, dtype=bool).reshape(-1, len(columns)), np.array(fee, dtype=np.float64),
+        np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(given, dtype=np.float64),
+    )  # fmt: skip
+
+
+def check_groups(groups: Any, columns: Sequence[Column]) -> None:
+    """Raise if groups name a column that does not exist, or one twice."""
+    known, seen = set(columns), set()
+    for members in groups or ():
+        for member in members:
+            if member not in known:
+                raise ValueError(f"groups names {member!r}, which is not a column of X.")
+            if member in seen:
+                raise ValueError(f"groups names {member!r} twice: a column belongs to one group.")
+            seen.add(member)

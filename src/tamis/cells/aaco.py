@@ -1,0 +1,550 @@
+"""AACO: acquires the subset of values that would have paid most for the most similar rows, one value at a time.
+
+Valancius, Lennon, Oliva: Acquisition Conditioned Oracle for Nongreedy Active Feature Acquisition, ICML 2024. The
+oracle's next subset of columns is the one of least expected loss and price, given the known values x_o::
+
+    u(x_o) = argmin_u  E[ loss(P(C | x_o, x_u), C) | x_o ] + price(u | o),   u a subset of the unknown columns    (1)
+
+and the row stops if u is empty. The expectation is the mean over the nearest training rows in the known columns, and
+the minimum is taken over sampled subsets. Of the best subset, the column that would have the least loss and price alone
+is acquired; then the subset is chosen anew. So columns that pay only together are
+acquired, which no greedy method does.
+
+=========  ==================  ====================================================================
+paper      here                meaning
+=========  ==================  ====================================================================
+k          ``n_neighbors``     rows that the expectation is taken over
+O(x_o)     ``_subsets``        sampled subsets of columns, beside each single column
+f(x_o)     ``_any_order``      the classifier, from any subset of the values
+alpha      ``price_factor_``   factor of the prices: 1, or larger to keep a mean budget
+=========  ==================  ====================================================================
+
+Deviations. The classifier is a discriminant analysis of any columns with a network of pairs
+(:mod:`tamis.cells.ensemble`) instead of boosted trees on masked rows, because thousands of subsets and rows must be
+evaluated in milliseconds. A training row's loss is that of a classifier fitted without it. Half of the subsets are
+sampled with a probability that falls with the rank of a column's relevance, because uniform ones rarely hold two
+relevant columns of many; the paper samples 10,000 uniformly. Nothing is acquired unless it pays on training
+rows that are walked without themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._kernels import njit
+from tamis._validation import Array, Rows
+from tamis._validation.parameters import integer, number, parameters
+from tamis.base import CellClassifier, PriceList, State
+from tamis.cells.any_order import AnyOrder
+from tamis.cells.bins import Bins, dense
+from tamis.cells.discriminant import Discriminant, posterior_of
+from tamis.cells.ensemble import Ensemble
+from tamis.cells.policy_selection import (
+    ROUNDING,
+    decision_cost,
+    is_surely_cheaper,
+    ranking_losses,
+    stratified_folds,
+)
+from tamis.dependence.information import adjusted_mutual_information
+
+__all__ = ["AACO"]
+
+Floats = NDArray[np.float64]
+
+# State:
+#   _bank      (N, c)     float64  values of the training rows that neighbours are chosen from
+#   _bank_y    (N,)       int64    their classes
+#   _fold      (N,)       int64    the model of `_folds` that was fitted without a row
+#   _scale     (c,)       float64  factor of the squared difference of two values, or of two different categories
+#   _clip      (2, c)     float64  bounds of numbers in a difference
+#   _subsets   (b, c)     bool     sampled subsets
+#   _folds, _any_order    AnyOrder, of a part of the rows and of all
+
+_FOLDS = 2
+_WALKED = 300  # rows walked to decide whether acquisition pays
+_LARGEST = 6  # columns of a sampled subset
+_OUTER = 0.005  # quantiles at which numbers are clipped in a difference
+_APART = 2.0  # mean of the squared difference of two random rows in a column
+_LEAST = 1e-6  # probability that the logarithm is taken of
+_HALVINGS = 9  # of the interval of the factor of prices: to within 2 %
+
+
+@njit(strict=True)
+def _extend(
+    columns: Array, d: int, x: Array, start: Array, covariance: Array, means: Array, own: Array, at: Array,
+    white: Array, centre: Array, found: Array,
+) -> int:  # fmt: skip
+    """Add the evidence of some columns, after the d features already whitened; return the number of features now."""
+    for j in columns:
+        if j < 0:
+            break
+        for feature in range(start[j], start[j + 1]):
+            at[d] = feature
+            for e in range(d + 1):
+                total = covariance[feature, at[e]]
+                for f in range(e):
+                    total -= own[d, f] * own[e, f]
+                own[d, e] = np.sqrt(total) if d == e else total / own[e, e]
+            for c in range(len(means)):
+                total = means[c, feature]
+                for f in range(d):
+                    total -= own[d, f] * centre[c, f]
+                centre[c, d] = total / own[d, d]
+            for i in range(len(x)):
+                total = x[i, feature]
+                for f in range(d):
+                    total -= own[d, f] * white[i, f]
+                white[i, d] = total / own[d, d]
+                for c in range(len(means)):
+                    found[i, c] += centre[c, d] * (white[i, d] - 0.5 * centre[c, d])
+            d += 1
+    return d
+
+
+@njit(strict=True)
+def _evidence_of_subsets(
+    x: Array, start: Array, known: Array, more: Array, covariance: Array, means: Array, found: Array
+) -> None:
+    """Fill in the evidence of each subset, row and class: of the known columns, and of the further ones of the subset.
+
+    The known columns are whitened once, since all subsets have them.
+    """
+    D, L = covariance.shape[0], len(means)
+    own, at = np.empty((D, D)), np.empty(D, np.int64)
+    white, centre = np.empty((len(x), D)), np.empty((L, D))
+    shared = np.zeros((len(x), L))
+    d = _extend(known, 0, x, start, covariance, means, own, at, white, centre, shared)
+    for b in range(len(more)):
+        found[b] = shared
+        _extend(more[b], d, x, start, covariance, means, own, at, white, centre, found[b])
+
+
+@njit(strict=True)
+def _distances(
+    values: Array,
+    bank: Array,
+    scale: Array,
+    categorical: Array,
+    low: Array,
+    high: Array,
+    apart: float,
+    found: Array,
+) -> None:
+    """Fill in the squared distance of each row to each row of the bank in the known columns of the former."""
+    for i in range(len(values)):
+        for n in range(len(bank)):
+            total = 0.0
+            for j in range(values.shape[1]):
+                if np.isnan(values[i, j]):
+                    continue
+                if np.isnan(bank[n, j]):
+                    total += apart
+                elif categorical[j]:
+                    total += scale[j] * (values[i, j] != bank[n, j])
+                else:
+                    a = min(max(values[i, j], low[j]), high[j])
+                    b = min(max(bank[n, j], low[j]), high[j])
+                    total += scale[j] * (a - b) * (a - b)
+            found[i, n] = total
+
+
+class AACO(CellClassifier):
+    """Acquires the values that would have paid most, together, for the most similar training rows.
+
+    Parameters
+    ----------
+    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
+        The price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
+    misclassification_cost : array of shape (n_classes, n_classes), optional
+        The cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
+    groups : sequence of sequences of columns, optional
+        Columns (names or numbers) that are paid once, at the price of the most expensive one.
+    budget : float, optional
+        Largest total price per row.
+    mean_budget : float, optional
+        Largest mean total price per row, on rows like those of `fit`.
+    objective : {"loss", "log-loss", "auc"}, default="loss"
+        The loss of (1): the misclassification cost, the negative logarithm of the probability of the class in nats, or
+        one minus the area under the ROC curve.
+    spend : {"worth", "all"}, default="worth"
+        "all": a row stops only when no value is within `budget`, or after `max_steps` values.
+    n_neighbors : int, default=20
+        k: rows that the expectation is taken over, at least 1.
+    n_subsets : int, default=200
+        Number of sampled subsets, beside the single columns; from 0 on.
+    n_stored : int, default=500
+        Largest number of training rows that neighbours are chosen from, at least 1; their losses by all subsets are
+        evaluated.
+    n_bins : int, default=4
+        Bins of each column in the discriminant analysis, at least 2.
+    max_features : int, default=40
+        The largest number of columns that are acquired, up to 64: those most relevant to the class.
+    max_steps : int, default=30
+        The largest number of features acquired per row.
+    categorical : None, "all", list of int or str, or bool mask, optional
+        Columns whose values are categories, each with a bin of its own. Columns of text and of categories of a frame
+        always are.
+    random_state : int, optional
+        Seed of the stored rows and of the subsets.
+
+    Attributes
+    ----------
+    classes_, prior_, candidates_, prices_, n_features_used_, cost_
+        As in :class:`tamis.base.CellClassifier`.
+    pays_ : bool
+        Whether acquisition pays on training rows; otherwise nothing is acquired.
+    price_factor_ : float
+        alpha: 1 without `mean_budget`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range.
+    DataError
+        If a value is infinite.
+
+    Notes
+    -----
+    A step takes O(n_subsets n_stored D) for D features of the acquired columns, shared by rows with the same known
+    columns. Memory: O(n_subsets n_stored n_classes).
+
+    References
+    ----------
+    Valancius, Lennon, Oliva (2024). Acquisition Conditioned Oracle for Nongreedy Active Feature Acquisition. ICML.
+
+    Examples
+    --------
+    Column 0 alone says nothing: it indicates which of the others has the class. A greedy method begins elsewhere.
+
+    >>> import numpy as np
+    >>> from tamis import AACO
+    >>> rng = np.random.default_rng(0)
+    >>> y, which = rng.integers(0, 2, (2, 600))
+    >>> X = rng.normal(size=(600, 3))
+    >>> X[:, 0] = which
+    >>> X[:, 1:] += 3 * (2 * y[:, None] - 1) * (which[:, None] == [0, 1])
+    >>> model = AACO(cost=0.02, random_state=0).fit(X[:400], y[:400])
+    >>> bool(model.score(X[400:], y[400:]) > 0.85), bool(model.n_features_used_.mean() < 2.9)
+    (True, True)
+    """
+
+    _shapes = """
+        _bank (n, c) float in [-inf, inf] or nan  _bank_y (n) in [0, k)  _fold (n) in [0, len(self._folds))
+        _scale (c) float in [0, inf)  _clip (2, c) float in [-inf, inf]  _subsets (b, c)  _folds[] (its own)
+        price_factor_ float in [0, inf)
+    """
+
+    _allowed = parameters(
+        budget=(number("[0, inf]"), None),
+        mean_budget=(number("[0, inf]"), None),
+        objective=("loss", "log-loss", "auc"),
+        spend=("worth", "all"),
+        n_neighbors=integer("[1, inf)"),
+        n_subsets=integer("[0, 100000]"),
+        n_stored=integer("[1, 100000]"),
+        max_features=integer("[1, 64]"),
+        max_steps=integer("[1, inf)"),
+    )
+
+    def __init__(
+        self,
+        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
+        *,
+        misclassification_cost: Array | None = None,
+        groups: Any = None,
+        budget: float | None = None,
+        mean_budget: float | None = None,
+        objective: str = "loss",
+        spend: str = "worth",
+        n_neighbors: int = 20,
+        n_subsets: int = 200,
+        n_stored: int = 500,
+        n_bins: int = 4,
+        max_features: int = 40,
+        max_steps: int = 30,
+        categorical: Any = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.cost = cost
+        self.misclassification_cost = misclassification_cost
+        self.groups = groups
+        self.budget = budget
+        self.mean_budget = mean_budget
+        self.objective = objective
+        self.spend = spend
+        self.n_neighbors = n_neighbors
+        self.n_subsets = n_subsets
+        self.n_stored = n_stored
+        self.n_bins = n_bins
+        self.max_features = max_features
+        self.max_steps = max_steps
+        self.categorical = categorical
+        self.random_state = random_state
+
+    _numbers_count = True
+    _any_order: AnyOrder
+
+    # -- fitting -------------------------------------------------------------------------------------------
+
+    def _learn(self, X: Rows, y: Array) -> None:
+        rng = np.random.default_rng(self.random_state)
+        bins = Bins.quantile(X, self.n_bins).with_categories(self._sizes)
+        tables = bins.tables(X, y, len(self.classes_))
+        vary = np.flatnonzero(np.count_nonzero(tables.sum(axis=2), axis=1) > 1)
+        relevance = (
+            adjusted_mutual_information(tables[vary]) if len(self.classes_) > 1 else np.zeros(len(vary))
+        )
+        self.candidates_ = vary[np.argsort(-relevance, kind="stable")][: self.max_features]
+        self._bins = bins.of(self.candidates_)
+        self._tariff = self._whole_tariff().of(self.candidates_)
+        values = dense(X[:, self.candidates_])
+        self._any_order = self._fit_any_order(values, y)
+        fold = np.maximum(stratified_folds(y, _FOLDS), 0)
+        self._folds = [self._fit_any_order(values[fold != f], y[fold != f]) for f in np.unique(fold)]
+        if len(self._folds) < _FOLDS:
+            self._folds, fold = [self._any_order], np.zeros(len(y), dtype=np.int64)
+        rows = np.arange(len(y))
+        if len(rows) > self.n_stored:
+            rows = np.sort(rng.choice(rows, self.n_stored, replace=False))
+        self._bank, self._bank_y, self._fold = values[rows], y[rows], fold[rows]
+        self._scale, self._clip = self._scales(values)
+        self._subsets = self._sampled_subsets(rng)
+        self.price_factor_, self.pays_ = 1.0, True
+        self._fit_policy(np.arange(len(rows))[:_WALKED] if len(rows) > _WALKED else np.arange(len(rows)))
+
+    def _fit_any_order(self, values: Floats, y: Array) -> AnyOrder:
+        return AnyOrder.fit(
+            "network", values, y, n_bins=self.n_bins, n_classes=len(self.classes_), classifier=None,
+            sizes=self._sizes[self.candidates_], random_state=self.random_state,
+        )  # fmt: skip
+
+    def _scales(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the factor of a difference in each column, which is 2 in the mean of random rows, and the bounds."""
+        K, sizes = values.shape[1], self._sizes[self.candidates_]
+        scale, clip = np.zeros(K), np.zeros((2, K))
+        for j in range(K):
+            known = values[~np.isnan(values[:, j]), j]
+            if sizes[j]:
+                share = np.unique(known, return_counts=True)[1] / max(len(known), 1)
+                mean = 1.0 - float(share @ share)
+            else:
+                clip[:, j] = np.quantile(known, [_OUTER, 1.0 - _OUTER])
+                mean = _APART * float(np.clip(known, *clip[:, j]).var())
+            scale[j] = _APART / mean if mean > 1e-300 else 0.0
+        return scale, clip
+
+    def _sampled_subsets(self, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """Return different subsets of two or more columns, half of them with more relevant columns more often."""
+        K = len(self.candidates_)
+        found = np.zeros((self.n_subsets if K > 1 else 0, K), dtype=bool)
+        weight = 1.0 / (1.0 + np.arange(K))
+        for b in range(len(found)):
+            size = int(rng.integers(2, min(K, _LARGEST) + 1))
+            share = weight / weight.sum() if b % 2 else None
+            found[b, rng.choice(K, size, replace=False, p=share)] = True
+        return np.unique(found, axis=0)[::-1]
+
+    def _fit_policy(self, rows: NDArray[np.int64]) -> None:
+        """Walk training rows without themselves: choose the factor of the prices, and whether to acquire at all."""
+        if not len(self.candidates_) or len(self.classes_) == 1:
+            self.pays_ = False
+            return
+        if self.mean_budget is not None:
+            self.price_factor_ = self._factor_within(rows, float(self.mean_budget))
+        nothing, spent, wrong = self._walked(rows)
+        if self.spend == "all":
+            return
+        # A budget is spent for fewer errors; otherwise prices count, too.
+        paid = 0.0 if self.mean_budget is not None else spent
+        worst = self._Q if self.objective == "loss" else np.ones((1, 1))
+        self.pays_ = is_surely_cheaper(wrong + paid, nothing, worst)
+        if self.mean_budget is not None and spent.mean() > self.mean_budget + ROUNDING:
+            self.pays_ = False
+
+    def _factor_within(self, rows: NDArray[np.int64], mean_budget: float) -> float:
+        """Return the least factor of the prices, by bisection of its logarithm, with which walks keep a mean budget."""
+        price = self._tariff.following(np.zeros((1, len(self.candidates_)), dtype=bool))[0]
+        unit = float(self._Q.max()) / max(
+            float(price.max()), 1e-100
+        )  # at this factor nothing is worth its price
+        low, high = unit * 2.0**-16, unit
+        for _ in range(_HALVINGS):
+            self.price_factor_ = float(np.sqrt(low * high))
+            if self._walked(rows)[1].mean() <= mean_budget + ROUNDING:
+                high = self.price_factor_
+            else:
+                low = self.price_factor_
+        return high
+
+    def _walked(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+        """Return the loss of each training row without a value, what it pays, and its loss then."""
+        state, values = self._start(len(rows)), self._bank[rows]
+        codes, alive = self._codes(values, np.arange(len(self.candidates_))), np.arange(len(rows))
+        before = self._losses(state.posterior, self._bank_y[rows])
+        while len(alive):
+            part = state.of(alive)
+            position = self._choose(part, rows[alive])
+            alive, position = alive[position >= 0], position[position >= 0]
+            part = state.of(alive)
+            code = codes[alive, position]
+            part.spent += np.where(code >= 0, self._price(part, position), 0.0)
+            at = np.arange(len(alive))
+            part.values[at, position], part.asked[at, position] = code, True
+            part.numbers[at, position] = values[alive, position]
+            state.put(alive, part)
+        for f, model in enumerate(self._folds):
+            mine = self._fold[rows] == f
+            state.posterior[mine] = model.posterior(state.numbers[mine])
+        return before, state.spent, self._losses(state.posterior, self._bank_y[rows])
+
+    # -- acquisition -----------------------------------------------------------------------------------------
+
+    def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
+        return self._bins.of(positions).codes(values)
+
+    def _next(self, state: State) -> NDArray[np.int64]:
+        if not self.pays_:
+            return np.full(len(state.asked), -1)
+        return self._choose(state, None)
+
+    def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
+        rows = np.arange(len(position))
+        state.values[rows, position], state.numbers[rows, position] = code, value
+        state.asked[rows, position] = True
+        posterior = self._any_order.posterior(state.numbers)
+        state.posterior[:] = np.where((code >= 0)[:, None], posterior, state.posterior)
+
+    def _choose(self, state: State, omitted: NDArray[np.int64] | None) -> NDArray[np.int64]:
+        """Return the next position of each row by (1), -1 where it stops; the neighbours omit a row of the bank."""
+        found = np.full(len(state.asked), -1)
+        known = state.values >= 0
+        key = np.concatenate([known, state.asked], axis=1)
+        _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
+        for g, at in enumerate(first):
+            if state.asked[at].all() or state.asked[at].sum() >= self.max_steps:
+                continue
+            mine = np.flatnonzero(group.ravel() == g)
+            subsets = self._feasible_subsets(state.asked[at])
+            near = [
+                self._neighbors(state.numbers[i : i + 1], None if omitted is None else int(omitted[i]))
+                for i in mine
+            ]
+            # The area under the curve is that of all stored rows.
+            rows = np.arange(len(self._bank)) if self.objective == "auc" else np.unique(np.concatenate(near))
+            losses = self._subset_losses(known[at], subsets, rows)
+            prices = self._tariff.total(known[at], subsets)
+            budget = np.inf if self.budget is None else float(self.budget)
+            for i, own in zip(mine, near, strict=True):
+                loss = losses[:, np.searchsorted(rows, own)].sum(axis=1) / len(own)
+                total = loss + self.price_factor_ * prices
+                total[prices > budget - state.spent[i] + ROUNDING] = np.inf
+                found[i] = self._first_of_best(total, subsets)
+        return found
+
+    def _first_of_best(self, total: Floats, subsets: NDArray[np.bool_]) -> int:
+        """Return the column of the best subset that is best alone, -1 if the empty one is best; the first is empty."""
+        total = total.copy()
+        if self.spend == "all":
+            total[0] = np.inf
+        best = int(np.argmin(total))
+        if best == 0 or not np.isfinite(total[best]):
+            return -1
+        alone = np.full(subsets.shape[1], np.inf)
+        single = np.flatnonzero(subsets.sum(axis=1) == 1)
+        alone[subsets[single].argmax(axis=1)] = total[single]
+        inside = np.flatnonzero(subsets[best])
+        return int(inside[np.argmin(alone[inside])])
+
+    def _feasible_subsets(self, asked: Array) -> NDArray[np.bool_]:
+        """Return the empty subset, each single column that was not asked for, and the sampled subsets of these."""
+        K = len(asked)
+        single = np.eye(K, dtype=bool)[~asked]
+        rest = self._subsets & ~asked
+        several = rest[rest.sum(axis=1) > 1]
+        if len(several) and asked.any():
+            several = np.unique(several, axis=0)[::-1]
+        return np.concatenate([np.zeros((1, K), dtype=bool), single, several])
+
+    def _neighbors(self, values: Floats, omitted: int | None) -> NDArray[np.int64]:
+        """Return the rows of the bank that are nearest in the known values; all of them if there are none."""
+        if np.isnan(values).all():
+            return np.arange(len(self._bank))
+        distance = np.empty((1, len(self._bank)))
+        sizes = self._bins.sizes > 0
+        _distances(values, self._bank, self._scale, sizes, self._clip[0], self._clip[1], _APART, distance)
+        if omitted is not None:
+            distance[0, omitted] = np.inf
+        order: NDArray[np.int64] = np.argsort(distance[0], kind="stable")
+        return order[: self.n_neighbors]
+
+    def _subset_losses(
+        self, known: NDArray[np.bool_], subsets: NDArray[np.bool_], rows: NDArray[np.int64]
+    ) -> Floats:
+        """Return the loss of rows of the bank if the known columns and a subset are, shape (n_subsets, n_rows)."""
+        K = len(known)
+        rank = np.sort(np.where(subsets, np.arange(K), K), axis=1)[
+            :, : max(int(subsets.sum(axis=1).max()), 1)
+        ]
+        more = np.where(rank == K, -1, rank)
+        losses = np.empty((len(subsets), len(rows)))
+        for f, model in enumerate(self._folds):
+            at = np.flatnonzero(self._fold[rows] == f)
+            if len(at):
+                posterior = self._subset_posteriors(model, self._bank[rows[at]], known, subsets, more)
+                losses[:, at] = self._losses(posterior, self._bank_y[rows[at]])
+        return losses
+
+    def _subset_posteriors(
+        self,
+        model: AnyOrder,
+        values: Floats,
+        known: NDArray[np.bool_],
+        subsets: NDArray[np.bool_],
+        more: Array,
+    ) -> Floats:
+        """Return P(class) from the known columns and each subset, shape (n_subsets, n_rows, n_classes).
+
+        A missing value of a training row counts as the mean of its column in a discriminant analysis.
+        """
+        ensemble, columns = model.model, np.flatnonzero(known)
+        assert isinstance(ensemble, Ensemble)
+        shape = (len(more), len(values), len(self.classes_))
+        kinds = [_discriminant_evidence(part, values, columns, more, shape) for part in ensemble._sums]
+        path = ensemble._spread.evidence(values)
+        each = np.concatenate(
+            [np.diff(path, axis=0), np.zeros((1, *path.shape[1:]))]
+        )  # the last one for "no column"
+        spread = np.zeros(shape)
+        for step in (*np.broadcast_to(columns[:, None], (len(columns), len(more))), *more.T):
+            spread += each[step]
+        kinds += [spread, *(part.subset_evidence(values, subsets | known) for part in ensemble._network)]
+        n_known = len(columns) + (more >= 0).sum(axis=1)
+        level = np.minimum(np.log2(np.maximum(n_known, 1)).astype(np.int64), len(model.weights) - 1)
+        found, evidence = np.empty(shape), np.stack(kinds)
+        for at in np.unique(level):
+            found[level == at] = posterior_of(evidence[:, level == at], ensemble.prior, model.weights[at])
+        return found
+
+    def _losses(self, posterior: Floats, y: Array) -> Floats:
+        """Return the loss of each row by the objective, from posteriors of shape (..., n_rows, n_classes)."""
+        if self.objective == "loss":
+            return decision_cost(posterior, y, self._Q)
+        if self.objective == "auc":
+            parts = posterior.reshape(-1, *posterior.shape[-2:])
+            return np.stack([ranking_losses(part, y) for part in parts]).reshape(posterior.shape[:-1])
+        return -np.log(np.maximum(posterior[..., np.arange(len(y)), y], _LEAST))
+
+
+def _discriminant_evidence(
+    part: Discriminant, values: Floats, columns: Array, more: Array, shape: tuple[int, ...]
+) -> Floats:
+    found = np.zeros(shape)
+    _evidence_of_subsets(
+        part._features(values), part._start, columns, more, part._covariance, part._means, found
+    )
+    return found

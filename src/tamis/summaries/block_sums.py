@@ -41,7 +41,8 @@ from tamis.summaries.label_series import LAGS
 __all__ = ["BlockSums"]
 
 _LARGEST_GAIN = 1e100
-_LONGEST = max(LAGS)
+_PART = 4096  # rows paired with their lags at a time
+_NO_LABELS = np.empty(0, np.int32)
 
 
 @njit()
@@ -78,18 +79,33 @@ def _add_stored(
                 missing[c, indices[at]] += w
 
 
-@njit()
-def _add_lags(X: Array, labels: Array, weight: Array, sums: Array, arrived: Array) -> None:
-    """Add each row to the class that the label had, each lag in turn; `labels` begins `_LONGEST` rows before `X`."""
-    for i in range(X.shape[0]):
-        row, w = X[i], weight[i]
-        for at in range(len(LAGS)):
-            c = labels[_LONGEST + i - LAGS[at]]
-            if c >= 0:
-                arrived[at, c] += w
-                s = sums[at, c]
-                for j in range(X.shape[1]):
-                    s[j] += w * row[j]
+@njit(strict=True)
+def _add_weights(codes: Array, weight: Array, sums: Array, squares: Array) -> None:
+    for i in range(codes.shape[0]):
+        sums[codes[i]] += weight[i]
+        squares[codes[i]] += weight[i] * weight[i]
+
+
+@njit(strict=True)
+def _pair(before: Array, codes: Array, labels: Array) -> None:
+    """Write the label of each row that many rows before, lag by lag; -1 where there is none."""
+    for at in range(len(LAGS)):
+        for i in range(codes.shape[0]):
+            row = i - LAGS[at]
+            if row >= 0:
+                labels[at, i] = codes[row]
+            else:
+                row += before.shape[0]
+                labels[at, i] = before[row] if row >= 0 else -1
+
+
+@njit(strict=True)
+def _pair_weights(labels: Array, weight: Array, paired: Array) -> None:
+    """Add the weight of each row at its class, lag by lag."""
+    for at in range(labels.shape[0]):
+        for i in range(labels.shape[1]):
+            if labels[at, i] >= 0:
+                paired[at, labels[at, i], i] = weight[i]
 
 
 @njit()
@@ -98,15 +114,15 @@ def _add_lags_present(
 ) -> None:
     for i in range(X.shape[0]):
         w = weight[i]
-        for at in range(len(LAGS)):
-            c = labels[_LONGEST + i - LAGS[at]]
+        for at in range(labels.shape[0]):
+            c = labels[at, i]
             if c >= 0:
                 arrived[at, c] += w
                 for j in range(X.shape[1]):
                     x = X[i, j]
                     if x == x:
                         sums[at, c, j] += w * x
-                    else:
+                    elif missing.shape[2]:
                         missing[at, c, j] += w
 
 
@@ -117,8 +133,8 @@ def _add_lags_stored(
 ) -> None:  # fmt: skip
     for i in range(weight.shape[0]):
         w = weight[i]
-        for at in range(len(LAGS)):
-            c = labels[_LONGEST + i - LAGS[at]]
+        for at in range(labels.shape[0]):
+            c = labels[at, i]
             if c >= 0:
                 arrived[at, c] += w
                 for k in range(indptr[i], indptr[i + 1]):
@@ -130,13 +146,14 @@ def _add_lags_stored(
 
 @njit(strict=True)
 def _cells(X: Array, edges: Array, first: Array, found: Array) -> None:
-    """Write the bin of each value less that of 0; NaN where it is missing."""
+    """Write the bin of each value less that of 0; NaN where it is missing. `edges` is (n_bins - 1, n_features)."""
     for i in range(X.shape[0]):
+        row, bins = X[i], found[i]
         for j in range(X.shape[1]):
-            x, b = X[i, j], 0
-            for h in range(edges.shape[1]):
-                b += x > edges[j, h]
-            found[i, j] = b - first[j] if x == x else np.nan
+            bins[j] = -first[j] if row[j] == row[j] else np.nan
+        for h in range(edges.shape[0]):
+            for j in range(X.shape[1]):
+                bins[j] += 1.0 if row[j] > edges[h, j] else 0.0
 
 
 @njit(strict=True)
@@ -353,7 +370,10 @@ class BlockSums:
         self.fade(keep)
         weight = self._gain[codes] if sample_weight is None else self._gain[codes] * sample_weight
         cells = self._as_cells(X) if self._counts else X
-        whole = not sp.issparse(X) and bool(np.isfinite(cells.sum()))
+        if self.lags:
+            whole = self._add_lagged(cells, codes, weight, before)
+        else:
+            whole = not sp.issparse(X) and bool(np.isfinite(cells.sum()))
         start, n = 0, len(codes)
         while start < n:
             if not len(self._rows) or self._rows[-1] >= self.length:
@@ -362,8 +382,6 @@ class BlockSums:
             rows = slice(start, stop)
             self._add(cells if stop - start == n else cells[rows], codes[rows], weight[rows], whole)
             start = stop
-        if self.lags:
-            self._add_lagged(cells, codes, weight, before, whole)
 
     def _as_cells(self, X: Rows) -> Rows:
         """Return the bin of each value, less the bin of 0."""
@@ -372,7 +390,7 @@ class BlockSums:
             _cells_stored(X.data, X.indices, self._edges, self._first, found)
             return sp.csr_array((found, X.indices, X.indptr), shape=X.shape)
         cells = np.empty(X.shape)
-        _cells(X, self._edges, self._first, cells)
+        _cells(X, np.ascontiguousarray(self._edges.T), self._first, cells)
         return cells
 
     def _open_block(self) -> None:
@@ -402,11 +420,9 @@ class BlockSums:
     def _add(self, cells: Rows, codes: Array, weight: Array, whole: bool) -> None:
         """Add rows to the open block."""
         self._rows[-1] += len(codes)
-        arrived = np.bincount(codes, weight, minlength=self.n_classes)
-        self._weight[-1] += arrived
-        self._weight2[-1] += np.bincount(codes, weight * weight, minlength=self.n_classes)
+        _add_weights(codes, weight, self._weight[-1], self._weight2[-1])
         if sp.issparse(cells):
-            self._sparse_weight[-1] += arrived
+            self._sparse_weight[-1] += np.bincount(codes, weight, minlength=self.n_classes)
         if not self._counts:
             self._missing = _add_sums(cells, codes, weight, self._sums[-1, :, 0], self._missing, -1, whole)
         elif sp.issparse(cells):
@@ -417,23 +433,35 @@ class BlockSums:
         else:
             _count(cells, self._first, codes, weight, self._sums[-1])
 
-    def _add_lagged(
-        self, cells: Rows, codes: Array, weight: Array, before: Array | None, whole: bool
-    ) -> None:
-        """Add each row to the class of the label some rows before."""
-        labels = np.full(_LONGEST + len(codes), -1)
-        if before is not None and len(before):
-            labels[_LONGEST - len(before) : _LONGEST] = before
-        labels[_LONGEST:] = codes
-        if not whole and not self._lag_missing.shape[2] and _lacks_values(cells):
+    def _add_lagged(self, cells: Rows, codes: Array, weight: Array, before: Array | None) -> bool:
+        """Add each row to the class of the label some rows before; return whether rows are dense without NaN."""
+        labels, whole = np.empty((len(LAGS), len(codes)), np.int64), not sp.issparse(cells)
+        _pair(_NO_LABELS if before is None else before, codes, labels)
+        for start in range(0, len(codes), _PART):
+            part = slice(start, start + _PART)
+            rows = cells if len(codes) <= _PART else cells[part]
+            whole &= self._add_part(rows, labels[:, part], weight[part])
+        return whole
+
+    def _add_part(self, cells: Rows, labels: Array, weight: Array) -> bool:
+        """Add rows by their labels of each lag; return whether they are dense without NaN."""
+        if not sp.issparse(cells):
+            # The sums of all classes and lags are one product of matrices, NaN where a value is missing.
+            paired = np.zeros((*self._lag_weight.shape, len(weight)))
+            _pair_weights(labels, weight, paired)
+            sums = paired.reshape(-1, len(weight)) @ cells
+            if np.isfinite(sums.sum()):
+                self._lag_sums += sums.reshape(self._lag_sums.shape)
+                self._lag_weight += paired.sum(axis=2)
+                return True
+        if not self._lag_missing.shape[2] and _lacks_values(cells):
             self._lag_missing = np.zeros(self._lag_sums.shape)
+        into = labels, weight, self._lag_sums, self._lag_missing, self._lag_weight
         if sp.issparse(cells):
-            _add_lags_stored(cells.data, cells.indices, cells.indptr, labels, weight, self._lag_sums,
-                             self._lag_missing, self._lag_weight)  # fmt: skip
-        elif whole:
-            _add_lags(cells, labels, weight, self._lag_sums, self._lag_weight)
+            _add_lags_stored(cells.data, cells.indices, cells.indptr, *into)
         else:
-            _add_lags_present(cells, labels, weight, self._lag_sums, self._lag_missing, self._lag_weight)
+            _add_lags_present(cells, *into)
+        return False
 
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""

@@ -136,8 +136,8 @@ class LabelSeries:
     @property
     def last(self) -> NDArray[np.int32]:
         """Codes of the last labels, oldest first; at most ``max(LAGS)``."""
-        found: NDArray[np.int32] = np.roll(self._ring, -(self.n_rows % _LONGEST))[_LONGEST - self._n_last :]
-        return found
+        first = self.n_rows % _LONGEST
+        return np.concatenate([self._ring[first:], self._ring[:first]])[_LONGEST - self._n_last :]
 
     def grow(self, n_classes: int) -> None:
         """Make room for new classes, with codes after the old ones, in new arrays."""

@@ -181,7 +181,8 @@ class RowDependence:
         uncut : int
             How many of these rows came before the edges were cut.
         """
-        self.fade(keep)
+        if not (isinstance(keep, float) and keep == 1.0):
+            self.fade(keep)
         start, n = 0, len(codes)
         while start < n:
             stop = n if self.always else min(n, start + self._until_test())
@@ -209,11 +210,11 @@ class RowDependence:
         def part(start: int) -> tuple[Rows, Array, Array | None, float, Array]:
             some = slice(start, rows.stop)
             weight = None if sample_weight is None else sample_weight[some]
-            earlier = np.concatenate([self.labels.last, codes[rows.start : start]])
+            earlier = last if start == rows.start else np.concatenate([last, codes[rows.start : start]])
             whole = X if some == slice(0, len(codes)) else X[some]
             return whole, codes[some], weight, 1.0, earlier
 
-        n_classes = self.labels.n_classes
+        n_classes, last = self.labels.n_classes, self.labels.last
         if self.evidence:
             if self.past is None:
                 self.past = LabelPast(self.n_features, n_classes)

@@ -298,3 +298,93 @@ def test_a_folder_that_is_read_only_is_told_before_anything_starts(call, tmp_pat
     assert (code, told) == (2, [])
     assert f"{option} 'there.jsonl' cannot be written (Read-only file system): choose another place." in err
     assert [one.name for one in tmp_path.iterdir()] == ["a.csv"]
+
+
+WATCHED = ["--watch", "--rule", 'state("*") == "used but no longer relevant"', "--rule", 'psi("heat") > 0.2']
+
+
+def drifting(n=4000):
+    """The state depends on heat and pressure, from the middle on on light and pressure."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 4)).round(3)
+    early = np.arange(n) < n // 2
+    state = np.where(np.where(early, X[:, 0], X[:, 2]) + X[:, 3] > 0, "on", "off")
+    return [f"{','.join(map(repr, row))},{s}\n" for row, s in zip(X.tolist(), state, strict=True)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0, 130])
+def test_watch_follows_relevance_and_reliance_and_continues(call, tmp_path, delay):
+    """In two parts as in one run; reliance follows relevance, since the learner adapts."""
+    made = drifting()
+    how = [
+        "--label",
+        "state",
+        "--selector",
+        "fires",
+        "--select",
+        "2",
+        "--baselines",
+        "none",
+        "-q",
+        "--idle",
+        0,
+    ]
+    how += [*WATCHED, "--on-alert", "cat >> sent", "--delay", delay]
+    (tmp_path / "a.csv").write_text(HEADER + "".join(made[:1500]))
+    code, told, err = call("a.csv", *how, "--checkpoint", "run.tamis")
+    assert (code, err) == (0, "")
+    with (tmp_path / "a.csv").open("a") as file:
+        file.write("".join(made[1500:]))
+    _, more, _ = call("a.csv", *how, "--checkpoint", "run.tamis")
+    _, whole, _ = call("a.csv", *how)
+    assert told[:-1] + more == whole
+    lines = [one for one in whole if one["event"] == "watch"]
+    assert [line["n_seen"] for line in lines] == [1000, 2000, 3000, 4000]
+    first, last = (dict(zip(one["features"], one["reliance"], strict=True)) for one in (lines[1], lines[-1]))
+    assert first["heat"] > 0.3 > 0.1 > first["light"]
+    assert last["light"] > 0.2
+    relevance = dict(zip(lines[-1]["features"], lines[-1]["relevance"], strict=True))
+    assert relevance["heat"] < 0.1 < 0.3 < relevance["light"]
+
+
+def test_alerts_of_a_watch_are_events_and_sent(call, tmp_path):
+    made = rows(3000, 1)
+    (tmp_path / "a.csv").write_text(HEADER + "".join(made))
+    how = [
+        "--idle",
+        0,
+        "--watch",
+        "--rule",
+        'relevance("pressure") > 0.5',
+        "--on-alert",
+        "cat >> sent; exit 1",
+    ]
+    code, told, err = call("a.csv", *HOW, *how)
+    alerts = [one for one in told if one["event"] == "alert"]
+    assert code == 0
+    assert alerts[0]["feature"] == "pressure"
+    assert alerts[0]["n_seen"] >= alerts[0]["row"]
+    assert "exit code 1" in err
+    assert (
+        json.loads((tmp_path / "sent").read_text().split("}{")[0].rstrip("}") + "}")["feature"] == "pressure"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--rule", "auc > 1"], "are for --watch"),
+        (["--webhook", "http://a"], "are for --watch"),
+        (["--port", "8000"], "is for --live"),
+        (["--live", "--port", "70000"], "--port must be"),
+        (["--watch", "--rule", "psi >"], "cannot be parsed"),
+        (["--watch", "--webhook", "file:///a"], "webhook must be a URL"),
+        (["--watch", "--delay", "sold,returned"], "a number of rows late"),
+    ],
+)
+def test_options_of_a_watch_are_validated(call, tmp_path, words, message):
+    (tmp_path / "a.csv").write_text(HEADER + "".join(rows(100)))
+    code, _, err = call("a.csv", *HOW, "--idle", 0, *words)
+    assert code == 2
+    assert message in err

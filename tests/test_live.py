@@ -81,7 +81,7 @@ def test_memory_is_bounded_and_who_looks_no_more_is_forgotten(page):
     for i in range(5000):
         page.publish({**SCORES, "n_seen": i})
         page.publish({"event": "drift", "n_seen": i})
-    assert len(page._points) < 400
+    assert len(page._points.lines) < 400
     assert len(page._events) == 30
     for link, answer in links:
         answer.close()
@@ -91,6 +91,61 @@ def test_memory_is_bounded_and_who_looks_no_more_is_forgotten(page):
         page.publish({"event": "drift", "n_seen": 0})
         time.sleep(0.05)
     assert page._viewers == []
+
+
+def watch_line(n, relevance):
+    shares = {"relevance": [relevance, 0.5 - relevance / 2], "reliance": [0.6, 0.4], "psi": [0.01, 0.3]}
+    return {"event": "watch", "n_seen": n, "features": ["age", "<b>income</b>"], **shares}
+
+
+def alert_line(n, feature="age"):
+    message = f"The rule <i> holds for feature {feature!r} since row {n}."
+    return {
+        "event": "alert", "n_seen": n, "row": n, "severity": "warning", "feature": feature, "message": message
+    }  # fmt: skip
+
+
+def test_metrics_are_those_of_the_last_lines(page):
+    pytest.importorskip("prometheus_client", reason="no prometheus_client: pip install 'tamis[metrics]'")
+    page.publish({**SCORES, "n_seen": 1000, "random_subsets": float("nan"), "top": {"age": 1.0}})
+    for n in (1000, 2000):
+        page.publish(watch_line(n, 0.3 if n == 1000 else 0.1))
+        page.publish(alert_line(n))
+    page.publish({**alert_line(2500), "feature": None, "severity": "critical"})
+    _, answer = ask(page, "/metrics")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    found = dict(
+        line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if not line.startswith("#")
+    )
+    assert found['tamis_relevance{feature="age"}'] == "0.1"
+    assert found['tamis_psi{feature="<b>income</b>"}'] == "0.3"
+    assert found['tamis_alerts_total{feature="age",severity="warning"}'] == "2.0"
+    assert found['tamis_alerts_total{feature="",severity="critical"}'] == "1.0"
+    assert found['tamis_score{name="accuracy"}'] == "0.9"
+    assert found["tamis_rows"] == "2500.0"
+    assert not any("top" in name for name in found)
+    assert ask(page, "/metrics", host="evil.example")[1].status == 403
+
+
+def test_without_the_library_metrics_name_the_extra(page, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    _, answer = ask(page, "/metrics")
+    assert (answer.status, b"tamis[metrics]" in answer.read()) == (501, True)
+
+
+def test_lines_of_a_watch_are_thinned_and_alerts_kept(page):
+    for n in range(1000):
+        page.publish(watch_line(n, 0.2))
+        page.publish(alert_line(n))
+    _, answer = ask(page, "/events")
+    [known] = lines(answer, 1)
+    kinds = [line["event"] for line in known["lines"]]
+    assert 200 <= kinds.count("watch") < 400
+    assert kinds.count("alert") == 100
+    assert known["lines"][-1]["n_seen"] == 999
 
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -134,6 +189,20 @@ def test_a_browser_shows_what_happens(page, tmp_path):
             {"event": "scores", "n_seen": 21_000, "mae": 47.5953, "random_subsets": 60.0, "r2": 0.5, "bad": 0}
         )
         shows(driver, "mean absolute error", "47.6", "Mean absolute error of the last rows")
+        for n in range(1, 21):
+            page.publish(watch_line(1000 * n, 0.5 if n <= 10 else 0.05))
+        page.publish(alert_line(12_000))
+        shows(
+            driver,
+            "Relevance and reliance",
+            "12,000 warning: The rule <i> holds for feature 'age'",
+            "<b>income</b>",
+        )
+        for size in ((1280, 900, False), (390, 844, True)):
+            screen = dict(zip(("width", "height", "mobile"), size, strict=True)) | {"deviceScaleFactor": 1}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+            check_strips(driver)
+            driver.save_screenshot(str(tmp_path / f"strips_{size[0]}.png"))
         page.publish({"event": "end", "n_seen": 20_000})
         shows(driver, "ended")
         assert [one for one in driver.get_log("browser") if one["level"] == "SEVERE"] == []
@@ -144,6 +213,33 @@ def test_a_browser_shows_what_happens(page, tmp_path):
         assert {url for url in urls if not url.startswith((page.address, "data:", "chrome:"))} == set()
     finally:
         driver.quit()
+
+
+def check_strips(driver):
+    """The strip of age is blue in the first half only, the one below it orange throughout; the mark is at its row."""
+    found = driver.execute_script(
+        """
+        const canvas = document.getElementById('strips'), box = canvas.getBoundingClientRect();
+        const at = (x, y) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data];
+        const mark = document.querySelector('#marks span').getBoundingClientRect();
+        const rows = [...document.querySelectorAll('#names li')].map(e => [e.textContent, e.getBoundingClientRect()]);
+        const root = document.documentElement;
+        return {relevance: [at(200, 1), at(700, 1)], reliance: [at(200, 4), at(700, 4)],
+            mark: ((mark.left + mark.right) / 2 - box.left) / box.width, markTop: mark.top, markBottom: mark.bottom,
+            names: rows.map(([name, b]) => [name, b.top, b.bottom]), canvas: [box.top, box.bottom, box.width],
+            fits: root.scrollWidth <= root.clientWidth};
+        """
+    )
+    assert found["relevance"][0] == [47, 127, 193, 255]
+    assert found["relevance"][1][3] < 40
+    assert [colour[3] for colour in found["reliance"]] == [255, 255]
+    assert found["mark"] == pytest.approx(0.6, abs=0.02)
+    (name, top, bottom), (other, _, end) = found["names"]
+    assert (name, other) == ("age", "<b>income</b>")
+    assert top - 3 <= found["markTop"] < found["markBottom"] <= bottom + 3
+    assert found["canvas"][:2] == pytest.approx([top, end], abs=1.5)
+    assert found["canvas"][2] > 150
+    assert found["fits"]
 
 
 def shows(driver, *texts):

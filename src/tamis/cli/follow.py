@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tamis.cli.alerting import Alerting
 from tamis.cli.failure import INTERRUPTED, MisuseError
+from tamis.cli.follow_watch import FollowedWatch
 from tamis.cli.methods import Models
 from tamis.cli.options import Debug, Force, Panel, Quiet, argument, check_whole, grouped, option
 from tamis.cli.output import alone, check_outputs, note, terminal, warnings_in_one_line
@@ -31,6 +33,8 @@ Examples:
 [bold]tamis follow sensors.csv --label state --checkpoint sensors.tamis --out sensors.jsonl[/]
 
 [bold]tamis follow 'parts/*.parquet' --label clicked --checkpoint clicks.tamis --live[/]
+
+[bold]tamis follow sensors.csv --label state --watch --live[/]
 
 [bold]producer | tamis follow - --label -1 --number serial --checkpoint run.tamis[/]"""
 
@@ -99,6 +103,19 @@ def follow(
         bool,
         option(_OUTPUT, None, "Show a page in the browser that is updated during the run.", "--live"),
     ] = False,
+    port: Annotated[
+        int, option(_OUTPUT, "N", "Port of that page and its /metrics; 0: any that is free.")
+    ] = 0,
+    watch: Annotated[
+        bool,
+        option(
+            _OUTPUT,
+            None,
+            "Follow relevance and reliance of each feature, and raise alerts by rules.",
+            "--watch",
+        ),
+    ] = False,
+    alerting: Alerting,
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report at the end.")] = None,
     save: Annotated[str | None, option(_OUTPUT, "FILE", "Save selector and learner at the end.")] = None,
     force: Force = False,
@@ -111,6 +128,7 @@ def follow(
     if label_key is not None and options.delay != 0:
         raise MisuseError("--label-key and --delay both define when labels arrive: choose one.")
     _check(source, number, checkpoint, reading)
+    _check_watch(watch, alerting, live, port, options)
     assert source is not None
     output = Output(report, None, checkpoint, as_json=False, quiet=quiet, save=save)
     out_file = None if out == "-" else out
@@ -151,7 +169,16 @@ def follow(
 
         journal = Journal(out)
         events = Events(journal, stream, selector, every, names)
-        page = _open_live_page(stream, selector, events) if live else None
+        if watch:
+            known = list(stream.feature_names or []) if names is None else names
+            events.watched = FollowedWatch(
+                alerting,
+                known,
+                categorical,
+                is_regression=models.is_regression,
+                delay=int(options.delay),  # type: ignore[arg-type]
+            )
+        page = _open_live_page(stream, selector, events, port) if live else None
         options = replace(
             options, checkpoint=checkpoint, checkpoint_seconds=checkpoint_seconds, checkpoint_every=1 << 62,
             keep_steps=_RECORDS,
@@ -178,14 +205,34 @@ def _wait_for_first_batch(stream: FollowedStream, size: int) -> bool:
     return stream.begin(size)
 
 
-def _open_live_page(stream: FollowedStream, selector: Any, events: Events) -> LivePage:
+def _open_live_page(stream: FollowedStream, selector: Any, events: Events, port: int) -> LivePage:
     """Open the live page and print its address."""
     from tamis.cli.live import LivePage
 
-    page = LivePage(title_of(stream.describe(), None if selector is None else type(selector).__name__))
+    title = title_of(stream.describe(), None if selector is None else type(selector).__name__)
+    try:
+        page = LivePage(title, port)
+    except OSError as error:
+        raise MisuseError(
+            f"--port {port} cannot be opened ({error.strerror}): choose another port."
+        ) from error
     events.listeners.append(page.publish)
     note(f"the page is at {page.address}")
     return page
+
+
+def _check_watch(watch: bool, alerting: Alerting, live: bool, port: int, options: RunOptions) -> None:
+    if alerting.is_given and not watch:
+        raise MisuseError("--rule, --rules, --on-alert and --webhook are for --watch: add it.")
+    if watch and options.clock:
+        raise MisuseError("--watch needs labels that are a number of rows late: say --delay N.")
+    if port and not live:
+        raise MisuseError("--port is for --live: add it.")
+    if not 0 <= port <= 65535:
+        raise MisuseError(f"--port must be 0 to 65535, got {port}.")
+    if watch:  # what is invalid shows before the first row
+        alerting.read_rules()
+        alerting.sender()
 
 
 def _saved_position(checkpoint: str | None) -> Any:
@@ -284,6 +331,7 @@ class Events:
         self.journal, self.stream, self.selector, self.every = journal, stream, selector, every
         self.watchers: list[Callable[[Step], object]] = []
         self.listeners: list[Callable[[dict[str, Any]], object]] = []
+        self.watched: FollowedWatch | None = None
         self.selected: list[str] = []
         self.n_seen = self._n_reported = 0
 
@@ -304,7 +352,11 @@ class Events:
             self.selected = selected
         if getattr(self.selector, "drift_detected_", False):
             lines.append({"event": "drift", **at})
+        if self.watched is not None:
+            lines += [{**one, **at} for one in self.watched.update(step)]
         if self.n_seen // self.every > self._n_reported // self.every:
+            if self.watched is not None:
+                lines.append({**self.watched.line(), **at})
             lines.append({"event": "scores", **at, **_scores(step), **self.stream.counts})
             self._n_reported = self.n_seen
         self.emit(lines)
@@ -325,13 +377,15 @@ class Events:
         self.journal.flush()
         return {
             "journal": self.journal.mark(), "selected": self.selected, "n_seen": self.n_seen,
-            "n_reported": self._n_reported,
+            "n_reported": self._n_reported, "watch": None if self.watched is None else self.watched.state(),
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from a checkpoint: events after it are written again."""
         self.journal.truncate(state["journal"])
         self.selected, self.n_seen, self._n_reported = state["selected"], state["n_seen"], state["n_reported"]
+        if self.watched is not None and state.get("watch") is not None:
+            self.watched.restore(state["watch"])
         known = {
             "entered": self.selected,
             "left": [],

@@ -1,5 +1,5 @@
 "use strict";
-const points = [], drifts = [], most = 800, shownEvents = 30;
+const points = [], drifts = [], watched = [], alerts = [], most = 800, shownEvents = 30, shownFeatures = 20;
 const at = (id) => document.getElementById(id);
 const number = (value, digits) => value === null || value === undefined ? "–" : digits === 0 ? value.toLocaleString("en") : value.toFixed(digits);
 
@@ -57,6 +57,59 @@ function chart() {
   node(svg, "text", { x: right, y: 192, "text-anchor": "end" }, `${last.toLocaleString("en")} rows`);
 }
 
+// Of each feature a strip of its relevance and one of its reliance, 3 units high each, then a gap of 1.
+function strips() {
+  if (!watched.length) return;
+  at("watched").hidden = false;
+  const largest = new Map(), peak = { relevance: 1e-9, reliance: 1e-9 };
+  for (const line of watched) line.features.forEach((name, j) => {
+    for (const kind of ["relevance", "reliance"]) {
+      largest.set(name, Math.max(largest.get(name) || 0, line[kind][j] || 0));
+      peak[kind] = Math.max(peak[kind], line[kind][j] || 0);
+    }
+  });
+  const alerted = new Set(alerts.map((one) => one.feature));
+  const names = [...largest.keys()].sort((a, b) => alerted.has(b) - alerted.has(a) || largest.get(b) - largest.get(a)).slice(0, shownFeatures);
+  const canvas = at("strips"), width = 800, first = watched.length > 1 ? 2 * watched[0].n_seen - watched[1].n_seen : 0;
+  const last = watched[watched.length - 1].n_seen, x = (n) => (n - first) / Math.max(last - first, 1);
+  canvas.width = width;
+  canvas.height = 7 * names.length;
+  at("names").replaceChildren();
+  at("marks").replaceChildren();
+  names.forEach((name) => node(at("names"), "li", { title: name }, name));
+  const draw = canvas.getContext("2d"), colours = { relevance: "47 127 193", reliance: "213 94 0" };
+  watched.forEach((line, i) => {
+    const left = Math.round(width * (i ? x(watched[i - 1].n_seen) : 0)), right = Math.round(width * x(line.n_seen));
+    line.features.forEach((name, j) => {
+      const row = names.indexOf(name);
+      if (row >= 0) ["relevance", "reliance"].forEach((kind, k) => {
+        draw.fillStyle = `rgb(${colours[kind]} / ${(line[kind][j] || 0) / peak[kind]})`;
+        draw.fillRect(left, 7 * row + 3 * k, Math.max(right - left, 1), 3);
+      });
+    });
+  });
+  for (const alert of alerts) {
+    const row = names.indexOf(alert.feature), where = x(alert.n_seen);
+    if (row < 0 || where < 0 || where > 1) continue;
+    const mark = node(at("marks"), "span", { title: alert.message }, "▼");
+    mark.style.left = `${100 * where}%`;
+    mark.style.top = `${100 * row / names.length}%`;
+  }
+  const share = (name, kind) => { const j = watched[watched.length - 1].features.indexOf(name); return j < 0 ? 0 : Math.round(100 * watched[watched.length - 1][kind][j]); };
+  canvas.setAttribute("aria-label", "Shares of relevance and reliance now: " + names.slice(0, 10).map((name) => `${name} ${share(name, "relevance")} % and ${share(name, "reliance")} %`).join(", "));
+  at("rows").replaceChildren();
+  node(at("rows"), "span", {}, Math.max(first, 0).toLocaleString("en"));
+  node(at("rows"), "span", {}, `${last.toLocaleString("en")} rows`);
+}
+
+function alarm(line) {
+  alerts.push(line);
+  if (alerts.length > 100) alerts.shift();
+  const item = node(at("alerts"), "li", { class: line.severity }, `${line.n_seen.toLocaleString("en")}  ${line.severity}: ${line.message}`);
+  at("alerts").prepend(item);
+  while (at("alerts").children.length > shownEvents) at("alerts").lastChild.remove();
+}
+
 function eventText(line) {
   const names = (list) => list.slice(0, 8).join(", ") + (list.length > 8 ? ` and ${list.length - 8} more` : "");
   if (line.event === "selection") {
@@ -71,9 +124,13 @@ function eventText(line) {
 
 function take(line) {
   if (line.event === "known") {
-    points.length = drifts.length = 0;
+    points.length = drifts.length = watched.length = alerts.length = 0;
     at("events").replaceChildren();
+    at("alerts").replaceChildren();
+    restoring = true;
     for (const one of line.lines) take({ ...one, selected: line.selected });
+    restoring = false;
+    strips();
     return;
   }
   if (line.event === "scores") {
@@ -81,6 +138,10 @@ function take(line) {
     if (points.length > most) for (let i = points.length - 2; i > 0; i -= 2) points.splice(i, 1);
     figures(line);
     chart();
+  } else if (line.event === "watch" || line.event === "alert") {
+    if (line.event === "alert") alarm(line); else watched.push(line);
+    if (watched.length > most) for (let i = watched.length - 2; i > 0; i -= 2) watched.splice(i, 1);
+    if (!restoring) strips();
   } else {
     const item = document.createElement("li");
     item.textContent = `${(line.n_seen || 0).toLocaleString("en")}  ${eventText(line)}`;
@@ -94,7 +155,7 @@ function take(line) {
   at("state").textContent = ended ? "ended" : "running";
 }
 
-let ended = false;
+let ended = false, restoring = false;
 const source = new EventSource("/events");
 source.onmessage = (message) => take(JSON.parse(message.data));
 source.onerror = () => { if (ended) source.close(); else at("state").textContent = "no connection: the run has stopped, or begins again"; };

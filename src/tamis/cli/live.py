@@ -12,6 +12,7 @@ import html
 import json
 import queue
 import threading
+from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
@@ -20,7 +21,7 @@ from tamis._json import null_nonfinite
 
 __all__ = ["LivePage"]
 
-_POINTS, _EVENTS = 400, 30  # sent to a page when it is opened
+_POINTS, _EVENTS, _ALERTS = 400, 30, 100  # sent to a page when it is opened
 _VIEWERS = 16  # at the same time
 
 
@@ -53,9 +54,11 @@ class LivePage:
     def __init__(self, title: str, port: int = 0) -> None:
         self.title = title
         self._lock = threading.Lock()
-        self._points: list[dict[str, Any]] = []  # lines of scores, thinned
-        self._stride, self._n_scores = 1, 0
+        self._points, self._strips = _Thinned(), _Thinned()  # lines of scores, and of a watch
         self._events: list[dict[str, Any]] = []  # the last of all others
+        self._alerts: list[dict[str, Any]] = []
+        self._n_alerts: Counter[tuple[str, str]] = Counter()  # by severity and feature
+        self._n_seen = 0
         self._selected: dict[str, None] = {}
         self._viewers: list[queue.Queue[str]] = []
         self._page = _page(title)
@@ -79,17 +82,26 @@ class LivePage:
                     self._viewers.remove(viewer)
 
     def _record(self, line: dict[str, Any]) -> None:
-        if line["event"] != "scores":
+        self._n_seen = line.get("n_seen", self._n_seen)
+        if line["event"] == "scores":
+            self._points.add(line)
+        elif line["event"] == "watch":
+            self._strips.add(line)
+        elif line["event"] == "alert":
+            self._alerts = [*self._alerts, line][-_ALERTS:]
+            self._n_alerts[line["severity"], line["feature"] or ""] += 1
+        else:
             self._events = [*self._events, line][-_EVENTS:]
             for name in line.get("left", ()):
                 self._selected.pop(name, None)
             self._selected.update(dict.fromkeys(line.get("entered", ())))
-            return
-        if self._n_scores % self._stride == 0:
-            self._points.append(line)
-            if len(self._points) >= _POINTS:
-                self._points, self._stride = self._points[::2], 2 * self._stride
-        self._n_scores += 1
+
+    def metrics(self) -> bytes:
+        """Return the last numbers in the format of Prometheus."""
+        from tamis.cli.metrics import metrics_text
+
+        with self._lock:
+            return metrics_text(self._points.last, self._strips.last, self._n_alerts, self._n_seen)
 
     def _add_viewer(self) -> tuple[str, queue.Queue[str]] | None:
         """Return the events so far and the queue of further ones; None if there are too many viewers."""
@@ -98,7 +110,8 @@ class LivePage:
                 return None
             viewer: queue.Queue[str] = queue.Queue(1000)
             self._viewers.append(viewer)
-            known = [*self._points, *self._events]
+            rest = sorted([*self._events, *self._alerts], key=lambda line: line.get("n_seen", 0))
+            known = [*self._points.lines, *self._strips.lines, *rest]
             snapshot = {"event": "known", "lines": known, "selected": list(self._selected)}
             return _as_event(snapshot), viewer
 
@@ -111,6 +124,23 @@ class LivePage:
         """Stop the server."""
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Thinned:
+    """The lines of one kind: fewer than 400, evenly spaced, and the last one."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self.last: dict[str, Any] = {}
+        self._stride, self._n = 1, 0
+
+    def add(self, line: dict[str, Any]) -> None:
+        self.last = line
+        if self._n % self._stride == 0:
+            self.lines.append(line)
+            if len(self.lines) >= _POINTS:
+                self.lines, self._stride = self.lines[::2], 2 * self._stride
+        self._n += 1
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -126,6 +156,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, "text/html; charset=utf-8", self.page._page)
         elif self.path == "/events":
             self._stream()
+        elif self.path == "/metrics":
+            self._metrics()
         else:
             self.send_error(404)
 
@@ -139,6 +171,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body or b"")
+
+    def _metrics(self) -> None:
+        try:
+            self._answer(200, "text/plain; version=0.0.4; charset=utf-8", self.page.metrics())
+        except ImportError as error:
+            self._answer(501, "text/plain; charset=utf-8", f"{error}\n".encode())
 
     def _stream(self) -> None:
         joined = self.page._add_viewer()
@@ -197,6 +235,11 @@ def _page(title: str) -> bytes:
         ' aria-label="How well the last rows were predicted, over rows"></svg>'
         '<p class="key"><span class="ours">selection</span>'
         '<span class="random">random subsets of the same size</span></p></section>\n'
+        '<section id="watched" hidden><h2>Relevance and reliance</h2><p class="key"><span class="relevance">'
+        'relevance for the label</span><span class="reliance">reliance of the predictions</span>'
+        "<span>▼ alert</span></p>\n"
+        '<div class="strips"><ol id="names"></ol><div class="plot"><canvas id="strips" role="img"></canvas>'
+        '<div id="marks" aria-hidden="true"></div></div><p id="rows"></p></div><ol id="alerts"></ol></section>\n'
         '<section><h2>Selected now</h2><ul id="selected"></ul></section>\n'
         '<section><h2>What happened</h2><ol id="events"></ol></section>\n'
         f"</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tamis._validation import Array, short_repr
 from tamis.errors import DataError
 
-__all__ = ["CHANGE", "LOSSES", "is_numeric", "loss", "outputs"]
+__all__ = ["CHANGE", "LOSSES", "from_scores", "is_numeric", "loss", "outputs"]
 
 Floats = NDArray[np.float64]
 
@@ -124,14 +124,14 @@ def _probabilities(model: Any, X: Floats, names: list[str] | None) -> tuple[Floa
         return _from_dicts([model.predict_proba_one(row) for row in _as_dicts(X, names)])
     labels = getattr(model, "classes_", None)
     if hasattr(model, "decision_function") and not hasattr(model, "predict_proba"):
-        return _from_scores(_as_array(model.decision_function(X))), labels
+        return from_scores(_as_array(model.decision_function(X))), labels
     found = _function(model, "predict_proba", "decision_function", "predict")(X)
     if labels is not None and not hasattr(model, "predict_proba"):  # it predicts labels
         return (np.asarray(found)[:, None] == np.asarray(labels)).astype(np.float64), labels
     return _as_array(found), labels
 
 
-def _from_scores(scores: Floats) -> Floats:
+def from_scores(scores: Floats) -> Floats:
     """Return the logistic transform of the scores of two classes, or the softmax of those of several."""
     if scores.ndim == 1:
         scores = np.column_stack([np.zeros(len(scores)), scores])

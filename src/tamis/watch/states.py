@@ -43,14 +43,22 @@ class FeatureStates(ThreadSafe):
 
         self._was_relevant = np.zeros(n_features, dtype=bool)
 
-    def update(self, used: NDArray[np.bool_], relevant: NDArray[np.bool_], row: int) -> None:
-        """Add what holds after `row` rows."""
+    def update(
+        self,
+        used: NDArray[np.bool_],
+        relevant: NDArray[np.bool_],
+        row: int,
+        ages: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Add what holds after `row` rows; of the features with an age above 0, since so many rows, with certainty."""
+        ages = np.zeros(len(used), dtype=np.int64) if ages is None else ages
+        self._was_relevant |= ages > 0
         found = 2 * used.astype(np.int64) + relevant
         found = np.where((found == 2) & ~self._was_relevant, 4, found)
         changed = found != self._candidate
-        self._candidate_since = np.where(changed, row, self._candidate_since)
+        self._candidate_since = np.where(changed, np.maximum(row - ages, 0), self._candidate_since)
         self._candidate = found
-        settled = (found != self._state) & (row - self._candidate_since >= self.patience)
+        settled = (found != self._state) & ((row - self._candidate_since >= self.patience) | (ages > 0))
         self._since = np.where(settled, self._candidate_since, self._since)
         self._state = np.where(settled, found, self._state)
         self._was_relevant |= (self._state == 1) | (self._state == 3)

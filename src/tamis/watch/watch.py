@@ -44,6 +44,7 @@ from tamis.summaries.quantiles import QuantileSummary
 from tamis.watch.alerts import AlertLog
 from tamis.watch.history import History
 from tamis.watch.input_drift import InputDrift
+from tamis.watch.lost import LostRelevance
 from tamis.watch.pending import PendingRows
 from tamis.watch.performance import Performance, coded
 from tamis.watch.rules import Rule
@@ -106,8 +107,13 @@ class Watch(ThreadSafe):
         Labelled rows over which the performance is measured.
     max_pending : int, default=10000
         Rows that wait for their label; beyond it the oldest are dropped.
+    rows_per_false_alarm : float or None, default=50_000
+        With a classifier as model, a sequential test (:mod:`tamis.watch.lost`) finds within some 50 to 100 rows which
+        feature it uses although it is no longer relevant, so its state changes without `patience`. This is the mean
+        number of labelled rows between two false alarms, at least 100, if the model is calibrated. The test takes up to
+        21 predictions per labelled row and begins after 1,200 labelled rows of each model. None: there is no such test.
     random_state : int or None, default=0
-        Seed of the default importance.
+        Seed of the default importance and of the test.
 
     Attributes
     ----------
@@ -164,6 +170,7 @@ class Watch(ThreadSafe):
         patience: int = 500,
         window: int = 1000,
         max_pending: int = 10_000,
+        rows_per_false_alarm: float | None = 50_000,
         random_state: int | None = 0,
     ) -> None:
         check_choice("task", task, ("classification", "regression"))
@@ -173,6 +180,9 @@ class Watch(ThreadSafe):
         check_number("max_pending", max_pending, low=1, integer=True)
         if isinstance(rules, str) or not all(isinstance(rule, Rule | str) for rule in rules):
             raise ValueError(f"rules must be a list of rules, got {short_repr(rules)}.")
+        if rows_per_false_alarm is not None:
+            check_number("rows_per_false_alarm", rows_per_false_alarm, low=100)
+        self.rows_per_false_alarm, self.random_state = rows_per_false_alarm, random_state
         self.task, self.categorical, self.half_life = task, categorical, float(half_life)
         self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
         self.classes = None if classes is None else as_classes(classes)
@@ -192,6 +202,7 @@ class Watch(ThreadSafe):
         self._pending = PendingRows(self.max_pending)
         self._states: FeatureStates | None = None
         self._history: History | None = None
+        self._lost: LostRelevance | None = None
         self._performance: Performance | None = None
         self._target_quantiles, self._prediction_quantiles = (QuantileSummary(1, 1) for _ in range(2))
         self._alert_log = AlertLog([rule if isinstance(rule, Rule) else Rule(rule) for rule in rules])
@@ -210,6 +221,9 @@ class Watch(ThreadSafe):
         version : int or str, optional
             Passed to the importance as `model_version`.
         """
+        is_another = version != self.model_version or (self.model is not None and model is not self.model)
+        if is_another and model is not None and self._lost is not None:
+            self._lost.restart()
         self.model, self.model_version = model, version
 
     def update(
@@ -342,6 +356,8 @@ class Watch(ThreadSafe):
             self._selector = self._default_selector()
         self._states = FeatureStates(n_features, self.patience)
         self._history = History(n_features)
+        if self.rows_per_false_alarm is not None and self.task == "classification":
+            self._lost = LostRelevance(n_features, self.rows_per_false_alarm, self.random_state)
         classes = getattr(self.model, "classes_", None) if self.classes is None else self.classes
         self._performance = Performance(
             self.task, self.window, np.empty(0, dtype=np.int64) if classes is None else np.array(classes)
@@ -418,9 +434,18 @@ class Watch(ThreadSafe):
         if self.task == "regression":
             classes = self._classes_of(target[:, None], self._target_quantiles)
         self._selector = _learn(self._selector, X, classes)
+        ages = self._find_lost(X, y)
         relevant, used = self._is_relevant(self._selector), self._is_used()
         if relevant is not None and used is not None:
-            self._states.update(used, relevant, self.n_rows_)
+            lost = False if self._lost is None else self._lost.lost
+            self._states.update(used, relevant & ~np.asarray(lost), self.n_rows_, ages)
+
+    def _find_lost(self, X: Floats, y: Array) -> NDArray[np.int64] | None:
+        """Return for each feature since how many rows it is no longer relevant, if that shows now, else 0."""
+        if self._lost is None or self.model is None or is_numeric("auto", self.model):
+            return None
+        names = self._names if self._has_names else None
+        return np.array(self._lost.update(self.model, X, y, names, self._reliances()), dtype=np.int64)
 
     def _is_relevant(self, selector: Any) -> NDArray[np.bool_] | None:
         """Return which features a selector finds dependent; None before it knows two classes."""

@@ -54,12 +54,18 @@ class Step:
         The columns with the highest scores now, best first; empty if the selector has no scores.
     progress : float or None
         Fraction of the stream consumed; None if it is not known.
+    batch : tuple of (X, y, predictions) or None
+        The rows, their labels, and what was predicted before anything learned from them; valid until the next batch.
+    models : object
+        The selector, the scale and the learner, which have learned the batch; they change with the next one.
     """
 
     values: dict[str, float]
     selected: NDArray[np.intp]
     top: list[tuple[str, float]]
     progress: float | None
+    batch: tuple[Any, Any, Any] | None = None
+    models: Any = None
 
     def __getattr__(self, name: str) -> float:
         try:

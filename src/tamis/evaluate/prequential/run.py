@@ -132,6 +132,7 @@ class Run:
         self.model_bytes = 0
         self.interrupted = False
         self.is_consistent = True  # no update is partially applied
+        self.batch: tuple[Rows, Array, Array] | None = None  # the last one, as predicted
 
     # -- one batch -----------------------------------------------------------------------------------------
 
@@ -264,6 +265,7 @@ class Run:
         if beyond == 0 and at % (1 << max(0, at.bit_length() - 4)) == 0:
             self.model_bytes = state_bytes(self.selector, pair.learner.model)
         seconds = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, time.perf_counter() - begin - beside)
+        self.batch = (X, y, labels)
         taken = _BatchOutcome(
             self.n_steps,
             self.n_seen,
@@ -488,7 +490,7 @@ class Run:
         names = self._names()
         top = [(names[j], score) for j, score in zip(features.tolist(), scores.tolist(), strict=True)]
         selected = np.arange(self.n_features) if self.recorded is None else np.flatnonzero(self.recorded)
-        return Step(values, selected, top, self._progress())
+        return Step(values, selected, top, self._progress(), self.batch, self.pair)
 
     def _progress(self) -> float | None:
         shares = [self.n_seen / n for n in (self.stream.n_rows, self.options.max_rows) if n]

@@ -1,0 +1,124 @@
+import math
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis import Watch
+from tamis.watch.lost import LostRelevance, _advance
+from tests.twins.lost import first_alarm
+
+
+class Model:
+    """The true model of the label: weights of the columns, for two or more classes."""
+
+    def __init__(self, weights):
+        self.weights = np.asarray(weights, dtype=float)
+        self.classes_ = np.arange(2 if self.weights.ndim == 1 else self.weights.shape[1])
+
+    def predict_proba(self, X):
+        if self.weights.ndim == 1:
+            p = 1 / (1 + np.exp(-X @ self.weights))
+            return np.column_stack([1 - p, p])
+        powers = np.exp(X @ self.weights)
+        return powers / powers.sum(axis=1, keepdims=True)
+
+
+def labels(model, X, seed):
+    chances = model.predict_proba(X).cumsum(axis=1)
+    return (np.random.default_rng(seed).random(len(X))[:, None] > chances).sum(axis=1)
+
+
+@pytest.mark.parametrize("drift", [-0.2, 0.3])
+def test_equals_its_twin(rng, drift):
+    raw = rng.normal(-0.15, 0.8, size=(400, 6))
+    raw[150:, 2] += drift
+    theta, tested = np.array([1.0, 0.8, 0.9, 0.7, 1.0, 0.5]), np.array([1, 1, 1, 0, 0, 0], dtype=bool)
+    for limit in (3.0, 8.0):
+        h = 6
+        state = (np.full(h, -700.0), np.zeros(h), np.zeros(h, dtype=np.int64), np.zeros((h, h)))
+        found = _advance(raw, 0, theta, tested, limit, *state)
+        expected = first_alarm(raw.tolist(), theta.tolist(), tested.tolist(), limit)
+        assert found == ((-1, -1) if expected is None else expected)
+        if limit == 3.0 and drift > 0:
+            assert expected is not None
+
+
+@pytest.mark.parametrize(
+    "weights", [[2.0, 1.5, 1.0, 0.0], [[2.0, 0, 0], [0, 2.0, 0], [0, 0, 2.0], [0, 0, 0]]]
+)
+def test_finds_the_feature_within_100_rows_and_its_return(weights):
+    model = Model(weights)
+    X = np.random.default_rng(0).normal(size=(8000, 4))
+    y = labels(model, X, 1)
+    shown = X.copy()
+    shown[4000:6000, 1] = np.roll(
+        X[4000:6000, 1], 7
+    )  # the label depends on values that the model does not see
+    watch, found = Watch(model), []
+    for start in range(0, 8000, 20):
+        rows = slice(start, start + 20)
+        found += watch.update(shown[rows], y=y[rows])
+        if start == 3980:
+            assert found == []
+    [alert] = found
+    assert alert["feature"] == "1"
+    assert 4060 <= alert["row"] <= 4140
+    states = [row["state"] for row in watch.table()]
+    assert states[:3] == ["used and relevant"] * 3  # 2,000 rows after it is relevant again
+
+
+def test_more_noise_in_the_labels_names_no_feature():
+    model = Model([2.0, 1.5, 1.0, 0.0])
+    X = np.random.default_rng(2).normal(size=(6000, 4))
+    y = labels(model, X, 3)
+    flipped = np.random.default_rng(4).random(6000) < 0.25
+    y[3000:] = np.where(flipped, 1 - y, y)[3000:]
+    watch = Watch(model)
+    for i in range(0, 6000, 100):
+        watch.update(X[i : i + 100], y=y[i : i + 100])
+        assert not watch._lost.lost.any()
+
+
+def test_a_new_model_is_tested_afresh_and_a_saved_state_continues():
+    model = Model([2.0, 1.5])
+    X = np.random.default_rng(5).normal(size=(3000, 2))
+    y = labels(model, X, 6)
+    X[2500:, 0] = np.roll(X[2500:, 0], 3)
+    test = LostRelevance(2, 50_000, 0)
+    for i in range(0, 2500, 100):
+        test.update(model, X[i : i + 100], y[i : i + 100], None, np.array([2.0, 1.0]))
+    assert test.is_testing
+    assert not test.lost.any()
+    other = tamis.loads(tamis.dumps(test))
+    for one in (test, other):
+        starts = range(2500, 2700, 50)
+        ages = [one.update(model, X[i : i + 50], y[i : i + 50], None, np.ones(2)) for i in starts]
+        assert np.array(ages)[:, 1].tolist() == [0] * 4
+        assert np.max(ages) >= 60
+        assert one.lost.tolist() == [True, False]
+    assert tamis.dumps(test) == tamis.dumps(other)
+    test.restart()
+    assert not test.is_testing
+    assert not test.lost.any()
+
+
+def test_a_class_that_the_model_does_not_know_is_counted():
+    model = Model([2.0, 1.5])
+    X = np.random.default_rng(7).normal(size=(1500, 2))
+    y = labels(model, X, 8)
+    y[::50] = 7
+    test = LostRelevance(2, 50_000, 0)
+    for i in range(0, 1500, 100):
+        test.update(model, X[i : i + 100], y[i : i + 100], None, np.ones(2))
+    assert np.isfinite(test._level).all()
+    assert math.isclose(test._shares.sum(), 1.0)
+
+
+def test_is_off_with_none_and_validated():
+    X = np.random.default_rng(9).normal(size=(100, 2))
+    watch = Watch(Model([1.0, 1.0]), rows_per_false_alarm=None)
+    watch.update(X, y=X[:, 0] > 0)
+    assert watch._lost is None
+    with pytest.raises(ValueError, match="rows_per_false_alarm"):
+        Watch(rows_per_false_alarm=10)

@@ -34,6 +34,8 @@ class Option:
         Smallest value of a number.
     choices : tuple, optional
         All that it may be, for an option that is not a number.
+    word : str, optional
+        What a number may be replaced by, as "auto".
     fits : callable, optional
         For all others: whether a value is valid.
     says : str
@@ -51,6 +53,7 @@ class Option:
     type: str = "int"
     least: float | None = None
     choices: tuple[Any, ...] = ()
+    word: str | None = None
     accepts: Callable[[Any], bool] | None = None
     description: str = ""
     help: str = ""
@@ -62,12 +65,12 @@ class Option:
         """Raise ValueError if the value is not valid; None is valid where it is the default."""
         from tamis._validation import check_choice, check_number, short_repr
 
-        if value is None and default is None:
+        if (value is None and default is None) or (self.word is not None and value == self.word):
             return
         if self.choices:
             check_choice(name, value, self.choices)
         elif self.least is not None:
-            check_number(name, value, low=self.least, integer=self.type == "int")
+            check_number(name, value, low=self.least, integer=self.type.startswith("int"))
         elif self.accepts is not None and not self.accepts(value):
             raise ValueError(f"{name} must be {self.description}, got {short_repr(value)}.")
 
@@ -106,6 +109,13 @@ def _read_delay(text: str) -> Delay:
     return names[0], names[1]
 
 
+def _read_batch_size(text: str) -> int | str:
+    try:
+        return text if text == "auto" else int(text)
+    except ValueError:
+        raise ValueError(f"--batch-size must be a number of rows, or auto, got {text!r}.") from None
+
+
 def _read_replay(text: str) -> str | int:
     return int(text) if text.isdecimal() else text
 
@@ -129,7 +139,16 @@ class RunOptions:
     ValueError: window must be an integer in [1, inf), got 0.
     """
 
-    batch_size: Annotated[int, Option(least=1, help="Rows per step.")] = 100
+    batch_size: Annotated[
+        int | str,
+        Option(
+            'int or "auto"',
+            least=1,
+            word="auto",
+            read=_read_batch_size,
+            help="Rows per step; auto: row by row while the labels are autocorrelated, else 100.",
+        ),
+    ] = 100
     max_rows: Annotated[int | None, Option(least=1, help="Stop after this many rows.")] = None
     protocol: Annotated[
         str,
@@ -222,6 +241,16 @@ class RunOptions:
                 f"protocol='paper' shows the selector the labels of the batch, so delay={self.delay!r} is not for it:"
                 " choose protocol='honest'."
             )
+
+    @property
+    def rows_per_block(self) -> int:
+        """The rows that are read at once: the batch size, or 100 where it is chosen."""
+        return self.batch_size if isinstance(self.batch_size, int) else 100
+
+    @property
+    def batches(self) -> str:
+        """The size of the batches, in words."""
+        return "batch size chosen" if isinstance(self.batch_size, str) else f"batches of {self.batch_size:,}"
 
     @property
     def clock(self) -> tuple[str, ...]:

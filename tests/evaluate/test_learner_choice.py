@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from tamis.cli import main
 from tamis.errors import DataError
 from tamis.evaluate.learner_choice import CANDIDATES, choose_learner
+from tamis.streams.stream import ArrayStream
 
 
 def rows(n: int = 1500, p: int = 4) -> np.ndarray:
@@ -89,3 +90,15 @@ def test_run_chooses_a_learner_where_none_is_named_and_the_printed_command_names
     printed = capsys.readouterr()
     assert json.loads(printed.out)["settings"]["learner"]["class"].endswith("Perceptron")
     assert "Learner:" not in printed.err
+
+
+def test_naive_bayes_counts_categories_where_there_are_some():
+    """A class has the odd codes: no line or bell curve over the codes separates them."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 6, 1500), rng.normal(size=1500)]).astype(float)
+    y = (X[:, 0] % 2 == 1) ^ (rng.random(1500) < 0.1)
+    stream = ArrayStream(X, y)
+    stream.categorical = [0]
+    choice = choose_learner(stream)
+    assert "naive-bayes" not in choice.scores
+    assert choice.scores["nb"] > 0.85 > 0.7 > choose_learner((X, y)).scores["naive-bayes"]

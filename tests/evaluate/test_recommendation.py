@@ -8,7 +8,9 @@ import shlex
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.naive_bayes import GaussianNB
 
+from tamis import FIRES, FisherScore, ForwardPartialCorrelation, prequential
 from tamis.cli import main
 from tamis.errors import DataError
 from tamis.evaluate import recommend
@@ -59,13 +61,21 @@ def test_where_a_class_is_rare_auc_is_compared():
     y = (rng.random(4000) < 0.03).astype(int)
     X = rng.normal(size=(4000, 30))
     X[:, [7, 20]] += y[:, None]
-    found = recommend((X, np.where(y, "fraud", "no")), learner="naive-bayes")
+    labels = np.where(y, "fraud", "no")
+    found = recommend((X, labels), learner="naive-bayes")
     assert found.measure == "auc"
     assert found.chosen.size in (2, 3)
     assert "rows, so accuracy tells little" in found.reason
     assert found.chosen.accuracy > dict(found.curve()["random"])[2] + 0.1  # by accuracy both have .97
     assert sum(found.chosen.rows) <= y.sum()
     assert repr(found).endswith(f"AUC {found.chosen.accuracy:.3f})")
+    fitted = {"forward": ForwardPartialCorrelation, "fires": FIRES, "fisher": FisherScore}[
+        found.chosen.selector
+    ]
+    run = prequential((X, labels), fitted(found.chosen.size), GaussianNB(), n_draws=1).summary()
+    assert found.ranking == {name: run[name] for name in found.ranking}
+    assert f"average precision {run['average_precision']:.3f} (0.03" in found.ranking_note()
+    assert "Decision threshold of 'fraud': probability" in found.ranking_note()
 
 
 def test_the_knee_is_within_one_standard_error_of_the_best():

@@ -157,7 +157,7 @@ def follow(
         )
         if position is not None:
             stream.seek(position)
-        elif not _wait_for_first_batch(stream, options.batch_size):
+        elif not _wait_for_first_batch(stream, options.rows_per_block):
             note("nothing to learn from: there are too few rows for a first batch.")
             return 0
         from tamis.evaluate.prequential.settings import features_of

@@ -77,10 +77,10 @@ class _RunOptionsGroup:
     def take(self, given: dict[str, Any]) -> RunOptions:
         values = {name: given.pop(name) for name in self.known}
         for name, one in self.known.items():
-            if one.least is not None:
-                check_whole(f"--{name.replace('_', '-')}", values[name], int(one.least))
             if one.read is not None:
                 values[name] = one.read(values[name])
+            if one.least is not None and not isinstance(values[name], str):
+                check_whole(f"--{name.replace('_', '-')}", values[name], int(one.least))
         return RunOptions(**values)
 
 

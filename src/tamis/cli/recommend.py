@@ -97,6 +97,8 @@ def _show(found: Recommendation, name: str) -> None:
         " each row predicted before it is learned from",
         style="dim", markup=False,
     )  # fmt: skip
+    if note := found.ranking_note():
+        console.print(f"\n{note}", markup=False, highlight=False)
     curves = found.curve()
     names = [one for one in curves if one not in ("joint", "all")]
     sizes = sorted({size for one in names for size, _ in curves[one]})

@@ -170,7 +170,7 @@ def watch_of(
     return Watch(
         console,
         title_of(stream.describe(), None if selector is None else type(selector).__name__),
-        f"{type(learner).__name__}, batches of {options.batch_size:,}, {options.protocol} order",
+        f"{type(learner).__name__}, {options.batches}, {options.protocol} order",
         window=options.window,
         stability_window=options.stability_window,
         names=features_of(stream, options)[0],
@@ -218,7 +218,7 @@ class Output:
         if len(result.frames["steps"]["step"]) == 0:
             if result.settings["interrupted"]:
                 return INTERRUPTED
-            size = result.options.batch_size
+            size = result.options.rows_per_block
             raise DataError(
                 f"The stream ends within its first batch of {size:,} rows, which only trains:"
                 " choose a smaller --batch-size, or give two rows at least, one to train on and one to test."
@@ -290,7 +290,7 @@ def _headline(result: PrequentialResult) -> tuple[str, str]:
         title_of(settings["stream"], selector) + end,
         f"{total['n_selected']:,.0f} of {total['n_features']:,.0f} features, {learner}"
         f"{' (standardised)' if settings.get('scale') == 'standard' else ''},"
-        f" batches of {options.batch_size:,}, {options.protocol} order",
+        f" {options.batches}, {options.protocol} order",
     )
 
 

@@ -2,7 +2,7 @@
 
 Each predicts every batch of these rows before it learns from it, with all columns. The one that is right most often is
 chosen; where one of two classes is rare, the one of the largest average precision, since naming the other class is
-nearly always right there.
+nearly always right there. Where columns are categories, naive Bayes is the one that counts them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tamis.streams.stream import ArrayStream, as_stream
 __all__ = ["LearnerChoice", "choose_learner"]
 
 CANDIDATES = ("perceptron", "naive-bayes", "adaptive-random-forest")
+_COUNTING = {"naive-bayes": "nb"}  # in its place where columns are categories; it takes codes for numbers
 _ROWS = 2000
 _RARE_ROWS, _MOST = 200, 50_000  # rows of it that are waited for, and rows that are read at most
 
@@ -108,11 +109,11 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     rare = len(labels) == 2 and counts.min() < RARE * len(y)
     measure = "average_precision" if rare else "accuracy"
     scores, total = dict[str, float](), dict[str, float]()
-    for name in CANDIDATES:
+    categorical = [int(j) for j in getattr(source, "categorical", ())]
+    for name in (_COUNTING.get(name, name) if categorical else name for name in CANDIDATES):
         entry = find_learner(name)
         if sp.issparse(X) and not entry.sparse:
             continue
-        categorical = [int(j) for j in getattr(source, "categorical", ())]
         learner = entry.load()(**model_parameters(entry, seed=random_state, categorical=categorical))
         result = prequential(
             ArrayStream(X, y, classes=labels), None, learner, baselines="none", auc=bool(rare)

@@ -23,10 +23,11 @@ import scipy.sparse as sp
 
 from tamis._validation import check_number
 from tamis.base.html_repr import html_repr
-from tamis.catalog import find_learner
+from tamis.catalog import find, find_learner
 from tamis.errors import DataError, UnknownNameError
 from tamis.evaluate.prequential.frozen import lasso_order
-from tamis.options import RunOptions, learner_kind
+from tamis.evaluate.prequential.loop import prequential
+from tamis.options import RunOptions, learner_kind, model_parameters
 from tamis.rows.auto.auto import Auto
 from tamis.streams.stream import as_stream
 
@@ -147,6 +148,11 @@ class Recommendation:
         The reason, in one or two sentences.
     measure : {"accuracy", "auc"}
         What the contestants are judged by.
+    ranking : dict of str to float
+        Where that is the AUC, and the stream can be read again: "average_precision", "auc", "frozen_auc" and
+        "recall_at_precision" of a run of the recommendation on the same rows.
+    threshold : str
+        The decision threshold of that run and what it reached, as :meth:`PrequentialResult.threshold_note`.
     """
 
     chosen: Contestant
@@ -157,6 +163,8 @@ class Recommendation:
     majority: float
     reason: str
     measure: str = "accuracy"
+    ranking: dict[str, float] = field(default_factory=dict)
+    threshold: str = ""
 
     def __repr__(self) -> str:
         return f"Recommendation({self.arguments()!r}, {self.word} {self.chosen.accuracy:.3f})"
@@ -166,12 +174,24 @@ class Recommendation:
         """What the contestants are judged by, as it is written in a sentence."""
         return _WORD_FOR[self.measure]
 
+    def ranking_note(self) -> str:
+        """Return average precision, AUC and recall of a run, and its decision threshold; empty if no class is rare."""
+        if not self.ranking:
+            return ""
+        frozen = self.ranking["frozen_auc"]
+        beside = f" (frozen selection {frozen:.3f})" if math.isfinite(frozen) else ""
+        return (
+            f"A run with these options on these rows: average precision {self.ranking['average_precision']:.3f}"
+            f" ({1.0 - self.majority:.3f} at random), AUC {self.ranking['auc']:.3f}{beside}, recall"
+            f" {self.ranking['recall_at_precision']:.3f} at a precision of 0.9. {self.threshold}"
+        ).strip()
+
     def _repr_html_(self) -> str:
         curves = {
             name: [" ".join(f"{size:,}: {accuracy:.3f}" for size, accuracy in curve)]
             for name, curve in self.curve().items()
         }
-        facts = [f"{self.arguments()}: {self.reason}"]
+        facts = [note for note in (f"{self.arguments()}: {self.reason}", self.ranking_note()) if note]
         return html_repr("Recommendation", facts, curves, ("selector", f"{self.word} by columns kept"))
 
     def arguments(self) -> str:
@@ -209,6 +229,7 @@ class Recommendation:
         return {
             "n_rows": self.n_rows, "n_features": self.n_features, "majority": self.majority, "measure": self.measure,
             "arguments": self.arguments(), "reason": self.reason,
+            "ranking": self.ranking, "threshold": self.threshold,
             "chosen": _plain(self.chosen), "best": _plain(self.best),
             "curves": {name: self.curve(name) for name in dict.fromkeys(one.learner for one in self.contestants)},
         }  # fmt: skip
@@ -306,7 +327,10 @@ def recommend(
         raise DataError(f"The first {n_rows} rows are of one class: give more rows, or shuffle them.")
     found = [one for name, contest in contests.items() for one in contest.contestants(name)]
     one = next(iter(contests.values()))
-    return _judge(found, n_rows, one.n_features_in_, max(n_of.values()) / n_rows, one.measure_)
+    judged = _judge(found, n_rows, one.n_features_in_, max(n_of.values()) / n_rows, one.measure_)
+    if judged.measure == "auc" and source.is_resumable:  # else its rows came once
+        return _with_ranking(judged, source, categorical)
+    return judged
 
 
 def _judge(
@@ -352,6 +376,27 @@ def _mean_of(draws: list[Contestant]) -> Contestant:
     """Return the mean of random subsets of one size."""
     errors, first = np.mean([one.errors for one in draws], axis=0), draws[0]
     return replace(first, errors=errors, accuracy=float(1.0 - first.rows @ errors / first.rows.sum()))
+
+
+def _with_ranking(judged: Recommendation, source: Any, categorical: Any) -> Recommendation:
+    """Return the recommendation with what a run of it reaches on the same rows."""
+    chosen, columns = judged.chosen, categorical or ()
+    selector: Any = None
+    if chosen.selector != "all":
+        entry = find(chosen.selector.removesuffix("-recent"), "rows")
+        selector = entry.load()(
+            **model_parameters(entry, seed=0, categorical=columns, n_features_to_select=chosen.size)
+        )
+        if chosen.selector.endswith("-recent"):
+            selector.set_params(half_life=200)
+    learner = find_learner(chosen.learner)
+    model = learner.load()(**model_parameters(learner, seed=0, categorical=columns))
+    run = prequential(source, selector, model, max_rows=judged.n_rows, n_draws=1)
+    total = run.summary()
+    names = ("average_precision", "auc", "frozen_auc", "recall_at_precision")
+    if not math.isfinite(total["average_precision"]):  # the learner has no scores
+        return judged
+    return replace(judged, ranking={name: total[name] for name in names}, threshold=run.threshold_note())
 
 
 def _within(one: Contestant, best: Contestant, errors: float = 1.0) -> bool:

@@ -182,7 +182,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         """
         selector = None if models.selector is None else clone(models.selector)
         found = cls(
-            selector, clone(models.learner.model), batch_size=options.batch_size, scale=options.scale,
+            selector, clone(models.learner.model), batch_size=options.rows_per_block, scale=options.scale,
             replay=options.replay, masking=options.masking,
         )  # fmt: skip
         found._models, found._waiting, found._declared = models.another(), [], None

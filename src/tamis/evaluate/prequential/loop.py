@@ -24,7 +24,7 @@ def prequential(
     selector: Any = None,
     learner: Any = None,
     *,
-    batch_size: int = 100,
+    batch_size: int | str = 100,
     max_rows: int | None = None,
     protocol: str = "honest",
     delay: int | tuple[str, str] = 0,
@@ -60,8 +60,12 @@ def prequential(
         The object itself is fitted. A regressor predicts numbers, and needs a selector that learns from numbers; the
         type of the labels does not matter. By default scikit-learn's ``Perceptron(random_state=0)``, or for a selector
         that is set to learn from numbers ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)``.
-    batch_size : int, default=100
-        Rows of a batch: they are predicted together, before anything learns from them.
+    batch_size : int or "auto", default=100
+        Rows of a batch: they are predicted together, before anything learns from them. ``"auto"``: row by row while
+        labels (or targets) are autocorrelated, else 100. Decided every 100 rows from the rows before: where repeating
+        the last known label was right more often than the most frequent class in the last `window` rows, by more than
+        three standard errors (for numbers: where the last known target is closer than the mean). After 50,000 rows, and
+        beyond 1,000 columns, it is 10 rows instead of one.
     max_rows : int, optional
         Stop after this many rows.
     protocol : {"honest", "paper"}, default="honest"
@@ -127,8 +131,8 @@ def prequential(
         sums, its accuracy is a mean, and all else is that of its last step. By default a record of each step is kept,
         448 bytes.
     on_step : callable, optional
-        Called with a :class:`Step` after every batch. If it has methods `state` and `restore`, the value of `state` is
-        saved in the checkpoint too.
+        Called with a :class:`Step` after every batch (with ``batch_size="auto"``, after every 100 rows). If it has
+        methods `state` and `restore`, the value of `state` is saved in the checkpoint too.
 
     Returns
     -------
@@ -214,13 +218,15 @@ def prequential(
             return run.state() | ({"listener": listener.state()} if hasattr(listener, "state") else {})
 
         def keep() -> None:
-            saved.keep(run.n_steps, run.settings, everything)
+            is_chosen = options.batch_size == "auto"  # then the steps of a block are saved together
+            done = run.n_seen // options.rows_per_block if is_chosen else run.n_steps
+            saved.keep(done, run.settings, everything)
 
         try:
             source.on_idle = keep
             with defer_interrupts(lambda: run.is_consistent) as stop_if_asked:
-                for X, y in _batches(source, options.batch_size, run.n_seen, options.max_rows):
-                    run.process_batch(X, y)
+                for X, y in _batches(source, options.rows_per_block, run.n_seen, options.max_rows):
+                    run.process_block(X, y)
                     if on_step is not None and run.n_steps:
                         with run.uninterrupted():
                             on_step(run.step())

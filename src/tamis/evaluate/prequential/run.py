@@ -45,6 +45,7 @@ __all__ = ["Run"]
 
 _SCORE_INTERVAL = 1000
 _SHORT_RUN_STEPS = 20  # whose scores are all recorded; then those of every second step, of every third, ...
+_ROW_BY_ROW, _MOST_COLUMNS = 50_000, 1000  # rows and columns up to which batches of one row are affordable
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
 _STEPS_PER_BLOCK = (
     20  # records are written in blocks: one by one, between two models, they would cost three times as much
@@ -135,6 +136,27 @@ class Run:
         self.batch: tuple[Rows, Array, Array] | None = None  # the last one, as predicted
 
     # -- one batch -----------------------------------------------------------------------------------------
+
+    def process_block(self, X: Rows, y: Array) -> None:
+        """Process rows that were read together: as one batch, or in batches of a size chosen from the rows before."""
+        size = self._chosen_size() if self.options.batch_size == "auto" else len(y)
+        for at in range(0, len(y), max(size, 1)):
+            self.process_batch(X[at : at + size], y[at : at + size])
+
+    def _chosen_size(self) -> int:
+        """Return the batch size for the next block: small while the last known label says something about the next."""
+        self.write()  # pending steps count, too
+        now = self.metrics.windowed
+        if self.task is REGRESSION:
+            pays = now["last_mae"] < now["mean_mae"]
+        else:
+            shares = np.array([now["no_change_accuracy"], now["majority_accuracy"]])
+            n_rows = max(1, min(self.options.window, self.metrics.n_seen))
+            error = math.sqrt(float((shares * (1.0 - shares)).sum()) / n_rows)
+            pays = shares[0] - shares[1] > 3.0 * error  # it is asked every 100 rows
+        if not pays:
+            return self.options.rows_per_block
+        return 1 if self.n_seen < _ROW_BY_ROW and self.n_features <= _MOST_COLUMNS else 10
 
     def process_batch(self, X: Rows, y: Array) -> None:
         """Test on a batch, and train on the rows whose labels arrived with it; before the first labels only train."""
@@ -257,7 +279,7 @@ class Run:
         beside = time.perf_counter() - t6
         pair.update_scale(X)
         self.n_seen += len(y)
-        seldom = max(1, _SCORE_INTERVAL // self.options.batch_size)
+        seldom = max(1, _SCORE_INTERVAL // self.options.rows_per_block)
         if self.n_steps % min(seldom, 1 + self.n_steps // _SHORT_RUN_STEPS) == 0:
             self.records.add_scores(self.n_steps, *self._top_features())
         # 8 to 16 times for each doubling of the rows: a fixed schedule, so that every run measures at the same rows.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import os
 import pickle
@@ -82,9 +83,17 @@ def test_copies_and_files_hold_no_lock(key: str, rng: np.random.Generator, tmp_p
     read = "predict" if hasattr(model, "predict") else "transform"
     for twin in twins:
         np.testing.assert_array_equal(getattr(twin, read)(X), getattr(model, read)(X))
-    n_locks = len(_guard._locks)
+    n_records = len(_guard._records)
     del twin, twins
-    assert len(_guard._locks) < n_locks  # they end with their objects
+    assert len(_guard._records) < n_records  # they end with their objects
+
+
+def test_the_end_of_an_object_runs_no_python() -> None:
+    """A signal's handler that raises within a callback in Python is ignored: Ctrl-C would be lost."""
+    moments = RunningMoments(2).update(np.ones((1, 2)))
+    callback = _guard.record_of(moments).reference.__callback__
+    assert isinstance(callback, functools.partial)
+    assert inspect.isbuiltin(callback.func)
 
 
 def test_a_copy_that_is_made_while_another_thread_learns_is_whole(rng: np.random.Generator) -> None:

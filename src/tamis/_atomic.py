@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tamis._guard import ThreadSafe, fail_closed, lock_of, snapshot_sizes
+from tamis._guard import ThreadSafe, fail_closed, record_of
 from tamis.errors import TamisError
 
 __all__ = [
@@ -344,15 +344,15 @@ class Snapshot:
         found = _read(one, n_rows)
         has_foreign = _read_rest(one, found) if found[3] else False
         self._dicts, self._arrays, self._others, _ = found
-        size = snapshot_sizes.get(id(one), sys.maxsize)
+        record = record_of(one) if isinstance(one, ThreadSafe) else None
+        size = sys.maxsize if record is None else record.snapshot_size
         if most is not None and size > most:
             size = sum([array.nbytes for array in self._arrays])
         is_copied = most is None or size <= most
         self._copies = [array.tobytes() for array in self._arrays] if is_copied else []
         self.is_complete = is_copied and not has_foreign
-        if is_copied and (copied := sum(map(len, self._copies))) != size and isinstance(one, ThreadSafe):
-            lock_of(one)  # the entry is discarded with the object
-            snapshot_sizes[id(one)] = copied
+        if is_copied and record is not None:
+            record.snapshot_size = sum(map(len, self._copies))
 
     def restore(self) -> None:
         """Restore the state in place; no array or container is recreated."""

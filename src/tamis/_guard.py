@@ -12,6 +12,7 @@ import copy
 import functools
 import inspect
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Iterable, Iterator
@@ -27,60 +28,69 @@ __all__ = [
     "lock_of",
     "locked",
     "locked_and_validated",
-    "snapshot_sizes",
-    "validated_parameters",
+    "record_of",
 ]
 
-_locks: dict[int, Any] = {}  # by id, for the lifetime of the object
-_alive: dict[int, weakref.ref[Any]] = {}
-_failed: dict[int, str] = {}  # the exception that left an object half updated
-validated_parameters: dict[int, tuple[Any, ...]] = {}  # the parameters of an object that passed validation
-snapshot_sizes: dict[int, int] = {}  # bytes of an object's arrays when they were last copied
+class _Record:
+    """What is known of an object besides its attributes, for its lifetime."""
+
+    __slots__ = ("failure", "lock", "passed_parameters", "reference", "snapshot_size")
+
+    def __init__(self, reference: weakref.ref[Any], lock: Any) -> None:
+        self.reference = reference
+        self.lock = lock
+        self.failure: str | None = None  # the exception that left the object partially updated
+        self.passed_parameters: tuple[Any, ...] | None = None
+        self.snapshot_size = sys.maxsize  # bytes of its arrays when they were last copied
+
+
+_records: dict[int, _Record] = {}  # by id
 _registry_lock = threading.Lock()
 
 
-def _discard_all() -> None:
-    """Drop the locks in a child process: the threads that held them do not exist there."""
+def _renew_locks() -> None:
+    """Replace the locks in a child process: the threads that held them do not exist there."""
     global _registry_lock
-    _locks.clear()
+    old, new = [one.lock for one in _records.values()], dict[int, Any]()
+    for record, lock in zip(_records.values(), old, strict=True):
+        record.lock = new.setdefault(id(lock), threading.RLock())
     _registry_lock = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_discard_all)
+os.register_at_fork(after_in_child=_renew_locks)
+
+
+def record_of(one: Any) -> _Record:
+    """Return the record of an object."""
+    record = _records.get(id(one))
+    return _register(one, threading.RLock()) if record is None else record
 
 
 def lock_of(one: Any) -> Any:
     """Return the lock of an object."""
-    lock = _locks.get(id(one))
-    return _register(one, threading.RLock()) if lock is None else lock
+    return record_of(one).lock
 
 
-def _register(one: Any, lock: Any) -> Any:
-    """Register a lock for the lifetime of an object unless it has one; return its lock."""
+def _register(one: Any, lock: Any) -> _Record:
+    """Make a record for the lifetime of an object unless it has one; return its record."""
     key = id(one)
     with _registry_lock:
-        if key not in _locks:
-            _alive[key] = weakref.ref(one, partial(_discard, key))
-            _locks[key] = lock
-        return _locks[key]
-
-
-def _discard(key: int, _: Any) -> None:
-    for registry in (_locks, _alive, _failed, validated_parameters, snapshot_sizes):
-        registry.pop(key, None)
+        if key not in _records:
+            # Implemented in C: an exception that a signal's handler raises in a callback in Python would be lost.
+            _records[key] = _Record(weakref.ref(one, partial(_records.pop, key)), lock)
+        return _records[key]
 
 
 def fail_closed(one: Any, error: BaseException) -> None:
     """Reject every further use, except `fit` and `reset`, of an object that an exception left partially updated."""
-    lock_of(one)  # the entry is discarded with the object
-    _failed[id(one)] = type(error).__name__
+    record_of(one).failure = type(error).__name__
 
 
 def _reject_failed(one: Any) -> None:
-    if (error := _failed.get(id(one))) is not None:
+    if (record := _records.get(id(one))) is not None and record.failure is not None:
         raise StateError(
-            f"An update of this {type(one).__name__} failed half-way ({error}): load the model from where it was saved,"
-            " or fit it again."
+            f"An update of this {type(one).__name__} failed half-way ({record.failure}): load the model from where it was"
+            " saved, or fit it again."
         )
 
 
@@ -167,8 +177,7 @@ class ThreadSafe:
                 member.fn = _exclusive(member.fn)
 
     def _reject_invalid_state(self) -> None:
-        if _failed:
-            _reject_failed(self)
+        _reject_failed(self)
         if self._state_spec is not None:
             self._state_spec.check(self)
 
@@ -203,13 +212,15 @@ def _exclusive(method: Any, *, of_two: bool = False) -> Any:
 
     @functools.wraps(method)
     def alone(self: Any, *args: Any, **kwargs: Any) -> Any:
-        lock = _locks.get(id(self)) or lock_of(self)
-        if lock._is_owned():
+        record = _records.get(id(self)) or record_of(self)
+        if record.lock._is_owned():
             return method(self, *args, **kwargs)
-        with lock:  # implemented in C: no interrupt can occur between acquiring it and entering the block
+        with record.lock:  # implemented in C: no interrupt can occur between acquiring it and entering the block
             if resets:
-                return _run_reset(self, method, args, kwargs)
-            if _failed:
+                found = method(self, *args, **kwargs)
+                record.failure = None
+                return found
+            if record.failure is not None:
                 _reject_failed(self)
             if self._state_spec is not None:
                 self._state_spec.check(self)
@@ -227,12 +238,6 @@ def _exclusive(method: Any, *, of_two: bool = False) -> Any:
             return method(self, other, *args, **kwargs)
 
     return together if of_two else alone
-
-
-def _run_reset(one: Any, method: Any, args: Any, kwargs: Any) -> Any:
-    found = method(one, *args, **kwargs)
-    _failed.pop(id(one), None)
-    return found
 
 
 def _raised_in_kernel(error: SystemError) -> BaseException:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._guard import lock_of, validated_parameters
+from tamis._guard import record_of
 from tamis._validation import is_integer, short_repr
 from tamis.errors import UnknownNameError
 
@@ -144,13 +144,12 @@ def check_parameters(one: Any) -> None:
         Naming the parameter, its value and the valid ones.
     """
     cls: Any = type(one)
-    values, passed = _reader(cls)(one), validated_parameters.get(id(one))
-    if passed is not None and all(map(operator.is_, values, passed)):
+    values, record = _reader(cls)(one), record_of(one)
+    if (passed := record.passed_parameters) is not None and all(map(operator.is_, values, passed)):
         return
     for (name, kinds), value in zip(allowed(cls).items(), values[2:], strict=True):
         check_parameter(name, value, kinds)
-    lock_of(one)  # the entry is discarded with the object
-    validated_parameters[id(one)] = values
+    record.passed_parameters = values
 
 
 def check_parameter(name: str, value: Any, kinds: tuple[Any, ...]) -> None:

@@ -90,7 +90,7 @@ def test_copies_and_files_hold_no_lock(key: str, rng: np.random.Generator, tmp_p
 
 def test_the_end_of_an_object_runs_no_python() -> None:
     """A signal's handler that raises within a callback in Python is ignored: Ctrl-C would be lost."""
-    moments = RunningMoments(2).update(np.ones((1, 2)))
+    moments = RunningMoments(2)
     callback = _guard.record_of(moments).reference.__callback__
     assert isinstance(callback, functools.partial)
     assert inspect.isbuiltin(callback.func)

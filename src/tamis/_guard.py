@@ -31,6 +31,7 @@ __all__ = [
     "record_of",
 ]
 
+
 class _Record:
     """What is known of an object besides its attributes, for its lifetime."""
 
@@ -89,8 +90,8 @@ def fail_closed(one: Any, error: BaseException) -> None:
 def _reject_failed(one: Any) -> None:
     if (record := _records.get(id(one))) is not None and record.failure is not None:
         raise StateError(
-            f"An update of this {type(one).__name__} failed half-way ({record.failure}): load the model from where it was"
-            " saved, or fit it again."
+            f"An update of this {type(one).__name__} failed half-way ({record.failure}): load the model from where it"
+            " was saved, or fit it again."
         )
 
 
@@ -215,7 +216,8 @@ def _exclusive(method: Any, *, of_two: bool = False) -> Any:
         record = _records.get(id(self)) or record_of(self)
         if record.lock._is_owned():
             return method(self, *args, **kwargs)
-        with record.lock:  # implemented in C: no interrupt can occur between acquiring it and entering the block
+        # Implemented in C: no interrupt can occur between acquiring the lock and entering the block.
+        with record.lock:
             if resets:
                 found = method(self, *args, **kwargs)
                 record.failure = None

@@ -50,6 +50,7 @@ def main() -> None:
         for k in (10, 20):
             models[f"AACO, {k}"] = AACO(price, n_neighbors=k, categorical=categorical, random_state=0)
         if arguments.adaptive:
+            models["two steps"] = AdaptiveIFC2F(price, lookahead=2, categorical=categorical, random_state=0)
             models["AdaptiveIFC2F"] = AdaptiveIFC2F(price, categorical=categorical, random_state=0)
         for label, model in models.items():
             accuracy = model.fit(X[learned], y[learned]).score(X[held], y[held])

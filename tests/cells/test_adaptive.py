@@ -35,7 +35,8 @@ def tariff(model):
     [{}, {"groups": [[0, 3], [1, 2, 4]]}, {"budget": 0.05}, {"cost": [0.01, 0.05, 0.0, 0.02, 0.01]},
      {"max_steps": 2}, {"groups": [[1, 4]], "budget": 0.03},
      {"cost": PriceList(0.005, fees=[([0, 2, 3], 0.02)])},
-     {"cost": PriceList(0.01, fees=[([1, 4], 0.01)]), "budget": 0.05}],
+     {"cost": PriceList(0.01, fees=[([1, 4], 0.01)]), "budget": 0.05},
+     {"lookahead": 2, "cost": [0.01, 0.02, 0.03, 0.02, 0.01]}],
     ids=str,
 )  # fmt: skip
 def test_buys_as_the_twin(rng, settings):
@@ -50,12 +51,26 @@ def test_buys_as_the_twin(rng, settings):
     for trace, row, n, paid in zip(traces, codes, used, cost, strict=True):
         bought, spent, belief = twin.walk(
             P, row, model._Q, *tariff(model), model.max_risk_, model.min_rate_,
-            settings.get("budget", np.inf), settings.get("max_steps", 30),
+            settings.get("budget", np.inf), settings.get("max_steps", 30), settings.get("lookahead", 1),
         )  # fmt: skip
         assert trace.features == [model.name_of(k) for k in bought]
         assert n == len(bought)
         assert paid == trace.cost == pytest.approx(spent)
         np.testing.assert_allclose(trace.posteriors[-1], belief, rtol=1e-8, atol=1e-12)
+
+
+def test_two_steps_find_the_column_that_indicates_the_next_one(rng):
+    which, y = rng.integers(0, 4, 800), rng.integers(0, 2, 800)
+    X = np.column_stack([which, rng.integers(0, 2, (800, 4))]).astype(float)
+    X[np.arange(800), 1 + which] = y
+    used = []
+    for lookahead in (1, 2):
+        model = AdaptiveIFC2F(0.02, lookahead=lookahead, decision="tree", categorical=[0]).fit(
+            X[:500], y[:500]
+        )
+        assert model.score(X[500:], y[500:]) > 0.98
+        used.append(model.n_features_used_.mean())
+    assert used[1] < 2.05 < 2.3 < used[0]
 
 
 @pytest.mark.parametrize("budget", [None, 0.25])

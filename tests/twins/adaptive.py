@@ -40,7 +40,19 @@ def shares(information, own, fee, members, feature, left):
     return best
 
 
-def walk(P, codes, Q, own, fees, max_risk, min_rate, budget=np.inf, max_steps=99):
+def pair_rate(P, known, told, first, price):
+    """(3): information per price of a column and the best one after each of its values."""
+    total, paid = told[first], price[first]
+    for v in range(P.shape[1 + first]):
+        share = mass(P, {**known, first: v}) / mass(P, known)
+        after = {f: information(P, {**known, first: v}, f) for f in told if f != first}
+        second = max(after, key=lambda f: after[f] / price[f], default=None)
+        if second is not None and after[second] > 1e-12:
+            total, paid = total + share * after[second], paid + share * price[second]
+    return total / paid
+
+
+def walk(P, codes, Q, own, fees, max_risk, min_rate, budget=np.inf, max_steps=99, lookahead=1):
     """(2): features bought in order, money spent, last posterior. Codes below 0 are not to be had."""
     K = len(codes)
     known, asked, bought, spent = {}, [], [], 0.0
@@ -55,6 +67,8 @@ def walk(P, codes, Q, own, fees, max_risk, min_rate, budget=np.inf, max_steps=99
             rates = [told[f] / price if price > 0 else np.inf]
             for members, fee in due:
                 rates.append(shares(told, own, fee, [g for g in members if g in told], f, entropy(belief)))
+            if lookahead == 2 and len(asked) < max_steps - 1 and price > 0:
+                rates.append(pair_rate(P, known, told, f, own))
             if price <= budget - spent + 1e-9:
                 offers.append((max(rates), told[f], -f, price))
         if not offers:

@@ -13,6 +13,13 @@ whose columns and counts were learned without it, and the thresholds minimise th
 acquisition costs (:mod:`tamis.cells.policy_selection`). Before the first value all rows are identical: it is acquired
 for all of them or, with infinite thresholds, for none.
 
+A column that only indicates which other column to ask for has little information itself. With two steps, a column has
+that of the best column after each of its values, too::
+
+    max{ I_j(e) / e_j,  (I_j(e) + sum_v P(x_j = v | e) I_k(v)(e, x_j = v)) / (e_j + sum_v P(x_j = v | e) e_k(v)) }  (3)
+
+with k(v) the column of the best rate if x_j = v.
+
 A richer classifier can represent what a tree cannot, such as the parity of three features. An ensemble of a
 discriminant analysis and boosted trees (:mod:`tamis.cells.ensemble`) decides if its cost on the walks is significantly
 lower, or always with ``decision="ensemble"``; then columns that are only jointly relevant are candidates, too.
@@ -95,6 +102,14 @@ class Offers:
         """Return the position of most information per price for each row, -1 if there is none, and that rate."""
         if not state.asked.shape[1]:
             return np.full(len(state.asked), -1), np.zeros(len(state.asked))
+        information, rate = self.rates(state, posterior, information)
+        # Free values first, then the best rate; within a group, the most informative.
+        reached = rate.max(axis=1)
+        best = np.where(rate == reached[:, None], information, -1.0).argmax(axis=1)
+        return np.where(reached >= 0.0, best, -1), np.maximum(reached, 0.0)
+
+    def rates(self, state: State, posterior: Floats, information: Floats) -> tuple[Floats, Floats]:
+        """Return the information of each column, 0 if it was asked for, and that per price, -1 if not on offer."""
         information = np.where(state.asked, 0.0, information)
         price = np.broadcast_to(self.tariff.own, information.shape)
         if self.tariff.varies:
@@ -109,10 +124,7 @@ class Offers:
         if np.isfinite(self.budget):
             refused |= price > self.budget - state.spent[:, None] + ROUNDING
         rate[refused] = -1.0
-        # Free values first, then the best rate; within a group, the most informative.
-        reached = rate.max(axis=1)
-        best = np.where(rate == reached[:, None], information, -1.0).argmax(axis=1)
-        return np.where(reached >= 0.0, best, -1), np.maximum(reached, 0.0)
+        return information, rate
 
     def _shared_rates(self, state: State, information: Floats, left: Floats) -> Floats:
         """Return the largest rate of members of the column's group whose fee is not paid, acquired together.
@@ -168,6 +180,9 @@ class AdaptiveIFC2F(CellClassifier):
         ROC curve, of each class against the rest, weighted by its rows.
     spend : {"worth", "all"}, default="worth"
         "all": a row stops only when no informative value is within `budget`, or after `max_steps` values.
+    lookahead : {1, 2}, default=1
+        Steps by which the next value is chosen. 2: also by the best value after it, (3), which finds columns that only
+        indicate what to ask for next. A fit takes several times as long.
     decision : {"auto", "tree", "discriminant", "ensemble"}, default="auto"
         The model that decides: the tree, a discriminant analysis of the acquired values, or an ensemble of the latter
         and boosted trees. "auto": the one with the lowest cost on held-out rows; the ensemble only if it is
@@ -245,6 +260,7 @@ class AdaptiveIFC2F(CellClassifier):
         mean_budget=(number("[0, inf]"), None),
         objective=("loss", "log-loss", "auc"),
         spend=("worth", "all"),
+        lookahead=(1, 2),
         decision=("auto", "tree", "discriminant", "ensemble"),
         max_features=integer("[1, inf)"),
         max_steps=integer("[1, inf)"),
@@ -260,6 +276,7 @@ class AdaptiveIFC2F(CellClassifier):
         mean_budget: float | None = None,
         objective: str = "loss",
         spend: str = "worth",
+        lookahead: int = 1,
         decision: str = "auto",
         classifier: Any = None,
         n_bins: int = 4,
@@ -275,6 +292,7 @@ class AdaptiveIFC2F(CellClassifier):
         self.mean_budget = mean_budget
         self.objective = objective
         self.spend = spend
+        self.lookahead = lookahead
         self.decision = decision
         self.classifier = classifier
         self.n_bins = n_bins
@@ -529,12 +547,54 @@ class AdaptiveIFC2F(CellClassifier):
         step, parts = max(1, _NUMBERS // K), []
         for at in range(0, n, step):
             part = state.of(np.arange(at, min(at + step, n)))
-            posterior, information = self._tree.expected_information(part.values)
-            parts.append((*self._offers.best(part, posterior, information), posterior))
+            parts.append(self._best_two(part) if self.lookahead == 2 else self._best_one(part))
         if not parts:
             return np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, len(self.classes_)))
         position, rate, posterior = (np.concatenate(part) for part in zip(*parts, strict=True))
         return position, rate, posterior
+
+    def _best_one(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
+        posterior, information = self._tree.expected_information(state.values)
+        return (*self._offers.best(state, posterior, information), posterior)
+
+    def _best_two(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """Return the best first of two offers, its rate by (3), and the posterior; equal rows are evaluated once."""
+        key = np.concatenate([state.values, state.asked], axis=1).astype(np.float64)
+        key = np.concatenate([key, state.spent[:, None]], axis=1)
+        _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
+        own = state.of(first)
+        posterior, given = self._tree.infer(own.values)
+        information = self._tree.expected_information(own.values)[1]
+        one, rate = self._offers.rates(own, posterior, information)
+        pair = np.full(rate.shape, -1.0)
+        price = self._offers.tariff.following(own.values >= 0)
+        for j in range(rate.shape[1]):
+            mine = np.flatnonzero((rate[:, j] >= 0.0) & np.isfinite(rate[:, j]))
+            if len(mine):
+                share = (posterior[mine, None, :] * given[mine, j]).sum(axis=2)
+                pair[mine, j] = self._pair_rate(own.of(mine), j, information[mine, j], price[mine, j], share)
+        rate = np.maximum(rate, pair)
+        reached = rate.max(axis=1)
+        best = np.where(rate == reached[:, None], one, -1.0).argmax(axis=1)
+        found = np.where(reached >= 0.0, best, -1), np.maximum(reached, 0.0), posterior
+        return tuple(part[back.ravel()] for part in found)  # type: ignore[return-value]
+
+    def _pair_rate(self, state: State, j: int, information: Floats, price: Floats, share: Floats) -> Floats:
+        """Return the information per price of column j and of the best column after each of its values, (3)."""
+        rows = np.arange(len(state.asked))
+        total, paid = information.copy(), price.copy()
+        state.asked[:, j] = True
+        state.spent += price
+        for v in range(share.shape[1]):
+            state.values[:, j] = v
+            posterior, after = self._tree.expected_information(state.values)
+            k, rate = self._offers.best(state, posterior, after)
+            there = (k >= 0) & (rate > 0.0) & (share[:, v] > 0.0)
+            following = self._offers.tariff.following(state.values >= 0)
+            total += np.where(there, share[:, v] * after[rows, k], 0.0)
+            paid += np.where(there, share[:, v] * following[rows, k], 0.0)
+        found: Floats = np.divide(total, paid, out=np.full(len(total), np.inf), where=paid > 0.0)
+        return found
 
     def _next(self, state: State) -> NDArray[np.int64]:
         position, rate, _ = self._best(state)

@@ -48,7 +48,7 @@ def test_declaration_is_that_of_the_class(entry: Entry) -> None:
     assert entry.title == inspect.getdoc(cls).splitlines()[0]
     assert entry.module == cls.__module__
     assert entry.mergeable == hasattr(cls, "merge")
-    for name in ("_target_kinds", "_linear_in_stored_values", "_equals_rows", "_whole_blocks"):
+    for name in ("_target_kinds", "_linear_in_stored_values", "_equals_rows", "_whole_blocks", "_allows_nan"):
         assert entry.declaration.get(name, none) == getattr(cls, name, none)
 
 

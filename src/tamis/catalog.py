@@ -36,8 +36,8 @@ _ACCEPTED_BEFORE = "Each decision depends on the columns that were accepted befo
 _FITTED_AT_ONCE = "The model is fitted to all rows at once, so it cannot be merged from parts."
 
 _JSON_NAMES = (
-    "key", "name", "module", "family", "title", "paper", "targets", "sparse", "mergeable", "per_batch", "rounding",
-    "parameters", "not_mergeable", "regression",
+    "key", "name", "module", "family", "title", "paper", "targets", "sparse", "missing", "mergeable", "per_batch",
+    "rounding", "parameters", "not_mergeable", "regression",
 )  # fmt: skip
 
 
@@ -108,6 +108,11 @@ class Entry:
         return bool(self.declaration.get("_linear_in_stored_values", False))
 
     @property
+    def missing(self) -> bool | None:
+        """Whether a selector of rows accepts missing values (NaN); None for other families."""
+        return bool(self.declaration.get("_allows_nan", False)) if self.family == "rows" else None
+
+    @property
     def mergeable(self) -> bool:
         """Whether states learned on parts of a stream can be merged."""
         return "merge" in self.declaration
@@ -147,6 +152,7 @@ class Learner(Entry):
     _: KW_ONLY
     targets: tuple[str, ...] = _CLASSES
     sparse: bool = False
+    missing: None = None
     parameters: tuple[tuple[str, Any], ...] = ()
     mergeable: ClassVar[bool] = False
     per_batch: ClassVar[bool] = False

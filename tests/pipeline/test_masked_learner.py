@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
-from tamis import DISCUSS, FIRES, FisherScore, RandomSubset, prequential
+from tamis import DISCUSS, FIRES, FisherScore, RandomSubset, StreamPipeline, prequential
 from tamis.evaluate.prequential.baselines import Baseline, mean_and_spread
 from tamis.learners import HoeffdingTree, ResetOnDrift, WeightedKNN, WeightedNaiveBayes
 from tamis.pipeline.masked_learner import MaskedLearner
@@ -286,3 +286,20 @@ def test_a_learner_that_began_late_has_columns_of_one_selection():
     assert np.isfinite(result.summary()["random_accuracy"])
     learner = MaskedLearner(Perceptron(), np.array([0, 1]))
     assert learner.n_known_classes == 0
+
+
+def test_a_learner_of_standardised_columns_gets_missing_values_at_the_mean():
+    """Whatever the selector; without a scale, or with infinite values, the learner still refuses."""
+    X, y = rows(900, 12)
+    X[::5, 2], X[::7, 9] = np.nan, np.nan
+    for selector in (FIRES(3), FisherScore(3)):
+        summary = prequential((X, y), selector, Perceptron(random_state=0), baselines="both").summary()
+        assert summary["accuracy"] > 0.6
+        model = StreamPipeline(selector, Perceptron(random_state=0)).fit(X, y)
+        scale = model._now().scale
+        filled = np.where(np.isnan(X), scale.shift, X)
+        np.testing.assert_allclose(model.decision_function(X), model.decision_function(filled), atol=1e-9)
+        with pytest.raises(ValueError, match="infinity in column"):
+            model.partial_fit(np.where(np.arange(12) == 2, np.inf, X), y)
+    with pytest.raises(ValueError, match="NaN in column"):
+        StreamPipeline(FIRES(3), Perceptron(), scale="none").fit(X, y)

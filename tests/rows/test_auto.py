@@ -263,7 +263,7 @@ def test_refused_rows_change_nothing():
     X, y = two_worlds(200, 6)
     selector = learned(Auto(), X, y)
     before = selector.errors_, selector.n_seen_, selector._pending.n_rows
-    for bad in (np.where(X > 3, np.nan, X), np.where(X > 2.5, np.inf, X), np.where(X > 2.5, 1e200, X)):
+    for bad in (np.where(X > 3, -np.inf, X), np.where(X > 2.5, np.inf, X), np.where(X > 2.5, 1e200, X)):
         with pytest.raises(DataError):
             selector.partial_fit(bad, y)
     assert np.array_equal(selector.errors_, before[0])

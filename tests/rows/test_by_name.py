@@ -596,7 +596,7 @@ def test_none_is_not_named_and_nan_is_missing() -> None:
         ([{"a": 1.0, "b": "red"}], "Column 'b' holds 'red', which is text"),
         ([{"a": 1.0, "b": "3"}], "Column 'b' holds '3', which is text"),
         ([{"a": np.inf}], "infinity in column 'a' of row 0"),
-        ([{"a": 1.0}, {"a": 1.0, "c": np.nan}], "NaN in column 'c' of row 1"),
+        ([{"a": 1.0}, {"a": 1.0, "c": -np.inf}], "infinity in column 'c' of row 1"),
         ([], r"X must be a list of dicts, a frame or \(CSR matrix, names\), got \[\]"),
         (np.ones((1, 2)), "X must be a list of dicts"),
         ((sp.csr_matrix(np.eye(2)), ["a"]), "X has 2 columns and 1 distinct names"),
@@ -623,8 +623,8 @@ class OfFixedWidth(TScore):
 
 def test_what_does_not_go_together_is_refused() -> None:
     rows, y = named_rows(50, 8)
-    with pytest.raises(ValueError, match="absent='missing', but FIRES does not support missing values"):
-        ByName(FIRES(2), absent="missing", max_columns=9).fit(rows, y)
+    with pytest.raises(ValueError, match="absent='missing', but OFS does not support missing values"):
+        ByName(tamis.OFS(2), absent="missing", max_columns=9).fit(rows, y)
     with pytest.raises(ValueError, match="absent='missing' needs max_columns"):
         ByName(TScore(2), absent="missing").fit(rows, y)
     model = ByName(OfFixedWidth()).fit(rows[:20], y[:20])
@@ -686,5 +686,5 @@ def test_rows_alike_are_the_rows_that_they_are_one_by_one() -> None:
         assert one.scores_.tobytes() == longer.scores_.tobytes()
         assert one.feature_names_ == other.feature_names_ == names
         assert one.scores_.tobytes() == other.scores_.tobytes()
-    with pytest.raises(DataError, match="NaN in column 'x5' of row 1"):
-        ByName(FIRES(3)).fit([alike[0], {**alike[1], "x5": np.nan}], [0, 1])
+    with pytest.raises(DataError, match="infinity in column 'x5' of row 1"):
+        ByName(FIRES(3)).fit([alike[0], {**alike[1], "x5": np.inf}], [0, 1])

@@ -398,9 +398,9 @@ def test_refuses_parameters(parameters, words):
         ForwardPartialCorrelation(**parameters).fit(X, y)
 
 
-def test_missing_values_are_refused_by_name():
+def test_infinite_values_are_refused_by_name():
     X, y = copies(100)
-    X[40, 3] = np.nan
+    X[40, 3] = np.inf
     with pytest.raises(ValueError, match="column 3 of row 40"):
         ForwardPartialCorrelation().fit(X, y)
 

@@ -20,7 +20,7 @@ from tamis._validation import Array, Rows, as_rows, columns_of, short_repr
 from tamis._validation.arrays import as_frame
 from tamis.errors import DataError
 
-__all__ = ["Categories"]
+__all__ = ["Categories", "split_rows"]
 
 _MOST = 32  # bins of a column
 
@@ -64,7 +64,7 @@ class Categories:
         if declared is None and not hasattr(X, "columns") and not hasattr(X, "column_names"):
             rows, names = as_rows(X)
             return cls({}), rows, names
-        raw, rows, names = _split(X, declared)
+        raw, rows, names = split_rows(X, declared)
         categories = cls({j: _by_frequency(column) for j, column in raw.items()})
         return categories, categories._fill(rows, raw), names
 
@@ -75,7 +75,7 @@ class Categories:
         """
         if not self.values:
             return as_rows(X)
-        raw, rows, names = _split(X, list(self.values))
+        raw, rows, names = split_rows(X, list(self.values))
         return self._fill(rows, raw), names
 
     def _fill(self, rows: Rows, raw: dict[int, list[Any]]) -> Rows:
@@ -123,7 +123,7 @@ class Categories:
         )
 
 
-def _split(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
+def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
     """Return the values of the columns of categories, None where missing, and the rows with 0 in their place."""
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):

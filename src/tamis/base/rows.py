@@ -29,11 +29,14 @@ from tamis._validation import (
     check_number,
     checked,
     encode_labels,
+    fill_masked,
     is_integer,
     reject_nonfinite,
     short_repr,
 )
 from tamis._validation.parameters import check_parameters, number, parameters
+from tamis.base.categories import split_rows
+from tamis.base.row_encoder import RowEncoder, class_targets
 from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.errors import DataError
 
@@ -66,6 +69,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     _shapes = """
         n_features_in_ (=j)  classes_? (c)  _unseen (*) int64 in [0, c)  n_seen_ in [0, 2**62)  _levels? (its own)
+        _encoder? (its own)
     """
 
     n_features_to_select: int | float
@@ -74,6 +78,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     n_features_in_: int
     n_seen_: int
     _unseen: Array = np.empty(0, np.int64)  # codes of classes that were declared, but not seen yet
+    _encoder: RowEncoder | None = None  # of missing values and categories, if the method knows numbers only
     _levels: TargetLevels | None = None  # of a numeric target, if the method is one for classes
 
     _allowed = parameters(n_features_to_select=number("(0, inf)"))
@@ -101,7 +106,10 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # True: learning from CSR rows takes time proportional to the stored values.
     _linear_in_stored_values = False
 
-    _allows_nan = False  # True: NaN is passed over, feature by feature
+    _allows_nan = False  # True: NaN is passed over, feature by feature, or encoded
+
+    # True: the hooks get numbers for missing values and for categories, those named by a parameter `categorical` too.
+    _encodes = False
 
     _unsupervised = False  # True: no row says anything about which features are relevant
 
@@ -136,7 +144,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         raise ValueError(f"{type(self).__name__} cannot forget single columns: begin a new one.")
 
     # For snapshots: see `tamis._atomic.Snapshot`.
-    _written_once: tuple[str, ...] = ("classes_", "_unseen", "_levels", "feature_names_in_")
+    _written_once: tuple[str, ...] = ("classes_", "_unseen", "_levels", "_encoder", "feature_names_in_")
 
     _n_first = 0  # how many of the first rows decide how all are counted: where bins are cut, say
 
@@ -248,6 +256,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             raise ValueError(f"n_features cannot become {n_features!r}: the columns have names.")
         check_number("n_features", n_features, low=self.n_features_in_, integer=True)
         self._widen(int(n_features))
+        if self._encoder is not None:
+            self._encoder = self._encoder.widened(int(n_features))
         self.n_features_in_ = int(n_features)
         return self
 
@@ -278,6 +288,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
                 f"columns must be from 0 to {self.n_features_in_ - 1}, got {short_repr(columns)}."
             )
         self._forget_columns(places)
+        if self._encoder is not None:
+            self._encoder = self._encoder.without(places)
         return self
 
     def check_state(self) -> None:
@@ -302,7 +314,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     def _fit_atomic(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         check_parameters(self)
-        X, names = as_rows(X)
+        raw, X, names = self._split(X, is_first=forget or not hasattr(self, "n_features_in_"))
         # A missing label is refused where labels are encoded, so known ones need no look of their own.
         y = as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
         if sample_weight is not None:
@@ -313,14 +325,14 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         if not is_first:
             self._check_same_columns(X, names)
             names = self._names()
-        if not self._finite_in_kernel:
+        if not (self._finite_in_kernel or self._encodes):
             reject_nonfinite(X, names, allow_nan=self._allows_nan)
         # Before anything changes: memory may run out here too.
         target = () if is_first else self._target_of(y, sample_weight)
         n_bytes = _n_bytes(X)
         in_parts = n_bytes > LARGEST_PART[self._equals_rows]
         atomically(
-            self, self._partial_fit, X, names, y, classes, sample_weight, target, in_parts,
+            self, self._partial_fit, X, raw, names, y, classes, sample_weight, target, in_parts,
             n_bytes=n_bytes * self._copied_per_byte, n_rows=len(y) if sample_weight is None else None,
             in_parts=in_parts or (bool(target) and self._rejects_late(len(y), len(target[1]) if target[1:] else 0)),
             from_scratch=is_first,
@@ -334,6 +346,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def _partial_fit(
         self,
         X: Rows,
+        raw: dict[int, list[Any]],
         names: Any,
         y: Array,
         classes: Any,
@@ -344,10 +357,16 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         if not target:
             self._reset()
             self._initialize(X, names, classes)
+            if self._encodes:
+                self._encoder = RowEncoder(self.n_features_in_, list(raw))
             target = self._target_of(y, sample_weight)
         y, *known = target
         if known:
             self.classes_, self._unseen, self._levels = known
+        if self._encoder is not None:
+            counted = None if sample_weight is None or sample_weight.all() else sample_weight > 0.0
+            numbers = class_targets(y) if raw and known and self._levels is None else y
+            X, self._encoder = self._encoder.with_rows(X, raw, numbers, counted, self._names())
         if in_parts:
             for rows in parts(len(y), _n_bytes(X), self._equals_rows):
                 self._learn(X[rows], y[rows], None if sample_weight is None else sample_weight[rows])
@@ -436,6 +455,22 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             )
         return True
 
+    def _split(self, X: Any, *, is_first: bool) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
+        """Return the categories of the rows, the rows with 0 in their place, and the names of the columns."""
+        if not self._encodes:
+            return {}, *as_rows(X)
+        encoder = None if is_first else self._encoder
+        declared = vars(self).get("categorical") if encoder is None else list(encoder.categories) or None
+        if declared is None and not hasattr(X, "columns") and not hasattr(X, "column_names"):
+            return {}, *as_rows(X)
+        raw, rows, names = split_rows(X, declared)
+        if encoder is not None and (new := [j for j in raw if j not in encoder.categories]):
+            raise DataError(
+                f"Column {names[new[0]] if names else new[0]!r} has categories, but had numbers in the rows before:"
+                f" name it in categorical, and begin a new {type(self).__name__}."
+            )
+        return raw, rows, names
+
     def _check_same_columns(self, X: Rows, names: list[str] | None) -> None:
         check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
 
@@ -485,6 +520,10 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             reject_nonfinite(X, allow_nan=self._allows_nan)
             if (mask := self._get_support_mask()).any():
                 return X[:, mask]
+        if self._encodes:
+            _, rows, names = self._split(X := fill_masked(X), is_first="n_features_in_" not in vars(self))
+            reject_nonfinite(rows, names, allow_nan=True)
+            return super().transform(X)
         return super().transform(checked(X, allow_nan=self._allows_nan))
 
     def _get_support_mask(self) -> NDArray[np.bool_]:

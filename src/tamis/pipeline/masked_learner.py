@@ -77,21 +77,31 @@ class MaskedLearner:
     ) -> View:
         """Return the learner's view of a batch; without a mask, all columns."""
         if mask is None or support is None:
-            rows = X if scale is None else scale.transform(X)
+            rows = X if scale is None else self._at_mean(scale.transform(X))
             return View(rows, rows, self.model, None)
         if self.way == "columns":
-            rows = X if scale is None else scale.transform(X)
+            rows = X if scale is None else self._at_mean(scale.transform(X))
             return View(rows, rows, self.model, support)
         if self.way != "whole":
             rows = self._masker.mask(X, mask, support, scale)
+            rows = rows if scale is None else self._at_mean(rows)
             return View(rows, rows, self.model, support)
-        rows = X if scale is None else scale.transform(X)
+        rows = X if scale is None else self._at_mean(scale.transform(X))
         asked = rows[:, support] if sp.issparse(rows) else rows.take(support, axis=1)
         predictor = (
             restrict_columns(self.model, support) if self.n_known_classes and len(support) else self.model
         )
         learned = rows if self._accepts_nan else self._filled(rows, mask)
         return View(learned, asked, predictor, support)
+
+    def _at_mean(self, rows: Rows) -> Rows:
+        """Return standardised rows with missing values at the mean, 0, for a learner that does not accept NaN."""
+        if self._accepts_nan or not np.isnan((rows.data if sp.issparse(rows) else rows).sum()):
+            return rows
+        found = rows.copy()
+        stored = found.data if sp.issparse(found) else found
+        stored[np.isnan(stored)] = 0.0
+        return found
 
     def _filled(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
         """Return the rows with missing values of unselected features replaced by their mean so far (0 if unknown)."""

@@ -248,7 +248,8 @@ class SelectiveLearner:
         The selector has no column names, and scikit-learn's learners only report that NaN is present. Where selector
         and learner accept NaN, it is not the reason.
         """
-        takes = all(accepts_nan(one) for one in (self.selector, self.learner.model) if one is not None)
+        takes = self.scale is not None or accepts_nan(self.learner.model)  # the scale puts NaN at the mean
+        takes = takes and (self.selector is None or accepts_nan(self.selector))
         is_masked = self.mask is not None and self.support is not None and not isinstance(error, DataError)
         seen: Any = Masker().mask(X, self.mask, self.support) if is_masked else X  # type: ignore[arg-type]
         reject_nonfinite(seen, names, allow_nan=takes)

@@ -37,6 +37,7 @@ from tamis._validation.parameters import Kind, check_parameters, integer, parame
 from tamis.base.rows import check_columns
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import in_order
+from tamis.pipeline.scaling import wants_scale
 from tamis.pipeline.selective_learner import (
     SelectiveLearner,
     check_learner,
@@ -108,8 +109,9 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     **Row-exact.** The result does not depend on how rows are cut into calls. A call copies the models once, or twice if
     it ends within a block, so many rows at once are faster. For one row in each call ``batch_size=1`` is fastest.
 
-    **Missing values** are accepted where the selector skips them (without a selector: where the learner accepts them).
-    A learner that does not accept them still refuses them in the columns that it is given: all columns in the first
+    **Missing values** are accepted where the selector accepts them (without a selector: where the learner does). A
+    learner that gets standardised columns, but does not accept missing values, gets the mean of the column.
+    Another learner that does not accept them refuses them in the columns that it is given: all columns in the first
     block, then the selected ones.
 
     **Labels.** While only one class is known, it is predicted, and the learner learns nothing. If a label comes that
@@ -415,5 +417,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         tags.target_tags.required = True
         tags.input_tags.sparse = inner.input_tags.sparse
         passes_nan = self.selector is None or get_tags(self.selector).input_tags.allow_nan
-        tags.input_tags.allow_nan = passes_nan and inner.input_tags.allow_nan
+        is_scaled = self.scale == "standard" or (self.scale == "auto" and wants_scale(learner))
+        tags.input_tags.allow_nan = passes_nan and (
+            inner.input_tags.allow_nan or (is_scaled and self.selector is not None)
+        )
         return tags

@@ -130,7 +130,8 @@ class Auto(RowSelector):
         absolute deviation of a numeric target. It may not
         be worse by more than one standard error of the difference either. 0: the best set whatever its size.
     categorical : "all", list of int or str, or bool mask, optional
-        Columns whose values are categories. The comparison treats their codes as numbers.
+        Columns whose values are categories. So are columns of text and of categories of a frame, named or not. Their
+        mean targets are learned, and so are the means that stand for missing values (:mod:`tamis.base.row_encoder`).
     random_state : int, RandomState or None, default=0
         Seed of the learners.
 
@@ -181,7 +182,7 @@ class Auto(RowSelector):
     ValueError
         If a parameter is not as above, when the first rows arrive.
     DataError
-        If rows, labels or weights cannot be learned from (NaN, or beyond 1e100); the model is left as it was.
+        If rows, labels or weights cannot be learned from (infinite, or beyond 1e100); the model is left as it was.
 
     Notes
     -----
@@ -279,6 +280,8 @@ class Auto(RowSelector):
 
     _chooses_count = True
     _target_kinds = ("binary", "multiclass", "regression")
+    _allows_nan = True
+    _encodes = True
     task = "classification"  # an older file has none
     _target: TargetLevels | None = None  # of numbers; the moments are those of its levels
     _n_fresh = _WINDOW  # rows since the last drift

@@ -65,7 +65,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
 from tamis._validation import Array, Rows, reject_nonfinite
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.errors import DataError
 from tamis.rows.fires.normal_linear import NormalLinear
@@ -162,6 +162,9 @@ class FIRES(RowSelector):
         "discount" with three classes or more. None: the features of the largest scores are selected.
     batch_size : int, default=100
         Rows per step: larger batches are taken in consecutive steps of this many rows.
+    categorical : "all", list of int or str, or bool mask, optional
+        Columns whose values are categories. So are columns of text and of categories of a frame, named or not. Their
+        mean targets are learned, and so are the means that stand for missing values (:mod:`tamis.base.row_encoder`).
 
     Attributes
     ----------
@@ -229,6 +232,9 @@ class FIRES(RowSelector):
     _target_kinds = ("binary", "multiclass", "regression")
     _linear_in_stored_values = True
     _finite_in_kernel = True
+    _allows_nan = True
+    _encodes = True
+    categorical = None  # an older file has none
 
     _allowed = parameters(
         model=("probit", "logit", "gaussian", "poisson"),
@@ -242,6 +248,7 @@ class FIRES(RowSelector):
         learning_rate=(number("(0, 1e6]"), None),
         sigma=number("(0, inf)"),
         uncertainty_penalty=number("[0, inf)"),
+        categorical=(COLUMNS, None),
         batch_size=integer("[1, inf)"),
         half_life=(number("(0, inf]"), None),
     )
@@ -263,6 +270,7 @@ class FIRES(RowSelector):
         class_reduce: str = "mean",
         redundancy: str | None = "auto",
         batch_size: int = 100,
+        categorical: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select
         self.model = model
@@ -278,6 +286,7 @@ class FIRES(RowSelector):
         self.class_reduce = class_reduce
         self.redundancy = redundancy
         self.batch_size = batch_size
+        self.categorical = categorical
 
     @classmethod
     def paper(cls, n_features_to_select: int | float = 0.1, **parameters: Any) -> Self:

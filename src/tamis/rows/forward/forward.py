@@ -49,7 +49,7 @@ from scipy.stats import chi2
 
 from tamis._atomic import atomic
 from tamis._validation import Array, Rows, check_choice, check_number
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.rows.forward.error_watch import ErrorWatch
 from tamis.rows.forward.linear_model import fitted, guess, inverse, inverse_root, solve, target_scales
@@ -116,6 +116,9 @@ class ForwardPartialCorrelation(RowSelector):
         The most features in the scatter matrix, which takes 8 bytes times the square of their number (32 MB). Where
         there are more, it holds those that are most relevant by themselves now. The others wait outside, and come in
         when they are more relevant.
+    categorical : "all", list of int or str, or bool mask, optional
+        Columns whose values are categories. So are columns of text and of categories of a frame, named or not. Their
+        mean targets are learned, and so are the means that stand for missing values (:mod:`tamis.base.row_encoder`).
 
     Attributes
     ----------
@@ -144,7 +147,7 @@ class ForwardPartialCorrelation(RowSelector):
     ValueError
         If a parameter is out of its range, when the first rows arrive.
     DataError
-        If rows, labels or weights cannot be learned from (NaN too: impute first); the model is left as it was.
+        If rows, labels or weights cannot be learned from (infinite values); the model is left as it was.
 
     Notes
     -----
@@ -191,6 +194,9 @@ class ForwardPartialCorrelation(RowSelector):
     _equals_rows = "up to rounding"
     _target_kinds = ("binary", "multiclass", "regression")
     _copied_per_byte = 12
+    _allows_nan = True
+    _encodes = True
+    categorical = None  # an older file has none
     _written_once = (*RowSelector._written_once, "_recent")
     _shapes = """
         _columns (q) int64 in [0, j) distinct
@@ -237,6 +243,7 @@ class ForwardPartialCorrelation(RowSelector):
         alpha=number("(0, 1)"),
         alpha_drift=(number("(0, 1)"), None),
         inertia=number("[0, inf)"),
+        categorical=(COLUMNS, None),
         max_columns=integer("[1, inf)"),
     )
 
@@ -250,6 +257,7 @@ class ForwardPartialCorrelation(RowSelector):
         alpha_drift: float | None = 1e-4,
         inertia: float = 3.5,
         max_columns: int = 2000,
+        categorical: Any = None,
     ) -> None:
         self.n_features_to_select = n_features_to_select  # type: ignore[assignment]
         self.task = task
@@ -258,6 +266,7 @@ class ForwardPartialCorrelation(RowSelector):
         self.alpha_drift = alpha_drift
         self.inertia = inertia
         self.max_columns = max_columns
+        self.categorical = categorical
 
     _parts: tuple[int, ...] = ()
 

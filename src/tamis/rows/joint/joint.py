@@ -33,7 +33,7 @@ more rows know more features.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,7 +43,7 @@ from scipy.stats import chi2
 from tamis._atomic import ring_slots
 from tamis._kernels import njit, overwrite
 from tamis._validation import Array, Rows
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.dependence.e_values import e_bh, restart_level
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
@@ -125,6 +125,9 @@ class JointScreening(RowSelector):
     task : {"classification", "regression"}, default="classification"
         What the target is: classes, or a number, of which five levels of about equal weight are the classes
         (:mod:`tamis.base.target_levels`).
+    categorical : "all", list of int or str, or bool mask, optional
+        Columns whose values are categories. So are columns of text and of categories of a frame, named or not. Their
+        mean targets are learned, and so are the means that stand for missing values (:mod:`tamis.base.row_encoder`).
     level : float in (0, 1), optional
         Bound on the false discovery rate. Of the set that the tests choose, only columns with enough evidence are kept.
         At any time, however often you look and however many drifts there were, at most this share of the kept columns
@@ -228,6 +231,9 @@ class JointScreening(RowSelector):
     _chooses_count = True
     _target_kinds = ("binary", "multiclass", "regression")
     _cuts_target = True
+    _allows_nan = True
+    _encodes = True
+    categorical = None  # an older file has none
     task = "classification"  # an older file has none
     _older: tuple[Array, ...] | None  # what the chunk before this one has counted
     _before: Array  # `alone` at the last look, at so many rows
@@ -240,6 +246,7 @@ class JointScreening(RowSelector):
         alpha_drift=number("(0, 1)"),
         memory=integer(f"[{_FIRST}, 10000000]"),
         max_paired=integer("[2, 100000]"),
+        categorical=(COLUMNS, None),
         task=("classification", "regression"),
         level=(number("(0, 1)"), None),
     )
@@ -257,6 +264,7 @@ class JointScreening(RowSelector):
         memory: int = 1000,
         max_paired: int = 500,
         task: str = "classification",
+        categorical: Any = None,
         level: float | None = None,
     ) -> None:
         self.n_bins = n_bins
@@ -265,6 +273,7 @@ class JointScreening(RowSelector):
         self.memory = memory
         self.max_paired = max_paired
         self.task = task
+        self.categorical = categorical
         self.level = level
 
     def _is_regression(self) -> bool:

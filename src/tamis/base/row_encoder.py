@@ -1,0 +1,238 @@
+"""What stands in rows for missing numbers and for categories, learned online: for selectors that know numbers only.
+
+* A missing number becomes the mean of its column in the rows before, of which the last 1000 to 2000 count: sums and
+  counts are halved after every 1000 rows. Before any, it is the next value in the batch, or 0. In sparse rows it
+  becomes 0, as what is not stored.
+* A category becomes its mean target in the rows before, drawn towards the mean of all rows m as if it had come ten more
+  times (Micci-Barreca 2001)::
+
+      code = (sum + 10 m) / (n + 10)                                                                    (1)
+
+  A row does not contribute to its own code (Prokhorenkova et al. 2018), so a column of identifiers stays noise. Of
+  several classes, the target of class c is the fractional part of 0.618 c: of two classes, (1) is the share of the
+  second one, but for its unit; of more, it is a projection of all shares in which distinct categories hardly ever
+  coincide. A missing category is a category. After 10,000 categories of a column, new ones share a code.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._kernels import njit
+from tamis._shapes import Shapes
+from tamis._validation import Array, Rows, reject_nonfinite
+
+__all__ = ["RowEncoder", "class_targets"]
+
+_HALVED_AFTER = 1000  # rows
+_PRIOR = 10.0  # rows
+_GOLDEN = 0.6180339887498949
+
+
+@njit(strict=True)
+def _sum_rows(X: Array, n: int, every: int, totals: Array) -> bool:
+    """Add rows to the sums and counts of the columns; return whether all values are finite."""
+    total = 0.0
+    for i in range(len(X)):
+        for j in range(X.shape[1]):
+            totals[0, j] += X[i, j]
+            totals[1, j] += 1.0
+        n += 1
+        if n % every == 0:
+            totals *= 0.5
+    for j in range(X.shape[1]):
+        total += totals[0, j]
+    return bool(total - total == 0.0)
+
+
+@njit(strict=True)
+def _next_value(column: Array) -> float:
+    """Return the first value that is not missing; 0 if all are."""
+    for x in column:
+        if x == x:
+            return float(x)
+    return 0.0
+
+
+@njit(strict=True)
+def _fill(X: Array, counted: Array, n: int, every: int, totals: Array) -> None:
+    """Replace NaN by the mean of the rows before, and add the other values to the sums."""
+    for i in range(len(X)):
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            if x != x:
+                is_known = totals[1, j] > 0.0 and abs(totals[0, j]) < np.inf
+                X[i, j] = totals[0, j] / totals[1, j] if is_known else _next_value(X[i:, j])
+            elif counted[i]:
+                totals[0, j] += x
+                totals[1, j] += 1.0
+        n += counted[i]
+        if counted[i] and n % every == 0:
+            totals *= 0.5
+
+
+@njit(strict=True)
+def _encode(
+    slots: Array, target: Array, counted: Array, prior: float, table: Array, total: Array, codes: Array
+) -> None:
+    """Write (1) of each row, then learn from it: table and total have counts and means."""
+    for i in range(len(slots)):
+        if total[0] == 0.0:  # nothing is known: a mean of 0 would be an outlier
+            total[1] = target[i]
+        row = table[slots[i]]
+        codes[i] = (row[0] * row[1] + prior * total[1]) / (row[0] + prior)
+        if counted[i]:
+            row[0] += 1.0
+            row[1] += (target[i] - row[1]) / row[0]
+            total[0] += 1.0
+            total[1] += (target[i] - total[1]) / total[0]
+
+
+class RowEncoder:
+    """Numbers for missing values and categories; an object never changes.
+
+    Parameters
+    ----------
+    n_features : int
+    columns : list of int
+        Those that hold categories.
+
+    Attributes
+    ----------
+    totals : ndarray of shape (2, n_features), float64
+        Sums and counts of the numbers, halved after every 1000 rows.
+    n_rows : int
+    categories : dict of int to list
+        The categories of each column, in the order in which they came.
+    tables : dict of int to ndarray of shape (n_categories, 2), float64
+        Count and mean target of each category.
+    total : ndarray of shape (2,), float64
+        Count and mean target of all rows.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0, 0.0], [3.0, 0.0], [np.nan, 0.0], [9.0, 0.0]])
+    >>> raw = {1: ["a", "b", "a", "a"]}
+    >>> rows, encoder = RowEncoder(2, [1]).with_rows(X, raw, np.array([1.0, 0.0, 1.0, 1.0]))
+    >>> rows[:, 0], rows[:, 1].round(2)
+    (array([1., 3., 2., 9.]), array([1.  , 1.  , 0.55, 0.72]))
+    >>> encoder.categories, encoder.tables[1]
+    ({1: ['a', 'b']}, array([[3., 1.],
+           [1., 0.]]))
+    """
+
+    _state_spec = Shapes("""
+        totals (2, j) finite  totals[1:] float in [0, inf)  n_rows in [0, 2**62)
+        tables[] (K, 2) float in [-inf, inf)  total (2) finite
+    """)
+
+    _most = 10_000  # categories of a column
+
+    def __init__(self, n_features: int, columns: list[int]) -> None:
+        self.totals, self.n_rows = np.zeros((2, n_features)), 0
+        self.categories: dict[int, list[Any]] = {j: [] for j in columns}
+        self.tables = {j: np.zeros((0, 2)) for j in columns}
+        self.total = np.zeros(2)
+
+    def with_rows(
+        self,
+        X: Rows,
+        raw: dict[int, list[Any]],
+        target: NDArray[np.float64],
+        counted: NDArray[np.bool_] | None = None,
+        names: list[str] | None = None,
+    ) -> tuple[Rows, Self]:
+        """Return rows without missing values and categories, and the encoder that has learned from them.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features), float32 or float64, or CSR matrix
+            0 where a category stands.
+        raw : dict of int to list
+            The categories of each column.
+        target : ndarray of shape (n_rows,), float64
+        counted : ndarray of shape (n_rows,), bool, optional
+            Which rows are learned from.
+        names : list of str, optional
+            Of the columns, for messages.
+
+        Raises
+        ------
+        DataError
+            If a value is infinite.
+        """
+        if sp.issparse(X):
+            return _filled_with_zeros(X, names), self
+        later = object.__new__(type(self))  # `copy` takes as long as the rows
+        later.__dict__.update(self.__dict__)
+        later.totals, n = self.totals.copy(), len(X)
+        if counted is not None or not _sum_rows(X, self.n_rows, _HALVED_AFTER, later.totals):
+            counted = np.ones(n, np.bool_) if counted is None else counted
+            reject_nonfinite(X, names, allow_nan=True)
+            X, later.totals, n = X.copy(), self.totals.copy(), int(np.count_nonzero(counted))
+            _fill(X, counted, self.n_rows, _HALVED_AFTER, later.totals)
+            lost = ~np.isfinite(later.totals[0])  # values beyond 1e300 have no mean
+            later.totals[:, lost] = 0.0
+        later.n_rows += n
+        if raw:
+            counted = np.ones(len(X), np.bool_) if counted is None else counted
+            X = later._encoded(np.array(X, np.float64), raw, target, counted)
+        return X, later
+
+    def _encoded(self, X: Array, raw: dict[int, list[Any]], target: Array, counted: Array) -> Array:
+        total = self.total
+        self.categories, self.tables = dict(self.categories), dict(self.tables)
+        for j, values in raw.items():
+            slots = self._slots(j, values)
+            old = self.tables[j]
+            table = np.zeros((max(len(old), int(slots.max(initial=-1)) + 1), 2))
+            table[: len(old)] = old
+            self.total, codes = total.copy(), np.empty(len(X))
+            _encode(slots, target, counted, _PRIOR, table, self.total, codes)
+            self.tables[j], X[:, j] = table, codes
+        return X
+
+    def _slots(self, j: int, values: list[Any]) -> NDArray[np.int64]:
+        """Return the place of each category; new ones get the next places."""
+        known = {value: at for at, value in enumerate(self.categories[j])}
+        n_before = len(known)
+        for value in values:
+            if value not in known and len(known) < self._most:
+                known[value] = len(known)
+        if len(known) > n_before:
+            self.categories[j] = list(known)
+        return np.array([known.get(value, self._most) for value in values], np.int64)
+
+    def widened(self, n_features: int) -> Self:
+        """Return a copy with further columns of numbers, which were 0 in all rows so far."""
+        wide, new = copy.copy(self), n_features - self.totals.shape[1]
+        most = self.totals[1].max(initial=0.0)
+        wide.totals = np.hstack([self.totals, np.tile([[0.0], [most]], (1, new))])
+        return wide
+
+    def without(self, columns: NDArray[np.intp]) -> Self:
+        """Return a copy that knows of some columns that they were 0 in all rows so far."""
+        found = copy.copy(self)
+        found.totals = self.totals.copy()
+        found.totals[0, columns], found.totals[1, columns] = 0.0, self.totals[1].max(initial=0.0)
+        return found
+
+
+def class_targets(codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return a number for each class code, all different, the first 0."""
+    found: NDArray[np.float64] = np.asarray(codes, np.float64) * _GOLDEN % 1.0
+    return found
+
+
+def _filled_with_zeros(X: Rows, names: list[str] | None) -> Rows:
+    if np.isfinite(X.data).all():
+        return X
+    reject_nonfinite(X, names, allow_nan=True)
+    X = X.copy()
+    X.data[np.isnan(X.data)] = 0.0
+    return X

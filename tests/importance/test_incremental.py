@@ -304,3 +304,54 @@ def test_nothing_is_known_before_the_second_row(kind, rng):
     assert np.isnan(explainer.importances_).all()
     assert np.isnan(explainer.bands()).all()
     assert explainer.n_rows_ == 1
+
+
+@pytest.mark.parametrize("when", ["after", "together"])
+@pytest.mark.parametrize("half_life", [None, 40])
+def test_sums_of_parts_are_those_of_all_contributions(when, half_life, rng):
+    from tamis.importance.estimates import add_contributions, merged_sums
+
+    features, values = np.tile(np.arange(2), (90, 1)), rng.normal(size=(90, 2))
+    keep = 1.0 if half_life is None else 0.5 ** (1 / half_life)
+    parts = [np.zeros((4, 2)) for _ in range(3)]
+    for part, rows in zip(parts, (slice(0, 50), slice(50, 90), slice(0, 90)), strict=True):
+        add_contributions(features[rows], values[rows], keep, part)
+    found = merged_sums(parts[0], parts[1], keep**40 if when == "after" else 1.0)
+    if when == "after" or half_life is None:
+        np.testing.assert_allclose(found, parts[2], rtol=1e-10)
+    else:
+        weights = np.concatenate([keep ** np.arange(49, -1, -1.0), keep ** np.arange(39, -1, -1.0)])
+        np.testing.assert_allclose(found[2], weights @ values / weights.sum(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("explainer", [IncrementalPFI, IncrementalSAGE])
+def test_parts_merge(explainer, rng):
+    X = rng.normal(size=(3000, 3))
+    y = np.where(X[:, 0] > 0, "a", "b")
+
+    class Model:
+        classes_ = np.array(["b", "a"])
+
+        def predict_proba(self, A):
+            p = 1 / (1 + np.exp(-2 * A[:, 0] - A[:, 1]))
+            return np.column_stack([1 - p, p])
+
+    settings = {"half_life": None, "random_state": 1} | (
+        {"empty_set": "mean"} if explainer is IncrementalSAGE else {}
+    )
+    parts, whole = [explainer(**settings) for _ in range(3)], explainer(**settings)
+    for part, rows in zip(parts[1:], (slice(0, 1500), slice(1500, 3000)), strict=True):
+        part.update(Model(), X[rows], y[rows], model_version=rows.start)
+    whole.update(Model(), X, y)
+    merged = tamis.merge_tree(parts, when="after")
+    assert merged.n_rows_ == 3000
+    assert (merged.version_, merged.version_start_) == (1500, 1500)
+    assert len(merged._store) == 100
+    low, high = whole.bands(0.95).T
+    assert ((low <= merged.importances_) & (merged.importances_ <= high)).all()
+    a, b = parts[1]._sums[0], parts[2]._sums[0]
+    means = (a * parts[1].importances_ + b * parts[2].importances_) / (a + b)
+    np.testing.assert_allclose(merged.importances_, means, rtol=1e-9)
+    merged.update(Model(), X[:100], y[:100])
+    with pytest.raises(ValueError, match="Cannot merge"):
+        merged.merge(explainer(half_life=7).reset() or explainer(half_life=7))

@@ -3,7 +3,7 @@
 import math
 
 
-def first_alarm(raw, theta, tested, limit, clip=1.5, shortest=60, margin=3.0):
+def first_alarm(raw, theta, tested, limit, clip=1.5, shortest=40, margin=3.0):
     """Return (row, hypothesis), or None. The last two hypotheses of a row name no feature."""
     h = len(theta)
     R, total, start = [0.0] * h, [0.0] * h, [0] * h

@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 
@@ -82,3 +84,48 @@ def test_a_saved_state_continues(rng):
 def test_refuses_what_is_invalid(settings, name):
     with pytest.raises(ValueError, match=name):
         InputDrift(**settings)
+
+
+@pytest.mark.parametrize("when", ["after", "together"])
+def test_parts_that_share_a_reference_merge(rng, when):
+    X = np.column_stack([rng.normal(size=900), rng.integers(0, 4, 900)])
+    X[::7, 0] = np.nan
+    first, whole = (InputDrift(reference=300, categorical=[1], half_life=100) for _ in range(2))
+    first.update(X[:300])
+    second = copy.deepcopy(first)
+    first.update(X[300:600])
+    second.update(X[600:])
+    whole.update(X if when == "after" else np.concatenate([X[:300], X[300:600]]))
+    first.merge(second, when)
+    for name, found in first.measures().items():
+        if when == "after":
+            np.testing.assert_allclose(found, whole.measures()[name], rtol=1e-9, atol=1e-12, err_msg=name)
+    assert first._n_seen == 900
+    assert first._counts[1].sum() == pytest.approx(
+        (1 + (when == "together")) * second._counts[1].sum(), rel=0.2
+    )
+
+
+def test_parts_of_a_reference_merge(rng):
+    X = np.column_stack([np.round(rng.normal(size=500), 1), rng.integers(0, 4, 500)])
+    parts = [InputDrift(reference=300, categorical=[1]) for _ in range(3)]
+    whole = InputDrift(reference=300, categorical=[1])
+    for part, rows in zip(parts, (slice(0, 100), slice(100, 300), slice(0, 0)), strict=True):
+        part.update(X[rows])
+    parts[2].merge(parts[0]).merge(parts[1])
+    for one in (parts[2], whole):
+        one.update(X[300:] if one is not whole else X)
+    for name, found in parts[2].measures().items():
+        np.testing.assert_allclose(found, whole.measures()[name], rtol=1e-9, err_msg=name)
+
+
+def test_parts_of_other_references_do_not_merge(rng):
+    one, other = InputDrift(reference=100), InputDrift(reference=100)
+    one.update(rng.normal(size=(150, 2)))
+    before = tamis.dumps(one)
+    other.update(rng.normal(size=(150, 2)))
+    with pytest.raises(ValueError, match="other parameters, columns or references"):
+        one.merge(other)
+    assert tamis.dumps(one) == before
+    with pytest.raises(ValueError, match="when"):
+        one.merge(other, "before")

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from tamis._kernels import njit
 from tamis._validation import Array, check_choice, check_number
 
-__all__ = ["add_contributions", "bands", "means", "variances"]
+__all__ = ["add_contributions", "bands", "means", "merged_sums", "variances"]
 
 Floats = NDArray[np.float64]
 
@@ -39,6 +39,23 @@ def add_contributions(features: Array, values: Array, keep: float, sums: Array) 
             delta = v - sums[2, j]
             sums[2, j] += delta / sums[0, j]
             sums[3, j] += delta * (v - sums[2, j])
+
+
+def merged_sums(earlier: Floats, later: Floats, keep: float) -> Floats:
+    """Return the sums of two parts of a stream; `keep` is what the rows of the later part leave of the earlier weights.
+
+    >>> one = np.array([[2.0], [2.0], [1.0], [0.0]])  # two contributions of 1
+    >>> merged_sums(one, np.array([[2.0], [2.0], [3.0], [0.0]]), 1.0)[:, 0]
+    array([4., 4., 2., 4.])
+    """
+    faded = earlier * np.array([[keep], [keep * keep], [1.0], [keep]])
+    total = faded[0] + later[0]
+    share = np.divide(later[0], total, out=np.zeros_like(total), where=total > 0.0)
+    gap = later[2] - faded[2]
+    found = faded + later
+    found[2] = faded[2] + share * gap
+    found[3] += share * faded[0] * gap * gap
+    return np.asarray(found)
 
 
 def means(sums: Floats) -> Floats:

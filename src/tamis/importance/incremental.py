@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from textwrap import indent
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,13 +20,14 @@ from tamis._validation import (
     as_column,
     as_rows,
     as_target,
+    check_choice,
     encode_labels,
     reject_nonfinite,
     short_repr,
 )  # fmt: skip
 from tamis._validation.parameters import Kind, check_parameters, integer, number, parameters
 from tamis.errors import DataError
-from tamis.importance.estimates import add_contributions, bands, means, variances
+from tamis.importance.estimates import add_contributions, bands, means, merged_sums, variances
 from tamis.importance.groups import group_columns
 from tamis.importance.predictions import CHANGE, LOSSES, is_numeric, loss, outputs
 from tamis.importance.reservoir import draw_donors
@@ -34,6 +37,24 @@ __all__ = ["IncrementalImportance", "Plan"]
 Floats = NDArray[np.float64]
 
 _MOST_VALUES = 1 << 21  # of the altered rows that exist at once: 16 MiB
+
+# Parameters that all importances document in the same words, by the line that stands for them in a docstring.
+_SHARED_DOCS = {
+    "{groups and half_life}": """\
+groups : dict of str to list of int or str, optional
+    Columns that are replaced together and count as one feature, such as the columns of a one-hot encoding.
+half_life : float in [0.01, inf] or None, default=1000
+    Number of rows after which a row weighs half as much; with None, all rows weigh the same.""",
+    "{reservoir and seed}": """\
+reservoir_size : int, default=100
+    Number of rows in the reservoir.
+n_neighbours : int, default=5
+    Number of nearest rows of conditional sampling.
+restart_with_model : bool, default=False
+    Whether the estimates restart when `model_version` changes; otherwise those of the old model fade.
+random_state : int or None, default=None
+    Seed of all draws.""",
+}
 
 
 class Plan(NamedTuple):
@@ -68,6 +89,14 @@ class IncrementalImportance(ThreadSafe, ABC):
         "_store? (r, j) float  _group_of? (j) int64 in [0, g)  _sums (4, g) float in (-inf, inf)"
         "  _sums[:2] float in [0, inf)  _sums[3:] float in [0, inf)  _n_rows in [0, inf)"
     )
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for line, text in _SHARED_DOCS.items() if cls.__doc__ else ():
+            shift = re.search(
+                f"^ *(?={line})", cls.__doc__ or "", flags=re.MULTILINE
+            )  # Python 3.13 removes it
+            cls.__doc__ = (cls.__doc__ or "").replace(line, indent(text, shift[0] if shift else "").lstrip())
 
     _shares_donors = False  # whether the evaluations of a row replace values by those of the same rows
 
@@ -340,6 +369,88 @@ class IncrementalImportance(ThreadSafe, ABC):
             If an argument is invalid.
         """
         return bands(self._sums, level, method)
+
+    def merge(self, other: Self, when: str = "after") -> Self:
+        """Add the estimates of another part of the stream, which explained the same model; `other` is unchanged.
+
+        Parameters
+        ----------
+        other : object of the same class
+            With the same parameters, except for `random_state`, and the same columns.
+        when : {"after", "together"}, default="after"
+            Whether the rows of `other` came after these, which fade by as many rows, or at the same time.
+
+        Returns
+        -------
+        self
+            Means and variances are those of all contributions. The reservoir has rows of both, each slot with the
+            probability with which it would be of that part.
+
+        Raises
+        ------
+        ValueError
+            If the two cannot be merged; nothing is changed.
+        """
+        check_choice("when", when, ("after", "together"))
+        if type(self) is not type(other) or not self._is_part_like(other):
+            raise ValueError(
+                f"Cannot merge a {type(other).__name__} of other parameters or columns into a {type(self).__name__}:"
+                " pass parts of one stream."
+            )
+        if other._group_of is not None and other is not self:
+            atomically(self, self._merge, other, when, in_parts=True)
+        return self
+
+    def _is_part_like(self, other: Self) -> bool:
+        """Return whether the parameters and the columns are the same."""
+        mine, theirs = (
+            {k: v for k, v in vars(one).items() if not k.startswith("_") and k != "random_state"}
+            for one in (self, other)
+        )
+        is_new = self._group_of is None or other._group_of is None
+        return mine == theirs and (is_new or self._feature_names == other._feature_names)
+
+    def _merge(self, other: Self, when: str) -> None:
+        if self._group_of is None:
+            self._group_of, self._feature_names, self._names = (
+                other._group_of,
+                other._feature_names,
+                other._names,
+            )
+            self._restart(self._sums.shape[1] or other._sums.shape[1])
+        keep = self._keep**other._n_rows if when == "after" else 1.0
+        self._merge_estimates(other, keep)
+        if self._store is None or other._store is None:
+            self._store = other._store if self._store is None else self._store
+        else:
+            share = other._n_rows / (self._n_rows + other._n_rows)
+            if when == "after":
+                share = 1.0 - (1.0 - 1.0 / self.reservoir_size) ** other._n_rows
+            self._store = self._merged_store(self._store, other._store, share)
+        if when == "after" and other._version is not None and other._version != self._version:
+            self._version, self._version_start = other._version, self._n_rows + other._version_start
+        self._n_rows += other._n_rows
+        self._measure = self._measure or other._measure
+        self._classes = (
+            encode_labels(other._classes, self._classes)[1] if len(other._classes) else self._classes
+        )
+
+    def _merge_estimates(self, other: Self, keep: float) -> None:
+        self._sums = merged_sums(self._sums, other._sums, keep)
+
+    def _merged_store(self, mine: Floats, theirs: Floats, share: float) -> Floats:
+        rows = np.concatenate([mine, theirs])
+        if len(rows) <= self.reservoir_size:
+            return rows
+        n = int(
+            np.clip(
+                self._rng.binomial(self.reservoir_size, share), self.reservoir_size - len(mine), len(theirs)
+            )
+        )
+        kept = [
+            self._rng.permutation(len(part))[:k] for part, k in ((mine, self.reservoir_size - n), (theirs, n))
+        ]
+        return np.concatenate([mine[kept[0]], theirs[kept[1]]])
 
     def reset(self) -> None:
         """Return to the state before the first row."""

@@ -50,10 +50,7 @@ class IncrementalPFI(IncrementalImportance):
         predicted labels count as probabilities of 0 and 1, for which "brier" is the better choice. "change" needs no
         labels: the importance is the mean squared change of the predictions, summed over the classes. It stays high
         for a feature that the model relies on although it is no longer relevant.
-    groups : dict of str to list of int or str, optional
-        Columns that are replaced together and count as one feature, such as the columns of a one-hot encoding.
-    half_life : float in [0.01, inf] or None, default=1000
-        Number of rows after which a row weighs half as much; with None, all rows weigh the same.
+    {groups and half_life}
     max_calls_per_row : int or None, default=3
         How many predictions a row may take, that of the row itself included. If there are more features, those to
         measure are drawn at random. With None, each row measures all features. All predictions of a batch are made by
@@ -63,14 +60,7 @@ class IncrementalPFI(IncrementalImportance):
         measures what a feature adds to the others, and does not evaluate the model at impossible rows.
     n_samples : int, default=1
         How many replacing rows are drawn per measurement; their losses are averaged.
-    reservoir_size : int, default=100
-        Number of rows in the reservoir.
-    n_neighbours : int, default=5
-        Number of nearest rows of conditional sampling.
-    restart_with_model : bool, default=False
-        Whether the estimates restart when `model_version` changes; otherwise those of the old model fade.
-    random_state : int or None, default=None
-        Seed of all draws.
+    {reservoir and seed}
 
     Attributes
     ----------

@@ -27,13 +27,13 @@ equally likely, so the expected contribution is the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, encode_labels
 from tamis._validation.parameters import parameters
 from tamis.importance.incremental import IncrementalImportance, Plan
 
@@ -65,10 +65,7 @@ class IncrementalSAGE(IncrementalImportance):
         "log" and "brier" compare probabilities with labels (in nats, and as the sum of squared differences over the
         classes); "squared" and "absolute" compare numbers. "auto" is "log" for a model with probabilities, scores or
         classes, otherwise "squared".
-    groups : dict of str to list of int or str, optional
-        Columns that are replaced together and count as one feature, such as the columns of a one-hot encoding.
-    half_life : float in [0.01, inf] or None, default=1000
-        Number of rows after which a row weighs half as much; with None, all rows weigh the same.
+    {groups and half_life}
     max_calls_per_row : int or None, default=3
         How many predictions a row may take, that of the row itself included. All features take 1 + n_features *
         n_samples, and a window of k features 1 + (k + 1) * n_samples. With None, each row measures all features. All
@@ -84,14 +81,7 @@ class IncrementalSAGE(IncrementalImportance):
         The prediction without any feature: from `n_samples` replacing rows as for the other sets, or, as in the paper,
         the smoothed mean of all predictions. With the latter and few samples, a feature that the model does not use has
         a negative value.
-    reservoir_size : int, default=100
-        Number of rows in the reservoir.
-    n_neighbours : int, default=5
-        Number of nearest rows of conditional sampling.
-    restart_with_model : bool, default=False
-        Whether the estimates restart when `model_version` changes; otherwise those of the old model fade.
-    random_state : int or None, default=None
-        Seed of all draws.
+    {reservoir and seed}
 
     Attributes
     ----------
@@ -155,6 +145,21 @@ class IncrementalSAGE(IncrementalImportance):
         super()._restart(n_features)
         self._marginal: Floats | None = None  # faded sum of the predictions
         self._marginal_weight = 0.0
+
+    def _merge_estimates(self, other: Self, keep: float) -> None:
+        super()._merge_estimates(other, keep)
+        self._marginal_weight = keep * self._marginal_weight + other._marginal_weight
+        if other._marginal is None:
+            return
+        # The columns are the classes in the order in which each part met them.
+        codes, classes = np.arange(len(other._marginal)), self._classes
+        if len(other._classes):
+            codes, classes = encode_labels(other._classes, self._classes)
+        total = np.zeros(max(len(classes), len(other._marginal)))
+        if self._marginal is not None:
+            total[: len(self._marginal)] = keep * self._marginal
+        total[codes[: len(other._marginal)]] += other._marginal
+        self._marginal = total
 
     def _length(self, n_features: int) -> int:
         """Return how many features a row measures."""

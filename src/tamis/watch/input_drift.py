@@ -13,13 +13,15 @@ Half a row is added to each bin in PSI, which is infinite for an empty one.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
-from tamis._validation import check_number
+from tamis._validation import check_choice, check_number
 from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["InputDrift"]
@@ -161,6 +163,71 @@ class InputDrift(ThreadSafe):
                 bins = np.where(is_known, bins, width - 2)
             bins = np.where(np.isnan(x), width - 1, bins)
             self._counts[1, j] += np.bincount(bins, weights, minlength=width)
+
+    def merge(self, other: InputDrift, when: str = "after") -> InputDrift:
+        """Add the rows of another part of the stream; `other` is unchanged.
+
+        Parameters
+        ----------
+        other : InputDrift
+            With the same parameters and the same reference: a copy of this object from when the reference was complete.
+            Or both parts still belong to the reference.
+        when : {"after", "together"}, default="after"
+            Whether the rows of `other` came after these, which fade by as many rows, or at the same time.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the two have other parameters, columns or references; nothing is changed.
+        """
+        check_choice("when", when, ("after", "together"))
+        if other._n_seen == 0:
+            return self
+        if self._parameters() != other._parameters() or not self._has_reference_of(other):
+            raise ValueError(
+                "Cannot merge two InputDrift of other parameters, columns or references: copy one when its reference is"
+                " complete, and let the copies continue."
+            )
+        atomically(self, self._merge, other, when, in_parts=True)
+        return self
+
+    def _parameters(self) -> tuple[Any, ...]:
+        return self.reference, self.n_bins, self.half_life, self.categorical
+
+    def _has_reference_of(self, other: InputDrift) -> bool:
+        if self._edges is None or other._edges is None:  # both must be in their reference, and stay there
+            n_columns = {len(one._missing) for one in (self, other) if one._missing is not None}
+            is_open = self._edges is None and other._edges is None
+            return is_open and len(n_columns) == 1 and self._n_seen + other._n_seen <= self.reference
+        assert self._counts is not None
+        assert other._counts is not None
+        return np.array_equal(self._edges, other._edges) and np.array_equal(self._counts[0], other._counts[0])
+
+    def _merge(self, other: InputDrift, when: str) -> None:
+        if self._counts is not None and other._counts is not None:
+            n_after = other._n_seen - self.reference
+            keep = 0.5 ** (n_after / self.half_life) if when == "after" else 1.0
+            self._counts[1] = keep * self._counts[1] + other._counts[1]
+            self._n_seen += n_after
+            return
+        assert other._summary is not None
+        if self._summary is None:
+            self._summary, self._missing = copy.deepcopy(other._summary), np.zeros_like(other._missing)
+        else:
+            self._summary.merge(other._summary)
+        assert self._missing is not None
+        assert other._missing is not None
+        self._missing = self._missing + other._missing
+        for j, counts in other._found.items():
+            mine = dict(self._found.get(j, {}))
+            self._found[j] = mine | {value: mine.get(value, 0.0) + n for value, n in counts.items()}
+        self._n_seen += other._n_seen
+        if self._n_seen >= self.reference:
+            self._freeze()
 
     def measures(self) -> dict[str, Floats]:
         """Return the distances of each feature by name; NaN until rows came after the reference.

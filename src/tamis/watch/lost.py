@@ -15,11 +15,11 @@ the first 1,000 labelled rows of the model is at most 1, divided by the ratio of
 of 20 independent ones.
 
 A feature is tested if l_j is significantly negative on these first rows (below -4 standard errors). It is lost if R
-exceeds `n_rows` times twice the number of features tested, the run has lasted for 60 rows, and the sum of l_j or l_j'
+exceeds `n_rows` times twice the number of features tested, the run has lasted for 40 rows, and the sum of l_j or l_j'
 over the run is the largest and exceeds those of l_0 and l_0' by 3. Then the test waits: until the reverse test (of
 -l_j) finds that the feature is relevant again, or the model is another one.
 
-The constants 1.5, 20, 60 and 3 were chosen on seeds 0 to 3 of the streams of experiments/watch.py and of two streams of
+The constants 1.5, 20, 40 and 3 were chosen on seeds 0 to 3 of the streams of experiments/watch.py and of two streams of
 AR(1) columns; the figures in docs/watch.md are of other seeds.
 """
 
@@ -46,7 +46,7 @@ _MOST_FEATURES = 5
 _N_DONORS = 4
 _STORED = 100
 _EPS = 0.02
-_CLIP, _BLOCK, _SHORTEST, _MARGIN = 1.5, 20, 60, 3.0
+_CLIP, _BLOCK, _SHORTEST, _MARGIN = 1.5, 20, 40, 3.0
 
 
 @njit(strict=True)

@@ -189,5 +189,6 @@ def categories():
 
 
 if __name__ == "__main__":
-    missing()
+    with np.errstate(invalid="ignore", divide="ignore"):  # columns without values, or constant ones
+        missing()
     categories()

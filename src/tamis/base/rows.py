@@ -69,7 +69,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     _shapes = """
         n_features_in_ (=j)  classes_? (c)  _unseen (*) int64 in [0, c)  n_seen_ in [0, 2**62)  _levels? (its own)
-        _encoder? (its own)
+        _levels?.cuts (c-1)  _encoder? (its own)  _encoder?.totals (2, j)
     """
 
     n_features_to_select: int | float

@@ -43,8 +43,8 @@ class TargetLevels:
     (array([0, 4, 4, 4, 4, 4, 4, 4, 4]), np.int64(4), array([18., 36., 54., 72.]))
     """
 
-    _state_spec = Shapes("""
-        recent (w) finite  cuts (k) finite  n_seen in [0, 2**62)  due in [0, 2**62)
+    _state_spec = Shapes(f"""
+        recent (w) finite  cuts ({N_LEVELS - 1}) finite  n_seen in [0, 2**62)  due in [0, 2**62)
     """)
 
     def __init__(self) -> None:

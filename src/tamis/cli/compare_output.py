@@ -42,6 +42,11 @@ _BASELINES = (
 def show_comparison(console: Console, result: ExperimentResult) -> None:
     """Print a table per stream, and the mean ranks where there are streams enough."""
     tables = {metric: result.table(metric) for metric, _ in _COLUMNS if metric in result.metrics}
+    if level := result.no_better_than_frozen():
+        for stream, methods in level.items():
+            said = f"On {stream}, no better than a frozen selection: {', '.join(methods)}."
+            console.print(Text(said, style="yellow"))
+        console.print()
     for i, stream in enumerate(result.streams):
         shown = [(metric, title) for metric, title in _COLUMNS if metric in _metrics_of(result, i)]
         if not shown:
@@ -113,10 +118,6 @@ def _notes(result: ExperimentResult) -> str:
             f"frozen selection: the same learner on as many features, selected once after {after:,} rows (L1); mean"
             " over the methods."
         )
-        notes += [
-            f"On {stream}, no better than a frozen selection: {', '.join(methods)}."
-            for stream, methods in result.no_better_than_frozen().items()
-        ]
     if "random_accuracy" in result.metrics and result.table("random_accuracy").n.any():
         notes.append(
             "random subsets: the same learner on as many features, drawn blindly; mean over the methods."

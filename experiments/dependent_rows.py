@@ -93,7 +93,7 @@ SERIES = ("iid", "phi .5", "phi .9", "phi .99", "cycle")
 def pvalues(design, n, seed, dependence):
     rng = np.random.default_rng(seed)
     X, y, weight = DESIGNS[design](rng, n)
-    scores = ["t", "fisher", "mi", "chi2"]
+    scores = ["t", "fisher", "mi", "chi2", "gini"]
     table = Screening(3, scores=scores, dependence=dependence).fit(X, y, sample_weight=weight).table_
     return {name: float(np.mean(table[f"{name}_pvalue"] < 0.01)) for name in scores}
 
@@ -103,7 +103,7 @@ def power(n, seed, dependence):
     rng = np.random.default_rng(seed)
     X, y, _ = DESIGNS["iid"](rng, n)
     X[:, 0] += 0.1 * np.sqrt(3000 / n) * y
-    scores = ["t", "fisher", "mi", "chi2"]
+    scores = ["t", "fisher", "mi", "chi2", "gini"]
     table = Screening(3, scores=scores, dependence=dependence).fit(X, y).table_
     return {name: float(table[f"{name}_pvalue"][0] < 0.01) for name in scores}
 

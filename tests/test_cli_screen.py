@@ -179,7 +179,7 @@ def test_csv_and_picture(call, tmp_path):
     assert [int(row["rank"]) for row in rows] == [1, 2, 3, 4, 5]
     scores = [float(row["gini"]) for row in rows]
     assert scores == sorted(scores, reverse=True)
-    assert set(rows[0]) == {"rank", "feature", "n_observed", "gini", "fisher", "fisher_pvalue"}
+    assert set(rows[0]) == {"rank", "feature", "n_observed", "gini", "gini_pvalue", "fisher", "fisher_pvalue"}
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 

@@ -171,7 +171,11 @@ def test_three_classes_categories_and_the_gini_index():
     assert (screen.pvalues_ < 0.01).sum() <= 1
     gini = GiniIndex(1).fit(X, y)
     assert np.nanmedian(gini.n_effective_) < 1500
-    assert gini.pvalues_ is None
+    assert (gini.pvalues_ < 0.01).sum() <= 1
+    independent = GiniIndex(1, dependence="independent").fit(X, y).pvalues_
+    assert (independent < 0.01).sum() >= 4
+    assert (gini.pvalues_ >= independent).all()
+    assert (GiniIndex(1, categorical=[0]).fit(X, y).pvalues_ < 0.01).sum() <= 1
 
 
 def test_memory_before_dependence_is_found_is_that_of_the_labels():

@@ -18,7 +18,7 @@ import tamis
 from tamis import ChiSquare, GiniIndex, MutualInformation, Screening
 from tamis._validation import columns_of
 from tamis.errors import DataError
-from tamis.rows.screening.bin_counts import BinCounts
+from tamis.rows.screening.bin_counts import BinCounts, gini_statistic
 from tamis.summaries.contingency import chi_square
 from tests.twins import screening as twin
 
@@ -283,20 +283,37 @@ def test_table_holds_every_score_in_rows_of_features():
     table = screening.table_
     assert list(table) == [
         "feature", "n_observed", "t", "t_pvalue", "fisher", "fisher_pvalue", "mi", "mi_pvalue",
-        "chi2", "chi2_pvalue", "gini",
+        "chi2", "chi2_pvalue", "gini", "gini_pvalue",
     ]  # fmt: skip
     assert table["feature"].tolist() == ["x0", "x1", "x2", "x3", "x4"]
     np.testing.assert_array_equal(table["gini"], screening.scores_)
     assert screening.get_support(indices=True) == [np.argmax(table["gini"])]
     assert table["n_observed"][2] == 0.0  # flagged, and no score says anything of it
     assert [table[name][2] for name in ALL] == [0.0] * 5
-    assert [table[f"{name}_pvalue"][2] for name in ALL[:4]] == [1.0] * 4
+    assert [table[f"{name}_pvalue"][2] for name in ALL] == [1.0] * 5
     singles = {"mi": MutualInformation, "chi2": ChiSquare, "gini": GiniIndex}
     for name, kind in singles.items():
         single = kind(1, categorical=[3]).fit(X, y)
         np.testing.assert_array_equal(single.scores_, table[name])
         np.testing.assert_array_equal(single.n_observed_, table["n_observed"])
-    assert GiniIndex(1).fit(X, y).pvalues_ is None
+        np.testing.assert_array_equal(single.pvalues_, table[f"{name}_pvalue"])
+
+
+def test_p_value_of_one_cut_is_that_of_chi_square():
+    table = np.array([[[600.0, 300.0], [500.0, 400.0]], [[10.0, 20.0], [0.0, 0.0]]])
+    expected = scipy.stats.chi2_contingency(table[0], correction=False).pvalue
+    np.testing.assert_allclose(np.exp(-0.5 * gini_statistic(table)[0]), [expected, 1.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("q", [[0.5, 0.5], [0.97, 0.03], [0.6, 0.3, 0.1]])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_p_values_of_the_gini_index_are_rarely_small_by_chance(q, in_order):
+    cells = np.outer([0.1, 0.2, 0.2, 0.2, 0.3], q)
+    tables = np.random.default_rng(0).multinomial(1500, cells.ravel(), size=4000).reshape(4000, 5, len(q))
+    p = np.exp(-0.5 * gini_statistic(tables.astype(float), in_order)[0])
+    for alpha in (0.1, 0.01):
+        assert np.mean(p < alpha) < alpha + 3 * np.sqrt(alpha / 4000)
+    assert np.mean(p < 0.1) > (0.04 if in_order else 0.01)  # a bound, not far above
 
 
 def test_only_what_is_asked_for_is_kept():

@@ -15,12 +15,19 @@ from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows, check_choice, check_number
 from tamis.dependence.information_band import information_band
+from tamis.dependence.long_run import Inflation, inflated_pvalue
 from tamis.errors import DataError
-from tamis.summaries.contingency import Contingency, gini_decrease
+from tamis.summaries.contingency import (
+    Contingency,
+    chi_square,
+    chi_square_pvalue,
+    gini_decrease,
+    independence_statistic,
+)
 from tamis.summaries.fixed_bins import FixedBins
 from tamis.summaries.quantiles import QuantileSummary, first_lost
 
-__all__ = ["BinCounts", "gini_of_categories"]
+__all__ = ["BinCounts", "gini_of_categories", "gini_statistic"]
 
 Statistic = Callable[[Array], tuple[Array, Array]]
 Counts = tuple[NDArray[np.intp], NDArray[np.float64], bool]
@@ -330,3 +337,72 @@ def gini_of_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
         order = np.argsort(share[:, :, c], axis=1)
         best = np.maximum(best, gini_decrease(np.take_along_axis(table, order[:, :, None], axis=1)))
     return best
+
+
+def gini_statistic(
+    table: NDArray[np.float64], in_order: bool = True, inflation: Inflation | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return minus twice the log of the p-value of the Gini index, and its degrees of freedom as a statistic.
+
+    With q the class shares of n rows that are unrelated to the class, n times the decrease by one cut is distributed
+    like a sum of squares whose weights are the eigenvalues of diag(q) - qq', whatever the cut (Light, Margolin 1971)::
+
+        mean 1 - sum q^2,    freedom (1 - sum q^2)^2 / (sum q^2 - 2 sum q^3 + (sum q^2)^2)    (Satterthwaite)
+
+    The p-value is that of the best cut times the number of cuts (Bonferroni). The best split of k categories is bounded
+    by the decrease of a split into all k, which has k - 1 times this mean and these degrees of freedom.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_features, n_bins, n_classes), float64
+        Numbers of rows.
+    in_order : bool, default=True
+        Whether bins are cut in their order.
+    inflation : Inflation, optional
+        Of these features, for dependent rows.
+
+    Returns
+    -------
+    statistic : ndarray of shape (n_features,), float64
+    freedom : ndarray of shape (n_features,), int64
+        2, as statistics of disjoint rows add up (Fisher).
+
+    Examples
+    --------
+    >>> table = np.array([[[60.0, 40.0], [50.0, 50.0], [40.0, 60.0]]])
+    >>> np.exp(-0.5 * gini_statistic(table)[0]).round(3)
+    array([0.029])
+    """
+    n, of_class = table.sum(axis=(1, 2)), table.sum(axis=1)
+    q = of_class / np.maximum(n, 1e-300)[:, None]
+    mean, square = np.maximum(1.0 - (q**2).sum(axis=1), 0.0), (q**2).sum(axis=1)
+    fourth = square - 2.0 * (q**3).sum(axis=1) + square**2
+    freedom = np.divide(mean**2, fourth, out=np.ones_like(mean), where=fourth > 0.0)
+    dimensions = (table.sum(axis=2) > 0.0).sum(axis=1) - 1.0
+    share, times = np.zeros(len(table)), np.ones(len(table))
+
+    def fair(of: Array, decrease: Array) -> NDArray[np.float64]:
+        """Return a decrease in units of its mean, less where small counts make it too large."""
+        chi, ratio = chi_square(of)[0], np.ones(len(of))
+        np.divide(independence_statistic(of, log=False)[0], chi, out=ratio, where=chi > 0.0)
+        found: NDArray[np.float64] = np.divide(
+            n * decrease * ratio, mean, out=np.zeros_like(n), where=mean > 0.0
+        )
+        return found
+
+    if in_order:
+        below, times = table.cumsum(axis=1), dimensions
+        for h in range(table.shape[1] - 1):
+            two = np.stack([below[:, h], of_class - below[:, h]], axis=1)
+            share = np.maximum(share, fair(two, gini_decrease(two)))
+    else:
+        of_bin = np.maximum(table.sum(axis=2, keepdims=True), 1e-300)
+        decrease = ((table - q[:, None] * of_bin) ** 2 / of_bin).sum(axis=(1, 2)) / np.maximum(n, 1e-300)
+        share = fair(table, decrease) / np.maximum(dimensions, 1.0)
+        freedom = freedom * np.maximum(dimensions, 1.0)
+    tail = chi_square_pvalue(freedom * share, freedom)
+    if inflation is not None:
+        left = np.minimum(freedom, inflation.freedom)
+        tail = np.maximum(tail, inflated_pvalue(share, inflation.inflation[0], left, inflation.blocks))
+    pvalue = np.where(dimensions > 0.0, np.minimum(times * tail, 1.0), 1.0)
+    return -2.0 * np.log(np.maximum(pvalue, 1e-300)), np.full(len(table), 2)

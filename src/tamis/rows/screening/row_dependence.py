@@ -271,13 +271,24 @@ class RowDependence:
 
         return self._by_length(self.values, read, 1)
 
-    def tables(self) -> Inflation:
-        """Return the inflation of the bin scores."""
+    def tables(self, *, cuts: bool = False) -> Inflation:
+        """Return the inflation of the bin scores; with `cuts`, the largest of any cut of the bins in two."""
 
         def read(at: _Means) -> tuple[Array, Array, Array]:
             assert self.cells is not None
             counts, _, weight2 = self.cells.by_block(at.shortest)
-            found, left, own = table_inflation(counts, weight2, at.freedom, at.spread[:, 0])
+            below, total = counts.cumsum(axis=2), counts.sum(axis=2)
+            parts = [counts]
+            if cuts:
+                parts = [
+                    np.stack([below[:, :, h], total - below[:, :, h]], axis=2)
+                    for h in range(counts.shape[2] - 1)
+                ]
+            reads = [table_inflation(part, weight2, at.freedom, at.spread[:, 0]) for part in parts]
+            found, left, own = reads[0]
+            for one, freedom, of_feature in reads[1:]:
+                left = np.where(one > found, freedom, left)
+                found, own = np.maximum(found, one), np.maximum(own, of_feature)
             return (found * cycle_inflation(at.covariance, at.count, at.lagged))[None], left, own
 
         return self._by_length(self.cells, read, 1)

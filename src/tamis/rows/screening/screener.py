@@ -25,7 +25,7 @@ from tamis.dependence.long_run import Inflation, inflated_pvalue, uncertainty
 from tamis.dependence.mean_band import mean_band
 from tamis.errors import DataError
 from tamis.rows.relation_change import LOOK, RelationWatch
-from tamis.rows.screening.bin_counts import BinCounts, gini_of_categories
+from tamis.rows.screening.bin_counts import BinCounts, gini_of_categories, gini_statistic
 from tamis.rows.screening.mean_variance import (
     SMALLEST,
     fisher_pvalues,
@@ -700,7 +700,7 @@ class Screener(RowSelector):
         """Return the scores asked for; the bins are counted once, and p-values cost more than the scores."""
         if self.warming_up_:
             nothing = np.zeros(self.n_features_in_)
-            return [Readout(nothing, None if name == "gini" else nothing + 1.0) for name in names]
+            return [Readout(nothing, nothing + 1.0) for _ in names]
         tables = None if self._bins is None or _OF_MOMENTS.issuperset(names) else self._bins.tables()
         return [
             self._read_moments(n, pvalues) if n in _OF_MOMENTS else self._read_bins(n, tables or [], pvalues)
@@ -731,17 +731,30 @@ class Screener(RowSelector):
                 scores[columns] = gini_decrease(table) if in_order else gini_of_categories(table)
             else:
                 scores[columns] = mutual_information(table) if name == "mi" else chi_square(table)[0]
-        wanted = pvalues and name != "gini"
-        return Readout(scores, self._pvalues_of_bins(name, tables) if wanted else None)
+        return Readout(scores, self._pvalues_of_bins(name, tables) if pvalues else None)
+
+    def _statistic_of(
+        self, name: str, columns: Array, in_order: bool
+    ) -> Callable[[Array], tuple[Array, Array]]:
+        """Return what computes a statistic and its degrees of freedom from tables of these columns."""
+        if name != "gini":
+            return partial(independence_statistic, log=name == "mi")
+        inflation = None
+        if self._inflation(name) is not None:
+            assert self._dependence is not None
+            whole = self._dependence.tables(cuts=in_order)
+            inflation = Inflation(whole.inflation[:, columns], whole.freedom[columns], whole.blocks[columns])
+        return partial(gini_statistic, in_order=in_order, inflation=inflation)
 
     def _pvalues_of_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> NDArray[np.float64]:
         """Test counts that are exact: those of categories, and of numbers in bins cut early or (of few rows) now."""
         assert self._bins is not None
         pvalues = np.ones(self.n_features_in_)
-        statistic_of, inflation = partial(independence_statistic, log=name == "mi"), self._inflation(name)
+        inflation = None if name == "gini" else self._inflation(name)
         weight, effective = self._moments.weight(), self._moments.effective()
         worth = np.divide(effective, weight, out=np.zeros_like(weight), where=weight > 0.0)
         for columns, table, in_order in tables:
+            statistic_of = self._statistic_of(name, columns, in_order)
             found = self._bins.test(statistic_of) if in_order else None
             if in_order and found is None and self._bins.rank_error * np.sqrt(effective.sum()) > 0.1:
                 warnings.warn(

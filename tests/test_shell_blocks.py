@@ -78,6 +78,7 @@ def write_files(folder: Path) -> None:
     csv("genes.csv", type=state)
     csv("houses.csv", price=(100 + 10 * X[:, 0]).round(2))
     csv("payments/monday.csv", id=np.arange(n), fraud=code)
+    csv("payments.csv", fraud=code)
     parquet("clicks.parquet", **{f"c{i}": rng.normal(size=n) for i in range(30)}, clicked=code)
     parquet("parts/first.parquet", clicked=code)
     parquet("machines.parquet", state=state)

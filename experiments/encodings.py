@@ -55,7 +55,7 @@ def accuracy(X, y, columns, categorical=()):
 
 
 def knock_out(X, y, kind, rng):
-    """Return rows of which 60 % of the columns lack values: at random, large ones, or those of one class."""
+    """Return rows of which 60 % of the columns have missing values: at random, large ones, or those of one class."""
     shares = {
         "random": np.full(X.shape, 0.3),
         "large": np.where(np.median(X, axis=0) < X, 0.5, 0.05),

@@ -27,6 +27,10 @@ EXPECTED_TO_FAIL: dict[str, dict[str, str]] = {
         "check_sample_weight_equivalence_on_dense_data": "fading and blocks count rows, whatever they weigh",
         "check_sample_weight_equivalence_on_sparse_data": "fading and blocks count rows, whatever they weigh",
     },
+    "FIRES": {
+        "check_sample_weight_equivalence_on_dense_data": "with three classes, the last 300 rows show redundancy",
+        "check_sample_weight_equivalence_on_sparse_data": "with three classes, the last 300 rows show redundancy",
+    },
     "EFS": {
         "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is one mistake, not two rows",
         "check_sample_weight_equivalence_on_sparse_data": "a row of weight 2 is one mistake, not two rows",

@@ -163,7 +163,7 @@ def test_a_race_chooses_the_method_and_is_reported(call, folder):
     _, out, _ = call(*arguments, "--json")
     printed = json.loads(out)
     raced = {one["name"]: one for one in printed["race"]}
-    assert list(raced) == ["fixed-subset", "ifc2f", "etana", "fetana", "adaptive-ifc2f"]
+    assert list(raced) == ["fixed-subset", "ifc2f", "etana", "fetana", "adaptive-ifc2f", "aaco"]
     best = max((one for one in printed["race"] if one["ahead"] > one["error"]), key=lambda one: one["ahead"])
     assert best["ahead"] > best["error"] > 0
     assert printed["method"].lower() == best["name"].replace("-", "")

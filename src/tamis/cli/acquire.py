@@ -48,11 +48,29 @@ def acquire(
             "Output", None, "Show only the decision, not the class probabilities on the way.", "--quiet", "-q"
         ),
     ] = False,
+    serve: Annotated[
+        bool,
+        option(
+            "Page", None, "Ask in a browser instead: a local page, for any number of sessions.", "--serve"
+        ),
+    ] = False,
+    port: Annotated[int, option("Page", "N", "Port of the page; 0: a free one.")] = 0,
+    wording: Annotated[
+        str | None, option("Page", "FILE", "JSON or CSV file with the question of each column, by its name.")
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Classify one case, asking for one value at a time while the next one is worth its cost."""
+    if not 0 <= port < 65536:
+        raise MisuseError(f"--port {port} must be from 0 to 65535.")
+    if not serve and (port or wording is not None):
+        raise MisuseError("--port and --wording are for the page: add --serve.")
+    if serve and as_json:
+        raise MisuseError("--serve and --json exclude one another: give one of them.")
     dialogue = Dialogue.load(model)
-    if as_json:
+    if serve:
+        _serve(dialogue, wording, port)
+    elif as_json:
         _run_json(dialogue)
     else:
         _run_interactive(dialogue, quiet)
@@ -145,6 +163,27 @@ def _safe_repr(value: Any) -> str:
 
 def _rounded(posterior: dict[Any, float]) -> dict[str, float]:
     return {str(label): round(p, 6) for label, p in posterior.items()}
+
+
+def _serve(dialogue: Dialogue, wording: str | None, port: int) -> None:
+    """Serve the page until Ctrl-C."""
+    import threading
+
+    from tamis.cli.output import note
+    from tamis.cli.question_page import QuestionPage, read_wording
+
+    texts = {} if wording is None else read_wording(wording)
+    try:
+        page = QuestionPage(dialogue.model, texts, port)
+    except OSError as error:
+        raise MisuseError(
+            f"--port {port} cannot be used ({error.strerror}): choose another one, or 0."
+        ) from None
+    note(f"the page is at {page.address}; Ctrl-C ends it")
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        page.close()
 
 
 # -- for programs ------------------------------------------------------------------------------------------

@@ -6,18 +6,15 @@ Column names are sent as data and inserted as text, never as HTML.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import json
 import queue
 import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib.resources import files
 from typing import Any
 
 from tamis._json import null_nonfinite
+from tamis.cli.local_server import LocalHandler, content_policy, page_source, start_server
 
 __all__ = ["LivePage"]
 
@@ -62,11 +59,8 @@ class LivePage:
         self._selected: dict[str, None] = {}
         self._viewers: list[queue.Queue[str]] = []
         self._page = _page(title)
-        self._server = ThreadingHTTPServer(
-            ("127.0.0.1", port), type("_PageHandler", (_Handler,), {"page": self})
-        )
-        self._server.daemon_threads = True
-        self.address = f"http://127.0.0.1:{self._server.server_address[1]}/"
+        handler = type("_PageHandler", (_Handler,), {"page": self, "policy": _POLICY})
+        self._server, self.address = start_server(handler, port)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
@@ -143,17 +137,16 @@ class _Thinned:
         self._n += 1
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LocalHandler):
     """Serves the page and its events; subclasses set the page."""
 
     page: LivePage
 
     def do_GET(self) -> None:
-        own = {f"{name}:{self.server.server_port}" for name in ("127.0.0.1", "localhost")}  # type: ignore[attr-defined]
-        if self.headers.get("Host") not in own:  # another site's name for this address
-            self.send_error(403)
-        elif self.path == "/":
-            self._answer(200, "text/html; charset=utf-8", self.page._page)
+        if self.reject_foreign():
+            return
+        if self.path == "/":
+            self.answer(200, "text/html; charset=utf-8", self.page._page)
         elif self.path == "/events":
             self._stream()
         elif self.path == "/metrics":
@@ -161,22 +154,11 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.send_error(404)
 
-    def _answer(self, code: int, kind: str, body: bytes | None) -> None:
-        self.send_response(code)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Security-Policy", _POLICY)
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        if body is not None:
-            self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body or b"")
-
     def _metrics(self) -> None:
         try:
-            self._answer(200, "text/plain; version=0.0.4; charset=utf-8", self.page.metrics())
+            self.answer(200, "text/plain; version=0.0.4; charset=utf-8", self.page.metrics())
         except ImportError as error:
-            self._answer(501, "text/plain; charset=utf-8", f"{error}\n".encode())
+            self.answer(501, "text/plain; charset=utf-8", f"{error}\n".encode())
 
     def _stream(self) -> None:
         joined = self.page._add_viewer()
@@ -185,7 +167,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         first, viewer = joined
         try:
-            self._answer(200, "text/event-stream", None)
+            self.answer(200, "text/event-stream", None)
             self.wfile.write(first.encode())
             while True:
                 try:
@@ -197,27 +179,13 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:  # the viewer has left
             self.page._remove_viewer(viewer)
 
-    def log_message(self, format: str, *args: Any) -> None:
-        """Log nothing."""
-
 
 def _as_event(line: dict[str, Any]) -> str:
     return f"data: {json.dumps(null_nonfinite(line))}\n\n"
 
 
-def _source(name: str) -> str:
-    return files("tamis.cli").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-_STYLE, _SCRIPT = _source("live.css"), _source("live.js")
-_POLICY = (
-    f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; connect-src 'self'; img-src data:;"
-    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+_STYLE, _SCRIPT = page_source("live.css"), page_source("live.js")
+_POLICY = content_policy(_STYLE, _SCRIPT)
 
 
 def _page(title: str) -> bytes:

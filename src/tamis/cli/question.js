@@ -1,0 +1,112 @@
+"use strict";
+const at = (id) => document.getElementById(id);
+const kept = "tamis-session";
+let state = null, stopped = false, busy = false;
+
+function node(parent, name, text) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  parent.append(made);
+  return made;
+}
+
+async function send(observed, more) {
+  if (busy) return;
+  busy = true;
+  try {
+    const answer = await fetch("/reply", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ observed, ...more }) });
+    const found = await answer.json();
+    if (!answer.ok) { at("error").textContent = found.error; return; }
+    state = found;
+    at("error").textContent = "";
+    show();
+    sessionStorage.setItem(kept, JSON.stringify({ observed: state.observed, stopped }));
+  } catch {
+    at("error").textContent = "No connection: start tamis acquire --serve again; the values on this page are kept.";
+  } finally { busy = false; }
+}
+
+function show() {
+  const question = state.question, ended = stopped || question === null;
+  at("ask").hidden = ended;
+  at("result").hidden = !ended;
+  const likeliest = state.posterior.find(([label]) => label === state.decision);
+  at("decision").textContent = `Decision: ${state.decision} (${likeliest[1].toFixed(3)})`;
+  at("stop").disabled = ended;
+  at("undo").disabled = !state.observed.length && !stopped;
+  if (!ended) {
+    at("text").textContent = `${question.text} (price ${question.price})`;
+    at("reason").textContent = question.reason;
+    at("options").replaceChildren();
+    question.options.forEach((option, i) => {
+      const button = node(at("options"), "button", option);
+      button.type = "button";
+      if (i < 9) button.title = `Key ${i + 1}`;
+      button.addEventListener("click", () => give(option));
+    });
+    at("value").hidden = at("give").hidden = question.options.length > 0;
+    at("value").value = "";
+    if (question.options.length) at("options").firstChild.focus(); else at("value").focus();
+  }
+  at("bars").replaceChildren();
+  for (const [label, p, first] of state.posterior) {
+    const row = node(at("bars"), "div"), change = p - first;
+    node(row, "span", label);
+    const track = node(row, "div");
+    track.className = "track";
+    const bar = node(track, "i");
+    bar.style.width = `${100 * first}%`;
+    bar.offsetWidth;
+    bar.style.width = `${100 * p}%`;
+    node(row, "span", p.toFixed(3)).title = `${change < 0 ? "-" : "+"}${Math.abs(change).toFixed(3)} since the start`;
+  }
+  at("steps").replaceChildren();
+  for (const step of state.steps) {
+    const value = step.value === null ? "not available" : step.value, price = step.paid ? step.price : "free";
+    node(at("steps"), "li", `${step.text}: ${value} (${price}), largest probability ${step.probability.toFixed(3)}`);
+  }
+  at("cost").textContent = state.cost;
+  at("have").hidden = stopped || !state.others.length;
+  at("which").replaceChildren();
+  for (const one of state.others) node(at("which"), "option", one.text).value = JSON.stringify(one.feature);
+}
+
+const give = (value) => send(state.observed, { value });
+
+at("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const value = at("value").value.trim();
+  if (value === "") at("error").textContent = "Enter a value, or choose Not available."; else give(value);
+});
+at("missing").addEventListener("click", () => give(null));
+at("undo").addEventListener("click", () => {
+  const wasStopped = stopped;
+  stopped = false;
+  send(wasStopped ? state.observed : state.observed.slice(0, -1));
+});
+at("stop").addEventListener("click", () => { stopped = true; send(state.observed); });
+at("new").addEventListener("click", () => { stopped = false; begin(); });
+at("print").addEventListener("click", () => window.print());
+at("more").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const value = at("given").value.trim();
+  at("given").value = "";
+  if (value !== "") send(state.observed, { value, feature: JSON.parse(at("which").value) });
+});
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(document.activeElement.tagName)) return;
+  const option = at("options").children[Number(event.key) - 1];
+  if (!at("ask").hidden && option) option.click();
+  else if (event.key === "u") at("undo").click();
+  else if (event.key === "n" && !at("ask").hidden) at("missing").click();
+  else if (event.key === "s") at("stop").click();
+});
+
+function begin(observed) {
+  at("when").textContent = `Record of ${new Date().toLocaleString()}`;
+  return send(observed || []);
+}
+
+const earlier = JSON.parse(sessionStorage.getItem(kept) || "null");
+if (earlier) stopped = earlier.stopped;
+begin(earlier && earlier.observed);

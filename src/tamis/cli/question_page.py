@@ -1,0 +1,267 @@
+"""The page of `tamis acquire --serve`: it asks for one value at a time and shows what is known.
+
+The server keeps no session: each request has the values observed so far, and the answer has the next question. So any
+number of sessions run at once, an undo is a shorter list, and memory does not grow. Names and values are sent as data
+and inserted as text, never as HTML.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis._json import null_nonfinite
+from tamis.cli.failure import MisuseError
+from tamis.cli.local_server import LocalHandler, content_policy, page_source, start_server
+
+if TYPE_CHECKING:
+    from tamis.cells import CellClassifier
+    from tamis.cli.acquire import Dialogue
+
+__all__ = ["QuestionPage", "read_wording"]
+
+_LONGEST = 1 << 18  # bytes of a request
+_STYLE, _SCRIPT = page_source("question.css"), page_source("question.js")
+
+
+class QuestionPage:
+    """Serves the questions of a fitted model.
+
+    Parameters
+    ----------
+    model : CellClassifier
+    wording : dict of str to str, optional
+        The question of a column, shown instead of its name.
+    port : int, default=0
+        0: a free port.
+
+    Attributes
+    ----------
+    address : str
+        URL of the page.
+
+    Examples
+    --------
+    >>> import urllib.request
+    >>> from tamis import FixedSubset
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 200)
+    >>> model = FixedSubset(n_features=1).fit(rng.normal(size=(200, 2)) + 2 * y[:, None], y)
+    >>> page = QuestionPage(model)
+    >>> with urllib.request.urlopen(page.address) as answer:
+    ...     b"FixedSubset" in answer.read()
+    True
+    >>> page.close()
+    """
+
+    def __init__(self, model: CellClassifier, wording: dict[str, str] | None = None, port: int = 0) -> None:
+        self.model, self.wording = model, wording or {}
+        self._page = _page(type(model).__name__)
+        policy = content_policy(_STYLE, _SCRIPT)
+        handler = type("_PageHandler", (_Handler,), {"page": self, "policy": policy})
+        self._server, self.address = start_server(handler, port)
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the server."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def reply(self, message: Any) -> dict[str, Any]:
+        """Return the state of a session after a message: the values observed so far, and possibly one more.
+
+        Parameters
+        ----------
+        message : dict
+            "observed" as in :meth:`Session.state`; "value" and, for a value given unasked, "feature".
+
+        Raises
+        ------
+        ValueError
+            If the message has another form, or a value is invalid.
+        """
+        from tamis.cli.acquire import Dialogue
+
+        if not isinstance(message, dict) or not isinstance(message.get("observed"), list):
+            raise ValueError('A request must be an object with the list "observed".')
+        dialogue = Dialogue(self.model)
+        try:
+            dialogue.session = self.model.open({"observed": message["observed"]})
+        except TypeError:
+            raise ValueError(
+                '"observed" must hold triples of feature, value and whether it was paid.'
+            ) from None
+        if "value" in message:
+            dialogue.observe(message["value"], message.get("feature"))
+        return self._state(dialogue)
+
+    def _state(self, dialogue: Dialogue) -> dict[str, Any]:
+        session = dialogue.session
+        first = self.model.open().posterior
+        steps = [
+            {
+                "text": self._text(step["feature"]), "value": step["value"], "paid": step["paid"],
+                "price": self._amount(step["cost"]), "probability": max(step["posterior"].values()),
+            }
+            for step in session.explain()
+        ]  # fmt: skip
+        known = {step["feature"] for step in session.explain()}
+        names = [self.model.name_of(k) for k in range(len(self.model.candidates_))]
+        return {
+            **session.state(), "steps": steps, "finished": session.finished,
+            "question": None if session.finished else self._question(dialogue),
+            "others": [self._column(dialogue, name) for name in names if name not in known],
+            "posterior": [[str(label), p, first[label]] for label, p in session.posterior.items()],
+            "decision": str(session.decision), "cost": self._amount(session.cost),
+        }  # fmt: skip
+
+    def _question(self, dialogue: Dialogue) -> dict[str, Any]:
+        session = dialogue.session
+        price = self._amount(session.next_cost)
+        return {
+            **self._column(dialogue, session.next_feature),
+            "price": price,
+            "reason": self._reason(dialogue),
+        }
+
+    def _column(self, dialogue: Dialogue, name: Any) -> dict[str, Any]:
+        options = [str(one) for one in dialogue.categories.get(name, [])]
+        return {"feature": name, "text": self._text(name), "options": options}
+
+    def _reason(self, dialogue: Dialogue) -> str:
+        """Return how far possible answers move the probability of the present decision."""
+        session = dialogue.session
+        label = session.decision
+        found = []
+        for value in self._possible_values(dialogue, session.next_feature):
+            other = self.model.open(session.state())
+            other.observe(value)
+            found.append(other.posterior[label])
+        low, high = min(found), max(found)
+        now = session.posterior[label]
+        return f"An answer can move the probability of {label} from {now:.2f} to between {low:.2f} and {high:.2f}."
+
+    def _possible_values(self, dialogue: Dialogue, name: Any) -> list[Any]:
+        """Return the categories of a column, or a number in each of its bins."""
+        if name in dialogue.categories:
+            return list(dialogue.categories[name])
+        position = [self.model.name_of(k) for k in range(len(self.model.candidates_))].index(name)
+        edges = self.model._bins.edges[position]
+        edges = edges[np.isfinite(edges)]
+        if not len(edges):
+            return [0.0]
+        width = float(np.ptp(edges)) or abs(float(edges[0])) or 1.0
+        return [
+            float(edges[0] - width / 2),
+            *(edges[1:] / 2 + edges[:-1] / 2).tolist(),
+            float(edges[-1] + width / 2),
+        ]
+
+    def _text(self, name: Any) -> str:
+        return self.wording.get(str(name), str(name))
+
+    def _amount(self, price: float) -> str:
+        from tamis.base import PriceList
+
+        cost = self.model.cost
+        return cost.amount(price) if isinstance(cost, PriceList) else f"{price:.4g}"
+
+
+def read_wording(path: str) -> dict[str, str]:
+    """Return the question of each column from a JSON object, or from lines of CSV with a column and its question.
+
+    Raises
+    ------
+    MisuseError
+        If the file cannot be read, or has another form.
+    """
+    try:
+        content = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise MisuseError(f"--wording {path} is not a file of text that can be read.") from None
+    if path.lower().endswith(".csv"):
+        rows = [row for row in csv.reader(content.splitlines()) if any(part.strip() for part in row)]
+        if short := [row for row in rows if len(row) < 2]:
+            raise MisuseError(
+                f"--wording {path} has the line {short[0][0]!r}: write a column and its question."
+            )
+        return {row[0].strip(): row[1].strip() for row in rows}
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise MisuseError(f"--wording {path} is not a JSON document: {error}.") from None
+    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+        raise MisuseError(
+            f'--wording {path} must hold one object such as {{"sbp": "Systolic blood pressure (mmHg)"}}.'
+        )
+    return found
+
+
+class _Handler(LocalHandler):
+    """Serves the page and its replies; subclasses set the page."""
+
+    page: QuestionPage
+
+    def do_GET(self) -> None:
+        if self.reject_foreign():
+            return
+        if self.path != "/":
+            self.send_error(404)
+            return
+        self.answer(200, "text/html; charset=utf-8", self.page._page)
+
+    def do_POST(self) -> None:
+        if self.reject_foreign():
+            return
+        length = self.headers.get("Content-Length", "")
+        if self.path != "/reply" or self.headers.get("Content-Type") != "application/json":
+            self.send_error(404)
+        elif not length.isdigit() or int(length) > _LONGEST:
+            self.send_error(413)
+        else:
+            self._reply(self.rfile.read(int(length)))
+
+    def _reply(self, body: bytes) -> None:
+        try:
+            found = self.page.reply(json.loads(body))
+        except (ValueError, TypeError, RecursionError) as error:
+            self._send(400, {"error": " ".join(str(error).split())})
+            return
+        self._send(200, found)
+
+    def _send(self, code: int, message: dict[str, Any]) -> None:
+        body = json.dumps(null_nonfinite(message), default=str).encode()
+        self.answer(code, "application/json", body)
+
+
+def _page(name: str) -> bytes:
+    heading = html.escape(name)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f'<link rel="icon" href="data:,">\n<title>{heading}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n'
+        f'<header><h1>{heading}</h1><p id="when"></p></header>\n<main>\n'
+        '<section id="ask"><form id="form"><label id="text" for="value"></label><p id="reason"></p>'
+        '<div id="options"></div><input id="value" autocomplete="off" inputmode="decimal">'
+        '<div class="row"><button id="give" type="submit">Enter value</button>'
+        '<button id="missing" type="button">Not available</button></div>'
+        '<p id="error" role="alert"></p></form></section>\n'
+        '<section id="result"><h2 id="decision"></h2></section>\n'
+        '<div class="row"><button id="undo" type="button">Undo</button>'
+        '<button id="stop" type="button">Stop now</button><button id="new" type="button">New session</button>'
+        '<button id="print" type="button">Print record</button></div>\n'
+        '<section><h2>Probabilities</h2><div id="bars" role="status"></div></section>\n'
+        '<section><h2>Known values</h2><ol id="steps"></ol><p>Total price: <strong id="cost"></strong></p></section>\n'
+        '<section id="have"><h2>I already have these values</h2><form id="more"><select id="which"'
+        ' aria-label="Column"></select><input id="given" aria-label="Its value" autocomplete="off">'
+        '<button type="submit">Add</button></form><p>They are free and count at once.</p></section>\n'
+        f"</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
+    ).encode()

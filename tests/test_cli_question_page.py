@@ -1,0 +1,172 @@
+"""The page of tamis acquire --serve: its replies, its safety, and a session in a real browser."""
+
+import http.client
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from tamis import FixedSubset
+from tamis.base import PriceList
+from tamis.cli.failure import MisuseError
+from tamis.cli.question_page import QuestionPage, read_wording
+
+
+@pytest.fixture(scope="module")
+def page():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.integers(0, 2, 300), "ill", "<b>well</b>")
+    X = np.empty((300, 3), dtype=object)
+    X[:, 0] = rng.normal(size=300) + 1.5 * (y == "ill")
+    X[:, 1] = np.where(rng.random(300) < 0.8, y == "ill", rng.random(300) < 0.5).astype(int)
+    X[:, 1] = np.where(X[:, 1] == 1, "yes", "no")
+    X[:, 2] = rng.normal(size=300) + (y == "ill")
+    prices = PriceList(2.0, fees=[([0, 2], 3.0)], currency="EUR")
+    model = FixedSubset(prices, n_features=3, misclassification_cost=100 * (1 - np.eye(2)), categorical=[1])
+    page = QuestionPage(model.fit(X, y), {"0": "Temperature (°C)"})
+    yield page
+    page.close()
+
+
+def post(page, message, **headers):
+    port = int(page.address.rsplit(":", 1)[1].strip("/"))
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    given = {"Host": f"127.0.0.1:{port}", "Content-Type": "application/json", **headers}
+    body = message if isinstance(message, bytes) else json.dumps(message).encode()
+    link.request("POST", "/reply", body=body, headers=given)
+    answer = link.getresponse()
+    return answer.status, answer.read()
+
+
+def reply(page, message):
+    status, body = post(page, message)
+    return status, json.loads(body)
+
+
+def test_a_session_is_the_list_of_its_values(page):
+    answers = {0: 37.5, 1: "yes", 2: 0.3}
+    observed, session = [], page.model.open()
+    while True:
+        status, found = reply(page, {"observed": observed})
+        assert status == 200
+        assert found["finished"] == session.finished
+        assert found["cost"] == f"{session.cost:.4g} EUR"
+        assert {label: p for label, p, _ in found["posterior"]} == pytest.approx(session.posterior)
+        if found["finished"]:
+            break
+        feature = found["question"]["feature"]
+        assert feature == session.next_feature
+        assert found["question"]["price"] == f"{session.next_cost:.4g} EUR"
+        assert found["question"]["reason"].startswith("An answer can move the probability of")
+        status, found = reply(page, {"observed": observed, "value": str(answers[feature])})
+        session.observe(answers[feature])
+        observed = found["observed"]
+    assert found["decision"] == session.decision
+    assert [step["text"] for step in found["steps"]].count("Temperature (°C)") == 1
+    assert session.cost == 3 * 2.0 + 3.0
+    _, undone = reply(page, {"observed": observed[:-1]})
+    assert undone["question"]["feature"] == observed[-1][0]
+
+
+def test_values_known_before_are_free_and_unavailable_ones_are_not_asked_again(page):
+    _, found = reply(page, {"observed": [], "value": "1.5", "feature": 2})
+    assert found["cost"] == "0 EUR"
+    assert found["steps"][0]["paid"] is False
+    assert 2 not in {one["feature"] for one in found["others"]}
+    asked = found["question"]["feature"]
+    _, found = reply(page, {"observed": found["observed"], "value": None})
+    assert found["question"]["feature"] != asked
+    assert found["cost"] == "0 EUR"
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [({"observed": [], "value": "warm", "feature": 0}, "0 must be a finite number, got 'warm'"),
+     ({"observed": [], "value": "perhaps", "feature": 1}, "choose one of no, yes"),
+     ({"observed": [["z", 1, True]]}, "No feature is named 'z'"), ({"observed": [3]}, "triples"), ([1], "list"),
+     (b"{", "Expecting")],
+    ids=str,
+)  # fmt: skip
+def test_invalid_requests_are_explained(page, message, said):
+    status, found = reply(page, message)
+    assert status == 400
+    assert said in found["error"]
+
+
+def test_only_the_page_itself_is_answered(page):
+    message = {"observed": []}
+    assert post(page, message, Host="evil.example")[0] == 403
+    assert post(page, message, Origin="http://evil.example")[0] == 403
+    assert post(page, message, **{"Content-Type": "text/plain"})[0] == 404
+    assert post(page, b" " * (1 << 18) + b"1")[0] == 413
+    assert page._server.server_address[0] == "127.0.0.1"
+    body = page._page.decode()
+    assert "http://" not in body
+    assert "https://" not in body
+
+
+def test_wording_is_read_from_json_and_csv(tmp_path):
+    (tmp_path / "a.json").write_text('{"sbp": "Systolic blood pressure"}', encoding="utf-8")
+    (tmp_path / "a.csv").write_text("sbp,Systolic blood pressure\n", encoding="utf-8")
+    for name in ("a.json", "a.csv"):
+        assert read_wording(str(tmp_path / name)) == {"sbp": "Systolic blood pressure"}
+    (tmp_path / "b.json").write_text("[1]", encoding="utf-8")
+    for name, said in (("b.json", "must hold one object"), ("c.json", "is not a file of text")):
+        with pytest.raises(MisuseError, match=said):
+            read_wording(str(tmp_path / name))
+
+
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (BROWSER and DRIVER), reason="no Chromium here: apt-get install chromium chromium-driver"
+)
+def test_a_browser_asks_undoes_and_stops(page, tmp_path):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install 'tamis[dev]'")
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                 f"--user-data-dir={tmp_path}"):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    wait = WebDriverWait(driver, 20)
+
+    def element(name):
+        return driver.find_element("id", name)
+
+    def steps(n):
+        wait.until(lambda _: len(driver.find_elements("css selector", "#steps li")) == n)
+
+    try:
+        driver.set_window_size(400, 900)  # as a phone
+        driver.get(page.address)
+        wait.until(lambda _: "price" in element("text").text)
+        for n in range(3):
+            if driver.find_elements("css selector", "#options button"):
+                driver.find_element("tag name", "body").send_keys("1")
+            else:
+                element("value").send_keys("0.5", Keys.ENTER)
+            steps(n + 1)
+            driver.save_screenshot(str(tmp_path / f"step{n}.png"))
+        wait.until(lambda _: element("decision").is_displayed())
+        assert "Decision: " in element("decision").text
+        assert element("cost").text == "9 EUR"
+        element("undo").click()
+        steps(2)
+        element("stop").click()
+        wait.until(lambda _: element("decision").is_displayed())
+        driver.refresh()  # the session is kept
+        steps(2)
+        assert "<b>well</b>" in element("bars").text
+        overflow = "return document.documentElement.scrollWidth <= window.innerWidth"
+        assert driver.execute_script(overflow)
+        assert driver.get_log("browser") == []
+    finally:
+        driver.quit()

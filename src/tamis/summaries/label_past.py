@@ -11,11 +11,21 @@ KT, the probability that a Dirichlet(1/2) mixture gives to the labels of a cell 
 term is the largest likelihood of the null hypothesis. So e is at most the bet's likelihood ratio to the true null,
 whose mean is 1 at any time at which one may choose to look (universal inference).
 
-Labels often depend on more than the one before. Thinned to every k-th row, with y_{t-k} in place of y_{t-1}, they are
-closer to a chain. The counts of k = 1, 2, 4, ..., 64 are stored, and the smallest k is read that is at least a 16th
-of the correlation length of the labels, a function of the labels alone. The 16th was chosen on signs of AR(.9)
-series, where k = 1 leaves no false evidence. The bound is exact for Markov chains only (docs/dependent_rows.md has
-measurements).
+Labels may depend on two or three before, as in a cycle of two rows. Of two classes, the counts after the last three
+labels are stored too, which give e_m for Markov chains of order m = 1, 2, 3. With KT_m the probability of the labels
+alone as a chain of order m, and prior weights w of 1/2, 1/4, 1/4::
+
+    M = argmax_m w_m KT_m exp(-.02 n m),    e = sum_(m >= M) w_m e_m                                          (2)
+
+An average of e-values is an e-value, so e is valid if the true order is at most M. KT_m charges half a log n for each
+context. Each further order also has to explain .02 nats a row, a partial correlation of .2 with that label: a weaker
+one, as of signs of AR(.9) series, inflates variances by at most 1.2 / .8 and is not worth the power of an order.
+
+Labels often depend on many before. Thinned to every k-th row, with y_{t-k} in place of y_{t-1}, they are closer to a
+chain. The counts of k = 1, 2, 4, ..., 64 are stored, and the smallest k is read that is at least a 16th of the
+correlation length of the labels, a function of the labels alone. The 16th was chosen on signs of AR(.9) series, where
+k = 1 leaves no false evidence. The order is chosen for k = 1 only. The bound is exact for Markov chains only
+(docs/dependent_rows.md has measurements).
 
 The bins are thirds of the first 128 values of each feature, chosen without their labels, which are not counted.
 
@@ -41,6 +51,9 @@ __all__ = ["LabelPast"]
 FIRST = 128  # rows that determine the bins
 _LEVELS = 7  # k = 1, 2, ..., 64
 _BINS = 3
+_ORDERS = 3
+_WEIGHTS = np.log([0.5, 0.25, 0.25])
+_PER_ROW = 0.02  # nats
 _LENGTHS_PER_STEP = 16.0
 
 
@@ -63,6 +76,45 @@ def _count(X: Array, labels: Array, n_before: int, start: int, edges: Array, cou
                     counts[level, a, b, c, j] += 1.0
 
 
+@njit(strict=True)
+def _count_after_three(
+    X: Array, labels: Array, n_before: int, edges: Array, counts: Array, of_label: Array
+) -> None:
+    """Count rows by the three labels before, of two classes; context l1 + 2 l2 + 4 l3."""
+    for i in range(X.shape[0]):
+        at = n_before + i
+        if at < 3:
+            continue
+        a, c = labels[at - 1] + 2 * labels[at - 2] + 4 * labels[at - 3], labels[at]
+        of_label[a, c] += 1.0
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            if x == x:
+                b = 0
+                for h in range(edges.shape[1]):
+                    b += x > edges[j, h]
+                counts[a, b, c, j] += 1.0
+
+
+def _log_kt(counts: Array) -> NDArray[np.float64]:
+    """Return log KT of the labels of each cell; `counts` is (..., c, j), the result (..., j)."""
+    n_classes = counts.shape[-2]
+    found: NDArray[np.float64] = (
+        (gammaln(counts + 0.5) - gammaln(0.5)).sum(axis=-2)
+        - gammaln(counts.sum(axis=-2) + 0.5 * n_classes)
+        + gammaln(0.5 * n_classes)
+    )
+    return found
+
+
+def _log_e(counts: Array) -> NDArray[np.float64]:
+    """Return (1) of each feature from N, (a, b, c, j)."""
+    after = counts.sum(axis=1)  # L
+    share = after / np.maximum(after.sum(axis=1, keepdims=True), 1.0)
+    found: NDArray[np.float64] = _log_kt(counts).sum(axis=(0, 1)) - xlogy(after, share).sum(axis=(0, 1))
+    return found
+
+
 class LabelPast:
     """E-values of every feature given the label before; mergeable.
 
@@ -72,7 +124,8 @@ class LabelPast:
 
     Notes
     -----
-    Memory: 168 C^2 bytes per feature for C classes, and at first 128 rows. CSR rows are made dense, batch by batch.
+    Memory: 168 C^2 bytes per feature for C classes, 384 more for two, and at first 128 rows. CSR rows are made dense,
+    batch by batch.
     Equal to its rows one at a time, exactly. Rows count once, whatever their weights.
 
     Examples
@@ -91,6 +144,8 @@ class LabelPast:
 
     _state_spec = Shapes("""
         _counts (7, c, 3, c, j) float in [0, inf)
+        _after_three (q, 3, c, j) float in [0, inf)
+        _of_label (q, c) float in [0, inf)
         _edges (j?, 2) finite
         _start (j) finite
         _waiting[] float in (-inf, inf) or nan
@@ -99,10 +154,16 @@ class LabelPast:
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         self._counts = np.zeros((_LEVELS, n_classes, _BINS, n_classes, n_features))
+        self._make_contexts()
         self._edges = np.empty((0, _BINS - 1))
         self._start = np.zeros(n_features)  # log e of parts with other bins
         self._waiting: list[NDArray[np.float64]] = []
         self._n_rows = 0
+
+    def _make_contexts(self) -> None:
+        n_contexts, n_classes = 2**_ORDERS if self._counts.shape[1] == 2 else 0, self._counts.shape[1]
+        self._after_three = np.zeros((n_contexts, _BINS, n_classes, self.n_features))
+        self._of_label = np.zeros((n_contexts, n_classes))
 
     @property
     def n_features(self) -> int:
@@ -112,21 +173,34 @@ class LabelPast:
     @property
     def nbytes(self) -> int:
         """Bytes of the state."""
-        return self._counts.nbytes + self._edges.nbytes + sum(rows.nbytes for rows in self._waiting)
+        return (
+            self._counts.nbytes
+            + self._after_three.nbytes
+            + self._edges.nbytes
+            + sum(rows.nbytes for rows in self._waiting)
+        )
 
     def grow(self, n_classes: int) -> None:
         """Make room for new classes, with codes after the old ones, in new arrays."""
         more = (0, n_classes - self._counts.shape[1])
         self._counts = np.pad(self._counts, ((0, 0), more, (0, 0), more, (0, 0)))
+        if more[1]:
+            self._make_contexts()
 
     def reorder(self, order: Array) -> None:
         """Give each class another code: class c becomes what class `order[c]` was."""
         self._counts = np.ascontiguousarray(self._counts[:, order][:, :, :, order])
+        if len(self._after_three) and order[0] == 1:
+            self._after_three, self._of_label = (
+                self._after_three[::-1, :, ::-1].copy(),
+                self._of_label[::-1, ::-1].copy(),
+            )
 
     def widen(self, n_features: int) -> None:
         """Make room for further features, which were 0 in all rows so far: constant, so nothing is missed."""
         more = n_features - self.n_features
         self._counts = np.pad(self._counts, (*[(0, 0)] * 4, (0, more)))
+        self._after_three = np.pad(self._after_three, (*[(0, 0)] * 3, (0, more)))
         self._start = np.pad(self._start, (0, more))
         self._waiting = [np.pad(rows, ((0, 0), (0, more))) for rows in self._waiting]
         if len(self._edges):
@@ -158,6 +232,8 @@ class LabelPast:
         labels = np.concatenate([before, codes]).astype(np.int64)
         dense = X.toarray() if sp.issparse(X) else X
         _count(dense, labels, len(before), self._n_rows, self._edges, self._counts)
+        if len(self._after_three) == 2**_ORDERS and labels.max() < 2:
+            _count_after_three(dense, labels, len(before), self._edges, self._after_three, self._of_label)
         self._n_rows += len(codes)
 
     def _cut(self) -> None:
@@ -173,15 +249,18 @@ class LabelPast:
         if not len(self._edges) or np.array_equal(self._edges, other._edges):
             self._edges = self._edges if len(self._edges) else other._edges
             self._counts = self._counts + other._counts
+            self._after_three = self._after_three + other._after_three
+            self._of_label = self._of_label + other._of_label
             self._waiting = [] if len(self._edges) else self._waiting
             self._start = self._start + other._start
         elif len(other._edges):
             mine, theirs = (self, other) if self._counts.sum() >= other._counts.sum() else (other, self)
             start = self._start + other._start + (theirs.log_e(1.0) - theirs._start)
             self._counts, self._edges, self._start = mine._counts, mine._edges, start
+            self._after_three, self._of_label = mine._after_three, mine._of_label
 
     def log_e(self, correlation_length: float) -> NDArray[np.float64]:
-        """Return (1) of each feature.
+        """Return (2) of each feature where rows are not thinned and of two classes, else (1).
 
         Parameters
         ----------
@@ -193,17 +272,22 @@ class LabelPast:
         ndarray of shape (n_features,), float64
         """
         step = max(correlation_length / _LENGTHS_PER_STEP, 1.0)
-        counts = self._counts[min(int(np.ceil(np.log2(step))), _LEVELS - 1)]  # (a, b, c, j)
-        n_classes = counts.shape[2]
-        if n_classes == 0:
-            return self._start
-        of_cell = counts.sum(axis=2)
-        bet = (
-            (gammaln(counts + 0.5) - gammaln(0.5)).sum(axis=2)
-            - gammaln(of_cell + 0.5 * n_classes)
-            + gammaln(0.5 * n_classes)
-        ).sum(axis=(0, 1))
-        after = counts.sum(axis=1)  # L
-        share = after / np.maximum(after.sum(axis=1, keepdims=True), 1.0)
-        found: NDArray[np.float64] = self._start + bet - xlogy(after, share).sum(axis=(0, 1))
-        return found
+        level = min(int(np.ceil(np.log2(step))), _LEVELS - 1)
+        if level or not len(self._after_three):
+            return self._start + (_log_e(self._counts[level]) if self._counts.shape[1] else 0.0)
+        orders = range(1, _ORDERS + 1)
+        of_label = [_older_summed(self._of_label[..., None], m) for m in orders]
+        found_in_labels = np.array([float(_log_kt(counts).sum()) for counts in of_label])
+        penalty = _PER_ROW * float(self._of_label.sum()) * np.arange(_ORDERS)
+        order = int(np.argmax(_WEIGHTS + found_in_labels - penalty))
+        evidence = [_log_e(_older_summed(self._after_three, m)) for m in orders]
+        found: NDArray[np.float64] = np.logaddexp.reduce(
+            [_WEIGHTS[m] + evidence[m] for m in range(order, _ORDERS)], axis=0
+        )
+        return self._start + found
+
+
+def _older_summed(counts: Array, order: int) -> NDArray[np.float64]:
+    """Return counts after the last `order` labels from those after three."""
+    found: NDArray[np.float64] = counts.reshape(-1, 2**order, *counts.shape[1:]).sum(axis=0)
+    return found

@@ -32,7 +32,7 @@ class History(ThreadSafe):
     (array([100, 500, 900]), 250, (250, 2))
     """
 
-    _shapes = "_rows (m) int64  _values (m, 2, j) float32  _n in [0, m]  _spacing in [1, 2**62)"
+    _shapes = "_rows (m) int64 in [0, 2**62)  _values (m, 2, j) float32  _n in [0, m]  _spacing in [1, 2**62)"
 
     def __init__(self, n_features: int) -> None:
         self._rows = np.zeros(_MOST, dtype=np.int64)

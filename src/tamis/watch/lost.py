@@ -259,7 +259,7 @@ class LostRelevance(ThreadSafe):
         return lost
 
     def _wait(self, ratios: Floats, at: int, limit: float, feature: int) -> int:
-        """Run the reverse test from a row on; return the row at which the test for losses goes on."""
+        """Run the reverse test from a row on; return the row at which the test for losses resumes."""
         for i in range(at, len(ratios)):
             self._back = float(np.logaddexp(0.0, self._back)) + min(-float(ratios[i]), _CLIP)
             if self._back > limit:

@@ -389,3 +389,32 @@ def test_rows_that_cannot_be_learned_from_are_refused(
     assert main(["train", str(path), "--label", "y", "--save", str(model), *options]) == 1
     assert message in capsys.readouterr().err
     assert not model.exists()
+
+
+def test_a_price_list_is_paid_and_printed_in_its_currency(call, folder):
+    """The shared fee of two columns is paid once, by the model and by the baselines."""
+    (folder / "patients.csv").write_text(table(400, 0.2), encoding="utf-8")
+    prices = dict.fromkeys(("heat", "light", "pressure", "colour"), 1)
+    listed = {"prices": prices, "fees": [{"columns": ["heat", "light"], "fee": 2}], "currency": "EUR"}
+    (folder / "prices.json").write_text(json.dumps(listed), encoding="utf-8")
+    arguments = (
+        "--label",
+        "state",
+        "--method",
+        "fixed-subset",
+        "--cost",
+        "prices.json",
+        "--error-cost",
+        "100",
+    )
+    _, out, _ = call("train", "patients.csv", *arguments, "--save", "listed.tamis", "--force", "--json")
+    printed = json.loads(out)
+    assert printed["currency"] == "EUR"
+    every = {one["name"]: one for one in printed["held_out"]["baselines"]}["all values, logistic"]
+    assert every["n_values"] + 1.9 < every["cost"] <= every["n_values"] + 2.0
+    _, out, _ = call("acquire", "listed.tamis", "-q", said="grey\n2.9\n")
+    assert "for 1 EUR" in out
+    listed["fees"] = [{"columns": ["heat"]}]
+    (folder / "prices.json").write_text(json.dumps(listed), encoding="utf-8")
+    _, _, error = call("train", "patients.csv", *arguments, "--save", "listed.tamis", "--force")
+    assert "A price list must look like" in error

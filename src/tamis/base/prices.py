@@ -18,7 +18,7 @@ r          ``delay_price``  price of a unit of time
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -134,6 +134,26 @@ class PriceList:
         """Return an amount with its currency."""
         return (
             f"{price:.4g} {self.currency}".strip() if price < 1e4 else f"{price:,.0f} {self.currency}".strip()
+        )
+
+    def scaled(self, factor: float) -> PriceList:
+        """Return the list with all prices and fees multiplied by a factor.
+
+        >>> PriceList({"age": 0.0, "scan": 2.0}, fees=[(["scan"], 5.0)]).scaled(0.5).fees
+        [(['scan'], 2.5)]
+        """
+        prices = self.prices
+        return replace(
+            self,
+            prices={name: factor * price for name, price in prices.items()}
+            if isinstance(prices, Mapping)
+            else factor * prices,
+            fees=[(columns, factor * fee) for columns, fee in self.fees],
+            if_known={
+                name: {k: factor * price for k, price in given.items()}
+                for name, given in self.if_known.items()
+            },
+            delay_price=factor * self.delay_price,
         )
 
     def own_prices(self, columns: Sequence[Column]) -> dict[Column, float]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tamis.cells import CellClassifier, Session
 
-__all__ = ["Dialogue", "acquire", "add"]
+__all__ = ["Dialogue", "acquire", "add", "amount"]
 
 _EXAMPLES = """\
 At each question: a value; [bold]?[/] or nothing if it is unavailable; [bold]name=value[/] to give another value
@@ -155,6 +155,13 @@ class Dialogue:
         ]
 
 
+def amount(model: CellClassifier, price: float) -> str:
+    """Return a price in the currency of the model's price list, if it has one."""
+    from tamis.base import PriceList
+
+    return model.cost.amount(price) if isinstance(model.cost, PriceList) else f"{price:g}"
+
+
 def _safe_repr(value: Any) -> str:
     from tamis._validation import short_repr  # imports NumPy, and help must be fast
 
@@ -277,7 +284,9 @@ def _ask(console: Console, dialogue: Dialogue) -> str | None:
     feature, price = dialogue.session.next_feature, dialogue.session.next_cost
     options = [str(one) for one in dialogue.categories.get(feature or "", [])]
     hint = f" ({', '.join(options)})" if 0 < len(options) <= 8 else ""
-    console.print(f"\n{feature}{hint}, for {price:g}: ", end="", markup=False, style="cyan")
+    console.print(
+        f"\n{feature}{hint}, for {amount(dialogue.model, price)}: ", end="", markup=False, style="cyan"
+    )
     try:
         return input().strip()
     except EOFError:
@@ -320,14 +329,16 @@ def _show_decision(console: Console, dialogue: Dialogue) -> None:
     p = session.posterior[session.decision]
     console.print()
     console.print(
-        f"Decision: {session.decision} ({p:.3f}), paid {session.cost:g}", style="bold", markup=False
+        f"Decision: {session.decision} ({p:.3f}), paid {amount(dialogue.model, session.cost)}",
+        style="bold",
+        markup=False,
     )
     if not steps and session.finished:
         console.print("No value is worth its cost: the decision follows the class shares.")
     first = str(session.decision)
     for step in steps:
         value = "unavailable" if step["value"] is None else step["value"]
-        paid = f"{step['cost']:g}" if step["paid"] else "-"
+        paid = amount(dialogue.model, step["cost"]) if step["paid"] else "-"
         console.print(
             f"  {step['feature']} = {value}  paid {paid}  {first} {step['posterior'][first]:.3f}",
             markup=False,

@@ -168,10 +168,9 @@ class QuestionPage:
         return self.wording.get(str(name), str(name))
 
     def _amount(self, price: float) -> str:
-        from tamis.base import PriceList
+        from tamis.cli.acquire import amount
 
-        cost = self.model.cost
-        return cost.amount(price) if isinstance(cost, PriceList) else f"{price:.4g}"
+        return amount(self.model, price)
 
 
 def read_wording(path: str) -> dict[str, str]:

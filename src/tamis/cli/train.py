@@ -336,6 +336,7 @@ def _summary(
     model: CellClassifier, table: Table, fitted: Any, learned: NDArray[Any], held: NDArray[Any], entry: Entry,
     raced: list[Candidate],
 ) -> dict[str, Any]:  # fmt: skip
+    from tamis.base import PriceList
     from tamis.report.acquisition.numbers import baselines
 
     names = [model.name_of(k) for k in range(len(model.candidates_))]
@@ -343,6 +344,8 @@ def _summary(
         "method": entry.name, "data": table.title, "n_rows": len(learned), "n_columns": table.X.shape[1],
         "classes": model.classes_.tolist(), "may_ask_for": names,
     }  # fmt: skip
+    if isinstance(model.cost, PriceList) and model.cost.currency:
+        summary["currency"] = model.cost.currency
     if raced:
         summary["race"] = [vars(candidate) for candidate in raced]
     if len(held):
@@ -387,6 +390,8 @@ def _show(summary: dict[str, Any]) -> None:
                 f"  {one['n_values']:.2f}",
                 markup=False,
             )
+        if "currency" in summary:
+            console.print(f"  Losses and prices are in {summary['currency']}.", markup=False)
         if held["nothing_bought"] == 1.0:
             console.print("  No value is worth its cost: every decision follows the class shares.")
     for name in ("model", "report"):

@@ -68,7 +68,6 @@ def cost_curves(
         columns (the mean of three draws); logistic regression and, up to 200 columns, boosting on all columns: one
         point each.
     """
-    prices = model._costs()
     rows, held = _sides(model, X, X_held)
     tell = on_progress or (lambda share, what: None)
     found = [_of_model(model, X, y, X_held, y_held, tell)]
@@ -86,9 +85,14 @@ def cost_curves(
     for done, sets in enumerate(drawn):
         tell(_BESIDE + (1 - _BESIDE) * done / len(drawn), "gradient boosting on random values")
         right = float(np.mean([boosting.right(columns) for columns in sets]))
-        points.append((float(np.mean([prices[c].sum() for c in sets])), right, float(len(sets[0]))))
+        known = np.zeros((len(sets), rows.shape[1]), dtype=bool)
+        np.put_along_axis(known, np.array(sets), True, axis=1)
+        points.append((float(_total_prices(model, known).mean()), right, float(len(sets[0]))))
     found.append(Curve("random values", *np.array(points, dtype=np.float64).reshape(-1, 3).T))
-    return [*found, *_anchors(boosting, float(prices.sum()))]
+    return [
+        *found,
+        *_anchors(boosting, float(_total_prices(model, np.ones((1, rows.shape[1]), dtype=bool))[0])),
+    ]
 
 
 def _sides(model: CellClassifier, X: Any, X_held: Any) -> tuple[Any, Any]:
@@ -96,13 +100,26 @@ def _sides(model: CellClassifier, X: Any, X_held: Any) -> tuple[Any, Any]:
     return (sp.csr_array(rows), sp.csr_array(held)) if sp.issparse(rows) else (rows, held)
 
 
+def _scaled_cost(model: CellClassifier, factor: float) -> Any:
+    """Return the `cost` of the model times a factor."""
+    from tamis.base import PriceList
+
+    return model.cost.scaled(factor) if isinstance(model.cost, PriceList) else factor * model._own_costs()
+
+
+def _total_prices(model: CellClassifier, known: NDArray[np.bool_]) -> Floats:
+    """Return the price of the known columns of each row together, shape (n_rows,)."""
+    return model._whole_tariff().total(np.zeros(model.n_features_in_, dtype=bool), known)
+
+
 def fixed_subset(model: CellClassifier, X: Any, y: Any, n_features: int) -> FixedSubset:
     """Return a classifier with the model's prices that buys so many values, the same for every row."""
     from tamis.cells import FixedSubset
 
     fixed = FixedSubset(
-        model._costs(), misclassification_cost=model._Q, n_features=n_features, categorical=model.categorical
-    )
+        _scaled_cost(model, 1.0), groups=model.groups, misclassification_cost=model._Q, n_features=n_features,
+        categorical=model.categorical,
+    )  # fmt: skip
     return fixed.fit(X, y)
 
 
@@ -148,8 +165,13 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     from tamis.cells import FixedSubset
     from tamis.cells.bins import indicators
 
-    y, y_held, prices = np.asarray(y), np.asarray(y_held), model._costs()
-    fixed = FixedSubset(prices, misclassification_cost=model._Q, categorical=model.categorical).fit(X, y)
+    y, y_held = np.asarray(y), np.asarray(y_held)
+    fixed = FixedSubset(
+        _scaled_cost(model, 1.0),
+        groups=model.groups,
+        misclassification_cost=model._Q,
+        categorical=model.categorical,
+    ).fit(X, y)
     found = [
         _baseline(model, name, one.predict(X_held), y_held, one.cost_, one.n_features_used_)
         for name, one in ((type(model).__name__, model), ("same values for every row", fixed))
@@ -173,7 +195,14 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
             posterior = other.fit(seen, y).predict_proba(asked)
             label = model.classes_[np.argmin(posterior @ model._Q, axis=1)]
             found.append(
-                _baseline(model, f"all values, {name}", label, y_held, there @ prices, there.sum(axis=1))
+                _baseline(
+                    model,
+                    f"all values, {name}",
+                    label,
+                    y_held,
+                    _total_prices(model, there),
+                    there.sum(axis=1),
+                )
             )
     return found
 
@@ -249,12 +278,11 @@ def _of_model(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, tell: Callable[[float, str], None]
 ) -> Curve:
     points = []
-    prices = model._costs()
     for done, factor in enumerate(_FACTORS):
         tell(_REFITTED * done / len(_FACTORS), "the model at other prices")
         other = model
         if factor != 1.0:
-            other = clone(model).set_params(cost=prices * factor).fit(X, y)
+            other = clone(model).set_params(cost=_scaled_cost(model, factor)).fit(X, y)
         accuracy = float(np.mean(other.predict(X_held) == y_held))
         points.append((other.cost_.mean() / factor, accuracy, other.n_features_used_.mean()))
     points.sort()

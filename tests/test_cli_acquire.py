@@ -15,7 +15,7 @@ import pytest
 import tamis
 from tamis import IFC2F
 from tamis.cli import main
-from tamis.cli.acquire import Dialogue
+from tamis.cli.dialogue import Dialogue
 
 
 def table(n=900, grey=0.4):

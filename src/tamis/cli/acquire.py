@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tamis.cli.dialogue import Dialogue, amount, rounded, safe_repr
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import Debug, option
 from tamis.cli.output import terminal
-from tamis.errors import DataError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tamis.cells import CellClassifier, Session
-
-__all__ = ["Dialogue", "acquire", "add", "amount"]
+__all__ = ["acquire", "add"]
 
 _EXAMPLES = """\
 At each question: a value; [bold]?[/] or nothing if it is unavailable; [bold]name=value[/] to give another value
@@ -76,102 +74,6 @@ def acquire(
         _run_interactive(dialogue, quiet)
 
 
-class Dialogue:
-    """A session with values as people enter them: categories by their names.
-
-    Parameters
-    ----------
-    model : CellClassifier
-    """
-
-    unknown = "?"  # the answer for an unavailable value
-
-    def __init__(self, model: CellClassifier) -> None:
-        self.model = model
-        self.categories = {name: sorted(values, key=str) for name, values in model.categories_.items()}
-        self.session: Session = model.open()
-
-    @classmethod
-    def load(cls, path: str) -> Dialogue:
-        """Return the dialogue of a saved model."""
-        import tamis
-
-        found = tamis.load(path)  # first, so that a wrong path fails at once
-        from tamis.cells import CellClassifier
-
-        model = found.get("model") if isinstance(found, dict) else found
-        if not isinstance(model, CellClassifier):
-            raise MisuseError(f"{path} holds no classifier that asks for values: make one with tamis train.")
-        if not hasattr(model, "classes_"):
-            raise MisuseError(f"The model in {path} was saved before it was fitted.")
-        return cls(model)
-
-    def observe(self, value: Any, feature: Any = None) -> None:
-        """Add an answer; None means that the value is unavailable."""
-        feature = self.session.next_feature if feature is None else self._column_key(feature)
-        if feature in self.categories and value is not None:
-            value = self._category(feature, value)
-        elif value is not None:
-            value = self._number(feature, value)
-        self.session.observe(value, None if feature == self.session.next_feature else feature)
-
-    def _column_key(self, feature: Any) -> Any:
-        """Return a column's number where columns have no names."""
-        plain = not hasattr(self.model, "feature_names_in_")
-        return int(feature) if plain and str(feature).isdigit() else feature
-
-    def _number(self, feature: Any, value: Any) -> float:
-        try:
-            number = math.inf if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.inf
-        if math.isinf(number):
-            raise DataError(
-                f"{feature} must be a finite number, got {_safe_repr(value)}; enter {self.unknown} if the value is"
-                " unavailable."
-            )
-        return number
-
-    def _category(self, feature: Any, value: Any) -> Any:
-        known = self.categories[feature]
-        for category in known:
-            if category == value or str(category) == str(value):
-                return category
-        names = [str(one) for one in known]
-        listed = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
-        raise DataError(
-            f"{feature} has no value {_safe_repr(value)}: choose one of {listed}; enter {self.unknown} if the value is"
-            " unavailable."
-        )
-
-    def path(self) -> list[dict[str, Any]]:
-        """Return the acquired values in order, each with the class probabilities after it."""
-        return [
-            {
-                **step,
-                "posterior": _rounded(step["posterior"]),
-            }
-            for step in self.session.explain()
-        ]
-
-
-def amount(model: CellClassifier, price: float) -> str:
-    """Return a price in the currency of the model's price list, if it has one."""
-    from tamis.base import PriceList
-
-    return model.cost.amount(price) if isinstance(model.cost, PriceList) else f"{price:g}"
-
-
-def _safe_repr(value: Any) -> str:
-    from tamis._validation import short_repr  # imports NumPy, and help must be fast
-
-    return short_repr(value)
-
-
-def _rounded(posterior: dict[Any, float]) -> dict[str, float]:
-    return {str(label): round(p, 6) for label, p in posterior.items()}
-
-
 def _serve(dialogue: Dialogue, wording: str | None, port: int) -> None:
     """Serve the page until Ctrl-C."""
     import threading
@@ -218,7 +120,7 @@ def _handle_message(dialogue: Dialogue, line: str) -> bool:
     except (ValueError, RecursionError):
         raise ValueError(
             f'A line is not valid JSON: write one object, such as {{"value": 3.5}}, on a line, not'
-            f" {_safe_repr(line.strip())}."
+            f" {safe_repr(line.strip())}."
         ) from None
     if not isinstance(message, dict) or not {"value", "stop", "observed"} & set(message):
         raise ValueError('A line must be an object with "value", "stop" or "observed".')
@@ -234,7 +136,7 @@ def _status(dialogue: Dialogue) -> dict[str, Any]:
     options = dialogue.categories.get("" if session.next_feature is None else session.next_feature)
     return {
         "next": session.next_feature, "price": session.next_cost, **({"values": options} if options else {}),
-        "decision": session.decision, "posterior": _rounded(session.posterior), "cost": session.cost,
+        "decision": session.decision, "posterior": rounded(session.posterior), "cost": session.cost,
         "finished": session.finished, **session.state(),
     }  # fmt: skip
 

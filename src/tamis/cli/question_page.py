@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis._json import null_nonfinite
+from tamis.cli.dialogue import Dialogue, amount
 from tamis.cli.failure import MisuseError
 from tamis.cli.local_server import LocalHandler, content_policy, page_source, start_server
 
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier
-    from tamis.cli.acquire import Dialogue
 
 __all__ = ["QuestionPage", "read_wording"]
 
@@ -87,8 +87,6 @@ class QuestionPage:
         ValueError
             If the message has another form, or a value is invalid.
         """
-        from tamis.cli.acquire import Dialogue
-
         if not isinstance(message, dict) or not isinstance(message.get("observed"), list):
             raise ValueError('A request must be an object with the list "observed".')
         dialogue = Dialogue(self.model)
@@ -168,8 +166,6 @@ class QuestionPage:
         return self.wording.get(str(name), str(name))
 
     def _amount(self, price: float) -> str:
-        from tamis.cli.acquire import amount
-
         return amount(self.model, price)
 
 

@@ -121,9 +121,14 @@ def test_noise_is_not_acquired(rng):
 
 def test_mean_budget_and_spending_all(rng):
     X, y = pointer(rng, 900)
-    model = AACO(1.0, mean_budget=1.5, random_state=0).fit(X[:600], y[:600])
+    model = AACO(1.0, mean_budget=3.0, random_state=0).fit(X[:600], y[:600])
     model.predict(X[600:])
-    assert 0.5 < model.cost_.mean() < 1.7
+    assert 2.0 < model.cost_.mean() < 3.2
+    assert model.score(X[600:], y[600:]) > 0.8
+    # Until one value is known all rows are alike, and one value alone is worth nothing here.
+    model = AACO(1.0, mean_budget=0.5, random_state=0).fit(X[:600], y[:600])
+    model.predict(X[600:])
+    assert model.cost_.mean() == 0.0
     model = AACO(1.0, budget=3.0, spend="all", random_state=0).fit(X[:600], y[:600])
     model.predict(X[600:])
     assert (model.cost_ == 3.0).all()

@@ -305,8 +305,9 @@ class AACO(CellClassifier):
         values = dense(X[:, self.candidates_])
         self._any_order = self._fit_any_order(values, y)
         fold = np.maximum(stratified_folds(y, _FOLDS), 0)
-        self._folds = [self._fit_any_order(values[fold != f], y[fold != f]) for f in np.unique(fold)]
-        if len(self._folds) < _FOLDS:
+        if len(np.unique(fold)) == _FOLDS:
+            self._folds = [self._fit_any_order(values[fold != f], y[fold != f]) for f in range(_FOLDS)]
+        else:  # too few rows
             self._folds, fold = [self._any_order], np.zeros(len(y), dtype=np.int64)
         rows = np.arange(len(y))
         if len(rows) > self.n_stored:
@@ -369,9 +370,8 @@ class AACO(CellClassifier):
     def _factor_within(self, rows: NDArray[np.int64], mean_budget: float) -> float:
         """Return the least factor of the prices, by bisection of its logarithm, with which walks keep a mean budget."""
         price = self._tariff.following(np.zeros((1, len(self.candidates_)), dtype=bool))[0]
-        unit = float(self._Q.max()) / max(
-            float(price.max()), 1e-100
-        )  # at this factor nothing is worth its price
+        # At this factor nothing is worth its price.
+        unit = float(self._Q.max()) / max(float(price.max()), 1e-100)
         low, high = unit * 2.0**-16, unit
         for _ in range(_HALVINGS):
             self.price_factor_ = float(np.sqrt(low * high))

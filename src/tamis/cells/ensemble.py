@@ -129,6 +129,9 @@ class Ensemble:
         """Number of columns of the model."""
         return self._sums[0].n_columns
 
+    def _interactions(self) -> list[SmallTrees | NetworkEvidence]:
+        return [*self._trees, *self._network]
+
     def evidence(self, values: Floats, order: Array | None = None) -> Floats:
         """Return the evidence of each kind, shape (n_kinds, n_steps + 1, n_rows, n_classes).
 
@@ -136,13 +139,13 @@ class Ensemble:
         """
         kinds = [part.evidence(values, order) for part in self._sums]
         kinds.append(self._spread.evidence(values, order))
-        return np.stack([*kinds, *(part.evidence(values, order) for part in (*self._trees, *self._network))])
+        return np.stack([*kinds, *(part.evidence(values, order) for part in self._interactions())])
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
         kinds = [part.evidence(values)[-1] for part in self._sums]
         kinds.append(self._spread.evidence(values)[-1])
-        kinds += [part.total_evidence(values) for part in (*self._trees, *self._network)]
+        kinds += [part.total_evidence(values) for part in self._interactions()]
         return posterior_of(np.stack(kinds), self.prior, self.evidence_weight)
 
 

@@ -113,7 +113,9 @@ class NetworkEvidence:
     def subset_evidence(self, values: Floats, subsets: NDArray[np.bool_]) -> Floats:
         """Return the evidence of the columns in each subset, shape (n_subsets, n_rows, n_classes), (1)."""
         codes = self._bins.codes(values)
-        masked = np.where(subsets[:, None, :], codes, np.int16(-1)).reshape(-1, codes.shape[1])
+        masked = np.where(subsets[:, None, :], codes, np.int16(-1)).reshape(
+            len(subsets) * len(codes), codes.shape[1]
+        )
         found = np.empty((len(masked), self.n_classes))
         _log_likelihoods(masked, self._tree.parent, self._tree._order, self._tree.tables, found)
         return np.maximum(found, -_FARTHEST).reshape(len(subsets), len(values), self.n_classes)

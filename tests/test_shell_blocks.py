@@ -79,6 +79,9 @@ def write_files(folder: Path) -> None:
     csv("houses.csv", price=(100 + 10 * X[:, 0]).round(2))
     csv("payments/monday.csv", id=np.arange(n), fraud=code)
     csv("payments.csv", fraud=code)
+    (folder / "rules.toml").write_text(
+        "[[rules]]\nwhen = 'psi(\"*\") > 0.2 for 500 rows'\n", encoding="utf-8"
+    )
     parquet("clicks.parquet", **{f"c{i}": rng.normal(size=n) for i in range(30)}, clicked=code)
     parquet("parts/first.parquet", clicked=code)
     parquet("machines.parquet", state=state)

@@ -537,7 +537,7 @@ class Run:
             "positive": plain(self.positive),
             "interrupted": self.interrupted,
         }
-        if self.n_seen and hasattr(self.selector, "race_summary"):
+        if getattr(self.selector, "n_seen_", 0) and hasattr(self.selector, "race_summary"):
             race = self.selector.race_summary()
             if race["followed"]:  # no race with a single class
                 settings["race"] = race

@@ -110,7 +110,7 @@ class BinCounts:
         self.n_features = n_features
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Forget some columns; they then count as 0 in all (CSR) rows so far. There are no categories."""
+        """Forget some columns; they then count as 0 in all (CSR) rows so far. There must be no categories."""
         self._tables = None
         self._quantiles = copy.copy(self._quantiles)
         self._quantiles.forget(columns)
@@ -345,7 +345,7 @@ def gini_statistic(
     """Return minus twice the log of the p-value of the Gini index, and its degrees of freedom as a statistic.
 
     With q the class shares of n rows that are unrelated to the class, n times the decrease by one cut is distributed
-    like a sum of squares whose weights are the eigenvalues of diag(q) - qq', whatever the cut (Light, Margolin 1971)::
+    like a sum of squares whose weights are the eigenvalues of diag(q) - qq', for any cut (Light, Margolin 1971)::
 
         mean 1 - sum q^2,    freedom (1 - sum q^2)^2 / (sum q^2 - 2 sum q^3 + (sum q^2)^2)    (Satterthwaite)
 

@@ -246,7 +246,7 @@ def test_columns_that_say_nothing_are_refused():
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"cost": -0.1}, "cost must be a number in .*, an array of numbers or a mapping of names to numbers, got -0.1"),
+    [({"cost": -0.1}, "cost must be a number in .*, an array of numbers, a mapping of .* or a PriceList, got -0.1"),
      ({"cost": [0.1, 0.2]}, "cost has 2 entries for 12 features"),
      ({"cost": {"x": 1.0}}, "cost names its features, but X has no column names"),
      ({"cost": np.nan}, "cost must be a number in .*got nan"),

@@ -86,7 +86,10 @@ def test_a_file_that_is_read_as_standard_input_is_safe(here, line, capfd):
 def options_that_write():
     """Return a command line for each command that writes, and its options that do."""
     root = typer.main.get_command(app())
-    begins = {"demo": ("demo",), "generate": ("generate", "SEA", "--rows", "50")}
+    begins = {
+        "demo": ("demo",), "generate": ("generate", "SEA", "--rows", "50"),
+        "watch": ("watch", *FILE, "--prediction", "heat"),
+    }  # fmt: skip
     for name, command in root.commands.items():
         options = [option.opts[0] for option in command.params if option.metavar in ("FILE", "FOLDER")]
         if writing := [option for option in options if option.startswith("--")]:

@@ -6,7 +6,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import AACO, load, save
 from tamis.base import PriceList
-from tamis.checks import check_cell_classifier
 from tests.twins import aaco as twin
 
 
@@ -14,11 +13,6 @@ from tests.twins import aaco as twin
 @parametrize_with_checks([AACO()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
-
-
-@pytest.mark.slow
-def test_conforms():
-    check_cell_classifier(AACO())
 
 
 def pointer(rng, n=500, others=4):

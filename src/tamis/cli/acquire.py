@@ -54,7 +54,7 @@ def acquire(
     ] = False,
     port: Annotated[int, option("Page", "N", "Port of the page; 0: a free one.")] = 0,
     wording: Annotated[
-        str | None, option("Page", "FILE", "JSON or CSV file with the question of each column, by its name.")
+        str | None, option("Page", "JSON", "JSON or CSV file with the question of each column, by its name.")
     ] = None,
     debug: Debug = False,
 ) -> None:

@@ -33,7 +33,7 @@ class Alerting:
         ),
     ] = None
     rules: Annotated[
-        str | None, option(_PANEL, "FILE", "Read the rules from a TOML file, with severity and cool-down.")
+        str | None, option(_PANEL, "TOML", "Read the rules from a TOML file, with severity and cool-down.")
     ] = None
     on_alert: Annotated[
         str | None,

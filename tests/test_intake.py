@@ -90,6 +90,7 @@ def test_what_is_masked_is_nan(key: str) -> None:
 
 FRAME = pd.DataFrame(X, columns=list("abcd"))
 CELLS = [entry.key for entry in CATALOG if entry.family == "cells"]
+TAKE_TEXT = [*CELLS, "auto", "forward", "fires", "joint"]  # of a frame, as categories
 NO_ROWS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "None": (None, ("X is None: pass an array",)),
     "a name": ("rows.csv", ("X is the text 'rows.csv'", "a file is read by tamis.open_file")),
@@ -162,9 +163,7 @@ def test_values_that_are_no_numbers_are_named_with_their_column(key: str, what: 
     table = X.astype(object)
     table[5, 2] = value
     names = ["c0", "c1", "c2", "c3"]
-    frames = (
-        [] if what == "text" and key in CELLS else [pd.DataFrame(table, columns=names)]
-    )  # text is categories there
+    frames = [] if what == "text" and key in TAKE_TEXT else [pd.DataFrame(table, columns=names)]
     for rows in (table, *frames):
         message = refusal(learn, key, rows, Y)
         assert all(word in message for word in words), message
@@ -177,7 +176,7 @@ def test_text_bytes_and_doubled_columns_are_refused(key: str) -> None:
     for kind in ("U9", "S9"):
         assert "which is text" in refusal(learn, key, X.astype(kind), Y)
     assert "2 columns named 'c0'" in refusal(learn, key, pd.DataFrame(X, columns=["c0", "c1", "c0", "c3"]), Y)
-    if key not in CELLS:  # there text is categories
+    if key not in TAKE_TEXT:
         assert "'c2'" in refusal(learn, key, pd.DataFrame(X, columns=names).assign(c2="7"), Y)
 
 

@@ -351,7 +351,8 @@ class Snapshot:
         is_copied = most is None or size <= most
         self._copies = [array.tobytes() for array in self._arrays] if is_copied else []
         self.is_complete = is_copied and not has_foreign
-        if is_copied and record is not None:
+        # After an update from scratch (most=0), the state has another size.
+        if is_copied and record is not None and most != 0:
             record.snapshot_size = sum(map(len, self._copies))
 
     def restore(self) -> None:

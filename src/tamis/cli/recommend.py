@@ -114,5 +114,7 @@ def _show(found: Recommendation, name: str) -> None:
     print(f"  majority      {majority:.3f}, always the commonest class")
     if "joint" in curves:
         size, accuracy = curves["joint"][0]
-        print(f"  joint         {accuracy:.3f}, which decides itself: {size:,} column{'s' * (size > 1)} at the end")
+        print(
+            f"  joint         {accuracy:.3f}, which decides itself: {size:,} column{'s' * (size > 1)} at the end"
+        )
     console.print(f"\n{found.reason}", markup=False, highlight=False)

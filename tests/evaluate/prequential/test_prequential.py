@@ -294,15 +294,31 @@ def test_wrong_options_are_refused_before_a_row_is_read(options, message):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("column", [0, 7])  # selected, and not
 @pytest.mark.parametrize("selector", [FIRES(1), TScore(12), None])
-@pytest.mark.parametrize(("value", "what"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_a_bad_batch_keeps_the_results_so_far(kind, column, selector, value, what):
+@pytest.mark.parametrize(
+    ("value", "what", "scale"), [(np.nan, "NaN", "none"), (np.inf, "infinity", "standard")]
+)
+def test_a_bad_batch_keeps_the_results_so_far(kind, column, selector, value, what, scale):
+    if what == "NaN" and isinstance(selector, FIRES):
+        column = 0  # FIRES takes NaN, and the learner gets the selected column alone
     X, y = rows()
     X[1234, column] = value
     learner = SGDClassifier(random_state=0)
     with pytest.raises(DataError, match=f"{what} in column {column} of row 34") as caught:
-        prequential((kind(X), y), None if selector is None else clone(selector), learner)
+        prequential((kind(X), y), None if selector is None else clone(selector), learner, scale=scale)
     assert caught.value.result.frames["steps"]["n_seen"][-1] == 1200
     assert learner.t_ == 1201  # nothing of the bad batch was learned
+
+
+def test_a_learner_of_standardised_columns_gets_the_mean_for_a_missing_value():
+    X, y = rows()
+    X[:, 0] += 5.0
+    X[300:, 0][np.random.default_rng(0).random(1200) < 0.3] = np.nan
+    found = prequential((X, y), None, SGDClassifier(random_state=0))
+    steps = found.frames["steps"]
+    assert steps["n_seen"][-1] == 1500
+    as_zero = prequential((np.nan_to_num(X), y), None, SGDClassifier(random_state=0)).frames["steps"]
+    assert steps["accuracy"][:2].tolist() == as_zero["accuracy"][:2].tolist()
+    assert steps["accuracy"][2:].mean() > as_zero["accuracy"][2:].mean() + 0.05
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
@@ -310,7 +326,7 @@ def test_a_selector_that_takes_nan_may_drop_its_column(kind):
     X, y = rows()
     X[1::2, 7] = np.nan
     with pytest.raises(DataError, match="column 7 of row 1 "):  # the first batch trains on all columns
-        prequential((kind(X), y), TScore(1))
+        prequential((kind(X), y), TScore(1), scale="none")
     X[:100, 7] = 0.0
     result = prequential((kind(X), y), TScore(1))
     assert result.selected() == ["x0"]

@@ -178,7 +178,8 @@ def test_a_race_knows_its_arms_after_they_were_laid_out_anew() -> None:
         assert grown.partial_fit(more, y).get_support()[12]
     forgotten = wide.forget_columns([12])
     more[:, 12] = rng.normal(size=600)
-    assert not forgotten.partial_fit(more, y).get_support()[12] or forgotten.followed_ == "all"
+    support = forgotten.partial_fit(more, y).get_support()
+    assert not support[12] or support[:10].all()  # noise as most of these: only where all that varies is selected
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ class AnyOrder:
         n_kinds = len(evidence_by_kind(model, values[:1]))
         steps = 2 ** np.arange(int(np.log2(max(values.shape[1], 1))) + 1)[:4]
         weights = np.zeros((len(steps), n_kinds))
-        if held.any() and not held.all():
+        if held.any() and not held.all() and values.shape[1]:
             dense = np.argsort(np.random.default_rng(random_state).random(values[held].shape), axis=1)[
                 :, : steps[-1]
             ]

@@ -53,7 +53,9 @@ class AnyOrder:
            [0. , 1. ]])
     """
 
-    _state_spec = Shapes("_weights (>1, m) float in [0, 2]  _model (its own)")
+    _state_spec = Shapes(
+        "n_levels (=l)  _model.n_kinds? (=m)  _weights (l, m) float in [0, 2]  _model (its own)"
+    )
 
     def __init__(self, model: EvidenceModel, weights: Floats) -> None:
         self._model, self._weights = model, weights
@@ -85,7 +87,7 @@ class AnyOrder:
             kind, values[learned], y[learned], orders[learned], sizes=sizes, **settings
         )
         n_kinds = len(evidence_by_kind(model, values[:1]))
-        steps = 2 ** np.arange(int(np.log2(max(values.shape[1], 1))) + 1)[:4]
+        steps = 2 ** np.arange(_n_levels(values.shape[1]))
         weights = np.zeros((len(steps), n_kinds))
         if held.any() and not held.all() and values.shape[1]:
             dense = np.argsort(np.random.default_rng(random_state).random(values[held].shape), axis=1)[
@@ -108,6 +110,11 @@ class AnyOrder:
         return self._model
 
     @property
+    def n_levels(self) -> int:
+        """Number of levels of known values with weights of their own."""
+        return _n_levels(self.n_columns)
+
+    @property
     def weights(self) -> Floats:
         """Weights of its evidence, for 1, 2 to 3, 4 to 7 and so on known values."""
         return self._weights
@@ -126,6 +133,10 @@ class AnyOrder:
     def partial_fit(self, values: Floats, y: Array, fading: float) -> AnyOrder:
         """Return the model updated with more rows; the weights are unchanged."""
         return AnyOrder(self._model.partial_fit(values, y, fading), self._weights)
+
+
+def _n_levels(n_columns: int) -> int:
+    return min(int(np.log2(max(n_columns, 1))) + 1, 4)
 
 
 def subset_orders(n: int, K: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -297,6 +297,11 @@ def test_codes_keep_their_meaning(batches: list[list[Any]]) -> None:
         known = labels
 
 
+def test_zero_characters_at_the_end_of_a_label_count() -> None:
+    _, classes = _validation.encode_labels(objects([b"", b"\x00"]), np.array([]))
+    assert _validation.encode_labels(objects([b""]), classes)[0].tolist() == [0]
+
+
 def test_new_labels_come_sorted_after_the_old() -> None:
     codes, classes = _validation.encode_labels(np.array([5, 3, 5]), np.array([]))
     assert (codes.tolist(), classes.tolist()) == ([1, 0, 1], [3, 5])

@@ -461,7 +461,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             return {}, *as_rows(X)
         encoder = None if is_first else self._encoder
         declared = vars(self).get("categorical") if encoder is None else list(encoder.categories) or None
-        if declared is None and not hasattr(X, "columns") and not hasattr(X, "column_names"):
+        if declared is None and not hasattr(type(X), "columns") and not hasattr(X, "column_names"):
             return {}, *as_rows(X)
         raw, rows, names = split_rows(X, declared)
         if encoder is not None and (new := [j for j in raw if j not in encoder.categories]):

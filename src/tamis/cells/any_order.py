@@ -87,7 +87,7 @@ class AnyOrder:
             kind, values[learned], y[learned], orders[learned], sizes=sizes, **settings
         )
         n_kinds = len(evidence_by_kind(model, values[:1]))
-        steps = 2 ** np.arange(_n_levels(values.shape[1]))
+        steps = [2**level for level in range(_n_levels(values.shape[1]))]
         weights = np.zeros((len(steps), n_kinds))
         if held.any() and not held.all() and values.shape[1]:
             dense = np.argsort(np.random.default_rng(random_state).random(values[held].shape), axis=1)[

@@ -179,7 +179,8 @@ def test_a_race_knows_its_arms_after_they_were_laid_out_anew() -> None:
     forgotten = wide.forget_columns([12])
     more[:, 12] = rng.normal(size=600)
     support = forgotten.partial_fit(more, y).get_support()
-    assert not support[12] or support[:10].all()  # noise as most of these: only where all that varies is selected
+    # Noise, as most of the others: it is selected only where all that varies is.
+    assert not support[12] or support[:10].all()
 
 
 @pytest.mark.slow

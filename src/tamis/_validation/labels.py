@@ -96,9 +96,8 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
             return np.array([known.index(label)], dtype=np.int64), classes
     if y.dtype.kind == "O":
         _reject_non_label(y)
-    if (
-        classes.shape[0] == 2 and classes.dtype.kind != "O"
-    ):  # NumPy compares tuples and zero characters in another way
+    # NumPy compares tuples and zero characters in another way.
+    if classes.shape[0] == 2 and classes.dtype.kind != "O":
         second = y == classes[1]
         if isinstance(second, np.ndarray) and np.count_nonzero(second | (y == classes[0])) == len(y):
             return second.astype(np.int64), classes  # the usual case; nothing is missing then

@@ -78,9 +78,8 @@ def name_or(noun: str, find: Callable[[str], Any], other: Kind) -> Kind:
     """Return the kind of the names that `find` knows, or of objects of another kind."""
 
     def accepts(value: Any) -> bool:
-        return (
-            bool(find(value)) if isinstance(value, str) else other.accepts(value)
-        )  # `find` raises an error with the nearest name
+        # `find` raises an error with the nearest name.
+        return bool(find(value)) if isinstance(value, str) else other.accepts(value)
 
     return Kind(f"the name of {noun} or {other.description}", accepts)
 

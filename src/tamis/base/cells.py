@@ -213,9 +213,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     # -- verbs ---------------------------------------------------------------------------------------------
 
-    _fitted_by: tuple[str, ...] = (
-        "_fit",
-    )  # what has learned went through these: a loaded one has what they set
+    # What has learned went through these: a loaded one has what they set.
+    _fitted_by: tuple[str, ...] = ("_fit",)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from complete rows. If it raises, the model is as it was before the call; Ctrl-C stops it at once.

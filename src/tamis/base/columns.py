@@ -157,9 +157,8 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     # -- verbs ---------------------------------------------------------------------------------------------
 
-    _fitted_by: tuple[str, ...] = (
-        "_start",
-    )  # what has learned went through these: a loaded one has what they set
+    # What has learned went through these: a loaded one has what they set.
+    _fitted_by: tuple[str, ...] = ("_start",)
 
     def start(self, y: Any, sample_weight: Any = None) -> Self:
         """Forget the selected features, and set the target of the features to come.

@@ -221,9 +221,8 @@ class Tariff:
     def following(self, known: Array) -> Floats:
         """Return the price of each column as the next value, shape (n_rows, K), given the known columns."""
         price = np.array(self._own(known))
-        for fee, member in zip(
-            self.fee, self.member, strict=True
-        ):  # in order: a row has the same bits in any batch
+        # In order: a row has the same bits in any batch.
+        for fee, member in zip(self.fee, self.member, strict=True):
             price += np.where(known[:, member].any(axis=1), 0.0, fee)[:, None] * member
         return price
 

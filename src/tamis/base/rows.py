@@ -195,9 +195,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         return self._fit_atomic(X, y, None, sample_weight, forget=True)
 
-    _fitted_by: tuple[str, ...] = (
-        "_initialize",
-    )  # what has learned went through these: a loaded one has what they set
+    # What has learned went through these: a loaded one has what they set.
+    _fitted_by: tuple[str, ...] = ("_initialize",)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows. If it raises, the model is as it was before the call.

@@ -516,9 +516,8 @@ class AACO(CellClassifier):
         shape = (len(more), len(values), len(self.classes_))
         kinds = [_discriminant_evidence(part, values, columns, more, shape) for part in ensemble._sums]
         path = ensemble._spread.evidence(values)
-        each = np.concatenate(
-            [np.diff(path, axis=0), np.zeros((1, *path.shape[1:]))]
-        )  # the last one for "no column"
+        # The last one for "no column".
+        each = np.concatenate([np.diff(path, axis=0), np.zeros((1, *path.shape[1:]))])
         spread = np.zeros(shape)
         for step in (*np.broadcast_to(columns[:, None], (len(columns), len(more))), *more.T):
             spread += each[step]

@@ -64,9 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(
-            stream, "reconfigure"
-        ):  # what a terminal cannot show becomes a question mark, not an error
+        # What a terminal cannot show becomes a question mark, not an error.
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     try:
         command = _command()  # raises if typer or rich is missing

@@ -204,13 +204,14 @@ _MARKS = (
     b"tamis sha256 ",  # the seal of tamis.persistence
     PICTURE_MARK.encode(),
 )
+# Of tamis screen --out, the truth of tamis generate, what tamis follow tells and puts aside, alerts.
 _BEGINNINGS = (
     b"rank,feature",
     b'{\n "stream": ',
     b'{"event": "',
     b'{"source": ',
     b'{"row": ',
-)  # of tamis screen --out, the truth of tamis generate, what tamis follow tells and puts aside, alerts
+)
 _LOOKED_AT = 1 << 16  # bytes at either end of a file
 
 

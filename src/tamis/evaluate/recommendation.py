@@ -39,9 +39,8 @@ _BLOCK = 100  # rows
 _ROWS = 5000  # that are read, if no number is given
 _RARE_ROWS = 200  # rows of the rarer class that are waited for then
 _WORD_FOR = {"accuracy": "accuracy", "auc": "AUC"}
-_WORDS = {
-    "fisher-recent": "fisher --set half_life=200"
-}  # of the command line, where they are not the arm's name
+# Of the command line, where they are not the arm's name.
+_WORDS = {"fisher-recent": "fisher --set half_life=200"}
 
 
 class _Contest(Auto):

@@ -93,9 +93,8 @@ class IncrementalImportance(ThreadSafe, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for line, text in _SHARED_DOCS.items() if cls.__doc__ else ():
-            shift = re.search(
-                f"^ *(?={line})", cls.__doc__ or "", flags=re.MULTILINE
-            )  # Python 3.13 removes it
+            # Python 3.13 removes it.
+            shift = re.search(f"^ *(?={line})", cls.__doc__ or "", flags=re.MULTILINE)
             cls.__doc__ = (cls.__doc__ or "").replace(line, indent(text, shift[0] if shift else "").lstrip())
 
     _shares_donors = False  # whether the evaluations of a row replace values by those of the same rows

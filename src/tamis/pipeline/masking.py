@@ -20,9 +20,8 @@ _NOTHING = np.empty(0, np.intp)
 
 @njit(strict=True)
 def _fill(X: Any, mask: Any, left: Any, selected: Any, blank: float, masked: Any) -> None:
-    few = (
-        20 * selected.shape[0] < X.shape[1]
-    )  # then touching only their columns is quicker than reading the rows
+    # Then touching only their columns is quicker than reading the rows.
+    few = 20 * selected.shape[0] < X.shape[1]
     for i in range(X.shape[0]):
         if few:
             for j in left:

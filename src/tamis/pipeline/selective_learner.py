@@ -159,9 +159,8 @@ class SelectiveLearner:
         """Adopt the current selection; return whether the learner must reset."""
         if self.selector is None or (self.mask is None and getattr(self.selector, "warming_up_", False)):
             return False
-        mask = np.array(
-            self.selector.get_support(), dtype=bool
-        )  # a copy: the selector may reuse its own array
+        # A copy: the selector may reuse its own array.
+        mask = np.array(self.selector.get_support(), dtype=bool)
         changed = self.mask is None or bool((mask != self.mask).any())
         if changed:
             self.mask, self.support = mask, np.flatnonzero(mask)

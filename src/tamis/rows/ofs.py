@@ -213,9 +213,8 @@ def _truncate(
     bits = sizes.view(np.int64)
     border, n_equal = _cutoff(bits, n_most, guess)
     i = 0
-    while (
-        n_equal > 0
-    ):  # lift the first of equals over the border; no branches, a processor cannot foresee them
+    # Lift the first of equals over the border; no branches, a processor cannot foresee them.
+    while n_equal > 0:
         equal = bits[i] == border
         bits[i] += equal
         n_equal -= equal

@@ -373,9 +373,8 @@ class CSVTable(Table):
                 " file again."
             )
         if block.startswith(codecs.BOM_UTF8) and (row or (known and self._header)):
-            block = (
-                codecs.BOM_UTF8 + block
-            )  # one within a file is part of its value, though a block begins with it
+            # One within a file is part of its value, though a block begins with it.
+            block = codecs.BOM_UTF8 + block
         names = self.names()
         label = names.index(self.label)
         grouped = [j for j, name in enumerate(names) if name in self.grouped and name not in self.text]

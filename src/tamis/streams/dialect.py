@@ -42,10 +42,11 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
 _DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?")
 
 
+# So begin the tables that Tamis writes, in which texts are as :func:`escape_formula` makes them.
 RANKING = (
     "rank",
     "feature",
-)  # so begin the tables that Tamis writes, in which texts are as :func:`escape_formula` makes them
+)
 FORMULA = r"'*[=+\-@\t\r\n" + "\uff1d\uff0b\uff0d\uff20]"  # what a spreadsheet computes; = + - @ of any width
 
 

@@ -148,9 +148,8 @@ class Draws:
 
     def _numbers(self, rows: Array, n: int, low: float, span: float) -> NDArray[np.float64]:
         out = np.empty((len(rows), n))
-        if (
-            len(rows) and rows[-1] - rows[0] == len(rows) - 1
-        ):  # neighbours: one run of the counter, 6 times as fast
+        # Neighbours: one run of the counter, 6 times as fast.
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
             _fill_consecutive(self.key, np.uint64(rows[0] * n), low, span, out.reshape(-1))
         else:
             self.fill(rows, out, Ranges.same(n, low, span))

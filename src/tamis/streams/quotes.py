@@ -164,9 +164,8 @@ def row_ends(
                 is_end[np.searchsorted(ends, found.at) :][:1] = True
             ends = ends[is_end]
     stops_at: list[int] = (ends + 1).tolist()
-    is_cut = found is not None and (
-        not stops_at or stops_at[-1] <= found.at
-    )  # in the last line, which has no newline
+    # In the last line, which has no newline.
+    is_cut = found is not None and (not stops_at or stops_at[-1] <= found.at)
     if whole and (is_cut or (found is None and len(block) > (stops_at[-1] if stops_at else 0))):
         stops_at.append(len(block))
     return stops_at, found

@@ -205,9 +205,8 @@ class SyntheticStream(Stream):
         late = rows - np.array(self.drifts)[nearest]
         if self._width > 0:
             odds = np.exp(np.clip(-4 * late / self._width, -50, 50))  # of the old concept
-            late = 1 - self._draws.child("drift").one(rows) * (
-                1 + odds
-            )  # (1): the new one where u < 1 / (1 + odds)
+            # (1): the new one where u < 1 / (1 + odds)
+            late = 1 - self._draws.child("drift").one(rows) * (1 + odds)
         which: NDArray[np.intp] = (nearest + (late >= 0)) % len(self.concepts)
         return which
 
@@ -246,9 +245,8 @@ class SyntheticStream(Stream):
         if self._noise:
             u = self._draws.child("noise").one(rows)
             hit = np.flatnonzero(u < self._noise)
-            step = 1 + np.floor(
-                u[hit] / self._noise * (self._n_classes - 1)
-            )  # u, where hit: uniform once more
+            # u, where hit: uniform once more.
+            step = 1 + np.floor(u[hit] / self._noise * (self._n_classes - 1))
             y[hit] = (y[hit] + step.astype(np.int64)) % self._n_classes
         return y
 

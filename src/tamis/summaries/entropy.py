@@ -546,9 +546,8 @@ class WindowCounts(ThreadSafe):
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
         if self._sparse is not None:
             return self._sparse.measures(self._class_counts, self._f, int(self._options[2]))
-        if (
-            "_start" in vars(self) and not self._measures.flags.writeable
-        ):  # loaded from a file that is only read
+        # Loaded from a file that is only read.
+        if "_start" in vars(self) and not self._measures.flags.writeable:
             self._measures = np.empty_like(self._measures)
         measure(self.state)
         return self._measures

@@ -86,12 +86,10 @@ class Part:
     """)
 
     edges: NDArray[np.float64]  # (n_features, n_bins - 1), ascending
-    table: NDArray[
-        np.float64
-    ]  # (n_features, n_bins, n_classes), weight of the values, without zeros not stored
-    stored: NDArray[
-        np.float64
-    ]  # (n_features, n_classes), weight of the stored cells; no features before CSR rows
+    # (n_features, n_bins, n_classes), weight of the values, without zeros not stored.
+    table: NDArray[np.float64]
+    # (n_features, n_classes), weight of the stored cells; no features before CSR rows.
+    stored: NDArray[np.float64]
     sparse_weight: NDArray[np.float64]  # (n_classes,), of the CSR rows
     weight: NDArray[np.float64]  # (n_classes,), of the rows
     weight2: NDArray[np.float64]  # (n_classes,), sum of squared weights

@@ -204,9 +204,8 @@ class LabelSeries:
         )[:, None]
         dispersion = np.divide(spread, share, out=np.zeros_like(spread), where=seen)  # (1)
         freedom = np.maximum(seen.sum(axis=1) - 1.0, 0.0)
-        ratio = np.divide(
-            dispersion.sum(axis=1), freedom, out=np.ones(len(levels)), where=freedom > 0.0
-        )  # (2)
+        # (2)
+        ratio = np.divide(dispersion.sum(axis=1), freedom, out=np.ones(len(levels)), where=freedom > 0.0)
         excess = (ratio - 1.0) * np.sqrt((blocks - 1.0) * freedom / 2.0)
         by_class = np.divide(dispersion, 1.0 - share, out=np.zeros_like(spread), where=seen)
         return ratio, excess, float(by_class.max(initial=1.0))

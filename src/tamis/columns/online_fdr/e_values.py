@@ -117,9 +117,8 @@ class ELORD(ChargingRule):
         return found
 
     def _costs(self, levels: Floats, log_p: Floats) -> Floats:
-        found: Floats = (
-            levels * self._ticks(log_p) / (self._share() * (self.n_rejected_ + 1))
-        )  # C_t / (R + 1)
+        # C_t / (R + 1)
+        found: Floats = levels * self._ticks(log_p) / (self._share() * (self.n_rejected_ + 1))
         return found
 
     def _rejection_cost(self, a: float, log_e: float) -> float:

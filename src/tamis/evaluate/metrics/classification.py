@@ -181,14 +181,12 @@ class RunningMetrics(Running):
     def __init__(self, window: int = 1000) -> None:
         super().__init__(window)
         self._counts = np.zeros((2, 3, 2), np.int64)  # cumulative, windowed; a, b, h; class
-        self._baselines = np.zeros(
-            (2, 2), np.int64
-        )  # cumulative, windowed; majority, no change: how often right
+        # Cumulative, windowed; majority, no change: how often right.
+        self._baselines = np.zeros((2, 2), np.int64)
         self._frequency = np.zeros(2, np.int64)  # of each class, rows that were not tested included
         self._known = np.full(2, -1)  # majority class, last label
-        self._ring = np.zeros(
-            (3, self.window), np.int32
-        )  # of the last rows: actual, predicted, baselines right
+        # Of the last rows: actual, predicted, baselines right.
+        self._ring = np.zeros((3, self.window), np.int32)
 
     def learn(self, actual: Any) -> None:
         """Let the baselines learn labels of rows that are not tested.

@@ -62,9 +62,8 @@ def _variance(counts: Any, ring: Any, sizes: Any, n_sets: int, mean_size: float,
         for at in range(sizes[i]):
             overlap += counts[ring[i, at]]
         size = sizes[i] / n_features
-        phi = (
-            overlap / n_sets / n_features - size * share + value / 2 * (2 * share * size - size - share + 1)
-        )  # (2)
+        # (2)
+        phi = overlap / n_sets / n_features - size * share + value / 2 * (2 * share * size - size - share + 1)
         phi /= share * (1 - share)
         gap = phi - mean
         mean += gap / (i + 1)

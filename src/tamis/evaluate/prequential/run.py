@@ -119,9 +119,8 @@ class Run:
         self.precision_recall = SlidingPrecisionRecall(options.window) if ranks else None
         self.threshold = PastThreshold() if ranks else None
         self.positive: Any = None  # the label that scores are of
-        self.stability = SlidingStability(
-            1, options.stability_window
-        )  # made again when the columns are known
+        # Made again when the columns are known.
+        self.stability = SlidingStability(1, options.stability_window)
         self.label_series = LabelSeries(len(classes))
         self.target_series = np.zeros(SERIES_SIZE)  # of a regression
         self.records = RunLog(options.keep_steps, task)
@@ -179,9 +178,8 @@ class Run:
                 self.pair.update_scale(X)
                 if due is not None:
                     self._train_first(*due)
-                    self.metrics.learn(
-                        self._codes_of(due, X, codes)
-                    )  # the baselines have seen the first labels, too
+                    # The baselines have seen the first labels, too.
+                    self.metrics.learn(self._codes_of(due, X, codes))
                 self.n_seen += len(y)
         except ValueError as error:
             self.pair.reject(error, X, self.names)

@@ -7,11 +7,12 @@ import math
 __all__ = ["NAME_OF", "count", "duration", "fraction", "rate", "scientific", "size", "ticks"]
 
 MISSING, MINUS = "–", "−"  # the sign of pages and figures; CSV and JSON have that of a keyboard
+# What a race is decided by, as a heading.
 NAME_OF = {
     "accuracy": "Accuracy",
     "auc": "AUC",
     "mae": "Explained deviation",
-}  # what a race is decided by, as a heading
+}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -316,9 +316,8 @@ class ABFS(RowSelector):
         rows = self.n_seen_ + np.flatnonzero(weight)
         if len(rows) < len(y):
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        if not isinstance(
-            self.detector, str
-        ):  # a foreign detector may raise when half of the rows are learned
+        # A foreign detector may raise when half of the rows are learned.
+        if not isinstance(self.detector, str):
             self._units, self._values, self._observers, self._right, self._wrong = copy.deepcopy(
                 (self._units, self._values, self._observers, self._right, self._wrong)
             )

@@ -532,9 +532,8 @@ class JointScreening(RowSelector):
             for total, older in zip(totals, self._older, strict=True):
                 total -= older
             self._before, self._looked = counts.alone.copy(), int(counts.n[0])
-            if (
-                self.drifts_ and self._chunk < _LONGER * _LONGER * _CHUNK
-            ):  # a gradual drift ends with rows of both kinds
+            # A gradual drift ends with rows of both kinds.
+            if self.drifts_ and self._chunk < _LONGER * _LONGER * _CHUNK:
                 self.drift_detected_ = True
         self._older = tuple(total.copy() for total in totals)
         self._chunk *= _LONGER

@@ -314,9 +314,8 @@ class RowDependence:
             spread = blocks.spread_out(shortest)
             at = _Means(shortest, covariance, nu, count, effective, lagged, spread[:, None])
             values, of_statistic, own = read(at)
-            if (
-                not spread.all()
-            ):  # a file sorted by class: each class is one stretch of the feature's own series
+            # A file sorted by class: each class is one stretch of the feature's own series.
+            if not spread.all():
                 values[:], of_statistic = own, np.ones(self.n_features)
             here = missing & ((shortest >= _OWN_LENGTHS * own) | bool(spread.all() and shortest >= enough))
             found[:, here], left[here], freedom[here] = values[:, here], of_statistic[here], nu

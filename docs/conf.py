@@ -233,9 +233,9 @@ def _draw(name: str, make: Callable[[], Figure]) -> None:
 def _is_routing(
     app: Sphinx, what: str, name: str, member: object, skip: bool, options: object
 ) -> bool | None:
-    """Leave out what scikit-learn and River add to their classes; it links into pages of their own."""
+    """Leave out what scikit-learn, River and the server of Python add to their classes; it has pages of its own."""
     added = name in ("set_output", "get_metadata_routing", "score") or re.fullmatch(r"set_\w+_request", name)
-    foreign = str(getattr(member, "__module__", None)).startswith("river.")
+    foreign = str(getattr(member, "__module__", None)).startswith(("river.", "http.", "socketserver"))
     return True if added or foreign else None
 
 

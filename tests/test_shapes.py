@@ -181,8 +181,8 @@ def use_again(model):
     return [np.array(model.predict(ROWS))] if hasattr(model, "predict") else [np.array(model.get_support())]
 
 
-# Any labels, some of them, any number of points: not what there was, but a state.
-OF_ANY_SIZE = ("classes_", "_unseen", "points", "_waiting")
+# Any labels, some of them, any number of points or of subsets: not what there was, but a state.
+OF_ANY_SIZE = ("classes_", "_unseen", "points", "_waiting", "_subsets")
 
 n = 0
 for key, model in models():

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._shapes import Shapes, changed
 from tamis.columns.block_test import blocked_length, blocked_log_p, is_determined, join_pairs
 
 __all__ = ["COLLINEAR", "AugmentedGram", "sweep"]
@@ -68,6 +69,23 @@ class AugmentedGram:
         self.block_squares = np.zeros(0)  # as `square`
         self.length = 1  # L
         self.n_last = 0  # rows of the last block
+
+    _state_spec = Shapes("""
+        shift (q) finite  matrix (q+1, q+1) finite  square float in [0, inf)
+        blocks (b, *, *) finite  block_squares (b) float in [0, inf)
+        length in [1, 2**62)  n_last in [0, length]
+    """)
+
+    def check_state(self) -> None:
+        """Raise if the blocks of a loaded matrix are of other columns.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        if len(self.blocks) and self.blocks.shape[1:] != self.matrix.shape:
+            raise changed(f"The blocks of a Gram matrix of shape {self.matrix.shape} are {self.blocks.shape}")
 
     @property
     def n(self) -> float:

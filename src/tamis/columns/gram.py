@@ -157,6 +157,8 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         variance=("auto", "classical", "series"),
     )
 
+    _shapes = "_main? (its own)  _trial? (its own)  _recent? (t) finite"
+
     def __init__(
         self,
         rule: str | SpendingRule = "alpha-investing",

@@ -219,6 +219,7 @@ class HDDMW(Detector):
         state[:4] float in [0, 2**62]
         state[6:9:2] float in [0, 1]
         state[11::2] float in [0, 1]
+        alpha float in (0, 1]  alpha_warning float in (0, 1]  rate float in (0, 1]
     """
 
     def __init__(

@@ -72,7 +72,12 @@ class WaitingBlock:
         """
         rows = sum(part.shape[0] for part in self.sparse)
         columns = {part.shape[1] for part in (*self.sparse, self.X)}
-        if len(columns) > 1 or len(self.y) < self.n_rows or (self.sparse and rows != self.n_rows):
+        if (
+            len(columns) > 1
+            or len(self.y) not in (0, self.size)
+            or len(self.y) < self.n_rows
+            or (self.sparse and rows != self.n_rows)
+        ):
             raise self._changed(rows)
         self._check_room()
 

@@ -234,7 +234,8 @@ class Auto(RowSelector):
 
     _equals_rows = "exactly"
     _copied_per_byte = 40
-    _shapes = """
+    _shapes = f"""
+        _pending.size in [{_BLOCK}, {_BLOCK}]
         _n_rankers (=r)
         _n_rankers in [len(_rankers), len(_rankers)]
         _ranks (r, j) int64 in [0, j)

@@ -198,7 +198,7 @@ class ForwardPartialCorrelation(RowSelector):
     _encodes = True
     categorical = None  # an older file has none
     _written_once = (*RowSelector._written_once, "_recent")
-    _shapes = """
+    _shapes = f"""
         _columns (q) int64 in [0, j) distinct
         _known (q) float in [0, 1e150]
         _alone (q) finite
@@ -225,6 +225,7 @@ class ForwardPartialCorrelation(RowSelector):
         _young in [0, 2**62)
         drifts_[] in [0, 2**62)
         _pending.X? (w?, j)
+        _pending.size in [{_BLOCK}, {_BLOCK}]
         _pending.n_rows in [0, max(_block_end() - _rows, 1))
         _pending.y? (z) codes
         _pending.weight? (z)

@@ -16,6 +16,7 @@ import json
 import math
 import os
 import random
+import re
 import resource
 import signal
 import struct
@@ -343,7 +344,9 @@ def _numbers(content: Any, where: str = "") -> Iterator[tuple[Any, Any, str]]:
 
 def _change_manifest(text: bytes, draw: random.Random) -> tuple[bytes, str]:
     content = json.loads(text)
-    holder, key, where = draw.choice([*_numbers(content["nodes"])] or [(None, None, "")])
+    # Estimators of other packages validate their own parameters: a million trees are slow, but no damage.
+    ours = [one for one in _numbers(content["nodes"]) if not re.search("sklearn|lightgbm", one[2])]
+    holder, key, where = draw.choice(ours or [(None, None, "")])
     if holder is None:
         return text, ""
     before = holder[key] if key != "float" else float("nan")
@@ -514,7 +517,13 @@ def test_a_changed_number_is_refused_or_does_no_harm(request: pytest.FixtureRequ
     files, first = (IN_SEARCH, random.randrange(1 << 40)) if is_search else (IN_SUITE, 0)
     command = [sys.executable, "-m", "tests.test_tampered", str(files), str(first), *SEARCHED]
     done = subprocess.run(
-        command, cwd=Path(__file__).parents[1], capture_output=True, text=True, timeout=3600, check=False
+        command,
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},  # OpenMP's threads do not survive a fork
     )
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert "worked" in done.stdout and "refused" in done.stdout  # noqa: PT018

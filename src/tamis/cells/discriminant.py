@@ -148,7 +148,7 @@ class Discriminant:
     _state_spec = Shapes(
         "_count (k) float in [0, 1e50]  _bins.edges (d, e) float in [-inf, inf]  _n_edges (=e)"
         "  _bins.sizes (d) in [0, e+1]  _bins.levels in [1, e+1]  _start (d+1) in [0, f] increasing  _low (d) finite"
-        "  _high (d) float in [_low, inf)  _middle (f) finite  _scale (f) float in [1e-300, inf)"
+        "  _high (d) float in [_low, inf)  _middle (f) float in [-1e150, 1e150]  _scale (f) float in [1e-300, inf)"
         "  _sum (k, f) float in [-1e50, 1e50]  _products (f, f) float in [-1e50, 1e50]"
         "  _covariance (f, f) float in [-1e50, 1e50]  _factor (f, f) float in [-1e50, 1e50]"
         "  _means (k, f) float in [-1e50, 1e50]  _white_means (k, f) float in [-1e50, 1e50]"

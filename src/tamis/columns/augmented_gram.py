@@ -71,7 +71,7 @@ class AugmentedGram:
         self.n_last = 0  # rows of the last block
 
     _state_spec = Shapes("""
-        shift (q) finite  matrix (q+1, q+1) finite  square float in [0, inf)
+        shift (q) float in [-1e150, 1e150]  matrix (q+1, q+1) finite  square float in [0, inf)
         blocks (b, *, *) finite  block_squares (b) float in [0, inf)
         length in [1, 2**62)  n_last in [0, length]
     """)

@@ -50,6 +50,7 @@ _NAMES = {
     "OFSDensity": "tamis.columns.ofs_density",
     "OSFS": "tamis.columns.osfs",
     "SAOLA": "tamis.columns.saola",
+    "SOFS": "tamis.rows.sofs",
     "RandomRules": "tamis.learners.hoeffding",
     "RandomSubset": "tamis.rows.random_subset",
     "Refit": "tamis.learners.refit",

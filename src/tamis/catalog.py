@@ -170,6 +170,7 @@ CATALOG: tuple[Entry, ...] = (
     Entry("fires-mc", "MonteCarloFIRES", "rows", "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
           not_mergeable=_GRADIENT),
     Entry("ofs", "OFS", "rows", "Wang, Zhao, Hoi, Jin (2014), IEEE TKDE 26(3)", not_mergeable=_MISTAKES),
+    Entry("sofs", "SOFS", "rows", "Wu, Hoi, Mei, Yu (2017), ACM TKDD 11(4)", not_mergeable=_MISTAKES),
     Entry("efs", "EFS", "rows", "Carvalho, Cohen (2006), KDD", not_mergeable=_MISTAKES),
     Entry("fsds", "FSDS", "rows", "Huang, Yoo, Kasiviswanathan (2015), CIKM", regression=_NUMBERS,
           not_mergeable="What the sketch forgets of a block depends on the rows before."),

@@ -111,7 +111,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # True: the hooks get numbers for missing values and for categories, those named by a parameter `categorical` too.
     _encodes = False
 
-    _unsupervised = False  # True: no row says anything about which features are relevant
+    _ranks_relevance = True  # False: the scores do not rank the relevance of features to the target
 
     _chooses_count = False  # True: `_selection` says which columns are kept, however many
 

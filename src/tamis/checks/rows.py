@@ -157,8 +157,8 @@ def _fit_forgets(subject: RowSubject) -> None:
 
 def _finds_planted_features(subject: RowSubject) -> None:
     """Two of twenty columns decide the target: after 3000 rows, they have the largest scores of ten kept."""
-    if subject.prototype._unsupervised:
-        skip("the method does not look at the target")
+    if not subject.prototype._ranks_relevance:
+        skip("the scores do not rank relevance")
     selector = subject.new(n_features_to_select=10)
     for seed in range(30):
         selector.partial_fit(*subject.rows(100, 20, seed, relevant=(4, 11)))
@@ -509,8 +509,8 @@ def _one_feature(subject: RowSubject) -> None:
 
 def _constant_features(subject: RowSubject) -> None:
     """Columns that never change, all zero or not, leave the scores finite and are never the best."""
-    if subject.prototype._unsupervised:
-        skip("the method does not look at the rows")
+    if not subject.prototype._ranks_relevance:
+        skip("the scores do not rank relevance")
     X, y = subject.rows()
     X[:, 0], X[:, 5] = 0.0, 3.0
     selector = subject.new().fit(X, y).partial_fit(X, y)

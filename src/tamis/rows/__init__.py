@@ -15,6 +15,7 @@ from tamis.rows.joint.joint import JointScreening
 from tamis.rows.ofs import OFS
 from tamis.rows.random_subset import RandomSubset
 from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
+from tamis.rows.sofs import SOFS
 
 __all__ = [
     "ABFS",
@@ -24,6 +25,7 @@ __all__ = [
     "FIRES",
     "FSDS",
     "OFS",
+    "SOFS",
     "Auto",
     "ByName",
     "CancelOut",

@@ -161,7 +161,7 @@ class FSDS(RowSelector):
         _waiting (w, j) float in [-1e150, 1e150]
     """
 
-    _unsupervised = True
+    _ranks_relevance = False
 
     _allowed = parameters(
         n_components=integer("[1, 100]"),

@@ -48,14 +48,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._kernels import njit
 from tamis._shapes import changed
-from tamis._validation import Array, checked, is_integer
+from tamis._validation import Array, is_integer
 from tamis._validation.parameters import SEED, number, parameters
 from tamis.base import n_to_select
-from tamis.rows.incremental_classes import IncrementalClasses
+from tamis.rows.linear_classes import LinearClasses, row_margin
 
 __all__ = ["OFS"]
 
@@ -115,29 +114,6 @@ def _merge(kept: Array, columns: Array, cells: Array, merged: Array, merged_cell
         a += left <= right
         b += right <= left
     return n
-
-
-@njit(strict=True)
-def _margin(
-    weights: Array, columns: Array, cells: Array, wide: bool, slot: int
-) -> tuple[float, int, int, float]:
-    """Return y w.x, the vector that takes the step, that of the opposite step (-1: none), and the scale of the step.
-
-    The cells of a wide row are indexed by column, those of other rows are aligned with `columns`.
-    """
-    ahead, best, rival = 0.0, -math.inf, -1
-    for c in range(weights.shape[0]):
-        score = 0.0
-        for i in range(columns.shape[0]):
-            score += weights[c, columns[i]] * cells[columns[i] if wide else i]
-        if c == slot or weights.shape[0] == 1:
-            ahead = score
-        elif score > best:
-            best, rival = score, c
-    if weights.shape[0] == 1:
-        y = 1.0 if slot == 0 else -1.0
-        return y * ahead, 0, -1, y
-    return ahead - best, slot, rival, 0.5
 
 
 @njit(strict=True)
@@ -254,7 +230,7 @@ def _learn_rows(
             cells = cells[chosen] if dense else _cells_at(columns, cells, chosen)
             columns = chosen
         wide = columns.shape[0] == n_features
-        lead, up, down, half = _margin(weights, kept if wide else columns, cells, wide, slots[i])
+        lead, up, down, half = row_margin(weights, kept if wide else columns, cells, wide, slots[i])
         mistake = lead * scale <= margin
         scale *= shrink  # (1)
         if mistake:
@@ -278,7 +254,7 @@ def _learn_rows(
     return scale, n_kept
 
 
-class OFS(IncrementalClasses):
+class OFS(LinearClasses):
     """Online feature selection: a linear classifier, truncated to its largest weights after each mistake.
 
     A row costs about B operations (or its stored cells, if sparse). A mistake costs as many as there are features (B
@@ -425,13 +401,6 @@ class OFS(IncrementalClasses):
         self._support = np.pad(kept, (0, len(self._support) - len(kept)))
         self._n_kept = len(kept)
 
-    def _add_class(self, code: int) -> None:
-        self._order = np.append(self._order, code)
-        if self._order.shape[0] == 3:
-            self._weights = np.vstack((0.5 * self._weights, -0.5 * self._weights))
-        if self._order.shape[0] >= 3:
-            self._weights = np.vstack((self._weights, np.zeros_like(self._weights[:1])))
-
     def _learn_known_classes(
         self, data: Array, indptr: Array, indices: Array, dense: bool, slots: Array, weights: Array
     ) -> None:
@@ -448,35 +417,5 @@ class OFS(IncrementalClasses):
         sizes: NDArray[np.float64] = np.abs(self._weights).sum(axis=0)
         return sizes * self._scale
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the scores of the truncated classifier.
-
-        Parameters
-        ----------
-        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_classes)
-            With up to two classes, positive means ``classes_[1]``. With three or more there is one column per class,
-            and the largest wins; a class that was declared but never seen has -inf.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, checked(X), reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))
-        scores = X @ (self._scale * self._weights).T
-        n_classes = self.classes_.shape[0]
-        if n_classes <= 2:
-            return np.asarray(scores[:, 0] if self._order[0] == 1 else -scores[:, 0])
-        if self._weights.shape[0] == 1:
-            scores = np.hstack((0.5 * scores, -0.5 * scores))[:, : self._order.shape[0]]
-        columns = np.full((X.shape[0], n_classes), -np.inf)
-        columns[:, self._order] = scores
-        return columns
-
-    def predict(self, X: Any) -> Array:
-        """Return the class with the largest score for each row, shape (n_rows,)."""
-        scores = self.decision_function(X)
-        last = self.classes_.shape[0] - 1
-        winner = scores.argmax(axis=1) if scores.ndim == 2 else np.minimum(scores > 0, last)
-        labels: Array = self.classes_[winner]
-        return labels
+    def _coefficients(self) -> Array:
+        return self._scale * self._weights

@@ -76,7 +76,7 @@ class RandomSubset(RowSelector):
     _linear_in_stored_values = True
     _shapes = "_rank (j) int64 in [0, j) distinct"
 
-    _unsupervised = True
+    _ranks_relevance = False
 
     _allowed = parameters(
         random_state=SEED,

@@ -230,8 +230,6 @@ def run_stream(name: str, seed: int, given: argparse.Namespace, done: dict[str, 
             frame = prequential(
                 (X, y), replayed, LEARNERS[learner](), batch_size=BATCH, baselines="none", auc=False
             )
-            if frame.settings["interrupted"]:
-                raise KeyboardInterrupt
             table = frame.frames["steps"]
             done[keys[selector, learner]] = {
                 "accuracy": frame.summary()["accuracy"], "kept": size, "of": X.shape[1], "select": seconds,

@@ -178,8 +178,6 @@ def score(stream: Any, name: str, categorical: list[int], window: int) -> dict[s
     result = prequential(
         stream, None, learner(name, categorical), window=window, stability_window=2, n_tracked=0
     )
-    if result.settings["interrupted"]:  # part of a run is no result
-        raise KeyboardInterrupt
     summary, steps = result.summary(), result.to_frame("steps", "pandas")
     return {
         "accuracy": 100 * steps["accuracy_windowed"].mean(),

@@ -171,8 +171,6 @@ def tables(names: list[str], learners: list[str], tuned: bool, n_rows: int, data
                     n_tracked=0,
                     **PLAIN,
                 )
-                if result.settings["interrupted"]:  # part of a run is no result
-                    raise KeyboardInterrupt
                 found = 100 * result.to_frame()["accuracy_windowed"].mean()
                 seconds = time.process_time() - begin
                 new = not place.exists()

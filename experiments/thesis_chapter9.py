@@ -170,8 +170,6 @@ def run_real(args: Any) -> None:
                 result = prequential(
                     stream, part(selector, categorical), part(learner, categorical), n_tracked=0, **PLAIN
                 )
-                if result.settings["interrupted"]:  # part of a run is no result
-                    raise KeyboardInterrupt
                 told = result.summary()
                 with place.open("a", encoding="utf-8", newline="") as file:
                     csv.writer(file).writerow(

@@ -142,6 +142,7 @@ def test_goes_on_from_a_checkpoint(tmp_path):
         GaussianNB(),
         **options,
         on_step=stop,
+        on_interrupt="return",
         checkpoint=file,
         checkpoint_every=1,
     )

@@ -236,7 +236,7 @@ def saved_run(name: str) -> bytes:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run"
-        _run(name, path, on_step=stop)
+        _run(name, path, on_step=stop, on_interrupt="return")
         return path.read_bytes()
 
 

@@ -268,7 +268,9 @@ def test_a_run_with_all_of_it_goes_on_from_its_checkpoint(tmp_path):
         (lambda: SGDClassifier(random_state=1), WeightedNaiveBayes, lambda: HoeffdingTree())
     ):
         path = tmp_path / f"{i}.tamis"
-        prequential((X, y), Turns(600), make(), checkpoint=path, on_step=stop, **options)
+        prequential(
+            (X, y), Turns(600), make(), checkpoint=path, on_step=stop, on_interrupt="return", **options
+        )
         resumed = prequential((X, y), Turns(600), make(), checkpoint=path, **options)
         whole = prequential((X, y), Turns(600), make(), **options)
         for name, column in whole.frames["steps"].items():

@@ -1,7 +1,7 @@
 """Files of every format, changed at random: each is read, or refused in one sentence, in time and memory in proportion.
 
 ``python -m tests.streams.test_fuzz SECONDS [FIRST]`` goes on for so long, from the change of that number on, and prints
-what became of them. Each 200 have a process of their own; one that dies is told with the number of its change.
+what became of them. Each 250 have a process of their own; one that dies is told with the number of its change.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tamis.streams.profile import profile_table
 
 MOST, FREE = 2000, 48 << 20  # bytes of memory for each byte of a file, and for any file
 SLOWEST = 5.0  # seconds of a processor for a file of some kilobytes
-EACH = 200  # changes in one process of the command
+EACH = 250  # changes in one process of the command
 
 
 def _rows(separator: str, decimal: str) -> str:
@@ -127,7 +127,8 @@ def fuzz(seed: int, files: dict[str, bytes], folder: Path) -> str:
     path = folder / name
     path.write_bytes(changed(files[name], draw))
     began = time.process_time()
-    tracemalloc.start()
+    tracemalloc.reset_peak()
+    held = tracemalloc.get_traced_memory()[0]
     try:
         read(path, draw)
         became = f"{path.suffix} read"
@@ -135,26 +136,36 @@ def fuzz(seed: int, files: dict[str, bytes], folder: Path) -> str:
         if "\n" in str(error) or not str(error).endswith((".", "?")) or len(str(error)) > 1000:
             raise AssertionError(f"change {seed}: {error!r} is no sentence") from error
         became = f"{path.suffix} refused"
-    finally:
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
+    peak = tracemalloc.get_traced_memory()[1] - held
     assert time.process_time() - began < SLOWEST, (seed, name)
     assert peak < MOST * path.stat().st_size + FREE, (seed, name, peak)
     return became
 
 
-def test_any_change_is_read_or_refused_in_one_sentence(tmp_path: Path) -> None:
-    files = originals(tmp_path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        became = Counter(fuzz(seed, files, tmp_path) for seed in range(250))
+def test_any_change_is_read_or_refused_in_one_sentence() -> None:
+    done = in_a_process(0)
+    assert done.returncode == 0, done.stderr[-3000:]
+    became = counted(done.stdout)
+    assert sum(became.values()) == EACH
     assert sum(n for what, n in became.items() if what.endswith("read")) > 30
     assert len(became) >= 8
+
+
+def in_a_process(first: int) -> subprocess.CompletedProcess[str]:
+    """Change files in a process of their own."""
+    command = [sys.executable, "-m", "tests.streams.test_fuzz", "--some", str(first)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+
+
+def counted(printed: str) -> Counter[str]:
+    return Counter({what: int(n) for what, n in (line.rsplit(",", 1) for line in printed.splitlines())})
 
 
 def _some(first: int) -> None:
     """Change files in this process; print what became of them."""
     warnings.simplefilter("ignore")
+    # Never stopped: in CPython 3.11 that races with Arrow's threads, which allocate without the GIL.
+    tracemalloc.start()
     with tempfile.TemporaryDirectory() as name:
         folder, became = Path(name), Counter[str]()
         files = originals(folder)
@@ -168,16 +179,13 @@ def _some(first: int) -> None:
 def main(seconds: float, first: int = 10**6) -> None:
     became, failed, began = Counter[str](), 0, time.monotonic()
     while time.monotonic() - began < seconds:
-        command = [sys.executable, "-m", "tests.streams.test_fuzz", "--some", str(first)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = in_a_process(first)
         if done.returncode:
             failed += 1
             print(f"exit {done.returncode}: {done.stderr[-1500:]}", flush=True)
             first = max(int(line) for line in done.stderr.splitlines() if line.isdigit()) + 1
         else:
-            became.update(
-                {what: int(n) for what, n in (line.split(",") for line in done.stdout.splitlines())}
-            )
+            became += counted(done.stdout)
             first += EACH
     print(f"{sum(became.values()):,} changed files: {dict(sorted(became.items()))}; {failed} failed")
 

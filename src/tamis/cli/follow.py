@@ -302,7 +302,9 @@ def _run(
     watch = watch_of(console, stream, selector, learner, options, quiet=quiet)
     events.watchers.append(watch)
     with warnings_in_one_line(console), watch:
-        return prequential(stream, selector, learner, on_step=events, **options.keywords())
+        return prequential(
+            stream, selector, learner, on_step=events, on_interrupt="return", **options.keywords()
+        )
 
 
 class Events:

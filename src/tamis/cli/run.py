@@ -144,7 +144,9 @@ def evaluate(
             stop_if_asked()
 
         try:
-            result = prequential(stream, selector, learner, on_step=on_step, **options.keywords())
+            result = prequential(
+                stream, selector, learner, on_step=on_step, on_interrupt="return", **options.keywords()
+            )
             with contextlib.suppress(KeyboardInterrupt):
                 stop_if_asked()
                 return result

@@ -62,7 +62,7 @@ def test_a_resumed_run_chooses_the_same_batches(tmp_path):
         return prequential((X, y), FIRES(2), GaussianNB(), batch_size="auto", baselines="none", **more)
 
     with pytest.raises(Stop):
-        run(checkpoint=tmp_path / "run.tamis", checkpoint_every=1, on_step=stop)
+        run(checkpoint=tmp_path / "run.tamis", checkpoint_every=1, on_step=stop, on_interrupt="return")
     resumed, whole = run(checkpoint=tmp_path / "run.tamis"), run()
     assert sizes(resumed) == sizes(whole)
     assert resumed.summary()["accuracy"] == whole.summary()["accuracy"]

@@ -38,7 +38,7 @@ def test_independent_rows_are_not_mentioned(rng, tmp_path):
 def test_a_resumed_run_counts_as_one_run(rng, tmp_path):
     data, path = rows(rng, 10), tmp_path / "run.tamis"
     whole = run(data)
-    run(data, checkpoint=path, checkpoint_every=1, on_step=stop_after(6))
+    run(data, checkpoint=path, checkpoint_every=1, on_step=stop_after(6), on_interrupt="return")
     again = run(data, checkpoint=path)
     assert again.dependence_note() == whole.dependence_note() != ""
     again.report(tmp_path / "page.html")

@@ -163,7 +163,7 @@ def test_goes_on_from_a_checkpoint(tmp_path, kind, sparse):
         for on_step in (interrupt, None):
             kept = prequential(
                 (given, y), tamis.loads(tamis.dumps(selector)), clone(learner), checkpoint=tmp_path / f"{stop}.tamis",
-                checkpoint_every=1, on_step=on_step, **options,
+                checkpoint_every=1, on_step=on_step, on_interrupt="return", **options,
             )  # fmt: skip
             assert kept.settings["interrupted"] == (on_step is not None)
         for name, column in whole.frames["steps"].items():

@@ -121,7 +121,7 @@ def test_rows_that_wait_survive_a_stop(tmp_path):
             return prequential(stream, FIRES(3), delay=TIMES, max_waiting=40, **options)
 
         whole = run()
-        run(checkpoint=path, on_step=stop_after(6))
+        run(checkpoint=path, on_step=stop_after(6), on_interrupt="return")
         again = run(checkpoint=path)
         same(whole, again)
         assert again.settings["labels"] == whole.settings["labels"]

@@ -131,7 +131,7 @@ def test_goes_on_where_it_stopped(tmp_path, delay):
                 return prequential((kept, y), model, baselines="both", delay=delay, **options)  # noqa: B023
 
             whole = run()
-            run(checkpoint=path, on_step=stop_after(6))
+            run(checkpoint=path, on_step=stop_after(6), on_interrupt="return")
             same(whole, run(checkpoint=path))
             path.unlink()
 

@@ -92,7 +92,9 @@ def test_late_labels_survive_a_stop(tmp_path):
     path = tmp_path / "run.tamis"
     for kept in (X, sp.csr_matrix(X)):
         whole = prequential((kept, y), FIRES(3), delay=250)
-        prequential((kept, y), FIRES(3), delay=250, checkpoint=path, on_step=stop_after(6))
+        prequential(
+            (kept, y), FIRES(3), delay=250, checkpoint=path, on_step=stop_after(6), on_interrupt="return"
+        )
         same(whole, prequential((kept, y), FIRES(3), delay=250, checkpoint=path))
         path.unlink()
 
@@ -363,7 +365,9 @@ def test_control_c_keeps_the_results_so_far(tmp_path):
             raise KeyboardInterrupt
 
     path = tmp_path / "run.tamis"
-    result = prequential((X, y), FIRES(3), on_step=stop, checkpoint=path)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        prequential((X, y), FIRES(3), on_step=stop, checkpoint=path)
+    result = caught.value.result
     assert result.settings["interrupted"]
     assert result.frames["steps"]["n_seen"][-1] == 700
     selector = FIRES(3)
@@ -371,6 +375,22 @@ def test_control_c_keeps_the_results_so_far(tmp_path):
     assert not resumed.settings["interrupted"]
     same(resumed, prequential((X, y), FIRES(3)))
     assert selector.n_seen_ == 1500
+
+
+def test_an_exit_is_passed_on_after_the_checkpoint_is_written(tmp_path):
+    def leave(step):
+        if step.values["n_seen"] == 700:
+            raise SystemExit(3)
+
+    path = tmp_path / "run.tamis"
+    with pytest.raises(SystemExit) as caught:
+        prequential(rows(), FIRES(3), on_step=leave, checkpoint=path, on_interrupt="return")
+    assert caught.value.code == 3
+    selector = FIRES(3)
+    same(prequential(rows(), selector, checkpoint=path), prequential(rows(), FIRES(3)))
+    assert selector.n_seen_ == 1500
+    with pytest.raises(ValueError, match="on_interrupt must be"):
+        prequential(rows(), FIRES(3), on_interrupt="ignore")
 
 
 class Interrupted(FIRES):
@@ -387,7 +407,7 @@ class Interrupted(FIRES):
 def test_a_batch_half_done_is_not_saved(tmp_path, monkeypatch):
     path, source = tmp_path / "run.tamis", rows()
     monkeypatch.setattr(Interrupted, "at", 700)
-    result = prequential(source, Interrupted(3), checkpoint=path, checkpoint_every=2)
+    result = prequential(source, Interrupted(3), checkpoint=path, checkpoint_every=2, on_interrupt="return")
     assert result.settings["interrupted"]
     assert result.frames["steps"]["n_seen"][-1] == 700
     monkeypatch.setattr(Interrupted, "at", None)
@@ -406,7 +426,7 @@ def test_control_c_waits_for_the_batch_unless_pressed_twice(presses, last):
 
     usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started without
     try:
-        result = prequential(rows(), Pressed(3))
+        result = prequential(rows(), Pressed(3), on_interrupt="return")
         assert result.settings["interrupted"]
         assert result.frames["steps"]["n_seen"][-1] == last
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

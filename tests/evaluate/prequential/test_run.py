@@ -225,7 +225,7 @@ def test_a_run_of_somebody_elses_selector_goes_on(tmp_path):
         if step.values["n_seen"] == 600:
             raise KeyboardInterrupt
 
-    prequential((X, y), ByMeans(2), checkpoint=path, on_step=stop)
+    prequential((X, y), ByMeans(2), checkpoint=path, on_step=stop, on_interrupt="return")
     resumed = prequential((X, y), ByMeans(2), checkpoint=path)
     whole = prequential((X, y), ByMeans(2))
     for name in ("n_seen", "accuracy", "stability", "n_entered"):
@@ -295,7 +295,8 @@ y = (X[:, 2] > 0).astype(int)
 selector, learner = FIRES(2), Slow()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started without
 before = signal.getsignal(signal.SIGINT)
-result = prequential((X, y), selector, learner, checkpoint=sys.argv[1], checkpoint_every=2, baselines="none")
+result = prequential((X, y), selector, learner, checkpoint=sys.argv[1], checkpoint_every=2, baselines="none",
+                     on_interrupt="return")
 assert signal.getsignal(signal.SIGINT) is before
 print(result.settings["interrupted"], selector.n_seen_, int(learner.class_count_.sum()))
 print(result.frames["steps"]["accuracy"].tolist())
@@ -469,7 +470,7 @@ def stop(step):
         os.kill(os.getpid(), signal.SIGTERM)
 
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
-result = prequential((X, y), FIRES(2), checkpoint=sys.argv[1], checkpoint_every=3, on_step=stop)
+result = prequential((X, y), FIRES(2), checkpoint=sys.argv[1], checkpoint_every=3, on_step=stop, on_interrupt="return")
 assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 print(result.settings["interrupted"], int(result.frames["steps"]["n_seen"][-1]))
 """

@@ -272,8 +272,6 @@ class _Runner:
         try:
             stream = self.opener.open(cell.stream, cell.seed)
             result = prequential(stream, *cell.models(stream), **cell.options.keywords())
-            if result.settings["interrupted"]:
-                raise KeyboardInterrupt
             if not len(result.frames["steps"]["step"]):
                 raise DataError(
                     "The stream ends within its first batch, which only trains: choose a smaller batch_size."

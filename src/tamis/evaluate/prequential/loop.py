@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tamis._interrupts import defer_interrupts
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Rows, check_choice
 from tamis.evaluate.prequential.checkpoint import Checkpoint
 from tamis.evaluate.prequential.result import PrequentialResult, Step
 from tamis.evaluate.prequential.run import Run
@@ -44,6 +44,7 @@ def prequential(
     checkpoint_seconds: float | None = None,
     keep_steps: int | None = None,
     on_step: Callable[[Step], object] | None = None,
+    on_interrupt: str = "raise",
 ) -> PrequentialResult:
     """Run a selector and a learner over a stream, test-then-train.
 
@@ -133,15 +134,20 @@ def prequential(
     on_step : callable, optional
         Called with a :class:`Step` after every batch (with ``batch_size="auto"``, after every 100 rows). If it has
         methods `state` and `restore`, the value of `state` is saved in the checkpoint too.
+    on_interrupt : {"raise", "return"}, default="raise"
+        What happens after Ctrl-C or SIGTERM. These signals wait for the current batch, and the checkpoint is written;
+        a second one does not wait, and the checkpoint stays the last one. Then ``"raise"`` raises KeyboardInterrupt,
+        whose attribute ``result`` is the result so far: a loop over streams ends, and no part of a run is taken for
+        the whole. ``"return"`` returns the result so far, with ``settings["interrupted"]`` True.
 
     Returns
     -------
     PrequentialResult
-        After Ctrl-C or SIGTERM it is the result so far, with ``settings["interrupted"]`` True. These signals wait for
-        the current batch. A second one does not wait, and the checkpoint stays the last one.
 
     Raises
     ------
+    KeyboardInterrupt
+        After Ctrl-C or SIGTERM, unless ``on_interrupt="return"``.
     ValueError
         If an option is out of range, or if one of selector and learner is for classes and the other for numbers.
     CheckpointError
@@ -188,6 +194,7 @@ def prequential(
     """
     given = dict(locals())  # before any other name is bound
     options = RunOptions(**{name: given[name] for name in RunOptions.known()})
+    check_choice("on_interrupt", on_interrupt, ("raise", "return"))
     source = as_stream(stream)
     if checkpoint is not None and not source.is_resumable:
         raise ValueError(
@@ -207,6 +214,7 @@ def prequential(
         )
     run = Run(source, selector, learner, options, task)
     listener: Any = on_step
+    interrupt: BaseException | None = None
     with Checkpoint(options) as saved:
         if (state := saved.load(run.settings, run.user_classes())) is not None:
             reported = state.pop("listener", None)
@@ -233,8 +241,8 @@ def prequential(
                     stop_if_asked()
                     keep()  # after the first batch too: what cannot be, shows
                 stop_if_asked()  # a stream may end because what fed it was interrupted too
-        except KeyboardInterrupt:
-            run.interrupted = True
+        except (KeyboardInterrupt, SystemExit) as error:
+            run.interrupted, interrupt = True, error
         except Exception as error:
             run.interrupted = True
             error.result = run.result()  # type: ignore[attr-defined]
@@ -243,7 +251,11 @@ def prequential(
             vars(source).pop("on_idle", None)
         if run.is_consistent and run.n_seen:  # else the last one stands
             saved.write(run.settings, everything)
-        return run.result()
+        result = run.result()
+        if interrupt is not None and (on_interrupt == "raise" or isinstance(interrupt, SystemExit)):
+            interrupt.result = result  # type: ignore[attr-defined]
+            raise interrupt
+        return result
 
 
 def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Iterator[tuple[Rows, Array]]:

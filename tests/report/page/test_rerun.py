@@ -105,6 +105,7 @@ def same(result, other):
     np.testing.assert_array_equal(result.frames["steps"][measure], other.frames["steps"][measure])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [*runs()], ids=IDS)
 def test_python_leads_to_the_same_run(run, folder):
     result, names = run(), {}
@@ -113,6 +114,7 @@ def test_python_leads_to_the_same_run(run, folder):
     assert (folder / "report.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [*runs()], ids=IDS)
 def test_shell_leads_to_the_same_run(run, folder, capsys):
     pytest.importorskip("typer")
@@ -126,6 +128,7 @@ def test_shell_leads_to_the_same_run(run, folder, capsys):
     assert (folder / "report.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -130,6 +130,7 @@ _LEARNERS = {
     "RandomRules": "vfdr",
     "AdaptiveRandomForest": "forests",
     "StreamingRandomPatches": "forests",
+    "OzaBoost": "boosting",
     "HEFTStream": "heft_stream",
     "HUWRS": "huwrs",
     "StreamingStacking": "stacking",

@@ -46,6 +46,7 @@ _NAMES = {
     "HoeffdingAdaptiveTree": "tamis.learners.hoeffding",
     "HoeffdingTree": "tamis.learners.hoeffding",
     "OFS": "tamis.rows.ofs",
+    "OzaBoost": "tamis.learners.hoeffding",
     "OFSA3M": "tamis.columns.ofs_a3m",
     "OFSDensity": "tamis.columns.ofs_density",
     "OSFS": "tamis.columns.osfs",

@@ -281,6 +281,7 @@ LEARNERS: tuple[Entry, ...] = (
     Learner("streaming-random-forest", "StreamingRandomPatches", "learners", "Abdulsalam, Skillicorn, Martin (2007)",
             "tamis.learners.hoeffding", "A hundred trees on two random features each, which stay for good.",
             parameters=(("n_estimators", 100), ("max_features", 2), ("warning", None), ("drift", None))),
+    Entry("oza-boost", "OzaBoost", "learners", "Oza, Russell (2001), AISTATS"),
     Learner("vfdr", "VFDR", "learners", "Gama, Kosina (2011), IJCAI", "tamis.learners.hoeffding",
             "Ordered rules that get a condition once enough rows say which is best."),
     Learner("vfdr-unordered", "VFDR", "learners", "Kosina, Gama (2015), DMKD", "tamis.learners.hoeffding",

@@ -136,6 +136,9 @@ _LEARNERS = {
     "StreamingStacking": "stacking",
     "WeightedKNN": "knn",
     "WeightedNaiveBayes": "naive_bayes",
+    "Perceptron": "linear",
+    "SGDLogisticRegression": "linear",
+    "SGDLinearSVM": "linear",
     "ResetOnDrift": "drift",
     "Refit": "refit",
 }

@@ -228,12 +228,11 @@ CATALOG: tuple[Entry, ...] = (
 )  # fmt: skip
 
 LEARNERS: tuple[Entry, ...] = (
-    Learner("perceptron", "Perceptron", "learners", "scikit-learn", "sklearn.linear_model", "Perceptron.",
-            sparse=True),
+    Entry("perceptron", "Perceptron", "learners", "Rosenblatt (1958), Psychological Review 65(6)"),
     Learner("sgd", "SGDClassifier", "learners", "scikit-learn", "sklearn.linear_model",
             "Linear classifier by stochastic gradient descent (hinge loss).", sparse=True),
-    Learner("logistic", "SGDClassifier", "learners", "scikit-learn", "sklearn.linear_model",
-            "Logistic regression by stochastic gradient descent.", sparse=True, parameters=(("loss", "log_loss"),)),
+    Entry("logistic", "SGDLogisticRegression", "learners", "Cox (1958), JRSS B 20(2)"),
+    Entry("svm", "SGDLinearSVM", "learners", "Shalev-Shwartz, Singer, Srebro, Cotter (2011), Math. Programming 127(1)"),
     Learner("sgd-regressor", "SGDRegressor", "learners", "scikit-learn", "sklearn.linear_model",
             "Linear regression by stochastic gradient descent (Huber's loss).", targets=("regression",), sparse=True,
             parameters=(("loss", "huber"), ("epsilon", 1.0))),

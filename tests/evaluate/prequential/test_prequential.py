@@ -474,7 +474,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         ((X, y), FIRES(4), None, {}, "selector.params.n_features_to_select"),
         ((X, y), OFS(3), None, {}, "selector.class"),
         ((X, y), None, None, {}, "selector"),
-        ((X, y), FIRES(3), Perceptron(random_state=1), {}, "learner.params.random_state"),
+        ((X, y), FIRES(3), tamis.Perceptron(random_state=1), {}, "learner.params.random_state"),
         ((X, y), FIRES(3), None, {"batch_size": 50}, "options.batch_size"),
     ):
         with pytest.raises(CheckpointError, match=f"another run, whose {what} is"):

@@ -427,7 +427,6 @@ def test_memory_that_runs_out_before_anything_changes(monkeypatch: pytest.Monkey
         assert tamis.dumps(model) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("entry", CASES, ids=lambda entry: entry.key)
 def test_memory_that_runs_out_leaves_the_state_before(entry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for n_rows in (1, 100):
@@ -536,7 +535,6 @@ print(*counts)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
 def test_timers_that_interrupt_leave_the_state_before_or_after() -> None:
     done = subprocess.run(

@@ -89,7 +89,6 @@ def call(folder, monkeypatch, capsys):
     return call
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_look_leads_to_a_run_that_works(call, name):
     code, out, err = call("look", name, "--label", FILES[name][1], "--json")
@@ -102,7 +101,6 @@ def test_look_leads_to_a_run_that_works(call, name):
     assert json.loads(out)["chosen"].keys() & {TELLS[name]}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("command", ["run", "screen", "columns", "train"])
 def test_each_command_works_or_tells_everything_in_one_list(call, tmp_path, command, name):
@@ -148,7 +146,7 @@ ODD = {
     "mixed": "a;b;y\n" + "1,5;2;0\n2,5;1;1\n" * 30 + "3,5;abc;1\n",
     "infinite": "a,b,y\n" + "1.5,inf,0\n2.5,1.5,1\n0.5,0.25,1\n" * 20,
     "unlabelled": "a,b,y\n" + "1.5,2,0\n2.5,1,1\n0.5,0,\n" * 20,
-    "empty": "a,b,y\n" + "1.5,,0\n2.5,,1\n" * 20,
+    "empty": "a,b,c,y\n" + "1.5,,2,0\n2.5,,,1\n3.5,,4,0\n" * 20,
     "export": "sep=;\nNr.;Maß;Preis;Preis;y;\n"
     + "".join(f"{i + 7};{i % 9},5;{i},50 €;{i},5;{i % 2};\n" for i in range(60)),
     "notes": "# by LabSys\n# units: see manual\n y , crp, temp\n"
@@ -195,8 +193,9 @@ def test_look_in_a_terminal(call, monkeypatch):
         "sensors.csv",
         "300 rows, 8 columns, CSV with commas between values, decimal points, UTF-8",
     ]
-    assert re.fullmatch(r"state: \w+ [\d.]+%, \w+ [\d.]+%", lines[2])
-    assert {"Excluded", "To fix", "Notes"} <= set(lines)
+    assert lines[2] == "columns: 2 numbers, 1 identifier, 1 time, 1 mixed, 1 constant, 1 category"
+    assert re.fullmatch(r"state: \w+ [\d.]+%, \w+ [\d.]+%", lines[3])
+    assert {"Excluded", "To fix"} <= set(lines)
     assert lines[-1] == "Next: tamis run sensors.csv --label state --na 1.5.2 --missing mean"
     monkeypatch.setenv("COLUMNS", "40")
     narrow = call("look", "sensors.csv", "--label", "state")[1].splitlines()
@@ -216,7 +215,6 @@ def test_look_at_other_things(call, tmp_path):
         assert (code, told in err, len(err.splitlines())) == (1, True, 1)
 
 
-@pytest.mark.slow
 def test_train_does_not_learn_a_row_by_its_own_label(call, folder):
     """An identifier that is kept says nothing: a category of one row has no relation to the class."""
     accuracy = {}
@@ -229,7 +227,6 @@ def test_train_does_not_learn_a_row_by_its_own_label(call, folder):
     assert set(tamis.load(folder / "2.tamis").categories_) == {"id", "comment"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 1])
 def test_every_command_numbers_the_columns_of_svmlight_as_the_file_does(call, tmp_path, first):
     rng = np.random.default_rng(0)

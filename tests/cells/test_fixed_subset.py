@@ -20,7 +20,6 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.slow
 def test_conforms():
     check_cell_classifier(FixedSubset())
 

@@ -36,7 +36,6 @@ def learned(selector, X, y, size):
     return selector
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("detector", "hoeffding", "cap", "threshold"),
     [
@@ -74,7 +73,6 @@ def test_equals_the_twin(detector, hoeffding, cap, threshold):
     assert len(twin.drifts) >= (not hoeffding)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("detector", ["adwin", "hddm-a"])
 def test_a_batch_is_its_rows(detector):
     X, y = mixed(3000)

@@ -99,13 +99,27 @@ def test_a_late_word_among_prices_is_told_with_its_row(tmp_path):
 def test_a_number_with_the_other_mark_is_never_a_category(tmp_path):
     rows = [("51.5", "3.25", "7,5", "0"), ("48.0", "1.75", "7,25", "1")]
     path = write(tmp_path / "t.csv", rows, ";", header="abcy")
+    assert open_file(path, label="y").take(2)[0].tolist() == [[51.5, 3.25, 7.5], [48.0, 1.75, 7.25]]
     with pytest.raises(StreamError, match="'7,5' in row 1 of column 'c', but the other columns have a point"):
-        open_file(path, label="y").take(2)
+        open_file(path, label="y", decimal=".").take(2)
     assert open_file(path, label="y", categorical=["c"]).take(2)[0][:, 2].tolist() == [0.0, 1.0]
     with pytest.raises(
         StreamError, match=r"'51\.5' in row 1 of column 'a', but the other columns have a comma"
     ):
         open_file(path, label="y", decimal=",").take(2)
+
+
+def test_numbers_that_begin_with_zero_have_no_thousands(tmp_path):
+    path = write(tmp_path / "t.csv", [("0,164", "0"), ("-1,239", "1"), ("0,590", "0")], ";", header="ay")
+    assert open_file(path, label="y").take(3)[0][:, 0].tolist() == [0.164, -1.239, 0.59]
+
+
+def test_day_and_month_are_known_from_any_row_of_the_first_block(tmp_path):
+    """Here the first two thousand values are of the first twelve days of a month."""
+    times = [f"{1 + i // 170:02}/03/2024 {i % 24:02}:{i % 60:02}:{i % 59:02}" for i in range(2500)]
+    path = write(tmp_path / "t.csv", [(at, str(i % 2)) for i, at in enumerate(times)], ",", header="ay")
+    table = open_table(path)
+    assert table.time_formats == {"a": "%d/%m/%Y %H:%M:%S"}
 
 
 def test_what_is_said_is_not_judged(tmp_path):

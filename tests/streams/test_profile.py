@@ -60,11 +60,32 @@ def test_what_columns_hold(file):
 
 def test_identifiers_and_dates_nobody_can_read_are_left_out_unless_kept(file):
     found = look(file)
-    assert set(found.excluded) == {"serial", "countdown", "order_id", "person", "remark", "us"}
+    assert set(found.excluded) == {
+        "serial", "countdown", "order_id", "person", "remark", "us", "still", "void",
+    }  # fmt: skip
+    assert (found.excluded["still"], found.excluded["void"]) == ("it is 7 in every row", "it is empty")
+    assert {"still", "void"}.isdisjoint(look(file, grows=True).excluded)
+    assert "'%d/%m/%Y'" not in found.excluded["us"]
+    assert "--time-format %d/%m/%Y)" in found.excluded["us"]
     assert found.excluded["person"] == "an identifier, 200 different texts in 200 rows"
-    assert set(look(file, keep=["serial", "p*"]).excluded) == {"countdown", "order_id", "remark", "us"}
-    assert set(look(file, drop=["*d*"], categorical=["serial"]).excluded) == {"person", "remark", "us"}
+    assert set(look(file, keep=["serial", "p*", "still", "void"]).excluded) == {
+        "countdown",
+        "order_id",
+        "remark",
+        "us",
+    }
+    rest = look(file, drop=["*d*", "still"], categorical=["serial"])
+    assert set(rest.excluded) == {"person", "remark", "us"}
     assert "town" in look(file, most_texts=50).excluded
+
+
+def test_columns_of_the_same_values_are_noted(tmp_path):
+    rows = ["a,b,c,d,e,y"] + [f"{i % 7},w{i % 3},{i % 7},w{i % 3},{i % 7 + 1},{i % 2}" for i in range(N)]
+    (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
+    notes = look(tmp_path / "t.csv").notes
+    assert "c has the values of a in every row (--drop c)" in notes
+    assert "d has the values of b in every row (--drop d)" in notes
+    assert not any("e has" in note for note in notes)
 
 
 def test_all_problems_are_told_at_once_with_what_mends_each(file):
@@ -74,7 +95,8 @@ def test_all_problems_are_told_at_once_with_what_mends_each(file):
         ("missing", "mean"),
         ("na", "inf"),
     ]
-    assert "void (100.0 %)" in look(file).problems[2].text
+    assert "holes (10.0 %)" in look(file).problems[2].text
+    assert "void (100.0 %)" in look(file, keep=["void"]).problems[2].text
     assert look(file, missing="mean", drop=["state", "level", "hot"]).problems == []
     assert look(file, None).problems[0].option == "label"
 

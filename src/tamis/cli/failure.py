@@ -74,7 +74,7 @@ class ProblemsError(Exception):
         for text, words in self.problems:
             lines.append(f"  {text}" + (f": {shlex.join(words)}" if words else ""))
         corrected = [word for _, words in self.problems for word in words]
-        if corrected and all(words for _, words in self.problems):
+        if corrected and all(words and words[-1] != "NAME" for _, words in self.problems):
             lines.append(f"Corrected: {shlex.join(['tamis', *given, *corrected])}")
         return "\n".join(lines)
 

@@ -283,7 +283,9 @@ def _open_stream(
     def judge(table: Table) -> dict[str, Any]:
         is_mended = dead_letters is not None or late["label_key"] is not None
         passed = _IGNORED_PROBLEMS if is_mended else ()
-        return reading.column_options(table, classes=classes, quiet=quiet, ignored=passed, clock=clock)
+        return reading.column_options(
+            table, classes=classes, quiet=quiet, ignored=passed, clock=clock, grows=True
+        )
 
     label = reading.label_column()
     assert label is not None

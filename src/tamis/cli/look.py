@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,7 +66,7 @@ def look(
 
 def _command(found: TableProfile, reading: Reading) -> str | None:
     """Return the command line that runs on the file; None if a problem has no option that fixes it."""
-    if not all(problem.option for problem in found.problems):
+    if any(not problem.option or problem.value is None for problem in found.problems):
         return None
     words = ["tamis", "run", *reading.words()]
     words += [word for problem in found.problems for word in option_words(problem)]
@@ -90,6 +91,8 @@ def _show(console: Console, found: TableProfile, top: int, command: str | None) 
     rows = f"{found.n_rows:,} rows" if found.whole else f"the first {found.n_rows:,} rows"
     about = [rows, f"{found.n_columns:,} columns", *([dialect_text(found)] if found.written else [])]
     console.print(Text(", ".join(about), style="dim"), width=width)
+    if found.columns:
+        console.print(Text(_kinds(found), style="dim"), width=width)
     if found.classes:
         console.print(Text(_balance(found), style="dim"), width=width)
     if found.columns:
@@ -98,7 +101,10 @@ def _show(console: Console, found: TableProfile, top: int, command: str | None) 
     if (more := len(found.columns) - top) > 0:
         console.print(Text(f"  and {more:,} more columns", style="dim"))
     parts = {
-        "Excluded": [f"{name}: {why} (--keep {name})" for name, why in found.excluded.items()],
+        "Excluded": [
+            f"{name or '(no name)'}: {why} (--keep {shlex.quote(name)})"
+            for name, why in found.excluded.items()
+        ],
         "To fix": [": ".join(filter(None, (p.text, shlex.join(option_words(p))))) for p in found.problems],
         "Notes": found.notes,
     }
@@ -113,6 +119,16 @@ def _show(console: Console, found: TableProfile, top: int, command: str | None) 
     if command is not None:
         console.print()
         console.print(f"Next: {command}", markup=False, soft_wrap=True)
+
+
+def _kinds(found: TableProfile) -> str:
+    """Return how many columns there are of each kind, the most frequent kind first."""
+    kinds = Counter(column.kind for column in found.columns if column.kind != "label")
+    plurals = {"number": "numbers", "flag": "flags", "category": "categories", "text": "free text", "time": "times",
+               "identifier": "identifiers"}  # fmt: skip
+    return "columns: " + ", ".join(
+        f"{n:,} {plurals.get(kind, kind) if n > 1 else kind}" for kind, n in kinds.most_common()
+    )
 
 
 def _balance(found: TableProfile) -> str:

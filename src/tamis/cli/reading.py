@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -140,7 +141,7 @@ class ReadingOptions:
 
     def column_options(
         self, table: Table, *, classes: bool = True, most_texts: int | None = None, quiet: bool = False,
-        ignored: tuple[str, ...] = (), clock: tuple[str, ...] = (),
+        ignored: tuple[str, ...] = (), clock: tuple[str, ...] = (), grows: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the options to read a table.
 
@@ -149,10 +150,12 @@ class ReadingOptions:
         table : Table
         classes, most_texts, quiet, clock
             As for `look`.
-        passing_over : tuple of str
+        ignored : tuple of str
             Options whose problems are ignored.
+        grows : bool, default=False
+            Whether rows will be appended.
         """
-        found = self.profile(table, classes=classes, most_texts=most_texts, clock=clock)
+        found = self.profile(table, classes=classes, most_texts=most_texts, clock=clock, grows=grows)
         if found.whole and found.n_rows == 0:
             raise StreamError(
                 f"{found.path!r} has a header but no rows: add rows below it, or name another file."
@@ -192,6 +195,7 @@ class ReadingOptions:
         classes: bool = True,
         most_texts: int | None = None,
         clock: tuple[str, ...] = (),
+        grows: bool = False,
     ) -> TableProfile:
         """Return the profile of a table."""
         from tamis.streams.profile import profile_table
@@ -200,6 +204,7 @@ class ReadingOptions:
             table, self.label_column(), categorical=_split(self.categorical), drop=[*_split(self.drop), *clock],
             keep=_split(self.keep), missing=self.missing, times=self.times,
             drop_unlabelled=self.drop_unlabelled, classes=classes, most_texts=most_texts,
+            grows=grows,
         )  # fmt: skip
 
     def dialect(self) -> dict[str, Any]:
@@ -299,7 +304,8 @@ class Reading(ReadingOptions):
 
 
 def _split(given: list[str] | None) -> list[str]:
-    return [name for one in given or () for name in one.split(",") if name]
+    # An empty word is the column without a name.
+    return [name for one in given or () for name in one.split(",") if name or not one]
 
 
 def option_words(problem: Problem) -> list[str]:
@@ -320,11 +326,16 @@ def _notes(found: TableProfile, times: str) -> list[str]:
         lines.append(f"{stream_name(found.path)} is read as {dialect_text(found)}.")
     for c in found.columns:
         if c.kind == "number" and c.note:
-            lines.append(f"{c.name} is read as {c.note}; --categorical {c.name} makes categories of them.")
+            lines.append(
+                f"{c.name} is read as {c.note}; --categorical {shlex.quote(c.name)} makes categories of them."
+            )
     shown = [f"{c.name} {c.note}" for c in found.columns if c.kind == "time" and c.note]
     if times == "parts" and shown:
         lines.append(f"{'; '.join(shown)}; --times seconds makes one number of it.")
-    lines += [f"{name} is left out: {why}; --keep {name} keeps it." for name, why in found.excluded.items()]
+    lines += [
+        f"{name or '(no name)'} is left out: {why}; --keep {shlex.quote(name)} keeps it."
+        for name, why in found.excluded.items()
+    ]
     return lines
 
 

@@ -43,7 +43,7 @@ _BLOCK_BYTES = 1 << 20
 _PADDED = ("{}", " {}", "{} ", " {} ")
 _MISSING = ("?", "None")  # beside the empty text, NA, NaN, null and their like
 _FACTS = (
-    "options", "_header", "_na", "grouped", "time_formats", "encoding", "delimiter", "decimal", "newline",
+    "options", "_header", "_na", "grouped", "decimals", "time_formats", "encoding", "delimiter", "decimal", "newline",
     "read_names", "text", "label", "whole_labels",
 )  # fmt: skip
 _MAX_DISTINCT = 1000  # values of a column that are looked at to see how it is written
@@ -67,6 +67,7 @@ class CSVTable(Table):
         self._na = [form.format(word) for form in _PADDED for word in words]
         # Columns of numbers whose thousands are set apart, or that have a sign of a currency or of per cent: which one.
         self.grouped: dict[str, str] = {}
+        self.decimals: dict[str, str] = {}  # of columns whose decimal mark is not that of the others
         self.time_formats: dict[str, str] = {}  # of date columns; "" if ambiguous
         self._first: Any = None
         head = self._read_head()
@@ -109,7 +110,8 @@ class CSVTable(Table):
         """Return a table from such a state."""
         table = cls.__new__(cls)
         Table.__init__(table, source)
-        table.__dict__.update({name: facts[name] for name in _FACTS})
+        table.decimals = {}  # older facts have none
+        table.__dict__.update({name: facts[name] for name in _FACTS if name in facts})
         table._csv, table._types, table._first = (
             pyarrow_module("pyarrow.csv"),
             schema_types(facts["types"]),
@@ -154,11 +156,24 @@ class CSVTable(Table):
             self.decimal = detect_decimal(marks.values(), n_points, self.delimiter)
         known = self.options.get("time_format")
         formats = {name: detect_time_format(values, known) for name, values in texts.items()}
+        for name, form in formats.items():
+            if form == "":  # the first values may be of a few days
+                formats[name] = detect_time_format(self._one_of_each_day(name), known)
         self.time_formats = {name: form for name, form in formats.items() if form is not None}
         if self.decimal != "." or any(self.time_formats.values()):
             texts = self._texts(head)
             marks = {name: NumberFormat(values) for name, values in texts.items()}
         self.grouped = {name: marks[name].sign for name in texts if marks[name].grouped[self.decimal]}
+        if self.options.get("decimal") is None:
+            other = "." if self.decimal == "," else ","
+            foreign = {name for name in texts if marks[name].grouped[other]} - set(self.grouped)
+            self.decimals = dict.fromkeys(foreign, other)
+            self.grouped |= {name: marks[name].sign for name in texts if name in foreign}
+
+    def _one_of_each_day(self, name: str) -> list[str]:
+        """Return a value of a column for each beginning of its dates, day and month or month and day."""
+        values = _distinct(self._first.columns[self.names().index(name)], None)
+        return list({value[:5]: value for value in values}.values())
 
     def _texts(self, head: bytes) -> dict[str, list[str]]:
         """Read the first block, and return some different values of each column of text."""
@@ -208,7 +223,7 @@ class CSVTable(Table):
         if self._first is None:
             return None
         columns = [
-            _parse_grouped(column, self.decimal, self.grouped[name])
+            _parse_grouped(column, self.decimals.get(name, self.decimal), self.grouped[name])
             if name in self.grouped and column.type == "string"  # of two of one name the other may be numbers
             else column
             for name, column in zip(self.names(), self._unquote(self._first.columns), strict=True)
@@ -442,12 +457,12 @@ class CSVTable(Table):
         """Return a column of numbers that have a sign, or whose thousands are set apart."""
         import pyarrow as pa
 
-        sign = self.grouped[name]
+        sign, decimal = self.grouped[name], self.decimals.get(name, self.decimal)
         try:
-            return _parse_grouped(column, self.decimal, sign)
+            return _parse_grouped(column, decimal, sign)
         except pa.ArrowInvalid:
             values = [value and (strip_sign(value, sign) if sign else value) for value in column.to_pylist()]
-            at = next(i for i, value in enumerate(values) if value and not is_number(value, self.decimal))
+            at = next(i for i, value in enumerate(values) if value and not is_number(value, decimal))
             raise StreamError(
                 f"{self.source.name!r} holds {short_repr(values[at])} in row {row + at} of column"
                 f" {short_repr(name)}, which began"

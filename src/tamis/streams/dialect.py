@@ -10,7 +10,7 @@ import csv
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import pairwise
 
@@ -24,6 +24,7 @@ __all__ = [
     "detect_encoding",
     "detect_time_format",
     "escape_formula",
+    "fitting_time_formats",
     "names_are_values",
     "split_preamble",
     "strip_sign",
@@ -32,7 +33,7 @@ __all__ = [
 DELIMITERS = (",", ";", "\t", "|")
 BLANKS = " \t\u00a0\u202f"  # between a number and its sign
 _LINES = 100  # that the separator is found from
-_UNITS = r"[+-]?(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)?(?:{mark}\d+)?(?:[eE][+-]?\d+)?"
+_UNITS = r"[+-]?(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)?(?:{mark}\d+)?(?:[eE][+-]?\d+)?"
 _NUMBERS = {
     ".": re.compile(_UNITS.format(group=",", mark=r"\.")),
     ",": re.compile(_UNITS.format(group=r"\.", mark=",")),
@@ -263,13 +264,22 @@ def detect_time_format(values: list[str], given: str | None = None) -> str | Non
     >>> detect_time_format(["red"]) is None
     True
     """
-    if not values or (given is None and not all(map(_DATE_LIKE.fullmatch, values[:20]))):
-        return None
-    known = [given] if given else [day + clock for day in _DAYS for clock in _CLOCKS]
-    fitting = [one for one in known if all(_fits(value, one) for value in values)]
+    fitting = fitting_time_formats(values, given)
     if not fitting:
         return None
     return fitting[0] if len(fitting) == 1 else ""
+
+
+def fitting_time_formats(values: Sequence[str], given: str | None = None) -> list[str]:
+    """Return each known strptime format that all values have.
+
+    >>> fitting_time_formats(["03/04/2024 10:30"])
+    ['%d/%m/%Y %H:%M', '%m/%d/%Y %H:%M']
+    """
+    if not values or (given is None and not all(map(_DATE_LIKE.fullmatch, values[:20]))):
+        return []
+    known = [given] if given else [day + clock for day in _DAYS for clock in _CLOCKS]
+    return [one for one in known if all(_fits(value, one) for value in values)]
 
 
 def _fits(value: str, form: str) -> bool:

@@ -9,10 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from shlex import quote
 from typing import Any
 
 from tamis.base.html_repr import html_repr
 from tamis.streams.csv_table import CSVTable
+from tamis.streams.dialect import fitting_time_formats
 from tamis.streams.encode import time_parts
 from tamis.streams.files import find_column, match_columns
 from tamis.streams.stream import Stream
@@ -156,6 +159,7 @@ def profile_table(
     drop_unlabelled: bool = False,
     classes: bool = True,
     most_texts: int | None = None,
+    grows: bool = False,
 ) -> TableProfile:
     """Profile the first rows of a table.
 
@@ -171,6 +175,8 @@ def profile_table(
         Whether the label must be classes, not a number.
     most_texts : int, optional
         Exclude columns with more distinct texts.
+    grows : bool, default=False
+        Whether rows will be appended, so that a column without a value may get some.
 
     Raises
     ------
@@ -210,8 +216,9 @@ def profile_table(
     _check_label(found, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
     _check_mixed(found, table, dropped)
     _note_times(found, table, dropped | text, times)
-    _exclude_columns(found, dropped | kept | text, most_texts)
+    _exclude_columns(found, dropped | kept | text, most_texts, grows=grows)
     gone = dropped | set(found.excluded)
+    _note_copies(found, head, gone)
     _check_missing(found, head, gone | text | {problem.value for problem in found.problems}, missing)
     _add_notes(found, gone)
     return found
@@ -416,17 +423,20 @@ def _note_signs(found: TableProfile, table: Table, dropped: set[str]) -> None:
     for column in list(found.columns):
         if column.name in dropped or column.kind != "number":
             continue
-        if sign := table.grouped.get(column.name):
+        marks = {".": "a decimal point", ",": "a decimal comma"}
+        if sign := table.grouped.get(column.name) or marks.get(table.decimals.get(column.name, "")):
             found.change(column.name, note=f"numbers written with {sign}")
             text = f"{column.name} holds numbers written with {sign}, read as {', '.join(column.examples)}"
-            found.notes.append(f"{text} (--categorical {column.name} makes categories of them)")
+            found.notes.append(f"{text} (--categorical {quote(column.name)} makes categories of them)")
 
 
 def _note_times(found: TableProfile, table: Table, apart: set[str], times: str) -> None:
     parts = table.times()
     if isinstance(table, CSVTable):
         for name in [name for name, form in table.time_formats.items() if not form and name not in apart]:
-            found.excluded[name] = "day and month of its dates are ambiguous (set --time-format %d/%m/%Y)"
+            seen = next(column for column in found.columns if column.name == name)
+            form = quote(fitting_time_formats(seen.examples)[0])
+            found.excluded[name] = f"day and month of its dates are ambiguous (set --time-format {form})"
     for column in list(found.columns):
         if column.kind != "time" or column.name in apart:
             continue
@@ -436,10 +446,15 @@ def _note_times(found: TableProfile, table: Table, apart: set[str], times: str) 
         found.change(column.name, note=f"becomes {encoded}")
 
 
-def _exclude_columns(found: TableProfile, apart: set[str], most_texts: int | None) -> None:
+def _exclude_columns(found: TableProfile, apart: set[str], most_texts: int | None, *, grows: bool) -> None:
     for column in found.columns:
         if column.name in apart or column.kind == "label":
             continue
+        if not grows and found.n_rows >= _FEW:
+            if column.kind == "empty":
+                found.excluded[column.name] = "it is empty" + " so far" * (not found.whole)
+            elif column.kind == "constant" and found.whole:
+                found.excluded[column.name] = f"it is {column.examples[0]} in every row"
         if column.kind in ("identifier", "text"):
             what = "an identifier" if column.kind == "identifier" else "free text"
             found.excluded.setdefault(column.name, f"{what}, {column.note}")
@@ -477,6 +492,31 @@ def _check_missing(found: TableProfile, head: Head, apart: set[Any], missing: st
     options = {problem.option for problem in found.problems}
     if missing == "error" and "na" in options and "missing" not in options:
         found.problems.append(Problem("what is then read as missing has to be filled", "missing", "mean"))
+
+
+def _note_copies(found: TableProfile, head: Head, gone: set[str]) -> None:
+    """Note columns with the same values as an earlier one."""
+    import pyarrow.types as kinds
+
+    first: dict[bytes, str] = {}
+    copies: dict[str, list[str]] = {}
+    for seen, column in zip(found.columns, head.columns, strict=True):
+        if seen.name in gone or seen.n_unique < 2 or seen.kind in ("label", "unreadable"):
+            continue
+        digest = blake2b(str(column.type).encode())
+        if kinds.is_floating(column.type):
+            digest.update(column.fill_null(float("nan")).to_numpy().tobytes())
+        else:
+            encoded = column if kinds.is_dictionary(column.type) else column.dictionary_encode()
+            digest.update(str(encoded.dictionary.to_pylist()).encode())
+            digest.update(encoded.indices.fill_null(-1).to_numpy().tobytes())
+        original = first.setdefault(digest.digest(), seen.name)
+        if original != seen.name:
+            copies.setdefault(original, []).append(seen.name)
+    for original, names in copies.items():
+        verb = "has" if len(names) == 1 else "have"
+        text = f"{_join(names)} {verb} the values of {original or _NAMELESS} in every row"
+        found.notes.append(f"{text} (--drop {quote(','.join(names))})")
 
 
 def _add_notes(found: TableProfile, gone: set[str]) -> None:

@@ -5,7 +5,7 @@ import shlex
 
 import numpy as np
 import pytest
-from sklearn.linear_model import SGDClassifier
+from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 
 from tamis import (
@@ -17,9 +17,7 @@ from tamis import (
     FisherScore,
     ForwardPartialCorrelation,
     MonteCarloFIRES,
-    Perceptron,
     ResetOnDrift,
-    SGDLogisticRegression,
     WeightedKNN,
     load_dataset,
     load_stream,
@@ -107,7 +105,6 @@ def same(result, other):
     np.testing.assert_array_equal(result.frames["steps"][measure], other.frames["steps"][measure])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("run", [*runs()], ids=IDS)
 def test_python_leads_to_the_same_run(run, folder):
     result, names = run(), {}
@@ -116,7 +113,6 @@ def test_python_leads_to_the_same_run(run, folder):
     assert (folder / "report.html").stat().st_size > 10_000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("run", [*runs()], ids=IDS)
 def test_shell_leads_to_the_same_run(run, folder, capsys):
     pytest.importorskip("typer")
@@ -130,7 +126,6 @@ def test_shell_leads_to_the_same_run(run, folder, capsys):
     assert (folder / "report.html").stat().st_size > 10_000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -172,7 +167,8 @@ def test_an_estimator_in_a_parameter_is_made_again():
 def test_what_is_the_default_is_not_said():
     result = prequential(load_dataset("electricity"), FIRES(4, half_life=500), Perceptron(), max_rows=500)
     assert snippet(result.settings).splitlines() == [
-        "from tamis import FIRES, Perceptron, load_dataset, prequential",
+        "from sklearn.linear_model import Perceptron",
+        "from tamis import FIRES, load_dataset, prequential",
         "",
         "stream = load_dataset('electricity')",
         "selector = FIRES(n_features_to_select=4, half_life=500)",
@@ -186,12 +182,9 @@ def test_what_is_the_default_is_not_said():
     )
 
 
-@pytest.mark.parametrize(
-    ("learner", "name"),
-    [(SGDClassifier(random_state=0), "sgd"), (SGDLogisticRegression(), "logistic")],
-    ids=["sgd", "logistic"],
-)
-def test_a_learner_of_the_catalogue_has_its_name(learner, name):
+@pytest.mark.parametrize(("loss", "name"), [("hinge", "sgd"), ("log_loss", "logistic")])
+def test_a_learner_with_a_parameter_of_its_own_has_its_own_name(loss, name):
+    learner = SGDClassifier(loss=loss, random_state=0)
     line = command_line(prequential(load_dataset("electricity"), FIRES(2), learner, max_rows=300).settings)
     assert f"--learner {name} " in line
 

@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from tamis import AdaptiveRandomForest, HoeffdingAdaptiveTree, HoeffdingTree, StreamingRandomPatches
+from tamis import AdaptiveRandomForest, HoeffdingAdaptiveTree, HoeffdingTree, OzaBoost, StreamingRandomPatches
 
 Run = Callable[[], object]
 OURS: dict[str, Callable[[], Any]] = {
@@ -30,6 +30,7 @@ OURS: dict[str, Callable[[], Any]] = {
     "adaptive tree": HoeffdingAdaptiveTree,
     "forest": lambda: AdaptiveRandomForest(10, 0.6),  # as MOA's, whose default is 100 trees
     "patches": lambda: StreamingRandomPatches(10, 0.6),
+    "boosting": OzaBoost,
 }
 
 
@@ -73,6 +74,7 @@ def of_river(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
         "adaptive tree": tree.HoeffdingAdaptiveTreeClassifier,
         "forest": lambda: forest.ARFClassifier(n_models=10, max_features=0.6, seed=0),
         "patches": lambda: ensemble.SRPClassifier(n_models=10, subspace_size=0.6, seed=0),
+        "boosting": lambda: ensemble.AdaBoostClassifier(tree.HoeffdingTreeClassifier(), n_models=10, seed=0),
     }
     return one_by_one(makers[name], X, y)
 
@@ -97,6 +99,7 @@ def of_moa(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
         "adaptive tree": capymoa.classifier.HoeffdingAdaptiveTree,
         "forest": lambda of: capymoa.classifier.AdaptiveRandomForestClassifier(of, ensemble_size=10),
         "patches": lambda of: capymoa.classifier.StreamingRandomPatches(of, ensemble_size=10),
+        "boosting": lambda of: capymoa.classifier.OzaBoost(of, boosting_iterations=10),
     }
     schema = NumpyStream(X[:10], y[:10], dataset_name="rows").get_schema()
     rows = Instances(schema.get_moa_header(), len(X))

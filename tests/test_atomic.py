@@ -427,6 +427,7 @@ def test_memory_that_runs_out_before_anything_changes(monkeypatch: pytest.Monkey
         assert tamis.dumps(model) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", CASES, ids=lambda entry: entry.key)
 def test_memory_that_runs_out_leaves_the_state_before(entry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for n_rows in (1, 100):
@@ -535,6 +536,7 @@ print(*counts)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
 def test_timers_that_interrupt_leave_the_state_before_or_after() -> None:
     done = subprocess.run(

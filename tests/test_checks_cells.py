@@ -89,6 +89,7 @@ def all_checks() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", all_checks())
 def test_conforms(check: Any) -> None:
     try:
@@ -104,6 +105,7 @@ def test_page_lists_every_check() -> None:
     assert sorted(listed) == sorted(name for name, _ in cell_classifier_checks(ETANA()))
 
 
+@pytest.mark.slow
 def test_the_suite_counts_what_it_ran(monkeypatch: pytest.MonkeyPatch) -> None:
     every = list(cell_classifier_checks(ETANA()))
     assert len(every) >= 25
@@ -114,6 +116,7 @@ def test_the_suite_counts_what_it_ran(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(report).startswith(f"{len(report.passed)} checks passed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("faulty", list(FAULTS), ids=lambda cls: cls.__name__)
 def test_faults_are_found(faulty: type[ETANA]) -> None:
     names = FAULTS[faulty].split()

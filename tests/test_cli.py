@@ -205,6 +205,7 @@ def test_dataset_by_name(call):
     assert json.loads(out)["settings"]["stream"]["name"] == "electricity"
 
 
+@pytest.mark.slow
 def test_standard_input(here, call, monkeypatch):
     line = (
         *("run", "-", "--selector", "fires", "--select", "1", "--batch-size", "50", "--baselines", "none"),
@@ -234,6 +235,7 @@ def test_other_formats_from_standard_input(call, monkeypatch):
     assert json.loads(out)["selected"] == ["x1"]  # as the file counts
 
 
+@pytest.mark.slow
 def test_demo_tells_what_changed_when_the_market_opened(call, tmp_path):
     code, out, err = call("demo", "--report", tmp_path / "demo.html", "--quiet")
     assert (code, err) == (0, "")
@@ -244,6 +246,7 @@ def test_demo_tells_what_changed_when_the_market_opened(call, tmp_path):
     assert max(map(len, out.splitlines())) <= 80 + len(str(tmp_path))
 
 
+@pytest.mark.slow
 def test_demo_numbers(call):
     code, out, _ = call("demo", "--json")
     found = json.loads(out)
@@ -504,6 +507,7 @@ def test_wrong_files_are_told_in_one_line(call, here):
         assert said in err
 
 
+@pytest.mark.slow
 def test_results_before_a_wrong_row_are_kept(call, here, tmp_path):
     write_table(here / "late.csv", 60_000)
     with open(here / "late.csv", "a", encoding="utf-8") as file:
@@ -537,6 +541,7 @@ def test_without_typer_one_line_says_what_to_install(here, missing):
     assert done.stderr == "tamis: The command line needs typer and rich: pip install 'tamis[cli]'\n"
 
 
+@pytest.mark.slow
 def test_unreadable_terminals_get_question_marks_not_errors(here):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     code, out, err = shell(*RUN, env=environment)
@@ -548,6 +553,7 @@ def test_unreadable_terminals_get_question_marks_not_errors(here):
 # -- progress ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_progress_is_lines_where_nothing_can_be_redrawn(call, monkeypatch):
     ticks = itertools.count(0.0, 0.5)  # a clock by which half a second passes between two looks at it
     monkeypatch.setattr("tamis.terminal.watch.time", SimpleNamespace(monotonic=lambda: next(ticks)))
@@ -603,6 +609,7 @@ def compared(document):
     return document
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_keeps_the_results_so_far(call, tmp_path, uninterrupted, number):
     checkpoint, report = tmp_path / "run.tamis", tmp_path / "run.html"
@@ -622,6 +629,7 @@ def test_interrupt_keeps_the_results_so_far(call, tmp_path, uninterrupted, numbe
     assert compared(json.loads(out)) == uninterrupted
 
 
+@pytest.mark.slow
 def test_sigterm_leaves_no_half_written_file(tmp_path):
     place = tmp_path / "sea.csv"
     with start("generate", "SEA", "--rows", "20000000", "--out", place, "--quiet") as process:
@@ -651,6 +659,7 @@ raise SystemExit(tamis.cli.main(["list"]))
     assert (done.returncode, done.stderr) == (130, "tamis: interrupted\n")
 
 
+@pytest.mark.slow
 def test_interrupt_while_input_is_awaited(here):
     rows = (here / "long.csv").read_text(encoding="utf-8")
     line = (
@@ -677,6 +686,7 @@ def test_interrupt_while_input_is_awaited(here):
     assert out.startswith("FIRES on standard input, interrupted after ")
 
 
+@pytest.mark.slow
 def test_interrupt_before_anything_was_tested(here):
     with start("run", "-", "--label", "state", "--selector", "fires", "-q", stdin=subprocess.PIPE) as process:
         process.stdin.write("a,b,state\n")
@@ -688,6 +698,7 @@ def test_interrupt_before_anything_was_tested(here):
     assert err == "tamis: interrupted\n"
 
 
+@pytest.mark.slow
 def test_killed_run_goes_on_from_its_checkpoint(call, tmp_path, uninterrupted):
     checkpoint = tmp_path / "run.tamis"
     line = (*LONG, "--checkpoint", checkpoint, "--checkpoint-every", "25")

@@ -147,6 +147,7 @@ def test_a_price_list_that_cannot_be_read_is_refused(call, folder, content, mess
     assert "--error-cost 0 must be above 0" in err
 
 
+@pytest.mark.slow
 def test_a_race_chooses_the_method_and_is_reported(call, folder):
     """Two values decide together here, which one depends on the row: an own order for each row is ahead."""
     rng = np.random.default_rng(0)
@@ -171,6 +172,7 @@ def test_a_race_chooses_the_method_and_is_reported(call, folder):
         assert raced["fixed-subset"]["loss"] - one["loss"] == pytest.approx(one["ahead"], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_is_printed(call, folder):
     """What docs/cli.md shows of both commands, less what is typed, which a terminal echoes and a file does not."""
     (folder / "patients.csv").write_text(table(1500, 0.2), encoding="utf-8")
@@ -271,6 +273,7 @@ def test_a_program_goes_on_where_another_stopped(call, model):
     assert said[-1]["cost"] == pytest.approx(0.03)
 
 
+@pytest.mark.slow
 def test_report_and_ensemble_are_kept(call, folder):
     code, out, err = call(
         "train", "table.csv", "--label", "state", "--set", "decision=ensemble", "--set", "max_steps=2",
@@ -358,6 +361,7 @@ def test_what_is_no_value_is_refused_in_the_words_of_who_asks(call, model):
     assert found[4:7] == [NOT_A_NUMBER.format(value, "null") for value in ("True", "inf", "[1]")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
 def test_a_process_may_be_started_without_input_or_output(model, closed):
     program = f"{sys.executable} -m tamis acquire {model} --json {closed}"

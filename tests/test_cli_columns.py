@@ -179,6 +179,7 @@ def test_a_stand_in_is_let_go(call, folder):
     assert told(call, "like.csv", "--label", "y", "--release", "0.05")["selected"] == ["true"]
 
 
+@pytest.mark.slow
 def test_svmlight_and_wide_tables(call):
     found = told(call, "words.svm")
     assert {"x8", "x91"} <= set(found["selected"])  # counted from 1, as in the file
@@ -200,6 +201,7 @@ def test_stepwise_searches_all_columns(call, table):
     assert found["features"][0]["name"] == found["selected"][0]
 
 
+@pytest.mark.slow
 def test_stepwise_searches_all_columns_of_a_wide_table(call, folder):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 20_000))

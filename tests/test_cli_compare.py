@@ -33,6 +33,7 @@ def call(tmp_path, capsys, monkeypatch):
     return call
 
 
+@pytest.mark.slow
 def test_table_per_stream_beside_the_baselines(call, tmp_path):
     selectors = [word for name in SELECTORS for word in ("--selector", name)]
     code, out, err = call("--stream", SEA, *selectors, "table.csv", "--label", "state", "--seeds", 2, "--out", "kept",

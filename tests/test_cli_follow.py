@@ -107,6 +107,7 @@ def test_what_it_writes_is_that_of_one_run(call, tmp_path):
     assert "<html" in (tmp_path / "a.html").read_text().lower()
 
 
+@pytest.mark.slow
 def test_sigterm_while_it_waits_ends_in_order(tmp_path):
     (tmp_path / "a.csv").write_text(HEADER + "".join(rows(400)))
     line = [
@@ -135,6 +136,7 @@ def test_sigterm_while_it_waits_ends_in_order(tmp_path):
     assert tamis.load(tmp_path / "run.tamis")["run"]["n_seen"] == 400
 
 
+@pytest.mark.slow
 def test_the_page_is_there_while_it_waits(tmp_path):
     (tmp_path / "a.csv").write_text(HEADER + "".join(rows(400)))
     line = [sys.executable, "-m", "tamis", "follow", "a.csv", *HOW, "--live", "--every", "100"]
@@ -157,6 +159,7 @@ def test_the_page_is_there_while_it_waits(tmp_path):
     assert process.returncode == 130
 
 
+@pytest.mark.slow
 def test_standard_input_whose_rows_have_numbers(tmp_path):
     made = [f"{n},{row}" for n, row in enumerate(rows(300), start=1)]
     line = [sys.executable, "-m", "tamis", "follow", "-", *HOW, "--number", "n", "--checkpoint", "run.tamis"]

@@ -29,6 +29,7 @@ def read(path, n):
     return X, np.asarray(y).astype(int)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "arff"])
 @pytest.mark.parametrize("name", ["SEA", "AGR"])
 def test_rows_come_back_bit_for_bit(call, tmp_path, name, suffix):

@@ -78,6 +78,7 @@ def test_every_command_is_tried():
     assert set(LINES) == set(COMMANDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", LINES)
 def test_no_escape_sequence_reaches_the_terminal(call, folder, command):
     if command == "acquire":

@@ -89,6 +89,7 @@ def call(folder, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_look_leads_to_a_run_that_works(call, name):
     code, out, err = call("look", name, "--label", FILES[name][1], "--json")
@@ -101,6 +102,7 @@ def test_look_leads_to_a_run_that_works(call, name):
     assert json.loads(out)["chosen"].keys() & {TELLS[name]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("command", ["run", "screen", "columns", "train"])
 def test_each_command_works_or_tells_everything_in_one_list(call, tmp_path, command, name):
@@ -215,6 +217,7 @@ def test_look_at_other_things(call, tmp_path):
         assert (code, told in err, len(err.splitlines())) == (1, True, 1)
 
 
+@pytest.mark.slow
 def test_train_does_not_learn_a_row_by_its_own_label(call, folder):
     """An identifier that is kept says nothing: a category of one row has no relation to the class."""
     accuracy = {}
@@ -227,6 +230,7 @@ def test_train_does_not_learn_a_row_by_its_own_label(call, folder):
     assert set(tamis.load(folder / "2.tamis").categories_) == {"id", "comment"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 1])
 def test_every_command_numbers_the_columns_of_svmlight_as_the_file_does(call, tmp_path, first):
     rng = np.random.default_rng(0)

@@ -186,6 +186,7 @@ def test_a_file_of_others_is_overwritten_only_by_force(call, here, line):
     assert (here / "diary.html").read_text() == "<p>Dear diary</p>"
 
 
+@pytest.mark.slow
 def test_what_tamis_wrote_is_overwritten_and_force_overwrites_the_rest(call, here):
     run = ("run", *FILE, "--batch-size", "50", "--quiet")
     outputs = ("--report", "r.html", "--save", "m.tamis", "--checkpoint", "c.tamis", "--out", "results")

@@ -75,6 +75,7 @@ def test_table_fits_the_terminal(call):
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_api_in_any_batching(call, folder):
     every = [word for name in SCORE_TITLES for word in ("--score", name)]
     found = [

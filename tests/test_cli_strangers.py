@@ -110,6 +110,7 @@ def run(here, line, **more):
     )
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_sentence(here):
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")
@@ -127,6 +128,7 @@ def test_a_full_disk_is_one_sentence(here):
         )
 
 
+@pytest.mark.slow
 def test_who_stops_reading_hears_no_complaint(here):
     for line in (
         "list",
@@ -151,6 +153,7 @@ def test_colours_only_where_they_are_wanted(here, monkeypatch, capsys):
         assert (main(["look", *FILE]), capsys.readouterr().err) == (0, ""), width
 
 
+@pytest.mark.slow
 def test_all_is_said_as_one_json_document(here, monkeypatch, capsys):
     import json
 

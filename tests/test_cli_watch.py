@@ -36,6 +36,7 @@ def document(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prediction", "other"), [("score", "answer"), ("answer", "score")])
 @pytest.mark.parametrize("delay", ["0", "300"])
 def test_finds_the_feature_that_is_no_longer_relevant(
@@ -96,6 +97,7 @@ def test_rules_from_a_file_and_a_command_per_alert(
     assert "ended with exit code 4" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [1500, 4037])
 def test_continues_from_its_checkpoint(
     log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], cut: int

@@ -121,6 +121,7 @@ def test_defaults_on_a_page_are_those_of_the_signature(page: Path) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_a_wrong_default_on_a_page_is_noticed(tmp_path: Path) -> None:
     page = tmp_path / "fires.md"
     for text in (

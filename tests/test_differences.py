@@ -13,6 +13,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "evidence.md"
 POINTS = [point for beside in points().values() for point in beside]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.__name__)
 def test_the_point_holds_and_is_on_the_page(point: Callable[[], Found]) -> None:
     with warnings.catch_warnings():

@@ -157,6 +157,7 @@ def tried(key: str, more: bool = False) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ALL)
 def test_a_parameter_at_the_end_of_what_is_declared_works_or_is_refused(key: str) -> None:
     assert tried(key) == []

@@ -80,6 +80,7 @@ def measurements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # -- documents that run ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_readme_python_runs(measurements: Path) -> None:
     names: dict[str, object] = {}
     for block in blocks("README.md", "python"):
@@ -98,6 +99,7 @@ def test_readme_python_runs(measurements: Path) -> None:
     assert names["X_small"].shape == (len(names["X"]), 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_page_python_runs(
     page: str, measurements: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -408,6 +410,7 @@ def test_a_circle_is_found() -> None:
     assert circles(graph) == [("a", "b", "c"), ("f", "g")]
 
 
+@pytest.mark.slow
 def test_no_modules_import_one_another() -> None:
     """Not even for types. A package's own `__init__` gathers its modules, so who imports that imports all of them."""
     files = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
@@ -422,6 +425,7 @@ def test_no_modules_import_one_another() -> None:
     assert circles(graph) == []
 
 
+@pytest.mark.slow
 def test_extras_bring_what_is_imported_in_functions() -> None:
     later_extras = ("cli", "plots", "boosting", "metrics", "sql", "spark", "torch")
     later = {name for path in SOURCE.rglob("*.py") for name, at_import in imports(path) if not at_import}

@@ -36,6 +36,7 @@ def by_scikit_learn() -> set[str]:
     return loaded_after("import sklearn.feature_selection, sklearn.linear_model") & HEAVY
 
 
+@pytest.mark.slow
 def test_nothing_heavy_before_it_is_used(by_scikit_learn: set[str]) -> None:
     assert "numba" not in by_scikit_learn
     code = """
@@ -54,11 +55,13 @@ for line in (
     assert loaded_after(code) & HEAVY <= by_scikit_learn
 
 
+@pytest.mark.slow
 def test_learning_loads_numba_but_no_frames(by_scikit_learn: set[str]) -> None:
     code = "import numpy as np, tamis; tamis.FIRES(1).partial_fit(np.eye(4), [0, 0, 1, 1])"
     assert loaded_after(code) & HEAVY == {"numba", "llvmlite"} | by_scikit_learn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["--help"], ["run", "--help"]], ids=" ".join)
 def test_what_only_prints_the_catalogue_imports_no_method(words: list[str]) -> None:
     code = f"""
@@ -73,6 +76,7 @@ print()"""
     assert not loaded_after(code) & {"numba", "llvmlite", "sklearn", "scipy"}
 
 
+@pytest.mark.slow
 def test_without_extras_the_core_works(tmp_path: Path) -> None:
     """As on a machine where only the core's dependencies are installed."""
     code = f"""
@@ -102,6 +106,7 @@ def test_every_public_name_is_there() -> None:
         importlib.import_module("tamis").nothing  # noqa: B018
 
 
+@pytest.mark.slow
 def test_import_time(
     record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -95,12 +95,14 @@ CALLS = """
 """
 
 
+@pytest.mark.slow
 def test_kernels_call_kernels_of_other_modules(kernels: Path) -> None:
     printed = run(CALLS, kernels, NUMBA_CACHE_DIR=str(kernels / "cache"))
     assert printed == ["6.0", "0", "3.0", "CPUDispatcher", "FunctionCache"]
     assert list((kernels / "cache").rglob("*.nbi"))
 
 
+@pytest.mark.slow
 def test_a_kernel_that_changed_is_compiled_again_in_its_callers(kernels: Path) -> None:
     """Numba looks at the file of a kernel alone: callers in other files would go on with what it was."""
     code = "import kernels_outer as k; print(k.double_after_two(1.0))"
@@ -114,6 +116,7 @@ def test_a_kernel_that_changed_is_compiled_again_in_its_callers(kernels: Path) -
     assert run(code, kernels, **cache) == ["18.0"]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_python_called_first_is_part_of_its_callers_all_the_same(kernels: Path) -> None:
     code = """
         import kernels_inner as k
@@ -131,12 +134,14 @@ def test_a_numba_whose_inner_parts_are_others_compiles_as_it_always_did(gone, mo
     assert bitcode_compiler.__wrapped__() is compiler
 
 
+@pytest.mark.slow
 def test_kernels_take_in_one_that_calls_itself(kernels: Path) -> None:
     code = "import kernels_outer as k; print(k.count_up_twice(3), k.count_up(3))"
     for _ in range(2):  # compiled, and read from the cache
         assert run(code, kernels, NUMBA_CACHE_DIR=str(kernels / "cache")) == ["6", "3"]
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(kernels: Path) -> None:
     code = """
         import kernels_outer as k
@@ -147,6 +152,7 @@ def test_a_second_process_compiles_nothing(kernels: Path) -> None:
     assert (first, second) == (["0", "1"], ["1", "0"])
 
 
+@pytest.mark.slow
 def test_without_a_place_for_the_cache_kernels_still_compile(kernels: Path) -> None:
     """Where folders should be there are files, which even the superuser cannot write into."""
     (kernels / "__pycache__").write_text("")
@@ -162,6 +168,7 @@ def test_with_the_jit_off_kernels_are_plain_python(kernels: Path) -> None:
     assert printed == ["6.0", "0", "3.0", "function", "NoneType"]
 
 
+@pytest.mark.slow
 def test_kernels_run_in_forks_and_threads(kernels: Path) -> None:
     code = """
         import multiprocessing
@@ -218,6 +225,7 @@ def test_a_disk_that_fills_up_costs_the_cache_only(monkeypatch: pytest.MonkeyPat
     assert double(21.0) == 42.0
 
 
+@pytest.mark.slow
 def test_numbers_written_out_in_calls_compile_a_kernel_once(kernels: Path) -> None:
     code = """
         import kernels_outer as k

@@ -151,6 +151,7 @@ def test_lines_of_a_watch_are_thinned_and_alerts_kept(page):
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (BROWSER and DRIVER), reason="no Chromium here: apt-get install chromium chromium-driver"
 )

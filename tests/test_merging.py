@@ -66,6 +66,7 @@ def assert_same_scores(one: Any, other: Any, tolerance: float) -> None:
     np.testing.assert_allclose(one.n_observed_, other.n_observed_, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", SCREENS, ids=lambda entry: entry.key)
 @given(partition=partitions)
 @settings(max_examples=10, deadline=None)
@@ -83,6 +84,7 @@ def test_any_parts_in_any_order_are_the_whole(entry: Any, partition: tuple[list[
     assert_same_scores(at_random(shuffled, rng), whole, TOLERANCE[entry.key])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per", ["row", "batch"])
 @pytest.mark.parametrize("clock", ["global", "class"])
 @pytest.mark.parametrize("key", ["screening", "mi"])

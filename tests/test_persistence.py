@@ -477,6 +477,7 @@ def test_hostile_manifest_is_refused(case: str, tmp_path: Path) -> None:
         tamis.load(forge(tmp_path / "hostile", HOSTILE[case]))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 def test_any_change_of_the_manifest_is_refused_or_loads(tmp_path: Path, rng: np.random.Generator) -> None:
     """With a valid checksum, as by someone who knows the format: nothing but CheckpointError may come of it."""
@@ -600,6 +601,7 @@ GOING_ON = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", GOING_ON)
 def test_equal_models_are_saved_as_equal_bytes_also_after_loading(key: str) -> None:
     """What a model holds room for, but never wrote, is not what stood in the memory before.

@@ -154,6 +154,7 @@ def test_a_member_that_reads_beyond_its_end_is_refused(tmp_path: Path) -> None:
         tamis.load(path)
 
 
+@pytest.mark.slow
 def test_many_small_nodes_take_memory_in_proportion(tmp_path: Path) -> None:
     """The dearest ways to write a byte."""
     kinds: list[Any] = [
@@ -224,6 +225,7 @@ def use(model: Any, X: Any, y: Any) -> None:
             getattr(model, name)(*([y] if name == "start" else [X, y]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["fires", "alpha-investing", "osfs", "etana", "knn-su"])
 def test_an_object_that_lacks_an_attribute_is_refused_or_works_without(key: str, tmp_path: Path) -> None:
     model, X, y = trained(key)
@@ -351,6 +353,7 @@ def written(folder: Path) -> dict[str, tuple[str, dict[str, bytes]]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_any_change_is_refused_or_loads_in_proportion(tmp_path: Path) -> None:
     texts = written(tmp_path)

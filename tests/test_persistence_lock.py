@@ -40,6 +40,7 @@ def another(place):
             process.kill()
 
 
+@pytest.mark.slow
 def test_the_second_process_is_told_of_the_first(tmp_path):
     place = tmp_path / "run.tamis"
     with another(place) as process:
@@ -173,6 +174,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "arguments"),
     [
@@ -198,6 +200,7 @@ def test_a_place_that_another_process_writes_is_refused_and_left_alone(here, cap
     assert [path.name for path in here.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.slow
 def test_two_real_processes_on_one_checkpoint(here):
     line = [sys.executable, "-m", "tamis", "follow", "a.csv", *HOW, "--checkpoint", "run.tamis"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as first:

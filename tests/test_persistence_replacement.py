@@ -138,6 +138,7 @@ def _write_slowly(path: Path, begun: Any, go_on: Any) -> None:
     replace_file(path, write)
 
 
+@pytest.mark.slow
 def test_a_living_process_keeps_its_temporary_file(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     begun, go_on = context.Event(), context.Event()

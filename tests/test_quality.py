@@ -71,6 +71,7 @@ def measured_cells(method: type, X: Any, y: Any) -> tuple[float, ...]:
 MEASURE = {"rows": measured_rows, "columns": measured_columns, "cells": measured_cells}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "family", "expected", "tolerance"), QUALITY, ids=[one[0].__name__ for one in QUALITY]
 )

@@ -213,6 +213,7 @@ print("done", n)
 KEYS = [e.key for e in (*CATALOG, *LEARNERS) if e.family != "columns" and "river" not in e.module]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [KEYS[::2], [*KEYS[1::2], "summaries"]], ids=["half", "other half"])
 def test_arrays_that_do_not_fit_are_refused_in_one_sentence_or_do_no_harm(keys: list[str]) -> None:
     """In a process of its own, which a kernel that reads beyond an array may end."""
@@ -361,6 +362,7 @@ def saved() -> dict[str, Any]:
     return {key: tamis.loads(make()) for key, (make, _) in files if key not in OPTIONS}
 
 
+@pytest.mark.slow
 def test_every_saved_array_of_integers_declares_which_values_are_safe(saved: dict[str, Any]) -> None:
     """A kernel may use them as indices: the class that holds them declares a range, or why any value will do."""
     undeclared, n = set[str](), 0

@@ -510,6 +510,7 @@ SEARCHED = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.hypothesis  # with the search profile: more files, and other ones
 @pytest.mark.skipif(sys.platform != "linux", reason="forks with a limit of memory")
 def test_a_changed_number_is_refused_or_does_no_harm(request: pytest.FixtureRequest) -> None:

@@ -69,6 +69,7 @@ def lines_of(screen, shown):
     return Text.from_ansi(capture.get()).plain.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80, 120, 250])
 @pytest.mark.parametrize("progress", [0.5, None])
 def test_display_stays_in_its_place(width, progress):

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
@@ -358,6 +359,7 @@ def in_a_process(names: list[str], n: int, seed: int = 0) -> Counter[str]:
     )
 
 
+@pytest.mark.slow
 def test_threads_on_one_object_leave_it_whole() -> None:
     counted = in_a_process(list(subjects()), 1)
     assert min(counted["writes"], counted["reads"], counted["wild calls"]) >= 2 * len(subjects())

@@ -228,12 +228,11 @@ CATALOG: tuple[Entry, ...] = (
 )  # fmt: skip
 
 LEARNERS: tuple[Entry, ...] = (
-    Learner("perceptron", "Perceptron", "learners", "scikit-learn", "sklearn.linear_model", "Perceptron.",
-            sparse=True),
+    Entry("perceptron", "Perceptron", "learners", "Rosenblatt (1958), Psychological Review 65(6)"),
     Learner("sgd", "SGDClassifier", "learners", "scikit-learn", "sklearn.linear_model",
             "Linear classifier by stochastic gradient descent (hinge loss).", sparse=True),
-    Learner("logistic", "SGDClassifier", "learners", "scikit-learn", "sklearn.linear_model",
-            "Logistic regression by stochastic gradient descent.", sparse=True, parameters=(("loss", "log_loss"),)),
+    Entry("logistic", "SGDLogisticRegression", "learners", "Cox (1958), JRSS B 20(2)"),
+    Entry("svm", "SGDLinearSVM", "learners", "Shalev-Shwartz, Singer, Srebro, Cotter (2011), Math. Programming 127(1)"),
     Learner("sgd-regressor", "SGDRegressor", "learners", "scikit-learn", "sklearn.linear_model",
             "Linear regression by stochastic gradient descent (Huber's loss).", targets=("regression",), sparse=True,
             parameters=(("loss", "huber"), ("epsilon", 1.0))),
@@ -281,6 +280,7 @@ LEARNERS: tuple[Entry, ...] = (
     Learner("streaming-random-forest", "StreamingRandomPatches", "learners", "Abdulsalam, Skillicorn, Martin (2007)",
             "tamis.learners.hoeffding", "A hundred trees on two random features each, which stay for good.",
             parameters=(("n_estimators", 100), ("max_features", 2), ("warning", None), ("drift", None))),
+    Entry("oza-boost", "OzaBoost", "learners", "Oza, Russell (2001), AISTATS"),
     Learner("vfdr", "VFDR", "learners", "Gama, Kosina (2011), IJCAI", "tamis.learners.hoeffding",
             "Ordered rules that get a condition once enough rows say which is best."),
     Learner("vfdr-unordered", "VFDR", "learners", "Kosina, Gama (2015), DMKD", "tamis.learners.hoeffding",

@@ -333,7 +333,7 @@ def model_parameters(
     >>> model_parameters(find("auto", "rows"), seed=7, learner=find_learner("naive-bayes"))
     {'random_state': 7, 'learner': 'naive-bayes'}
     >>> model_parameters(find_learner("logistic"), seed=0)
-    {'loss': 'log_loss', 'random_state': 0}
+    {'random_state': 0}
     """
     offered = {
         "random_state": seed,
@@ -346,7 +346,7 @@ def model_parameters(
     return own | {name: value for name, value in offered.items() if name in known and value is not None}
 
 
-_LINEAR = ("Perceptron", "SGDClassifier", "SGDRegressor")
+_LINEAR = ("Perceptron", "SGDLogisticRegression", "SGDLinearSVM", "SGDClassifier", "SGDRegressor")
 
 
 def learner_kind(learner: Entry) -> str:

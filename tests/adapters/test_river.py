@@ -135,6 +135,7 @@ def test_stored_values_only(rng):
     assert seen == [{j: v for j, v in enumerate(row) if v} for row in X[:5].tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_missing_is_left_out(rng, name):
     X, y = rows(rng)
@@ -181,6 +182,7 @@ def test_refusals(rng):
         model.predict(pd.DataFrame(X, columns=list("dcba")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["river-naive-bayes", "river-adaptive-tree", "naive-bayes-adwin"])
 def test_in_an_evaluation(rng, key):
     entry = next(entry for entry in LEARNERS if entry.key == key)
@@ -389,6 +391,7 @@ def test_a_refit_behind_a_selector_is_fitted_on_the_selected_names(rng):
     assert {list(pipeline["RiverLearner"]._names)[j] for j in inner.columns_} == kept
 
 
+@pytest.mark.slow
 def test_a_regressor_and_what_is_refused(rng):
     X, _ = rows(rng, 400)
     model = RiverRegressor(Refit("random-forest-regressor", every=100))

@@ -47,6 +47,7 @@ print(began, ended, sum(overwrite.stats.cache_hits.values()), sum(overwrite.stat
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
 def test_the_processes_of_a_machine_compile_a_kernel_once(tmp_path):
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "TMPDIR": str(tmp_path)}
@@ -59,6 +60,7 @@ def test_the_processes_of_a_machine_compile_a_kernel_once(tmp_path):
     assert (first[2:], second[2:]) == ([0, 1], [1, 0])
 
 
+@pytest.mark.slow
 def test_the_module_needs_no_spark_to_be_imported():
     code = "import sys; sys.modules['pyspark'] = None; import tamis.adapters.spark as s; print(s.__all__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

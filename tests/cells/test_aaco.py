@@ -113,6 +113,7 @@ def test_noise_is_not_acquired(rng):
     assert model.cost_.sum() == 0.0
 
 
+@pytest.mark.slow
 def test_mean_budget_and_spending_all(rng):
     X, y = pointer(rng, 900)
     model = AACO(1.0, mean_budget=3.0, random_state=0).fit(X[:600], y[:600])

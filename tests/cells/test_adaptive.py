@@ -73,6 +73,7 @@ def test_two_steps_find_the_column_that_indicates_the_next_one(rng):
     assert used[1] < 2.05 < 2.3 < used[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [None, 0.25])
 def test_thresholds_are_those_of_the_family_that_costs_least_where_it_was_not_chosen(rng, budget):
     n = 60
@@ -179,6 +180,7 @@ def test_group_is_paid_once(rng):
             assert {"b", "c"} <= set(trace.features)  # paid for, so taken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0.0, 0.02, 0.05])
 def test_no_row_costs_more_than_the_budget(rng, budget):
     X, y = rows(rng)
@@ -188,6 +190,7 @@ def test_no_row_costs_more_than_the_budget(rng, budget):
     assert model.cost_.max() > budget - 0.011
 
 
+@pytest.mark.slow
 def test_mean_budget_is_kept_on_new_rows(rng):
     X, y = rows(rng, n=3000)
     used = []
@@ -212,6 +215,7 @@ def test_boosting_sees_what_a_tree_cannot(rng):
     assert boosting > tree + 0.1
 
 
+@pytest.mark.slow
 def test_boosting_keeps_columns_that_tell_only_together(rng):
     """No column says anything of the class by itself; two of sixty do together."""
     X = rng.normal(size=(2000, 60))
@@ -226,6 +230,7 @@ def test_boosting_keeps_columns_that_tell_only_together(rng):
     assert boosting.score(X[1500:], y[1500:]) > 0.9 > 0.6 > tree.score(X[1500:], y[1500:])
 
 
+@pytest.mark.slow
 def test_spambase_is_ahead_of_a_greedy_network(load_shared):
     """Covert et al. (2023) on this split: 0.909 with 5 features."""
     X, y, _ = load_shared("spambase")
@@ -236,6 +241,7 @@ def test_spambase_is_ahead_of_a_greedy_network(load_shared):
     assert model.n_features_used_.mean() < 5.0
 
 
+@pytest.mark.slow
 def test_sparse_wide_rows(rng):
     X = sp.random_array((1200, 3000), density=0.02, rng=rng, format="csr")
     y = np.asarray(X[:, [7]].todense()).ravel() > 0

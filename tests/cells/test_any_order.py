@@ -51,6 +51,7 @@ def log_loss(posterior, y):
     return -np.log(np.maximum(posterior[np.arange(len(y)), y], 1e-12))
 
 
+@pytest.mark.slow
 @every_method
 def test_one_value_given_unasked_is_not_worse_than_the_class_shares(fitted, name):
     X, y = rows()

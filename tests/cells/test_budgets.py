@@ -42,6 +42,7 @@ def test_no_row_pays_more_than_the_budget(name, budget):
     assert all(5 not in trace.features for trace in model.acquire(X[:40]))  # dearer than the budget
 
 
+@pytest.mark.slow
 @every_method
 def test_all_of_the_budget_is_spent(name):
     X, _ = rows()
@@ -77,6 +78,7 @@ def test_ranking_losses_are_one_minus_the_area_under_the_curve():
         np.testing.assert_allclose(1 - found[y == c].mean(), roc_auc_score(y == c, posterior[:, c]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["log-loss", "auc"])
 def test_probabilities_are_worth_values_that_no_decision_is(objective):
     """One class is rare: no value changes the decision, but all change its probability."""
@@ -102,6 +104,7 @@ def test_probabilities_are_worth_values_that_no_decision_is(objective):
     assert [step["feature"] for step in session.explain()] == trace.features
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize(
     "settings",

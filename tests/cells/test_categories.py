@@ -62,6 +62,7 @@ def equal(model, other, X, X_other, columns=None, order=None):
     assert [columns[j] for j in other.candidates_] == model.candidates_.tolist()
 
 
+@pytest.mark.slow
 @every_method
 def test_names_of_classes_change_nothing(plain, name):
     X, y = rows()
@@ -70,6 +71,7 @@ def test_names_of_classes_change_nothing(plain, name):
         equal(plain[name], other, X[300:], X[300:], order=np.argsort(np.argsort(names)))
 
 
+@pytest.mark.slow
 @every_method
 def test_codes_of_categories_change_nothing(plain, name):
     X, y = rows()
@@ -83,6 +85,7 @@ def test_codes_of_categories_change_nothing(plain, name):
     np.testing.assert_array_equal(changed.cost_, plain[name].cost_)
 
 
+@pytest.mark.slow
 @every_method
 def test_the_order_of_columns_changes_nothing(plain, name):
     X, y = rows()
@@ -92,6 +95,7 @@ def test_the_order_of_columns_changes_nothing(plain, name):
     equal(plain[name], other, X[300:], X[300:][:, columns], columns)
 
 
+@pytest.mark.slow
 @every_method
 @pytest.mark.parametrize("library", [pd, pl])
 def test_text_of_a_frame_is_a_category_without_encoding(plain, name, library, tmp_path):

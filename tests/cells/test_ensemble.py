@@ -52,6 +52,7 @@ def together(rng, n):
     return X, y
 
 
+@pytest.mark.slow
 @names
 def test_decides_by_what_several_values_say_together(rng, model):
     """Behind a fixed subset with boosting before: a sum over columns cannot see a product."""
@@ -66,6 +67,7 @@ def test_decides_by_what_several_values_say_together(rng, model):
     assert loss < 0.22
 
 
+@pytest.mark.slow
 @names
 def test_walks_sessions_and_files_have_the_same_bits(rng, model, tmp_path):
     X, y = together(rng, 700)

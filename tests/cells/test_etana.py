@@ -48,6 +48,7 @@ def test_finer_grids_approach_the_best_policy(rng):
     assert costs[0] >= costs[-1] >= best - 1e-12
 
 
+@pytest.mark.slow
 def test_order_is_by_how_much_the_classes_differ(rng):
     y = rng.integers(0, 2, 3000)
     X = rng.normal(size=(3000, 5)) + y[:, None] * np.array([0.0, 1.0, 3.0, 0.5, 2.0])
@@ -56,6 +57,7 @@ def test_order_is_by_how_much_the_classes_differ(rng):
     assert ETANA(max_features=2, random_state=0).fit(X, y).candidates_.tolist() == [2, 4]
 
 
+@pytest.mark.slow
 def test_vectors_and_fine_grid_buy_alike(rng):
     y = rng.integers(0, 3, 2000)
     X = rng.normal(size=(2000, 8)) + (y[:, None] == np.arange(8) % 3)

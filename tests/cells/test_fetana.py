@@ -34,6 +34,7 @@ def sampled(tables, rng, n=1500):
     return X, y
 
 
+@pytest.mark.slow
 def test_start_that_stops_comes_near_dynamic_programming():
     ratios = []
     for seed in range(4):

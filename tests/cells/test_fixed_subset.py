@@ -20,6 +20,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 def test_conforms():
     check_cell_classifier(FixedSubset())
 

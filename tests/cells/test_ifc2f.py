@@ -49,6 +49,7 @@ def test_decides_as_the_twin(rng, settings):
     np.testing.assert_allclose(model.cost_, 0.01 * model.n_features_used_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 def test_walk_is_the_session_is_the_trace(rng, model):
     X, y = rows(rng)
@@ -68,6 +69,7 @@ def test_walk_is_the_session_is_the_trace(rng, model):
         assert session.cost == pytest.approx(trace.cost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 def test_sparse_rows_decide_as_dense_ones(rng, model):
     X, y = rows(rng)
@@ -86,6 +88,7 @@ def test_small_blocks_of_rows_make_no_difference(rng, monkeypatch):
     np.testing.assert_array_equal(model.n_features_used_, used)
 
 
+@pytest.mark.slow
 def test_dearer_features_are_bought_less(rng):
     X, y = rows(rng, n=1000)
     used = []
@@ -129,6 +132,7 @@ def test_missing_values_cost_nothing(rng):
     np.testing.assert_allclose(model.predict_proba(nothing), np.tile(model.prior_, (5, 1)))
 
 
+@pytest.mark.slow
 def test_same_seed_same_model(rng):
     X, y = rows(rng)
     first, second = (IFC2F(random_state=3).fit(X, y) for _ in range(2))
@@ -139,6 +143,7 @@ def test_same_seed_same_model(rng):
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.slow
 def test_order_of_columns_does_not_matter(rng):
     X, y = rows(rng)
     order = rng.permutation(X.shape[1])
@@ -147,6 +152,7 @@ def test_order_of_columns_does_not_matter(rng):
     np.testing.assert_allclose(other.predict_proba(X[:, order]), model.predict_proba(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: type(m).__name__)
 def test_saved_model_decides_the_same(rng, model, tmp_path):
     X, y = rows(rng)
@@ -201,6 +207,7 @@ def test_one_class_is_decided_at_once(rng, model):
     assert (model.n_features_used_ == 0).all()
 
 
+@pytest.mark.slow
 def test_words_need_more_columns_than_fifteen(rng):
     """Each word is in few documents: fifteen of them are absent from many."""
     y = rng.integers(0, 2, 600)
@@ -317,6 +324,7 @@ def test_dorothea_is_the_published_row(shared, load_shared):
     assert model.n_features_used_.mean() == pytest.approx(2.29, abs=0.1)
 
 
+@pytest.mark.slow
 def test_cross_validation_works(rng):
     X, y = rows(rng)
     assert cross_val_score(IFC2F(random_state=0), X, y, cv=3).mean() > 0.5

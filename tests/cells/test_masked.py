@@ -66,6 +66,7 @@ def test_evidence_is_step_by_step_what_is_known(rng):
         np.testing.assert_allclose(p, model.posterior(seen), rtol=1e-9)
 
 
+@pytest.mark.slow
 @names
 def test_it_decides_and_is_asked_whether_to_go_on(rng, model):
     X, y = corners(rng)
@@ -82,6 +83,7 @@ def _small(model):
             if name in ("order", "random_state", "n_iterations", "max_steps")}  # fmt: skip
 
 
+@pytest.mark.slow
 @names
 def test_walks_are_sessions_and_files_keep_them(rng, model, tmp_path):
     X, y = corners(rng, 400)

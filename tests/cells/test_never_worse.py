@@ -43,6 +43,7 @@ def losses(model, X, y, n, Q, price):
     return Q[y[n:], label] + fitted.cost_, Q[y[n:], at_once], fitted
 
 
+@pytest.mark.slow
 @names
 def test_never_dearer_than_deciding_at_once(model):
     gains = []
@@ -54,6 +55,7 @@ def test_never_dearer_than_deciding_at_once(model):
     assert np.mean(np.array(gains) < -0.03) <= 2 / 24
 
 
+@pytest.mark.slow
 @names
 @pytest.mark.parametrize("transposed", [False, True])
 def test_costs_of_errors_change_what_is_bought_and_decided(model, transposed):
@@ -68,6 +70,7 @@ def test_costs_of_errors_change_what_is_bought_and_decided(model, transposed):
     assert shares[0 if transposed else 1] > 0.55  # the class that it is dear to overlook is said more often
 
 
+@pytest.mark.slow
 @names
 def test_the_loss_grows_with_the_price(model):
     rng = np.random.default_rng(1)

@@ -54,6 +54,7 @@ def by_trying_all(walks, y, Q):
     return least
 
 
+@pytest.mark.slow
 def test_the_policy_is_nearly_the_best_of_all(rng):
     n, Q = 60, np.array([[0.0, 1.0], [3.0, 0.0]])
     y = rng.integers(0, 2, n)
@@ -115,6 +116,7 @@ def test_folds_hold_every_class():
     assert sorted(np.bincount(fold[:7]).tolist()) == [2, 2, 3]
 
 
+@pytest.mark.slow
 @names
 def test_noise_is_not_bought(model):
     lost = bought = 0.0
@@ -137,6 +139,7 @@ def test_costs_of_errors_are_honoured(rng, model):
     assert expected_cost(model, X[300:], y[300:], Q) < nothing + 0.05
 
 
+@pytest.mark.slow
 @names
 def test_the_cost_grows_with_the_price_and_never_beyond_deciding_at_once(rng, model):
     X, y = told(rng, n=1200)
@@ -149,6 +152,7 @@ def test_the_cost_grows_with_the_price_and_never_beyond_deciding_at_once(rng, mo
     assert part.n_features_used_.mean() == 0.0
 
 
+@pytest.mark.slow
 @names
 def test_a_walk_is_the_session_bit_by_bit(rng, model):
     X, y = told(rng)
@@ -189,6 +193,7 @@ def test_as_published_nothing_is_held_out(rng):
     assert isinstance(ETANA(random_state=0).fit(X, y).policy_, Policy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [IFC2F, ETANA, FETANA, FixedSubset])
 def test_evidence_is_worth_what_it_is_after_the_values_that_every_row_buys(method):
     """Thirty copies of a value add up to too much; who buys one of them believes it as one who has only one."""

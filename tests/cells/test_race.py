@@ -1,11 +1,13 @@
 """The race: every row is held out once, losses are compared row by row, and ties go to the reference."""
 
 import numpy as np
+import pytest
 
 from tamis import ETANA, FixedSubset
 from tamis.cells.race import Candidate, race_classifiers, winner
 
 
+@pytest.mark.slow
 def test_losses_are_those_of_rows_held_out():
     rng = np.random.default_rng(0)
     y = np.array(["b", "a", "c"])[rng.integers(0, 3, 240)]

@@ -34,6 +34,7 @@ def shifted(X):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_where_the_rows_lie_changes_no_bit(method):
     X, y = rows()

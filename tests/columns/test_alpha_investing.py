@@ -266,6 +266,7 @@ def false_and_true(make, n_runs, **parameters):
     return counts.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_true", "beta"), [(1, 1.0), (10, 0.3)])
 def test_counts_keep_the_rate_though_the_last_feature_that_matters_is_still_to_come(n_true, beta):
     """With the variance of the Poisson model, 156 and 74 of what was selected in these runs is false."""

@@ -59,6 +59,7 @@ def test_golden_weights_are_those_of_scikit_learns_logistic_lasso():
     np.testing.assert_allclose(selector.weights_[in_order], theirs.coef_[0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_alpha_is_the_share_of_useless_features_that_enter_first():
     """2,000 columns of noise, each offered to a model without features; a linear and a logistic one."""
     rng = np.random.default_rng(0)

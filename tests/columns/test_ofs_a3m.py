@@ -23,6 +23,7 @@ def grouped(seed, discrete):
     return X, y
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 10_000), st.booleans(), st.sampled_from(["article", "code"]))
 def test_equals_its_twin(seed, discrete, relevance):

@@ -12,6 +12,7 @@ from tests.columns.test_ofs_a3m import grouped
 from tests.twins.ofs_density import ofs_density
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @example(4565, True, "article", 0.05)  # distances that are equal but for rounding
 @given(

@@ -155,6 +155,7 @@ def test_information_investing_by_hand():
     assert rule.wealth_ == 0.75
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signals", [0.0, 0.3])
 def test_the_message_is_never_longer_than_without_features_by_more_than_the_initial_wealth(signals, rng):
     for _ in range(50):
@@ -186,6 +187,7 @@ def test_the_bound_of_information_investing_holds(rule, signals, rng):
     assert np.mean(excess) <= 4 * np.std(excess) / np.sqrt(500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(RULES))
 def test_false_discovery_rate_stays_below_its_target(name, rng):
     from scipy.special import log_ndtr
@@ -261,6 +263,7 @@ def test_candidates_and_discards_at_their_bounds(rule, p, ticks):
     assert (rule.level() < before) == ticks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [ELORD(0.1), ESAFFRON(0.1), SCORE(0.1)])
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_rules_for_e_values_bound_the_rate_and_find_more_than_elond(rule, share):

@@ -75,6 +75,7 @@ def everything(stream, y):
     return found, recipes
 
 
+@pytest.mark.slow
 def test_features_equal_plain_aggregates(shop, rng):
     keys = shop["customers"]["id"].tolist()
     found, _ = everything(crawler(shop), rng.normal(size=150))
@@ -126,6 +127,7 @@ def test_the_query_is_the_recipe(shop, rng):
         np.testing.assert_allclose(found[name], values, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.slow
 def test_only_an_aggregate_of_a_child_predicts_and_new_rows_are_served(shop, rng, tmp_path):
     rows = shop["orders"].merge(shop["products"], left_on="product", right_on="id")
     rows = rows[(rows.status == "lost") & (rows.kind == "c")]

@@ -27,6 +27,7 @@ def chained(seed, n=100, p=30):
     return X, y
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000), st.sampled_from([0.01, 0.2]))
 def test_equals_its_twin(seed, alpha):
     X, y = chained(seed)

@@ -32,6 +32,7 @@ def started(X, y, **parameters):
     return test
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(0, 10_000), st.integers(1, 3), st.sampled_from(["skip", "independent"]))
 def test_separation_equals_that_of_the_strata(seed, most, unreliable):
@@ -91,6 +92,7 @@ def test_dropped_columns_are_forgotten():
     assert test.dependence_on_kept(test.candidate(X[:, 1]))[0][-9:] == pytest.approx(np.ones(9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", [SAOLA("g-square"), OSFS("g-square"), FastOSFS(GSquare(n_bins=3))])
 def test_selectors_with_it_conform(selector):
     assert check_column_selector(selector).failed == {}

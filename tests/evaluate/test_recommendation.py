@@ -56,6 +56,7 @@ def test_noise_is_not_sold_as_a_selection():
     assert "random subset" in nothing.reason or nothing.chosen.selector == "all"
 
 
+@pytest.mark.slow
 def test_where_a_class_is_rare_auc_is_compared():
     rng = np.random.default_rng(0)
     y = (rng.random(4000) < 0.03).astype(int)
@@ -170,6 +171,7 @@ def test_where_a_class_is_rare_it_says_that_accuracy_tells_little():
     assert "AUC is compared: the rarer class has 7 of 450 rows" in found.reason
 
 
+@pytest.mark.slow
 def test_of_a_rare_class_200_rows_are_waited_for():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12_000, 4)), (rng.random(12_000) < 0.02).astype(int)

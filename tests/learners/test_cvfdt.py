@@ -28,6 +28,7 @@ def state_of(model):
     return [array.tobytes() for array in (*own, *vars(model._pools_).values())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("leaf", "categorical", "binary", "window"),
     [

@@ -30,6 +30,7 @@ def turned(n, seed=1):
     return X, np.where(np.arange(n) < n // 2, y, 2 - y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by_leaf", "leaf", "categorical", "n_drawn", "rate", "warning"),
     [

@@ -55,6 +55,7 @@ def state_of(model):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("adaptive", "leaf", "categorical", "binary"),
     [
@@ -158,6 +159,7 @@ def test_reseeded_bootstrap_differs_and_repeats():
     assert not np.array_equal(votes[0], votes[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["HoeffdingTreeClassifier", "HoeffdingAdaptiveTreeClassifier"])
 def test_is_as_right_as_rivers(library):
     tree = pytest.importorskip("river.tree")

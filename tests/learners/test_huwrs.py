@@ -17,6 +17,7 @@ SMALL = {"n_estimators": 4, "chunk_size": 60, "estimator": "nb", "retrain_below"
 ALONE = {"n_estimators": 6, "chunk_size": 200, "max_features": 1, "estimator": "nb"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "bins", "categorical", "retrain"),
     [

@@ -32,6 +32,7 @@ def state_of(model):
     return [state_of_set(rules) for rules in model._sets_]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ordered", "leaf", "categorical", "drift", "size"),
     [

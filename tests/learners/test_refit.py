@@ -37,6 +37,7 @@ def learned(model: Any, X: Any, y: Any, size: int = 50, **more: Any) -> Any:
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 100, 640])
 def test_equals_its_twin(size: int, data: tuple[Any, Any]) -> None:
     X, y = data
@@ -100,6 +101,7 @@ def skip_without(name: str) -> None:
         pytest.importorskip("lightgbm")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", estimators())
 def test_a_loaded_model_continues_bit_by_bit(name: str, data: tuple[Any, Any]) -> None:
     skip_without(name)

@@ -36,6 +36,7 @@ def test_recovers_from_a_turn(rng, detector):
     assert GaussianNB().fit(X, y).score(X[3000:], y[3000:]) < 0.7
 
 
+@pytest.mark.slow
 def test_row_by_row_is_the_plain_protocol(rng):
     """Predict, tell the detector, learn; in warning learn beside; at the drift swap. The young are not watched."""
     X, y = turning(rng, 1200)

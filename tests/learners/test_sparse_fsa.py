@@ -195,6 +195,7 @@ def test_rows_that_cannot_be_learned_from(rng):
         model.predict(X[:, :2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", _LOSSES)
 def test_scikit_learn_takes_it_for_an_estimator(loss):
     check_estimator(SparseFSA(loss=loss))

@@ -40,6 +40,7 @@ def state_of(model):
     return [array.tobytes() for array in (*arrays, *vars(pools).values())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "leaf", "drift"), [(1, "majority", 0.5), (2, "nb-adaptive", 0.05), (2, "nb", None)]
 )

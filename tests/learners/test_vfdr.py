@@ -37,6 +37,7 @@ def state_of(model):
     return [array.tobytes() for array in (*arrays, *vars(rules.pools).values())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ordered", "leaf", "categorical", "drift", "max_rules"),
     [

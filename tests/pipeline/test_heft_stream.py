@@ -23,6 +23,7 @@ def moving(n=900, n_features=6, seed=0):
     return X, y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3])
 def test_equals_the_twin(seed):
     X, y = moving(480)

@@ -82,6 +82,7 @@ def test_conforms_to_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", pipelines())
 def test_the_cuts_between_calls_change_nothing(name: str) -> None:
     X, y = rows()
@@ -95,6 +96,7 @@ def test_the_cuts_between_calls_change_nothing(name: str) -> None:
     same(cut, whole, asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", pipelines())
 def test_predicts_what_prequential_has_predicted(name: str) -> None:
     """Rows of the run are predicted as they were there, batch after batch."""
@@ -117,6 +119,7 @@ def test_predicts_what_prequential_has_predicted(name: str) -> None:
     assert selector is None or model.get_support().tolist() == selector.get_support().tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", pipelines())
 def test_a_saved_one_goes_on(name: str, tmp_path: Path) -> None:
     X, y = rows()

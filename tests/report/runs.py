@@ -18,7 +18,7 @@ def settings(**changed):
             "fingerprint": "0a1b",
         },
         "selector": {"class": "tamis.rows.fires.FIRES", "params": {"n_features_to_select": 4}},
-        "learner": {"class": "sklearn.linear_model._perceptron.Perceptron", "params": {"random_state": 0}},
+        "learner": {"class": "tamis.learners.linear.Perceptron", "params": {"random_state": 0}},
         "options": {
             "batch_size": 100,
             "protocol": "honest",

@@ -132,6 +132,7 @@ def contrast(one, other):
     return (max(light) + 0.05) / (min(light) + 0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 @pytest.mark.parametrize(
@@ -247,6 +248,7 @@ def test_every_tick_is_on_the_screen(browser, report):
     assert all(left >= 0 and right <= PHONE[0] for left, right in ends)
 
 
+@pytest.mark.slow
 def test_links_lead_to_their_sections(browser, report):
     show(browser, report["usual"], DESK, "light")
     links = browser.find_elements("css selector", "nav a")

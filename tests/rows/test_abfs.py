@@ -36,6 +36,7 @@ def learned(selector, X, y, size):
     return selector
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("detector", "hoeffding", "cap", "threshold"),
     [
@@ -73,6 +74,7 @@ def test_equals_the_twin(detector, hoeffding, cap, threshold):
     assert len(twin.drifts) >= (not hoeffding)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detector", ["adwin", "hddm-a"])
 def test_a_batch_is_its_rows(detector):
     X, y = mixed(3000)

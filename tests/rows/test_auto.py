@@ -448,6 +448,7 @@ def test_a_change_of_the_arm_restarts_no_linear_learner():
     assert not any(told)
 
 
+@pytest.mark.slow
 def test_a_rare_class_is_ranked_by_few_columns_whatever_the_learner():
     X, y = rare(12_000)
     for learner in ("linear", "naive-bayes", "trees"):

@@ -84,6 +84,7 @@ def fixed(rows: list[dict[str, float]]) -> tuple[sp.csr_matrix, list[str]]:
     return sp.csr_matrix((values, (i, j)), shape=(len(rows), len(places))), list(places)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("selector", GROWING, ids=repr)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_growing_gives_the_bits_of_the_fixed_width(selector: Any, n_classes: int) -> None:
@@ -300,6 +301,7 @@ def test_rows_come_back_with_what_is_kept() -> None:
     assert (X.toarray().tolist(), names) == ([[2.0]], [kept[0]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [entry.key for entry in CATALOG if entry.family == "rows"])
 def test_every_selector_learns_from_dicts_in_the_room_it_is_given(key: str) -> None:
     rows, y = named_rows(300, 14)

@@ -53,6 +53,7 @@ def twin_of(options, n_classes=2, **more):
     return DiscussTwin(6, n_classes, **translated)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "categories"), [*((o, True) for o in OPTIONS), *((o, False) for o in OPTIONS[::3])], ids=str
 )
@@ -293,6 +294,7 @@ def test_a_rare_class_equals_the_twin_and_completes_the_count():
     assert len(DISCUSS(min_features=1, categorical="all", **options).fit(X, y).selected_) < 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "n_selected"), [(0.05, 8), (0.5, 2)])
 def test_fewer_than_asked_for_only_where_no_class_is_rare(rng, share, n_selected):
     X, y = rng.normal(size=(1500, 20)), (rng.random(1500) < share).astype(int)
@@ -331,6 +333,7 @@ def test_fewer_than_asked_for_are_explained(rng):
         assert cured.why_fewer_ == ""
 
 
+@pytest.mark.slow
 def test_a_run_says_why_there_are_fewer(rng, tmp_path):
     from sklearn.naive_bayes import GaussianNB
 

@@ -69,6 +69,7 @@ def test_any_batching_and_layout_is_the_twin(data):
     np.testing.assert_array_equal(learned.scores_, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spambase", "usenet", "splice", "coil20"])
 def test_equals_the_twin_on_real_data(load_shared: Callable[[str], Any], name):
     X, y, _ = load_shared(name)

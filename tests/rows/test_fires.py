@@ -111,6 +111,7 @@ def test_wide_csr_rows_equal_dense_ones(options, n_classes):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"update": "assumed-density", "intercept": True}, OPTIONS[9]], ids=str
 )
@@ -158,6 +159,7 @@ def test_any_margin_and_variance_has_slopes_or_none_that_are_finite(link, d, v):
     assert np.isfinite(a) == (abs(d) < 1e30 and abs(v) < 1e30)
 
 
+@pytest.mark.slow
 def test_counts_of_rare_events_find_their_features():
     """The rate is about one in ten, and doubles or halves with two of forty features."""
     rng = np.random.default_rng(0)
@@ -297,6 +299,7 @@ def planted(seed, n=4000, n_features=100, n_relevant=5):
     return X, y, relevant
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"update": "assumed-density"}, {"scaling": "center"}], ids=str)
 def test_finds_planted_features_whatever_their_scale(options):
     for seed in range(3):

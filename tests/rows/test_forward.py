@@ -136,6 +136,7 @@ def test_none_keeps_what_adds_more_than_noise():
     assert not found.scores_[found.scores_ > 0.02].size
 
 
+@pytest.mark.slow
 def test_beats_all_and_the_best_alone_on_copies():
     X, y = copies(4000)
     of = {
@@ -179,6 +180,7 @@ def test_a_drift_exchanges_no_features_by_chance(seed):
     assert (before & model.get_support()).sum() >= 4  # 2 or 3 where none was favoured
 
 
+@pytest.mark.slow
 def test_a_relation_that_comes_and_goes_is_found_each_time():
     """Words of a few topics; which of them the reader likes changes every 500 rows."""
     rng = np.random.default_rng(0)
@@ -275,6 +277,7 @@ def test_scatter_knows_columns_that_come_from_the_rows_at_hand():
 # -- wide data -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True])
 def test_more_features_than_the_matrix_holds(sparse):
     rng = np.random.default_rng(0)
@@ -294,6 +297,7 @@ def test_more_features_than_the_matrix_holds(sparse):
         model.merge(fed(ForwardPartialCorrelation(3, max_columns=40, half_life=300), rows, y, 500))
 
 
+@pytest.mark.slow
 def test_correlations_that_do_not_fit_together_give_finite_gains(rng):
     """Columns that come at different times have correlations of different rows."""
     R = np.triu(rng.uniform(-1.0, 1.0, size=(300, 300)), 1) + np.eye(300)
@@ -306,6 +310,7 @@ def test_correlations_that_do_not_fit_together_give_finite_gains(rng):
         assert np.isfinite(part).all()
 
 
+@pytest.mark.slow
 def test_rare_words_that_come_late_add_no_more_than_there_is():
     """The correlations of newcomers are of few rows: the ridge is for the errors of all rows."""
     rng = np.random.default_rng(0)
@@ -437,6 +442,7 @@ def test_dense_and_sparse_rows_share_a_block(first):
     np.testing.assert_allclose(mixed.scores_, whole.scores_, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_features_beyond_the_steps_stay_unless_another_is_clearly_better(monkeypatch):
     """A hundred equal features and ten steps: the others kept are ties, and ties do not flicker."""
     monkeypatch.setattr("tamis.rows.forward.forward._STEPS", 10)
@@ -452,6 +458,7 @@ def test_features_beyond_the_steps_stay_unless_another_is_clearly_better(monkeyp
     assert swapped <= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cls", [ForwardPartialCorrelation, Auto])
 def test_a_batch_that_fails_in_its_second_block_leaves_the_rows_that_wait(cls, monkeypatch):
     """Without this, the rows of the second block take the place of those that waited before the call."""

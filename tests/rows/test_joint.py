@@ -305,6 +305,7 @@ def test_a_set_that_grows_is_no_drift_and_class_shares_are_none():
     assert (told, model.drifts_) == (0, [])
 
 
+@pytest.mark.slow
 def test_rows_of_before_the_drift_are_told_once_more_when_the_first_chunk_after_it_is_full():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8000, 6))
@@ -355,6 +356,7 @@ def grown_and_wide(n_bins, widths, n_rows=1500, **options):
     return grown, wide
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_paired", [500, 3])
 @pytest.mark.parametrize("widths", [[5, 5, 5, 8, 8, 11, 11, 11], [4, 9, 9, 9], [6, 6, 7]], ids=repr)
 def test_columns_that_come_later_are_counted_as_if_they_had_been_zero(widths, max_paired):

@@ -84,6 +84,7 @@ def test_evidence_of_two_bins_equals_its_definition():
         assert math.log(screen.evalues_[j]) == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SCREENS)
 @pytest.mark.parametrize("sparse", [False, True])
 def test_any_batching_and_saving_give_the_same_evidence(kind, sparse, tmp_path):
@@ -233,6 +234,7 @@ def test_restarts_are_the_same_in_any_batching_and_by_hand(kind, restarts, tmp_p
         assert whole.restarts_ == [2000, 4000, 6000, 8000]
 
 
+@pytest.mark.slow
 def test_over_all_beginnings_the_level_is_kept():
     """Of 60 streams with two drifts, each looked at every 300 rows: how often something that never told is kept."""
     false, found, alarms = [], [], []

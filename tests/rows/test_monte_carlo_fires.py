@@ -32,6 +32,7 @@ def noise_of(selector):
     return [selector._parts(one) for one in r]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("scaling", ["standard", None])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])

@@ -51,6 +51,7 @@ def in_batches(selector: OFS, X: Any, y: np.ndarray, sizes: list[int], **kwargs:
     return selector
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("kind", ["float64", "float32", "ties"])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -111,6 +112,7 @@ def test_border_survives_ties_and_gaps_in_few_counts():
 REAL = ["spambase", "german", "svmguide3", "magic04", "splice", "a8a"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_equals_the_twin_on_real_data(load_shared: Callable[[str], Any], name, variant):
@@ -208,6 +210,7 @@ def test_same_seed_same_bits_and_another_seed_other_bits(rng):
     assert not np.array_equal(runs[0], runs[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("information", ["full", "partial"])
 def test_finds_planted_features(information):
     rng = np.random.default_rng(1)

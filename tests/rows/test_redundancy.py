@@ -44,6 +44,7 @@ def test_equals_its_twin():
         assert by_addition(X, y, 5) == explained(X, y, 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("screen", SCREENS)
 def test_few_copies_are_kept_of_dense_and_of_sparse_rows(screen):
     X, y = copies()

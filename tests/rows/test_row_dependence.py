@@ -43,6 +43,7 @@ def share_below(tables, name, bound=0.01):
     return np.mean([table[f"{name}_pvalue"] < bound for table in tables])
 
 
+@pytest.mark.slow
 def test_pvalues_of_unrelated_series_are_not_too_small():
     tables = [Screening(1, scores=ALL).fit(*unrelated(seed)).table_ for seed in range(20)]
     plain = [
@@ -53,6 +54,7 @@ def test_pvalues_of_unrelated_series_are_not_too_small():
         assert share_below(plain, name) > 0.2
 
 
+@pytest.mark.slow
 def test_a_cycle_that_both_have_is_not_evidence():
     found = []
     for seed in range(8):
@@ -64,6 +66,7 @@ def test_a_cycle_that_both_have_is_not_evidence():
     assert all(share_below(found, name) == 0.0 for name in ALL)
 
 
+@pytest.mark.slow
 def test_a_relation_is_found_and_the_effective_rows_are_stated():
     X, y = unrelated(3, n=20_000)
     X[:, 4] += 0.7 * y
@@ -85,6 +88,7 @@ def test_independent_rows_keep_their_pvalues():
         np.testing.assert_array_equal(screen[f"{name}_pvalue"], plain[f"{name}_pvalue"])
 
 
+@pytest.mark.slow
 def test_series_corrects_whatever_the_labels():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(4000, 200)), rng.integers(0, 2, 4000)
@@ -107,6 +111,7 @@ def test_a_file_sorted_by_class_keeps_its_pvalues():
     assert not np.isnan(table["n_effective"][:5]).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [TScore, FisherScore, MutualInformation])
 @pytest.mark.parametrize("options", [{}, {"half_life": 400}, {"half_life": 400, "clock": "class"}])
 def test_any_batching_is_the_same(kind, options):
@@ -127,6 +132,7 @@ def test_sparse_rows_equal_dense_ones():
         np.testing.assert_allclose(dense.pvalues_, sparse.pvalues_, rtol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_merged_parts_are_about_the_whole(when):
     X, y = unrelated(9, n=8192, n_features=30)
@@ -147,6 +153,7 @@ def test_parts_too_short_to_show_dependence_leave_it_undetermined():
     assert np.isnan(parts[0].n_effective_).sum() + (parts[0].n_effective_ < 2048).sum() == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [TScore, MutualInformation])
 def test_bands_contain_no_effect_where_there_is_none(kind):
     excluded = 0
@@ -185,6 +192,7 @@ def test_memory_before_dependence_is_found_is_that_of_the_labels():
     assert watched.nbytes_ - plain.nbytes_ < 30_000  # the last labels, whatever the number of features
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [DISCUSS, JointScreening, lambda: ForwardPartialCorrelation(3)])
 @pytest.mark.parametrize("phi", [0.9, 0.99])
 def test_a_constant_relation_of_series_is_no_drift(kind, phi):

@@ -305,6 +305,7 @@ def test_p_value_of_one_cut_is_that_of_chi_square():
     np.testing.assert_allclose(np.exp(-0.5 * gini_statistic(table)[0]), [expected, 1.0], rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [[0.5, 0.5], [0.97, 0.03], [0.6, 0.3, 0.1]])
 @pytest.mark.parametrize("in_order", [True, False])
 def test_p_values_of_the_gini_index_are_rarely_small_by_chance(q, in_order):

@@ -13,6 +13,7 @@ from tamis.rows.screening import Screening
 WIDTHS = [50, 50, 80, 200, 399, 400]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("half_life", [None, 300])
 @pytest.mark.parametrize("eps", [0.01, 0.2])
 def test_bit_for_bit_as_if_known_from_the_start(rng, half_life, eps):

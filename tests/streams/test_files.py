@@ -419,6 +419,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_blocks_are_cut_between_rows(tmp_path, monkeypatch, encoding, end):
@@ -499,6 +500,7 @@ raise SystemExit(int(X.sum()))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "encoding"), [("t.csv.xz", "utf-8"), ("t.csv", "latin-1"), ("-", "utf-8")])
 def test_a_process_may_end_in_the_middle_of_a_file(tmp_path, name, encoding):
     data, path = b"a,b,y\n" + b"1,0,0\n" * 3_000_000, tmp_path / name
@@ -546,6 +548,7 @@ except ValueError as error:
 """
 
 
+@pytest.mark.slow
 def test_standard_input_may_be_longer_than_its_first_block():
     text = "a,b,y\n" + "1,2,0\n" * 500_000 + "1.5,2,1\n"
     program = """
@@ -561,6 +564,7 @@ print(rows, total)
     assert done.stdout.split() == ["500001", "500001.5"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format", "text"),
     [
@@ -629,6 +633,7 @@ def test_a_line_of_arff_takes_time_in_proportion_to_its_length(sign):
     assert arff._ATTRIBUTE.match(f"@attribute x {text}y") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dense.arff", "sparse.arff", "t.svm"])
 def test_twice_the_rows_are_twice_the_work(tmp_path, name):
     """The work is counted in calls of Python functions, since a clock knows of other programs too."""
@@ -675,6 +680,7 @@ def test_an_endless_line_is_refused_before_it_is_read(tmp_path, monkeypatch, nam
         list(open_file(path, label=None if name.endswith("svm") else "y"))
 
 
+@pytest.mark.slow
 def test_rows_of_standard_input_are_used_as_they_come():
     program = """
 from tamis.streams import open_file

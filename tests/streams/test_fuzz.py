@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
+import pytest
 
 from tamis.errors import StreamError
 from tamis.streams import open_file
@@ -142,6 +143,7 @@ def fuzz(seed: int, files: dict[str, bytes], folder: Path) -> str:
     return became
 
 
+@pytest.mark.slow
 def test_any_change_is_read_or_refused_in_one_sentence() -> None:
     done = in_a_process(0)
     assert done.returncode == 0, done.stderr[-3000:]

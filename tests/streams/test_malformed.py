@@ -170,6 +170,7 @@ def test_the_same_beginnings_are_read(tmp_path, data, refused, names):
         )  # what may come is waited for
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_damage_is_found_anywhere(tmp_path, seed):
     chance = random.Random(seed)

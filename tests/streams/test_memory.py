@@ -59,6 +59,7 @@ def write_svmlight(path, rows, columns, group):
         file.writelines(f"{i % 2} {line}\n" for i in range(rows))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the address space from /proc")
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_file_larger_than_the_memory_left(tmp_path, name):

@@ -88,6 +88,7 @@ def test_rows_and_progress_are_those_of_reading_in_turn(long_file, monkeypatch):
         assert share == share2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "left", ["next(batches)", "next(batches); sys.exit(3)", "next(batches); raise KeyboardInterrupt"]
 )

@@ -539,6 +539,7 @@ def test_labels_find_their_rows_by_key(tmp_path, most):
     assert (stream.counts["given_up"] > 0) == (most == 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [70, 333, 1000])
 def test_rows_that_wait_for_their_label_belong_to_the_position(tmp_path, cut):
     made = late(120)
@@ -626,6 +627,7 @@ def in_a_child(work):
     return pid
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "late", "parts", "parquet"])
 def test_killed_at_any_moment_nothing_is_lost_and_nothing_twice(tmp_path, kind):
     n_kills = int(os.environ.get("TAMIS_KILLS", "4"))
@@ -703,6 +705,7 @@ def test_a_full_disk_is_told_and_the_checkpoint_stays(tmp_path):
     assert "free some space" in (tmp_path / "error").read_text()
 
 
+@pytest.mark.slow
 def test_memory_of_the_records_is_bounded(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(6_000, 6)), rng.integers(0, 2, 6_000)

@@ -27,6 +27,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("window", "n_bins"), [(3, 3), (64, 2), (200, 10)])
 def test_bins_are_those_of_the_twins(window, n_bins):
     rng = np.random.default_rng(window)

@@ -104,6 +104,7 @@ def streams(draw):
     return np.column_stack(columns), codes, parameters, cuts
 
 
+@pytest.mark.slow
 @settings(max_examples=15 if PLAIN else 100, deadline=None)
 @given(streams())
 def test_the_tables_equal_a_recount_of_the_window_whatever_the_batches(stream):
@@ -328,6 +329,7 @@ def test_features_and_edges_that_there_are_not():
         counts.prepare(np.zeros((1, 2)), np.array([1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("categorical", [False, True])
 @pytest.mark.parametrize(
     "options", [{}, {"discretizer": "quantile"}, {"missing": "skip"}, {"n_bins": 3}], ids=repr

@@ -83,6 +83,7 @@ def test_classes_and_columns_may_come_late():
     assert (past.log_e(20.0)[:3] < before).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [TScore, MutualInformation])
 @pytest.mark.parametrize("phi", [0.5, 0.9, 0.99])
 def test_level_selects_no_unrelated_series(kind, phi):

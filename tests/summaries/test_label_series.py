@@ -40,6 +40,7 @@ def test_any_batching_is_the_same(step):
     np.testing.assert_array_equal(one.last, y[-max(LAGS) :])
 
 
+@pytest.mark.slow
 def test_exchangeable_labels_are_rarely_called_dependent_and_runs_always():
     rng = np.random.default_rng(2)
     assert sum(series(rng.integers(0, 2, 3000), 2).dependent for _ in range(200)) <= 6

@@ -36,6 +36,7 @@ def within_the_certificate(summary, twin, eps):
     np.testing.assert_allclose(summary.count(), twin.count(), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eps", [0.05, 0.01, 0.002])
 @pytest.mark.parametrize("n", [777, 20_000, 60_000])
 def test_the_certificate_holds_in_the_nine_orders(eps, n, rng):
@@ -78,6 +79,7 @@ def test_the_certificate_holds_in_any_order(pieces, eps, seed):
     within_the_certificate(summary, twin, eps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eps", [0.4, 0.1, 0.01])
 @pytest.mark.parametrize("unlike", [False, True])
 def test_the_bound_stays_below_eps_at_every_length(eps, unlike, rng):

@@ -44,6 +44,7 @@ def test_equals_its_twin(rng, drift):
             assert expected is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "weights", [[2.0, 1.5, 1.0, 0.0], [[2.0, 0, 0], [0, 2.0, 0], [0, 0, 2.0], [0, 0, 0]]]
 )

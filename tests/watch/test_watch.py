@@ -26,6 +26,7 @@ def states(watch):
 EXPECTED = ["used but no longer relevant", "used and relevant", "relevant but unused", "neither"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_model", [True, False])
 @pytest.mark.parametrize("delay", [0, 400])
 def test_names_the_feature_that_is_used_but_no_longer_relevant(with_model, delay):
@@ -79,6 +80,7 @@ def test_a_drift_of_the_inputs_alone_is_no_change_of_relevance():
     assert states(watch)[:2] == ["used and relevant"] * 2
 
 
+@pytest.mark.slow
 def test_stationary_streams_raise_no_alert():
     """Five streams of 6,000 rows, independent and with autocorrelated columns of no relevance."""
     for seed in range(5):

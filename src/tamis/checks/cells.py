@@ -40,8 +40,8 @@ def check_cell_classifier(estimator: Any) -> Report:
     --------
     >>> from tamis import ETANA
     >>> from tamis.checks import check_cell_classifier
-    >>> report = check_cell_classifier(ETANA())
-    >>> len(report.passed) > 15, report.failed
+    >>> report = check_cell_classifier(ETANA.published(prior="empirical"))
+    >>> len(report.passed) > 25, report.failed
     (True, {})
     """
     return run_all(estimator, cell_classifier_checks(estimator))

@@ -84,8 +84,10 @@ def _input_kinds(subject: Subject) -> None:
         ("a list of lists", X.tolist(), X, 0.0),
         ("an array of objects", X.astype(object), X, 0.0),
     ]
+    distinct = {id(plain): plain for _, _, plain, _ in kinds}
+    controls = {key: subject.learn(subject.new(), plain, y) for key, plain in distinct.items()}
     for what, given, plain, tolerance in kinds:
-        control = subject.learn(subject.new(), plain, y)
+        control = controls[id(plain)]
         model = subject.learn(subject.new(), given, y)
         subject.compare(
             model, control, f"{what}, and float64", tolerance=max(tolerance, subject.order_tolerance)

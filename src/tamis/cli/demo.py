@@ -62,8 +62,7 @@ def _show(output: Output) -> int:
         listed = textwrap.fill(", ".join(pays["names"]), 78, subsequent_indent="  ")
         print(_BENEFIT.format(**{**pays, "names": listed}), flush=True)
         print(_BEFORE_THE_DEMO, flush=True)
-    from sklearn.linear_model import Perceptron
-
+    from tamis.learners.linear import Perceptron
     from tamis.rows import FIRES
     from tamis.streams import load_dataset
     from tamis.terminal import chosen_steps
@@ -71,7 +70,7 @@ def _show(output: Output) -> int:
     stream = load_dataset("electricity")
     names = stream.feature_names or []
     options = RunOptions(baselines="both")
-    result = evaluate(stream, FIRES(n_features_to_select=3), Perceptron(random_state=0), output, options)
+    result = evaluate(stream, FIRES(n_features_to_select=3), Perceptron(), output, options)
     if result.settings["interrupted"]:
         return output.finish(result)
     everything = result.summary()["all_accuracy"]

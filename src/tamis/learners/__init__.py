@@ -6,6 +6,7 @@ from tamis.learners.hoeffding import (
     AdaptiveRandomForest,
     HoeffdingAdaptiveTree,
     HoeffdingTree,
+    OzaBoost,
     RandomRules,
     StreamingRandomPatches,
     StreamingStacking,
@@ -14,6 +15,7 @@ from tamis.learners.hoeffding import (
 )
 from tamis.learners.huwrs import HUWRS
 from tamis.learners.knn import WeightedKNN
+from tamis.learners.linear import Perceptron, SGDLinearSVM, SGDLogisticRegression
 from tamis.learners.naive_bayes import WeightedNaiveBayes
 from tamis.learners.refit import Refit
 from tamis.learners.reset import ResetOnDrift
@@ -26,9 +28,13 @@ __all__ = [
     "AdaptiveRandomForest",
     "HoeffdingAdaptiveTree",
     "HoeffdingTree",
+    "OzaBoost",
+    "Perceptron",
     "RandomRules",
     "Refit",
     "ResetOnDrift",
+    "SGDLinearSVM",
+    "SGDLogisticRegression",
     "SparseFSA",
     "StreamingRandomPatches",
     "StreamingStacking",

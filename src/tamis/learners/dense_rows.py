@@ -63,6 +63,9 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
     # Ctrl-C does not wait long. "": `_learn` itself handles pending signals.
     _equals_rows = "exactly"
 
+    # Whether it accepts sparse rows, and learns in time proportional to their stored values.
+    _linear_in_stored_values = False
+
     # Bytes of the state that are copied before an update: so many in any case, and so many for each byte of a batch.
     _copied_at_least = 1 << 19
     _copied_per_byte = 16
@@ -207,7 +210,7 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
     def _rows(self, X: Any, first: bool) -> Array:
         """Return the rows as float64 after checking their columns."""
         is_array = type(X) is np.ndarray
-        if not is_array and sp.issparse(X):
+        if not is_array and sp.issparse(X) and not self._linear_in_stored_values:
             raise TypeError(
                 f"Sparse data was passed, but {type(self).__name__} requires dense rows: pass X.toarray()."
             )

@@ -25,6 +25,7 @@ from tamis.base import RowSelector
 from tamis.catalog import CATALOG
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
+from tamis.learners.linear import Perceptron
 from tamis.learners.traits import adapts_itself
 from tamis.pipeline.challenger import Challenger
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
@@ -71,11 +72,10 @@ class SelectiveLearner:
 
     Examples
     --------
-    >>> from sklearn.linear_model import Perceptron
     >>> from tamis import TScore
     >>> X, y = np.array([[9.0, 1.0], [8.0, 2.0], [9.0, 11.0], [8.0, 12.0]]), np.array([0, 0, 1, 1])
     >>> pair = SelectiveLearner(
-    ...     TScore(1), Perceptron(random_state=0), np.array([0, 1]), numbers=False, scale="auto", masking="auto",
+    ...     TScore(1), Perceptron(), np.array([0, 1]), numbers=False, scale="auto", masking="auto",
     ...     replay="auto",
     ... )
     >>> for _ in range(2):
@@ -367,7 +367,9 @@ def _as_regressor(kind: str) -> str:
 
 def default_learner(*, numbers: bool) -> Any:
     """Return the learner that is used if none is given."""
-    from sklearn.linear_model import Perceptron, SGDRegressor
+    if not numbers:
+        return Perceptron()
+    from sklearn.linear_model import SGDRegressor
 
     # With Huber's loss no single row or bad step can throw the weights off permanently.
-    return SGDRegressor(loss="huber", epsilon=1.0, random_state=0) if numbers else Perceptron(random_state=0)
+    return SGDRegressor(loss="huber", epsilon=1.0, random_state=0)

@@ -71,7 +71,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     selector : RowSelector or estimator with `partial_fit` and `get_support`, optional
         It is copied. By default every column is kept.
     learner : classifier or regressor with `partial_fit`, optional
-        It is copied. By default ``Perceptron(random_state=0)``, or ``SGDRegressor(loss="huber", epsilon=1.0,
+        It is copied. By default a :class:`tamis.Perceptron`, or ``SGDRegressor(loss="huber", epsilon=1.0,
         random_state=0)`` for a selector that is set to learn from numbers.
     batch_size : int, default=100
         Rows of a block, counted from the first row; the selection is updated after each block.

@@ -88,7 +88,7 @@ def _sift_up(heap: Array, place: Array, i: int, information: Array) -> None:
 def _offer(
     heap: Array, place: Array, n_kept: int, n_most: int, j: int, information: Array
 ) -> tuple[int, int]:
-    """Offer a column whose information has grown; return the size of the heap and the column that it replaces, or -1."""
+    """Offer a column whose information has grown; return the size of the heap and the column that leaves, or -1."""
     if place[j] >= 0:
         _sift_down(heap, place, n_kept, place[j], information)
     elif n_kept < n_most and information[j] > 0.0:

@@ -92,6 +92,7 @@ class Dies(OFS):
 # -- what runs ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_cell_is_a_prequential_run(result):
     for seed in (0, 1):
         stream = load_stream("SEA", seed=seed, n_rows=1500, n_drifts=1, n_irrelevant=8)
@@ -128,6 +129,7 @@ def test_what_takes_no_seed_runs_once():
     assert found.table().n.tolist() == [[1, 3, 1, 3]]
 
 
+@pytest.mark.slow
 def test_processes_change_nothing(result, tmp_path):
     parallel = run_experiment(**GRID, folder=tmp_path, n_jobs=2)
     assert_same(parallel, result)
@@ -215,6 +217,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_it_goes_on(result, tmp_path, request):
     script, place = tmp_path / "script.py", tmp_path / "out"
     script.write_text(textwrap.dedent(SCRIPT), encoding="utf-8")
@@ -282,6 +285,7 @@ def test_a_failing_cell_fails_alone_and_is_tried_again(tmp_path):
         found.run("electricity", "breaks")
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_and_what_cannot_be_sent_fail_alone():
     class Local(OFS):
         pass

@@ -14,6 +14,7 @@ from tamis.evaluate import RunningMetrics, SlidingStability, nogueira, nogueira_
 from tests.twins.prequential import stability, stability_variance
 
 
+@pytest.mark.slow
 @given(
     labels=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=80),
     window=st.integers(1, 30),

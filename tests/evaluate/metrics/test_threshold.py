@@ -62,6 +62,7 @@ def test_labels_that_have_not_arrived_choose_nothing():
     assert (threshold.value, threshold.n_tested) == (best_threshold(positive, scores), 0)
 
 
+@pytest.mark.slow
 def test_a_learner_that_never_decides_for_the_rare_class_gets_a_threshold_that_finds_it():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 4))

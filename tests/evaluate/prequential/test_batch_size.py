@@ -26,6 +26,7 @@ def sizes(result):
     return dict(zip(steps["n_seen"].tolist(), steps["n_rows"].tolist(), strict=True))
 
 
+@pytest.mark.slow
 def test_batches_are_small_only_while_labels_are_autocorrelated():
     X, y = series(6000)
     found = sizes(prequential((X, y), None, GaussianNB(), batch_size="auto", auc=False))
@@ -48,6 +49,7 @@ def test_independent_rows_give_the_run_in_batches_of_100():
         assert auto.summary()[name] == fixed.summary()[name]
 
 
+@pytest.mark.slow
 def test_a_resumed_run_chooses_the_same_batches(tmp_path):
     X, y = series()
 
@@ -86,6 +88,7 @@ def test_numbers_and_wide_rows():
     assert 10 in sizes(prequential((wide, y), None, GaussianNB(), batch_size="auto", auc=False)).values()
 
 
+@pytest.mark.slow
 def test_the_option_is_stated_and_refused_as_any_other(tmp_path, capsys, monkeypatch):
     assert RunOptions(batch_size="auto").words() == ["--batch-size", "auto"]
     with pytest.raises(ValueError, match="batch_size must be an integer"):

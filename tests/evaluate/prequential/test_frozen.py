@@ -85,6 +85,7 @@ def test_columns_without_a_weight_follow_by_their_covariance():
 # -- in a run ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [Perceptron(random_state=0), GaussianNB()], ids=["linear", "bayes"])
 def test_is_the_learner_on_the_columns_of_the_first_rows(learner):
     """The same as a run on these columns alone, from the rows after which they are known."""
@@ -143,6 +144,7 @@ def test_follows_the_size_of_a_selector_that_decides_how_many():
     assert result.summary()["frozen_accuracy"] > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("kind", ["two", "three", "numbers", "delayed"])
 def test_goes_on_from_a_checkpoint(tmp_path, kind, sparse):
@@ -282,6 +284,7 @@ def test_numbers_have_a_sentence_too():
     assert ("lower" in remark) == (total["frozen_gain"] > 0)  # a lower error is a gain
 
 
+@pytest.mark.slow
 def test_a_comparison_names_the_methods_that_are_level(tmp_path):
     X, y = rows(3000)
     turned = np.where(np.arange(3000)[:, None] < 1500, X, np.roll(X, 1, axis=1))

@@ -41,6 +41,7 @@ def times(n, seed=0, never=0.0):
     return now, comes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0, 1, 30, 250])
 @pytest.mark.parametrize("kind", ["classes", "numbers", "sparse"])
 def test_times_that_tell_a_delay_in_rows_are_that_delay(delay, kind):
@@ -58,6 +59,7 @@ def test_times_that_tell_a_delay_in_rows_are_that_delay(delay, kind):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("never", [0.0, 0.3])
 def test_equals_the_plain_loop(n_classes, never):
@@ -108,6 +110,7 @@ def test_labels_that_never_come_teach_nobody():
     assert result.settings["labels"]["never"] == 600
 
 
+@pytest.mark.slow
 def test_rows_that_wait_survive_a_stop(tmp_path):
     X, y = rows()
     now, comes = times(len(y), never=0.1)

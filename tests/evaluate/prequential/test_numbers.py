@@ -33,6 +33,7 @@ def usual():
     return SGDRegressor(loss="huber", epsilon=1.0, random_state=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0, 30, 200])
 @pytest.mark.parametrize("scale", ["auto", "none"])
 @pytest.mark.parametrize("selector", SELECTORS, ids=lambda s: type(s).__name__)
@@ -117,6 +118,7 @@ def test_targets_that_are_no_numbers():
         prequential((X, y), FIRES(2, model="gaussian"), auc=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0, 250])
 def test_goes_on_where_it_stopped(tmp_path, delay):
     X, y = rows()
@@ -136,6 +138,7 @@ def test_goes_on_where_it_stopped(tmp_path, delay):
             path.unlink()
 
 
+@pytest.mark.slow
 def test_thinned_records_keep_the_mean_error():
     X, y = rows(4000)
     whole = prequential((X, y), FIRES(2, model="gaussian"), batch_size=20)

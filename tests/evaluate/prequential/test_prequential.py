@@ -44,6 +44,7 @@ def same(a, b):
                 np.testing.assert_array_equal(column, b.frames[kind][name], err_msg=f"{kind}.{name}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delay", "n_classes"), [(1, 2), (30, 3), (70, 2), (200, 3), (333, 2)])
 def test_late_labels_are_learned_when_they_come(delay, n_classes):
     X, y = rows(n=900, n_classes=n_classes)
@@ -107,6 +108,7 @@ def stop_after(n):
     return on_step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["honest", "paper"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("selector", [FIRES, OFS])
@@ -472,7 +474,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         ((X, y), FIRES(4), None, {}, "selector.params.n_features_to_select"),
         ((X, y), OFS(3), None, {}, "selector.class"),
         ((X, y), None, None, {}, "selector"),
-        ((X, y), FIRES(3), Perceptron(random_state=1), {}, "learner.params.random_state"),
+        ((X, y), FIRES(3), tamis.Perceptron(random_state=1), {}, "learner.params.random_state"),
         ((X, y), FIRES(3), None, {"batch_size": 50}, "options.batch_size"),
     ):
         with pytest.raises(CheckpointError, match=f"another run, whose {what} is"):
@@ -497,6 +499,7 @@ print(json.dumps({name: result.frames["steps"][name].tolist() for name in ("n_se
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path, monkeypatch, capsys):
     def run(path):

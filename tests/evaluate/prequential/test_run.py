@@ -318,6 +318,7 @@ def go(monkeypatch, capsys):
     return go
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("times", "last"), [(1, 600), (2, 500)])
 def test_control_c_in_the_middle_of_a_batch_leaves_a_whole_checkpoint(go, tmp_path, times, last):
     stopped, seen = go(SLOW, tmp_path / "a.tamis", times, alone=True).splitlines()
@@ -429,6 +430,7 @@ def test_remarks_say_which_baselines_the_run_does_not_beat():
     assert prequential((X[:100], y[:100]), FIRES(2)).remarks() == []  # nothing was tested
 
 
+@pytest.mark.slow
 def test_where_a_class_is_rare_random_subsets_are_beaten_by_ranking():
     rng = np.random.default_rng(0)
     y = (rng.random(6000) < 0.03).astype(int)
@@ -476,6 +478,7 @@ print(result.settings["interrupted"], int(result.frames["steps"]["n_seen"][-1]))
 """
 
 
+@pytest.mark.slow
 def test_sigterm_ends_as_control_c_does(go, tmp_path):
     path = tmp_path / "run.tamis"
     assert go(TERMINATED, path, "stop", alone=True).split() == ["True", "600"]

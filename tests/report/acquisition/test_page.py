@@ -39,6 +39,7 @@ def curves(fitted):
     return cost_curves(*fitted)
 
 
+@pytest.mark.slow
 def test_curves_are_what_the_models_do(fitted, curves):
     model, _, _, held, y = fitted
     own, same, drawn, logistic, boosting = curves
@@ -70,6 +71,7 @@ def test_the_gain_is_that_over_as_many_values_for_every_row(fitted):
     assert gain.high - gain.mean == pytest.approx(1.96 * apart.std() / np.sqrt(len(apart)))
 
 
+@pytest.mark.slow
 def test_the_page_says_whether_buying_row_by_row_pays(fitted):
     page = acquisition_page(*fitted)
     gain = gain_over_fixed(*fitted)
@@ -88,6 +90,7 @@ def test_missing_values_are_passed_over(fitted):
     assert shares[0] == 0.0
 
 
+@pytest.mark.slow
 def test_page_shows_names_and_needs_no_network(fitted, tmp_path):
     path = write_report(*fitted, tmp_path / "report.html", "wards")
     page = path.read_text(encoding="utf-8")
@@ -103,6 +106,7 @@ def test_page_shows_names_and_needs_no_network(fitted, tmp_path):
     assert float(accuracy) == pytest.approx(model.score(held, y), abs=6e-4)
 
 
+@pytest.mark.slow
 def test_sparse_rows_without_names(rng):
     y = rng.integers(0, 2, 300)
     X = sp.csr_array(

@@ -26,6 +26,7 @@ def drawn(run):
     return figure, np.frombuffer(file.getvalue(), np.uint8).reshape(height, width, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "run",
     [
@@ -44,6 +45,7 @@ def test_every_run_can_be_drawn(run):
     assert (pixels[:, :, :3] < 200).any()
 
 
+@pytest.mark.slow
 def test_lines_and_map_show_the_run():
     run = make_run(300, 8, 4)
     figure, _ = drawn(run)
@@ -90,6 +92,7 @@ def test_figure_is_not_left_open_in_pyplot():
     assert plt.get_fignums() == before
 
 
+@pytest.mark.slow
 def test_report_needs_no_matplotlib_and_plot_says_what_brings_it():
     program = (
         "import sys; sys.modules['matplotlib'] = None\n"

@@ -59,7 +59,7 @@ def prequential(
         None keeps all features, as a baseline. The object itself is fitted, so you can continue with it.
     learner : classifier or regressor with `partial_fit`, optional
         The object itself is fitted. A regressor predicts numbers, and needs a selector that learns from numbers; the
-        type of the labels does not matter. By default scikit-learn's ``Perceptron(random_state=0)``, or for a selector
+        type of the labels does not matter. By default a :class:`tamis.Perceptron`, or for a selector
         that is set to learn from numbers ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)``.
     batch_size : int or "auto", default=100
         Rows of a batch: they are predicted together, before anything learns from them. ``"auto"``: row by row while

@@ -1,5 +1,6 @@
 """Hoeffding trees and rules in flat arrays: a kernel learns a batch row by row, without Python objects for nodes."""
 
+from tamis.learners.hoeffding.boosting import OzaBoost
 from tamis.learners.hoeffding.cvfdt import CVFDT
 from tamis.learners.hoeffding.export import export_text, plot_tree
 from tamis.learners.hoeffding.forest import AdaptiveRandomForest, StreamingRandomPatches
@@ -17,6 +18,7 @@ __all__ = [
     "HoeffdingTree",
     "Literal",
     "Node",
+    "OzaBoost",
     "RandomRules",
     "Rule",
     "StreamingRandomPatches",

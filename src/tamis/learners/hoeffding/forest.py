@@ -42,10 +42,61 @@ from tamis.learners.hoeffding.nodes import LIVE
 from tamis.learners.hoeffding.records import Node, importances, node_records
 from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
 
-__all__ = ["AdaptiveRandomForest", "StreamingRandomPatches"]
+__all__ = ["AdaptiveRandomForest", "StreamingRandomPatches", "TreeEnsemble"]
 
 
-class AdaptiveRandomForest(TreeClassifier):
+class TreeEnsemble(TreeClassifier):
+    """Base class of ensembles: the trees, and what is read from them. A subclass creates the trees."""
+
+    _copied_at_least = 1 << 24  # a row takes each tree 40 us
+
+    _shapes = """
+        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _trees_[] (its own)  _trees_[].pools.weights (*, k)
+        _trees_[].pools.lists (2, q)  _categories_.values (v)  _categories_._table (2*v, 3)
+    """
+
+    _n_drawn_: int
+    _trees_: list[Member]
+
+    def _create_tree(self, key: int) -> Member:
+        shape = len(self._numeric_), len(self._categorical_), len(self.classes_)
+        tree = Member(*shape, self._n_drawn_, key)
+        tree.pools.grow_cells(self._categories_.n_cells)
+        return tree
+
+    def _all(self) -> list[Member]:
+        return self._trees_
+
+    def _check_trees(self) -> None:
+        for tree in self._all():
+            tree.check(len(self._numeric_), self._categories_)
+
+    def _grow(self, n_classes: int) -> None:
+        for tree in self._all():
+            tree.pools.grow_classes(n_classes)
+
+    def _grow_cells(self, n_cells: int) -> None:
+        for tree in self._all():
+            tree.pools.grow_cells(n_cells)
+
+    @property
+    def n_nodes_(self) -> NDArray[np.int64]:
+        """Number of nodes of each tree that votes."""
+        check_is_fitted(self)
+        return np.array([tree.pools.state[LIVE] for tree in self._trees_])
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Merit times weight of all splits, summed by feature; the sum is 1, or 0 while there is no split."""
+        check_is_fitted(self)
+        return importances(chain.from_iterable(self._nodes()), self.n_features_in_)
+
+    def _nodes(self) -> list[list[Node]]:
+        columns = np.concatenate([self._numeric_, self._categorical_])
+        return [node_records(tree.pools, self._categories_, columns) for tree in self._trees_]
+
+
+class AdaptiveRandomForest(TreeEnsemble):
     """A forest of Hoeffding trees that sample features at each leaf and are replaced when their errors rise (ARF).
 
     Parameters
@@ -126,13 +177,9 @@ class AdaptiveRandomForest(TreeClassifier):
     True
     """
 
-    _copied_at_least = 1 << 24  # a row takes each tree 40 us
-
     _shapes = """
-        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _events_ (2, t) in [0, inf)  _trees_[] (its own)
-        _background_[] (its own)
-        _trees_[].pools.weights (*, k)  _trees_[].pools.lists (2, q)  _background_[].pools.weights (*, k)
-        _background_[].pools.lists (2, q)  _categories_.values (v)  _categories_._table (2*v, 3)
+        _events_ (2, t) in [0, inf)  _background_[] (its own)  _background_[].pools.weights (*, k)
+        _background_[].pools.lists (2, q)
     """
 
     _by_leaf = True
@@ -147,7 +194,6 @@ class AdaptiveRandomForest(TreeClassifier):
         n_jobs=(integer("[1, 1000]"), -1, None),
     )
 
-    _trees_: list[Member]
     _background_: list[Member | None]
 
     def __init__(
@@ -198,26 +244,10 @@ class AdaptiveRandomForest(TreeClassifier):
 
     def _new_tree(self, t: int) -> Member:
         born = int(self._events_[:, t].sum()) * self.n_estimators + t
-        key = (int(self.random_state) << 24) + born
-        shape = len(self._numeric_), len(self._categorical_), len(self.classes_)
-        tree = Member(*shape, self._n_drawn_, key)
-        tree.pools.grow_cells(self._categories_.n_cells)
-        return tree
+        return self._create_tree((int(self.random_state) << 24) + born)
 
     def _all(self) -> list[Member]:
         return self._trees_ + [tree for tree in self._background_ if tree is not None]
-
-    def _check_trees(self) -> None:
-        for tree in self._all():
-            tree.check(len(self._numeric_), self._categories_)
-
-    def _grow(self, n_classes: int) -> None:
-        for tree in self._all():
-            tree.pools.grow_classes(n_classes)
-
-    def _grow_cells(self, n_cells: int) -> None:
-        for tree in self._all():
-            tree.pools.grow_cells(n_cells)
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
         numbers, cells = self._encode(rows, learn=True)
@@ -294,22 +324,6 @@ class AdaptiveRandomForest(TreeClassifier):
         """Number of drifts detected so far."""
         check_is_fitted(self)
         return int(self._events_[1].sum())
-
-    @property
-    def n_nodes_(self) -> NDArray[np.int64]:
-        """Number of nodes of each tree that votes."""
-        check_is_fitted(self)
-        return np.array([tree.pools.state[LIVE] for tree in self._trees_])
-
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Merit times weight of all splits, summed by feature; the sum is 1, or 0 while there is no split."""
-        check_is_fitted(self)
-        return importances(chain.from_iterable(self._nodes()), self.n_features_in_)
-
-    def _nodes(self) -> list[list[Node]]:
-        columns = np.concatenate([self._numeric_, self._categorical_])
-        return [node_records(tree.pools, self._categories_, columns) for tree in self._trees_]
 
 
 class StreamingRandomPatches(AdaptiveRandomForest):

@@ -52,7 +52,7 @@ from tamis.learners.hoeffding.nodes import (
 from tamis.learners.hoeffding.splits import SplitOptions, add_branch, split
 from tamis.learners.hoeffding.validation import check_trees, require
 
-__all__ = ["DRIFT", "WARNING", "Member", "Sampling"]
+__all__ = ["DRIFT", "WARNING", "Member", "Sampling", "apply_pending", "learn_row"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -115,7 +115,7 @@ class Member:
         self, X: Floats, cells: Ints, codes: Ints, first: int, rules: SplitOptions, sampling: Sampling
     ) -> tuple[int, int]:
         """Learn rows, the first with number `first`, until a detector signals; return their number and the event."""
-        self._make_writable()
+        self.make_writable()
         sampling, at, event = sampling._replace(key=self.key), 0, NOTHING
         while (at < len(codes) and not event) or self.pools.state[PENDING]:
             stop = at if event else len(codes)  # no further row, only the pending changes
@@ -123,9 +123,7 @@ class Member:
                 self.pools.arrays(), self.drawn, self.tally, self.detectors, X[:stop], cells[:stop], codes[:stop],
                 at, first, event, rules, sampling,
             )  # fmt: skip
-            if self.pools.state[PENDING]:
-                self.pools.make_room()
-                self._grow_drawn()
+            self.make_room()
         return at, event
 
     def check(self, n_numeric: int, categories: Categories) -> None:
@@ -147,10 +145,10 @@ class Member:
 
     def vote(self, X: Floats, cells: Ints, mode: int, weight: float, votes: Floats) -> None:
         """Add the tree's class probabilities, times a weight."""
-        self._make_writable()
+        self.make_writable()
         _add_votes(self.pools.arrays(), self.drawn, X, cells, mode, weight, votes)
 
-    def _make_writable(self) -> None:
+    def make_writable(self) -> None:
         """Copy memory-mapped arrays before they are written."""
         if not self.tally.flags.writeable:
             self.drawn, self.tally, self.detectors = (
@@ -159,7 +157,11 @@ class Member:
                 self.detectors.copy(),
             )
 
-    def _grow_drawn(self) -> None:
+    def make_room(self) -> None:
+        """Allocate space for pending changes."""
+        if not self.pools.state[PENDING]:
+            return
+        self.pools.make_room()
         missing = len(self.pools.gaussians) - len(self.drawn)
         if missing:
             none = np.full((missing, self.drawn.shape[1]), -1)
@@ -222,12 +224,12 @@ def _learn(
         if tree.state[PENDING] > 0:
             if not has_room(tree):
                 return i, event
-            _apply_pending(tree, drawn, X.shape[1], rules)
+            apply_pending(tree, drawn, X.shape[1], rules)
         if i == len(codes):
             break
         register_categories(tree, cells[i])
         count = float(_bagging_count(sampling, first + i))
-        right, length, due = _learn_row(
+        right, length, due = learn_row(
             tree, drawn, X[i], cells[i], codes[i], count, rules, sampling, part, part_cells, no_guesses, votes
         )
         if due:
@@ -254,7 +256,7 @@ def _update_detectors(detectors: Floats, error: float, sampling: Sampling) -> in
 
 
 @njit()
-def _apply_pending(tree: Arrays, drawn: Ints, n_numeric: int, rules: SplitOptions) -> None:
+def apply_pending(tree: Arrays, drawn: Ints, n_numeric: int, rules: SplitOptions) -> None:
     """Apply the pending changes. The feature of a split is translated from its position in the leaf."""
     n_places = tree.gaussians.shape[3]
     for k in range(tree.state[PENDING]):
@@ -271,7 +273,7 @@ def _apply_pending(tree: Arrays, drawn: Ints, n_numeric: int, rules: SplitOption
 
 
 @njit(allocates=False)
-def _learn_row(
+def learn_row(
     tree: Arrays, drawn: Ints, row: Floats, cells: Ints, y: int, count: float, rules: SplitOptions, sampling: Sampling,
     part: Floats, part_cells: Ints, no_guesses: Ints, votes: Floats,
 ) -> tuple[bool, int, bool]:  # fmt: skip

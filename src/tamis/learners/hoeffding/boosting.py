@@ -1,0 +1,216 @@
+"""OzaBoost: online boosting of Hoeffding trees.
+
+Oza, Russell: Online bagging and boosting, AISTATS 2001 (Oza's thesis, 2001, has the proofs).
+
+Each row passes the trees in order with a weight lambda, which is 1 at first. Tree t learns it Poisson(lambda) times.
+R_t and W_t sum the lambda of the rows that tree t predicted right and wrong::
+
+    right:  R_t += lambda,  lambda <- lambda (R_t + W_t) / (2 R_t)               (1)
+    wrong:  W_t += lambda,  lambda <- lambda (R_t + W_t) / (2 W_t)               (2)
+    prediction: the class of the largest sum of a_t over the trees that predict it,  a_t = log(R_t / W_t)    (3)
+
+So half of the weight that tree t + 1 receives is on rows that tree t got wrong.
+
+Deviations, each with its reason:
+
+* A tree is right or wrong before it learns the row, not afterwards: the error is that on new rows.
+* a_t = log((R_t + 1) / (W_t + 1)), at least 0: a tree without errors does not decide alone, and one that is worse than
+  chance in two classes does not vote.
+* lambda is at most 100, so that a rare error of a good tree cannot stop the stream for thousands of updates.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._kernels import njit
+from tamis._validation import Array
+from tamis._validation.parameters import SEED, integer, parameters
+from tamis.learners.hoeffding.adaptive import uniform
+from tamis.learners.hoeffding.classifier import LEAVES
+from tamis.learners.hoeffding.forest import TreeEnsemble
+from tamis.learners.hoeffding.learning import attempt_split, has_room, queue_branches, register_categories
+from tamis.learners.hoeffding.member import Sampling, apply_pending, learn_row
+from tamis.learners.hoeffding.nodes import PATH, PENDING, Arrays
+from tamis.learners.hoeffding.splits import SplitOptions
+
+__all__ = ["OzaBoost"]
+
+_MOST_OFTEN = 100.0  # lambda; e^-lambda is a number
+
+
+@njit(allocates=False)
+def _count(share: float, rate: float) -> float:
+    """Return the Poisson(rate) number at a quantile in [0, 1)."""
+    k, term = 0, math.exp(-rate)
+    total = term
+    while total <= share and term > 1e-17 * total:
+        k += 1
+        term *= rate / k
+        total += term
+    return float(k)
+
+
+@njit()
+def _learn(
+    tree: Arrays, drawn: Array, tally: Array, X: Array, cells: Array, codes: Array, rates: Array, start: int,
+    first: int, rules: SplitOptions, sampling: Sampling,
+) -> int:  # fmt: skip
+    """Learn the rows from `start` at these rates, which become those of the next tree; return the next row.
+
+    The next row is before the end if a pending change needs room.
+    """
+    part, part_cells = np.empty(tree.gaussians.shape[3]), np.empty(cells.shape[1], np.int64)
+    votes, no_guesses = np.empty(tree.weights.shape[1]), np.empty(0, np.int64)
+    for i in range(start, len(codes) + 1):
+        if tree.state[PENDING] > 0:
+            if not has_room(tree):
+                return i
+            apply_pending(tree, drawn, X.shape[1], rules)
+        if i == len(codes):
+            break
+        register_categories(tree, cells[i])
+        count = _count(uniform(sampling.seed, first + i, 0), rates[i])
+        right, length, due = learn_row(
+            tree, drawn, X[i], cells[i], codes[i], count, rules, sampling, part, part_cells, no_guesses, votes
+        )
+        if due:
+            attempt_split(tree, tree.notes[PATH, length - 1], rules)
+        if count > 0.0:
+            queue_branches(tree, length, X[i], cells[i])
+        tally[1] += rates[i]
+        if right:
+            tally[0] += rates[i]
+        same = tally[0] if right else tally[1] - tally[0]
+        rates[i] = min(rates[i] * tally[1] / (2.0 * same), _MOST_OFTEN)  # (1), (2)
+    return len(codes)
+
+
+class OzaBoost(TreeEnsemble):
+    """Online boosting: each Hoeffding tree concentrates on the rows that the trees before it predict wrong.
+
+    Parameters
+    ----------
+    n_estimators : int from 1 to 1000, default=10
+        Number of trees.
+    grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth
+        As in :class:`HoeffdingTree`, for each tree.
+    max_nodes : int, at least 1, or None, default=None
+        Maximum number of nodes of each tree. This bounds the memory.
+    random_state : int, at least 0, default=0
+        Seed of the number of times that a row counts.
+
+    Attributes
+    ----------
+    tree_errors_ : ndarray of shape (n_estimators,), float64
+        Weighted error rate of each tree, from 0 to 1; of rows that it had not learned.
+    n_nodes_ : ndarray of shape (n_estimators,), int64
+        Number of nodes of each tree.
+    feature_importances_ : ndarray of shape (n_features,), float64
+        Gain of the splits in all trees: merit times weight, summed by feature and divided by the sum of all.
+    classes_, n_seen_, n_features_in_, feature_names_in_
+        As in :class:`HoeffdingTree`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as above, when the first rows are learned from.
+
+    Notes
+    -----
+    A row costs as much as in `n_estimators` trees. Trees are never replaced, so boosting does not recover from a drift.
+    A batch leaves the same state as its rows one at a time.
+
+    References
+    ----------
+    Oza, Russell (2001). Online bagging and boosting. AISTATS. Equations (1) to (3) of the source file's header.
+
+    Examples
+    --------
+    The sum of three features decides, which a tree of one split approximates badly; boosted trees of one split add up:
+
+    >>> import numpy as np
+    >>> from tamis import HoeffdingTree, OzaBoost
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(10000, 5))
+    >>> y = (X[:, :3].sum(axis=1) > 1.5).astype(int)
+    >>> stump = HoeffdingTree(max_depth=1, leaf="majority").fit(X[:8000], y[:8000])
+    >>> boosted = OzaBoost(10, max_depth=1, leaf="majority").fit(X[:8000], y[:8000])
+    >>> bool(boosted.score(X[8000:], y[8000:]) > stump.score(X[8000:], y[8000:]) + 0.1)
+    True
+    """
+
+    _allowed = parameters(n_estimators=integer("[1, 1000]"), random_state=SEED[0])
+
+    def __init__(
+        self,
+        n_estimators: int = 10,
+        *,
+        grace_period: int = 200,
+        delta: float = 1e-7,
+        tie_threshold: float = 0.05,
+        leaf: str = "nb-adaptive",
+        n_cuts: int = 10,
+        categorical: Any = None,
+        binary_splits: bool = False,
+        max_depth: int | None = None,
+        max_nodes: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.grace_period = grace_period
+        self.delta = delta
+        self.tie_threshold = tie_threshold
+        self.leaf = leaf
+        self.n_cuts = n_cuts
+        self.categorical = categorical
+        self.binary_splits = binary_splits
+        self.max_depth = max_depth
+        self.max_nodes = max_nodes
+        self.random_state = random_state
+
+    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+        super()._initialize(n_features, names, classes)
+        self._n_drawn_ = n_features
+        self._trees_ = [self._create_tree(t) for t in range(self.n_estimators)]
+
+    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+        numbers, cells = self._encode(rows, learn=True)
+        rules, rates = self._split_options(watched=True), np.ones(len(codes))
+        for t, tree in enumerate(self._trees_):
+            seed = (int(self.random_state) << 24) + (1 << 23) + t
+            sampling, at = Sampling(seed, tree.key, False, np.zeros(1), 0.0, 0.0), 0
+            tree.make_writable()
+            while at < len(codes) or tree.pools.state[PENDING]:
+                at = _learn(
+                    tree.pools.arrays(), tree.drawn, tree.tally, numbers, cells, codes, rates, at, self.n_seen_,
+                    rules, sampling,
+                )  # fmt: skip
+                tree.make_room()
+
+    def _weights(self) -> NDArray[np.float64]:
+        """Return the votes of the trees (3), 1 each while none is better than chance."""
+        right, total = np.array([tree.tally for tree in self._trees_]).T
+        weights: NDArray[np.float64] = np.maximum(np.log((right + 1.0) / (total - right + 1.0)), 0.0)
+        return weights if weights.any() else np.ones_like(weights)
+
+    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+        mode, each = LEAVES.index(self.leaf), np.arange(len(votes))
+        votes[:] = 0.0
+        weights = self._weights()
+        for tree, weight in zip(self._trees_, weights, strict=True):
+            proba = np.zeros_like(votes)
+            tree.vote(numbers, cells, mode, 1.0, proba)
+            votes[each, proba.argmax(axis=1)] += weight
+        votes /= weights.sum()
+
+    @property
+    def tree_errors_(self) -> NDArray[np.float64]:
+        """Weighted error rate of each tree, on rows that it had not learned; 0 before the first row."""
+        right, total = np.array([tree.tally for tree in self._trees_]).T
+        errors: NDArray[np.float64] = (total - right) / np.maximum(total, 1e-300)
+        return errors

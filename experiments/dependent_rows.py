@@ -29,6 +29,8 @@ from tamis import (
     Screening,
     TScore,
 )
+from tamis.dependence.fisher_z import FisherZ
+from tamis.dependence.g_square import GSquare
 from tamis.drift import ADWIN, DDM, ECDD, HDDMA, HDDMW
 
 warnings.simplefilter("ignore")
@@ -152,6 +154,14 @@ def gram(phi, seed, variance):
     return {"accepted": float((selector.trace_["decision"] == "accepted").sum())}
 
 
+def dependence_tests(phi, make, seed, how):
+    """Return the share of unrelated columns that the test of OSFS and SAOLA calls dependent at level .01."""
+    rng = np.random.default_rng(seed)
+    X, y = series(rng, 3000, D, phi), (series(rng, 3000, 1, phi)[:, 0] > 0).astype(np.int64)
+    test = make(0.01, dependence=how).start(y)
+    return {"dependent": float(np.mean([test.candidate(x).dependent for x in X.T.copy()]))}
+
+
 SELECTORS = {
     "DISCUSS": DISCUSS, "Joint": JointScreening, "Forward": lambda: ForwardPartialCorrelation(3),
 }  # fmt: skip
@@ -216,6 +226,11 @@ def measurements(full):
         for phi in (0.0, 0.5, 0.9, 0.99):
             name = f"GramInvesting, phi {phi}, {variance}"
             lines.append((name, 100 if full else 6, lambda s, p=phi, v=variance: gram(p, s, v)))
+    for how in ("independent", "auto"):
+        for phi in (0.0, 0.5, 0.9, 0.99):
+            for make in (FisherZ, GSquare):
+                name = f"{make.__name__} of OSFS and SAOLA, phi {phi}, {how}"
+                lines.append((name, 100, lambda s, p=phi, m=make, h=how: dependence_tests(p, m, s, h)))
     for phi in (0.0, 0.9, 0.99):
         for name in SELECTORS:
             lines.append(

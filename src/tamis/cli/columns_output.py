@@ -160,7 +160,7 @@ def _show(walk: Walk, course: Course, coefficients: dict[str, float] | None, top
     console.print(Text(walk.heading, style="bold", no_wrap=True, overflow="ellipsis"))
     console.print(Text(walk.detail, style="dim"))
     if getattr(walk.selector, "rows_dependent_", False):
-        note = "rows are autocorrelated: tests use the variance between blocks of rows"
+        note = "rows are autocorrelated: tests count them as fewer, by the variance between blocks of rows"
         console.print(Text(note, style="dim"))
     console.print()
     if len(course.kept):

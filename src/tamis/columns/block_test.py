@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
+from tamis.dependence.series import variance_inflation
 
 __all__ = [
     "blocked_length",
@@ -44,20 +45,6 @@ _MOST = 32
 _FEWEST_DF = 4.0
 _LENGTHS, _OWN_LENGTHS = 2.5, 8.0
 _FEWEST_BLOCKS = 4
-_SIGNIFICANT = 3.0
-
-
-def _inflations(residual: Floats) -> tuple[Floats, Floats]:
-    """Return by what the variance of sums of 2, 4, 8, ... values exceeds that of independent ones, and its excess."""
-    ratio, excess, size = [], [], 2
-    square = float(residual @ residual) / len(residual)
-    while len(residual) // size >= _FEWEST_BLOCKS and square > 0.0:
-        n_blocks = len(residual) // size
-        sums = residual[: n_blocks * size].reshape(n_blocks, size).sum(axis=1)
-        ratio.append(float(sums @ sums) / (n_blocks * size * square))
-        excess.append((ratio[-1] - 1.0) * np.sqrt((n_blocks - 1) / 2.0))
-        size *= 2
-    return np.array(ratio), np.array(excess)
 
 
 def is_series(residual: Floats) -> bool:
@@ -77,12 +64,12 @@ def is_series(residual: Floats) -> bool:
     >>> is_series(noise), is_series(np.repeat(noise[:100], 5))
     (False, True)
     """
-    return bool(_inflations(residual)[1].max(initial=0.0) > _SIGNIFICANT)
+    return bool(variance_inflation(residual[None])[0] > 1.0)
 
 
 def correlation_length(residual: Floats) -> float:
     """Return over how many rows a residual stays correlated: its largest inflation, at least 1."""
-    return float(_inflations(residual)[0].max(initial=1.0))
+    return float(variance_inflation(residual[None], always=True)[0])
 
 
 def join_pairs(sums: Floats) -> Floats:

@@ -44,6 +44,11 @@ class DependenceSelector(ColumnSelector):
     _parts: tuple[str, ...] = ("_memory",)
     _memory: DependenceTest
 
+    @property
+    def rows_dependent_(self) -> bool:
+        """Whether the tests count autocorrelated rows as fewer; see :mod:`tamis.dependence.series`."""
+        return self._memory.rows_dependent_
+
     @abstractmethod
     def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:
         """Decide on a column that depends on the class: keep it and drop others, or change nothing.

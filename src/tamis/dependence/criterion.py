@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from tamis._shapes import Shapes
-from tamis._validation import Array, check_number
+from tamis._validation import Array, check_choice, check_number
+from tamis.dependence.series import variance_inflation
 
 __all__ = ["Candidate", "DependenceTest", "Screening"]
 
@@ -44,10 +45,19 @@ class Candidate:
     strength: float
     log_p: float
     dependent: bool
+    inflation: float = 1.0  # of the variance of its sums over neighbouring rows
 
 
 # What the arrays of every test satisfy; a subclass adds its own.
-KEPT = "_n (=n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)  n_kept_ in [0, len(_kept)]"
+KEPT = (
+    "_n (=n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)  n_kept_ in [0, len(_kept)]"
+    "  _own_inflation (k) float in [1, inf)  _target_inflation float in [1, inf)"
+)
+
+
+# Runs of rows of one class, for each class, up to which the rows are taken as sorted by class: tables that are sorted,
+# or consist of two or three sorted parts, have fewer, and series with so few runs are too short to test anything.
+_MOST_RUNS = 5
 
 
 class DependenceTest(BaseEstimator):  # type: ignore[misc]
@@ -64,10 +74,13 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
     """
 
     alpha: float
+    dependence: str
     n_kept_: int
     strength_: Floats
     _n: int  # rows
     _kept: Array  # the values of each kept column, as a row
+    _target_inflation: float  # 1 where rows are taken to be independent
+    _own_inflation: Floats  # of each kept column
 
     _state_spec = Shapes(KEPT)
     _fitted_by = ("start",)  # defines every attribute that a loaded test must have
@@ -112,6 +125,26 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
             A kept column that belongs to every conditioning set, and counts towards `most`.
         """
 
+    # -- rows that depend on those before them ------------------------------------------------------------
+
+    @property
+    def rows_dependent_(self) -> bool:
+        """Whether tests count autocorrelated rows as fewer."""
+        return self._target_inflation > 1.0
+
+    def _measure_target(self, codes: NDArray[np.int64]) -> None:
+        """Find out whether the classes are a series; rows in a few groups of one class are in no order of time."""
+        check_choice("dependence", self.dependence, ("auto", "independent", "series"))
+        is_grouped = np.count_nonzero(np.diff(codes)) < _MOST_RUNS * len(np.unique(codes))
+        self._target_inflation = 1.0
+        if self.dependence == "series" or (self.dependence == "auto" and not is_grouped):
+            self._target_inflation = self._inflation_of_codes(codes, always=self.dependence == "series")
+
+    def _inflation_of_codes(self, codes: Array, *, always: bool = False) -> float:
+        of_value = (np.unique(codes)[:, None] == codes).astype(np.float64)
+        centred = of_value - of_value.mean(axis=1, keepdims=True)
+        return float(variance_inflation(centred, always=always).max())
+
     # -- the kept columns ----------------------------------------------------------------------------------
 
     def keep(self, candidate: Candidate) -> None:
@@ -124,6 +157,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         self._kept[k] = candidate.values
         self._on_keep(candidate)
         self.strength_ = np.append(self.strength_, candidate.strength)
+        self._own_inflation = np.append(self._own_inflation, candidate.inflation)
         self.n_kept_ = k + 1
 
     def drop(self, places: list[int]) -> None:
@@ -136,6 +170,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         self._kept = kept
         self._on_drop(left)
         self.strength_, self.n_kept_ = self.strength_[left], len(left)
+        self._own_inflation = self._own_inflation[left]
 
     def clear_room(self) -> None:
         """Clear the unused rows after the last kept column."""
@@ -145,7 +180,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         """Remove all columns, and allocate a buffer for columns of `n_rows` rows."""
         self._n = n_rows
         self._kept = np.zeros((8, n_rows), dtype=dtype)  # row n_kept_ and those after it are free
-        self.n_kept_, self.strength_ = 0, np.zeros(0)
+        self.n_kept_, self.strength_, self._own_inflation = 0, np.zeros(0), np.zeros(0)
 
     def _on_keep(self, candidate: Candidate) -> None:
         """Hook: store further data of a column kept at index `n_kept_`."""

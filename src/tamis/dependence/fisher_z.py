@@ -18,6 +18,8 @@ Deviations, each with its reason:
 * A set S with n - |S| - 3 < 1 is not tested, so it separates no column. Other implementations then set W = 0, which
   separates every column.
 * A column that is determined by the other one or by S carries no further information: independent.
+* Rows of a series count as fewer: W is divided by the root of the smaller variance inflation of the two columns
+  (:mod:`tamis.dependence.series`).
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array
 from tamis.dependence.criterion import KEPT, Candidate, DependenceTest, Screening
+from tamis.dependence.series import variance_inflation
 from tamis.errors import DataError
 
 __all__ = ["FisherZ"]
@@ -52,6 +55,9 @@ class FisherZ(DependenceTest):
     ----------
     alpha : float, default=0.01
         Significance level, in (0, 1).
+    dependence : {"auto", "independent", "series"}, default="auto"
+        Whether rows count as fewer because they depend on those before them, in the order given. "auto": if the classes
+        do, unless the rows are sorted by class: in at most five runs of each.
 
     Attributes
     ----------
@@ -84,8 +90,9 @@ class FisherZ(DependenceTest):
         "  _kept float in [-1.001, 1.001]  _critical_value float in [0, inf)"
     )
 
-    def __init__(self, alpha: float = 0.01) -> None:
+    def __init__(self, alpha: float = 0.01, *, dependence: str = "auto") -> None:
         self.alpha = alpha
+        self.dependence = dependence
 
     def start(self, codes: NDArray[np.int64]) -> Self:
         """Validate the parameters, remove all columns and set the classes of the rows.
@@ -112,6 +119,7 @@ class FisherZ(DependenceTest):
         target = _unit(codes.astype(np.float64))
         if target is None:
             raise DataError("y is constant, so no feature can be relevant to it: give rows of two classes.")
+        self._measure_target(codes)
         self._target = target
         self._critical_value = -float(scipy.special.ndtri(0.5 * self.alpha))
         self._reset_kept(len(codes), np.float64)  # each of length 1 and mean 0
@@ -144,13 +152,15 @@ class FisherZ(DependenceTest):
         if values is None:
             return Candidate(column, True, math.nan, math.nan, False)
         strength = min(abs(float(values @ self._target)), 1.0)
-        z = float(self._z(np.array([strength]))[0])
-        return Candidate(values, False, strength, float(_log_p(np.array([z]))[0]), z >= self._critical_value)
+        inflation = float(variance_inflation(values[None])[0]) if self.rows_dependent_ else 1.0
+        z = float(self._z(np.array([strength]), min(inflation, self._target_inflation))[0])
+        log_p = float(_log_p(np.array([z]))[0])
+        return Candidate(values, False, strength, log_p, z >= self._critical_value, inflation)
 
-    def _z(self, strength: Floats) -> Floats:
+    def _z(self, strength: Floats, inflation: float | Floats = 1.0) -> Floats:
         """Return |W| of (2) without conditions."""
         with np.errstate(divide="ignore"):
-            found: Floats = math.sqrt(self._n - 3) * np.arctanh(strength)
+            found: Floats = np.sqrt((self._n - 3) / inflation) * np.arctanh(strength)
         return found
 
     # -- among the kept columns ----------------------------------------------------------------------------
@@ -158,7 +168,8 @@ class FisherZ(DependenceTest):
     def dependence_on_kept(self, candidate: Candidate) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the correlation of the candidate with each kept column, and where it is significant."""
         strength = np.minimum(np.abs(self._kept[: self.n_kept_] @ candidate.values), 1.0)
-        return strength, self._z(strength) >= self._critical_value
+        inflation = np.minimum(self._own_inflation, candidate.inflation)
+        return strength, self._z(strength, inflation) >= self._critical_value
 
     def _on_keep(self, candidate: Candidate) -> None:
         k = self.n_kept_
@@ -180,7 +191,9 @@ class FisherZ(DependenceTest):
         most = min(most, len(pool), self._n - 4)
         if most < 1:
             return False
-        bars = np.tanh(self._critical_value / np.sqrt(self._n - 3.0 - np.arange(1, most + 1))) ** 2
+        inflation = min(self._own_inflation[place], self._target_inflation)
+        n_effective = (self._n - 3.0 - np.arange(1, most + 1)) / inflation
+        bars = np.tanh(self._critical_value / np.sqrt(n_effective)) ** 2
         return bool(
             _has_separating_set(self._correlations, place + 1, np.array(pool) + 1, always is not None, bars)
         )

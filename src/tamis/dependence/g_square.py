@@ -17,6 +17,8 @@ Errata and deviations, each with its reason:
   columns independent given S, so with few rows every feature is separated by a set that could not be tested. Here such
   a set separates no column; ``unreliable="independent"`` follows the implementation. Without conditions, in both cases,
   a column that cannot be tested counts as independent. With few rows, columns are cut into few bins.
+* Rows of a series count as fewer: (1) is divided by the smaller variance inflation of the two columns, the largest of
+  their values' (:mod:`tamis.dependence.series`).
 * For SAOLA with discrete columns it compares (4) with a number delta: ``threshold``. By default (3) decides.
 """
 
@@ -61,6 +63,9 @@ class GSquare(DependenceTest):
     unreliable : {"skip", "independent"}, default="skip"
         How a conditioning set with fewer than 5 rows for each degree of freedom is treated: ignored, or as
         independence.
+    dependence : {"auto", "independent", "series"}, default="auto"
+        Whether rows count as fewer because they depend on those before them, in the order given. "auto": if the classes
+        do, unless the rows are sorted by class: in at most five runs of each.
 
     Attributes
     ----------
@@ -99,11 +104,13 @@ class GSquare(DependenceTest):
         n_bins: int | None = None,
         threshold: float | None = None,
         unreliable: str = "skip",
+        dependence: str = "auto",
     ) -> None:
         self.alpha = alpha
         self.n_bins = n_bins
         self.threshold = threshold
         self.unreliable = unreliable
+        self.dependence = dependence
 
     def check_state(self) -> None:
         """Reject kept columns with values out of their range: kernels count into a cell for each.
@@ -150,6 +157,7 @@ class GSquare(DependenceTest):
                 f"y is constant ({len(codes)} sample(s) of one class), so no feature can be relevant to it: give rows"
                 " of two classes."
             )
+        self._measure_target(target)
         self._target, self._n_classes = target, int(target.max()) + 1
         self._of_class = np.eye(self._n_classes)[target]
         self._reset_kept(len(codes), np.int64)
@@ -182,9 +190,12 @@ class GSquare(DependenceTest):
         found = np.searchsorted(_edges(column[:, None], self._bins)[:, 0], column)
         values = np.unique(found, return_inverse=True)[1].astype(np.int64)
         table = _count(values, self._target[None], int(values.max()) + 1, self._n_classes)
-        strength, log_p, testable = _statistics(table.astype(np.float64))
+        inflation = self._inflation_of_codes(values) if self.rows_dependent_ else 1.0
+        strength, log_p, testable = _statistics(
+            table.astype(np.float64), min(inflation, self._target_inflation)
+        )
         dependent = self._significant(strength, log_p, testable)
-        return Candidate(values, False, float(strength[0]), float(log_p[0]), bool(dependent[0]))
+        return Candidate(values, False, float(strength[0]), float(log_p[0]), bool(dependent[0]), inflation)
 
     def _significant(self, strength: Floats, log_p: Floats, testable: Array) -> NDArray[np.bool_]:
         if self.threshold is not None:
@@ -197,7 +208,8 @@ class GSquare(DependenceTest):
         """Return the symmetrical uncertainty of the candidate and each kept column, and where it is significant."""
         shape = int(candidate.values.max()) + 1, int(self._arity.max(initial=1))
         tables = _count(candidate.values, self._kept[: self.n_kept_], *shape).astype(np.float64)
-        strength, log_p, testable = _statistics(tables)
+        inflation = np.minimum(self._own_inflation, candidate.inflation)
+        strength, log_p, testable = _statistics(tables, inflation)
         return strength, self._significant(strength, log_p, testable)
 
     def _on_keep(self, candidate: Candidate) -> None:
@@ -215,11 +227,12 @@ class GSquare(DependenceTest):
         of_pair = int(self._arity[place] - 1) * (self._n_classes - 1)
         largest = of_pair * math.prod(np.sort(self._arity[pool])[-most:].tolist())
         self._extend_critical_values(min(largest, self._n // _ROWS))
+        critical = self._critical * min(self._own_inflation[place], self._target_inflation)
         pair = self._kept[place] * self._n_classes + self._target
         return bool(
             _has_separating_set(
                 pair, int(self._arity[place]), self._n_classes, self._kept, self._arity, pool, most,
-                always is not None, self._critical, self.unreliable == "independent",
+                always is not None, critical, self.unreliable == "independent",
             )
         )  # fmt: skip
 
@@ -246,7 +259,7 @@ def _edges(X: Floats, n_bins: int) -> Floats:
     return edges[: max(used, 1)]
 
 
-def _statistics(tables: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _statistics(tables: Floats, inflation: float | Floats = 1.0) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return (4), the log p-value of (3), and whether it can be tested, of tables of shape (m, values, values)."""
     of_row, of_column = tables.sum(axis=2), tables.sum(axis=1)
     n = of_row.sum(axis=1)
@@ -256,7 +269,7 @@ def _statistics(tables: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     )
     strength = np.divide(shared, mean, out=np.zeros_like(mean), where=mean > 0.0)
     df = (np.count_nonzero(of_row, axis=1) - 1) * (np.count_nonzero(of_column, axis=1) - 1)
-    return strength, _log_tail(2.0 * n * shared, df), (df > 0) & (n >= _ROWS * df)
+    return strength, _log_tail(2.0 * n * shared / inflation, df), (df > 0) & (n >= _ROWS * df)
 
 
 def _log_tail(x: Floats, df: NDArray[np.int64]) -> Floats:

@@ -230,7 +230,7 @@ class ClassMoments(ThreadSafe):
         _weight2 (k) float in [0, inf)
         _sparse_weight (k) float in [0, inf)
         _present (k, j) float in [0, inf)
-        _mean (k, j) finite
+        _mean (k, j) float in [-1.4e154, 1.4e154]
         _m2 (k, j) float in [0, inf]
         _stored (k, j?) float in [0, inf)
     """

@@ -36,7 +36,7 @@ import scipy.sparse as sp
 
 from tamis import load_stream, prequential
 from tamis.catalog import find, find_learner
-from tamis.streams.stream import as_stream
+from tamis.streams import as_stream
 
 SELECTORS = ("discuss", "joint", "abfs")
 SEVEN = ("AGR", "AN", "BG1", "BG2", "BG3", "RTG", "SEA")

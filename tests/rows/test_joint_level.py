@@ -17,7 +17,7 @@ from tamis.dependence.e_values import e_bh, restart_level
 from tamis.learners import WeightedKNN, WeightedNaiveBayes
 from tamis.rows.joint.pair_counts import cut
 from tamis.rows.joint.pair_evidence import PairEvidence
-from tamis.streams.stream import as_stream
+from tamis.streams import as_stream
 from tests.twins import evidence as alone_twin
 from tests.twins import pair_evidence as twin
 

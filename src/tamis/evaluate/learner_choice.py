@@ -19,7 +19,8 @@ from tamis.errors import DataError
 from tamis.evaluate.prequential import prequential
 from tamis.evaluate.prequential.remarks import RARE
 from tamis.options import model_parameters
-from tamis.streams.stream import ArrayStream, as_stream
+from tamis.streams.any_source import as_stream
+from tamis.streams.stream import ArrayStream
 
 __all__ = ["LearnerChoice", "choose_learner"]
 

@@ -29,7 +29,7 @@ from tamis.evaluate.prequential.frozen import lasso_order
 from tamis.evaluate.prequential.loop import prequential
 from tamis.options import RunOptions, learner_kind, model_parameters
 from tamis.rows.auto.auto import Auto
-from tamis.streams.stream import as_stream
+from tamis.streams.any_source import as_stream
 
 __all__ = ["Contestant", "Recommendation", "recommend"]
 
@@ -235,12 +235,15 @@ class Recommendation:
 
     def report(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         title: str = "Which selector?",
         *,
         repeat: Mapping[str, str] | None = None,
-    ) -> Path:
-        """Write a page with the curves: one HTML file that opens offline; `repeat` has lines that repeat the race."""
+    ) -> Path | str:
+        """Write a page with the curves: one HTML file that opens offline; `repeat` has lines that repeat the race.
+
+        Without a path the HTML is returned, which a notebook displays.
+        """
         from tamis.report.recommendation import write_report
 
         return write_report(self, path, title, repeat)

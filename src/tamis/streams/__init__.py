@@ -1,17 +1,21 @@
 """Where rows come from: arrays, files of any size, named data sets, streams whose relevant features are known."""
 
+from tamis.streams.any_source import as_stream
 from tamis.streams.appended import Irrelevant, Redundant
 from tamis.streams.datasets import list_datasets, load_dataset
 from tamis.streams.files import open_file
+from tamis.streams.frames import DictStream, FrameStream
 from tamis.streams.named_streams import list_streams, load_stream
-from tamis.streams.stream import ArrayStream, BatchStream, Stream, as_stream
+from tamis.streams.stream import ArrayStream, BatchStream, Stream
 from tamis.streams.synthetic import SyntheticStream
 from tamis.streams.tail import FollowedStream, follow_files
 
 __all__ = [
     "ArrayStream",
     "BatchStream",
+    "DictStream",
     "FollowedStream",
+    "FrameStream",
     "Irrelevant",
     "Redundant",
     "Stream",

@@ -14,7 +14,7 @@ from tamis._validation import Array, Rows, as_classes, as_column, as_rows, check
 from tamis.base import html_repr
 from tamis.errors import StreamError
 
-__all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "as_stream", "join_batches"]
+__all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "join_batches"]
 
 Batch: TypeAlias = tuple[Rows, Array]
 
@@ -229,6 +229,8 @@ class BatchStream(Stream):
                 raise StreamError(
                     f"A stream yields pairs (X, y), but this one yielded a {type(batch).__name__}."
                 ) from None
+            if isinstance(X, dict):
+                raise StreamError("These rows are dicts: pass tamis.streams.DictStream(rows).")
             X, names = as_rows(X)
             y = as_column(y, X.shape[0], "A stream")
             self.feature_names = self.feature_names or names
@@ -241,35 +243,6 @@ class BatchStream(Stream):
             start -= skip
             if skip < X.shape[0]:
                 yield X[skip:], y[skip:]
-
-
-def as_stream(source: Any) -> Stream:
-    """Return a stream for a stream, a pair (X, y), or an iterable of such pairs.
-
-    Raises
-    ------
-    TypeError
-        If the argument is none of these.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> as_stream((np.eye(3), [0, 1, 0])).n_rows
-    3
-    """
-    if isinstance(source, Stream):
-        return source
-    if isinstance(source, tuple) and len(source) == 2 and not isinstance(source[0], tuple):
-        return ArrayStream(*source)
-    # Iterated, a table would yield its names or rows. The class is asked: a lazy frame would compute its columns.
-    is_table = hasattr(source, "shape") or hasattr(type(source), "columns")
-    if isinstance(source, Iterable) and not is_table and not isinstance(source, str | bytes | dict):
-        return BatchStream(source)
-    kind = "None" if source is None else f"a {type(source).__name__}"
-    raise TypeError(
-        f"A stream is a Stream, a pair (X, y) or an iterable of pairs, got {kind}: pass the pair (X, y), or open a file"
-        " with tamis.open_file."
-    )
 
 
 def _rechunk(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:

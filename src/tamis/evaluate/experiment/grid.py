@@ -30,7 +30,8 @@ from tamis.evaluate.prequential.settings import settings_of
 from tamis.evaluate.prequential.task import REGRESSION, task_of
 from tamis.options import RunOptions, model_parameters
 from tamis.streams import list_datasets, list_streams, load_dataset, load_stream, open_file
-from tamis.streams.stream import BatchStream, Stream, as_stream
+from tamis.streams.any_source import as_stream
+from tamis.streams.stream import BatchStream, Stream
 
 __all__ = ["Cell", "Opener", "Part", "cells_of", "parts_of"]
 

@@ -349,13 +349,17 @@ class ExperimentResult:
         return plot_experiment(self, column)
 
     def report(
-        self, path: str | os.PathLike[str], title: str | None = None, repeat: dict[str, str] | None = None
-    ) -> Path:
+        self,
+        path: str | os.PathLike[str] | None = None,
+        title: str | None = None,
+        repeat: dict[str, str] | None = None,
+    ) -> Path | str:
         """Write one self-contained HTML file that shows the experiment, and return its path.
 
         Parameters
         ----------
-        path : path-like
+        path : path-like, optional
+            Without it the HTML is returned, which a notebook displays.
         title : str, optional
             Heading of the page.
         repeat : dict of str to str, optional

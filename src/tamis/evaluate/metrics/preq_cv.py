@@ -31,7 +31,7 @@ from sklearn.base import clone
 from tamis._validation import Array, Rows, as_numbers, check_choice, check_number
 from tamis.base import RowSelector
 from tamis.base.html_repr import html_repr
-from tamis.streams.stream import as_stream
+from tamis.streams.any_source import as_stream
 
 __all__ = ["PreqCVStability", "jaccard_similarity", "pearson_similarity", "preq_cv_stability"]
 

@@ -8,13 +8,16 @@ from typing import Any
 
 from tamis._interrupts import defer_interrupts
 from tamis._validation import Array, Rows, check_choice
+from tamis.errors import DataError
 from tamis.evaluate.prequential.checkpoint import Checkpoint
 from tamis.evaluate.prequential.result import PrequentialResult, Step
 from tamis.evaluate.prequential.run import Run
 from tamis.evaluate.prequential.task import REGRESSION, task_of
 from tamis.options import RunOptions
 from tamis.pipeline.selective_learner import default_learner
-from tamis.streams.stream import Stream, as_stream
+from tamis.streams.any_source import as_stream
+from tamis.streams.frames import DictStream, FrameStream
+from tamis.streams.stream import Stream
 
 __all__ = ["prequential"]
 
@@ -24,6 +27,7 @@ def prequential(
     selector: Any = None,
     learner: Any = None,
     *,
+    label: str | None = None,
     batch_size: int | str = 100,
     max_rows: int | None = None,
     protocol: str = "honest",
@@ -54,13 +58,19 @@ def prequential(
 
     Parameters
     ----------
-    stream : Stream, pair (X, y) or iterable of pairs
+    stream : Stream, pair (X, y), frame, iterable of dicts or of pairs
+        A frame of pandas, Polars or Arrow, a LazyFrame, a relation of DuckDB, and dicts need `label`. Pairs are
+        (dict, label), as the data sets of River, or batches (X, y), as the DataLoader of PyTorch.
     selector : estimator with `partial_fit` and `get_support`, or None
         None keeps all features, as a baseline. The object itself is fitted, so you can continue with it.
     learner : classifier or regressor with `partial_fit`, optional
-        The object itself is fitted. A regressor predicts numbers, and needs a selector that learns from numbers; the
-        type of the labels does not matter. By default a :class:`tamis.Perceptron`, or for a selector
-        that is set to learn from numbers ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)``.
+        The object itself is fitted; a classifier of River is wrapped and copied. A regressor predicts numbers, and
+        needs a selector that learns from numbers; the type of the labels does not matter. By default a
+        :class:`tamis.Perceptron`, or for a selector that is set to learn from numbers ``SGDRegressor(loss="huber",
+        epsilon=1.0, random_state=0)``.
+    label : str, optional
+        The column of the label, where `stream` is a frame or has dicts. Columns of text and of categories become codes,
+        and a selector or learner with a parameter `categorical` that is None gets their positions.
     batch_size : int or "auto", default=100
         Rows of a batch: they are predicted together, before anything learns from them. ``"auto"``: row by row while
         labels (or targets) are autocorrelated, else 100. Decided every 100 rows from the rows before: where repeating
@@ -195,12 +205,13 @@ def prequential(
     given = dict(locals())  # before any other name is bound
     options = RunOptions(**{name: given[name] for name in RunOptions.known()})
     check_choice("on_interrupt", on_interrupt, ("raise", "return"))
-    source = as_stream(stream)
+    source = as_stream(stream, label)
     if checkpoint is not None and not source.is_resumable:
         raise ValueError(
             f"checkpoint={str(checkpoint)!r} is of no use for standard input, whose rows come once: save them to a"
             " file, or let their producer number them (follow_files(..., number=))."
         )
+    learner = _wrap_river(learner)
     task = task_of(selector, learner)
     if learner is None:
         learner = default_learner(numbers=task is REGRESSION)
@@ -212,6 +223,7 @@ def prequential(
         raise ValueError(
             f"auc=True needs a learner with decision_function or predict_proba, got {type(learner).__name__}."
         )
+    _declare_categories(source, selector, learner)
     run = Run(source, selector, learner, options, task)
     listener: Any = on_step
     interrupt: BaseException | None = None
@@ -256,6 +268,32 @@ def prequential(
             interrupt.result = result  # type: ignore[attr-defined]
             raise interrupt
         return result
+
+
+def _wrap_river(learner: Any) -> Any:
+    """Return a classifier of River with scikit-learn's methods; anything else unchanged."""
+    if hasattr(learner, "partial_fit") or not hasattr(learner, "learn_one"):
+        return learner
+    from tamis.adapters.river import RiverClassifier
+
+    return RiverClassifier(learner)
+
+
+def _declare_categories(source: Stream, selector: Any, learner: Any) -> None:
+    """Name the categories of a frame or of dicts to models that take them and were not told any."""
+    if not source.categorical or not isinstance(source, FrameStream | DictStream):
+        return
+    for model in (selector, learner):
+        known = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+        if "categorical" in known and known["categorical"] is None:
+            model.set_params(categorical=[int(j) for j in source.categorical])
+        elif model is selector and selector is not None and "categorical" not in known:
+            names = source.feature_names or []
+            raise DataError(
+                f"{type(selector).__name__} learns from numbers, but column {names[source.categorical[0]]!r} contains"
+                " categories: encode it as numbers, or choose a selector with a parameter categorical, such as Auto or"
+                " FIRES."
+            )
 
 
 def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Iterator[tuple[Rows, Array]]:

@@ -443,8 +443,16 @@ class PrequentialResult:
 
         return plot(self)
 
-    def report(self, path: str | os.PathLike[str], title: str | None = None) -> Path:
-        """Write one self-contained HTML file that shows the run, and return its path."""
+    def report(self, path: str | os.PathLike[str] | None = None, title: str | None = None) -> Path | str:
+        """Write one self-contained HTML file that shows the run, and return its path.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Without it the HTML is returned, which a notebook displays.
+        title : str, optional
+            Heading of the page.
+        """
         from tamis.report.run import write_report
 
         return write_report(self, path, title=title)

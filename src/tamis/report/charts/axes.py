@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +46,15 @@ def new_figure(width: float, height: float) -> Figure:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("A plot needs matplotlib: pip install 'tamis[plots]'.") from None
-    return Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure._repr_png_ = functools.partial(_as_png, figure)  # type: ignore[attr-defined]  # a notebook shows it
+    return figure
+
+
+def _as_png(figure: Figure) -> bytes:
+    image = io.BytesIO()
+    figure.savefig(image, format="png", dpi=96)
+    return image.getvalue()
 
 
 def plain_text(words: str, at_most: int = 24) -> str:

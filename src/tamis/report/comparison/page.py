@@ -16,7 +16,7 @@ from tamis.evaluate.experiment.score_table import ScoreTable, Significance
 from tamis.report.comparison.charts import curves_chart, map_charts, scores_chart
 from tamis.report.comparison.numbers import drifts_of, mean_curves, selection_maps
 from tamis.report.page.cells import Cell, Names, Score, Table
-from tamis.report.page.document import Section, render_page, write_page
+from tamis.report.page.document import InlinePage, Section, render_page, write_page
 from tamis.report.page.number_format import MISSING, count, duration, fraction, size
 from tamis.report.page.rerun import snippet
 from tamis.report.page.text import plural, shorten
@@ -58,10 +58,10 @@ _BASELINES = {"accuracy": (("majority_accuracy", "majority"), ("no_change_accura
 
 def write_comparison(
     result: ExperimentResult,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None,
     title: str | None = None,
     repeat: dict[str, str] | None = None,
-) -> Path:
+) -> Path | InlinePage:
     """Write the report of an experiment: one HTML file that opens offline.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -19,14 +20,31 @@ from tamis.report.charts import svg
 from tamis.report.page import number_format
 from tamis.report.page.text import plural, printable, shorten
 
-__all__ = ["Section", "check_writable", "render", "render_page", "write_page"]
+__all__ = ["InlinePage", "Section", "check_writable", "render", "render_page", "write_page"]
 
 # What a browser may do with a page: nothing but show its own styles and pictures. No script runs, nobody is asked.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 
-def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path:
-    """Write a page atomically; it is rendered only after the path is known to be writable."""
+class InlinePage(str):
+    """The HTML of a page, which a notebook displays in a frame."""
+
+    def __repr__(self) -> str:
+        return f"InlinePage({len(self):,} characters of HTML)"
+
+    def _repr_html_(self) -> str:
+        frame = 'sandbox style="width: 100%; height: 640px; border: 1px solid #8888"'
+        return f'<iframe title="Report" {frame} srcdoc="{html.escape(self)}"></iframe>'
+
+
+@overload
+def write_page(path: str | os.PathLike[str], make: Callable[[], str]) -> Path: ...
+@overload
+def write_page(path: str | os.PathLike[str] | None, make: Callable[[], str]) -> Path | InlinePage: ...
+def write_page(path: str | os.PathLike[str] | None, make: Callable[[], str]) -> Path | InlinePage:
+    """Write a page atomically, rendered only after the path is known to be writable; without a path, return it."""
+    if path is None:
+        return InlinePage(make())
     check_writable(path)
     try:
         replace_file(path, lambda file: file.write(make().encode("utf-8")))

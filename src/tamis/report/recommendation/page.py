@@ -12,7 +12,7 @@ import numpy as np
 from tamis.evaluate import Recommendation
 from tamis.report.charts.chart import Axis, Chart, Line, VerticalLines, axis, limits, trend
 from tamis.report.page.cells import Table
-from tamis.report.page.document import Section, render_page, write_page
+from tamis.report.page.document import InlinePage, Section, render_page, write_page
 from tamis.report.page.number_format import NAME_OF, count, fraction
 
 __all__ = ["write_report"]
@@ -25,10 +25,10 @@ _STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5
 
 def write_report(
     recommendation: Recommendation,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None,
     title: str,
     repeat: Mapping[str, str] | None = None,
-) -> Path:
+) -> Path | InlinePage:
     """Write the page of a recommendation.
 
     Parameters

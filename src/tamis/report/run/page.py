@@ -16,7 +16,7 @@ import numpy as np
 from tamis.evaluate import PrequentialResult
 from tamis.report.charts.thinning import bucket_starts
 from tamis.report.page.cells import Cell, Meter, Names, Table
-from tamis.report.page.document import Section, render_page, write_page
+from tamis.report.page.document import InlinePage, Section, render_page, write_page
 from tamis.report.page.number_format import count, duration, fraction, rate, scientific
 from tamis.report.page.rerun import command_line, snippet, subject
 from tamis.report.page.text import plural
@@ -34,22 +34,25 @@ _ORDERS = {
 }
 
 
-def write_report(result: PrequentialResult, path: str | os.PathLike[str], title: str | None = None) -> Path:
+def write_report(
+    result: PrequentialResult, path: str | os.PathLike[str] | None = None, title: str | None = None
+) -> Path | InlinePage:
     """Write a run's report: one HTML file of tens of kilobytes that opens offline.
 
     Parameters
     ----------
     result : PrequentialResult
         What :func:`tamis.prequential` returns.
-    path : str or path
-        The file; one that exists is replaced in one step, or stays as it is if anything fails.
+    path : str or path, optional
+        The file; one that exists is replaced in one step, or stays as it is if anything fails. Without it the page is
+        returned, and displayed by a notebook.
     title : str, optional
         Heading of the page; by default the names of selector, learner and data.
 
     Returns
     -------
-    pathlib.Path
-        The file.
+    pathlib.Path or InlinePage
+        The file, or the page.
 
     Raises
     ------

@@ -1,0 +1,99 @@
+"""Streams of whatever has rows and labels: a pair, a frame, dicts, batches; of a name, the function that opens it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tamis.errors import DataError
+from tamis.streams.datasets import list_datasets
+from tamis.streams.frames import DictStream, FrameStream, is_frame
+from tamis.streams.named_streams import list_streams
+from tamis.streams.stream import ArrayStream, BatchStream, Stream
+
+__all__ = ["as_stream"]
+
+
+def as_stream(source: Any, label: str | None = None) -> Stream:
+    """Return a stream for whatever has rows and labels.
+
+    Parameters
+    ----------
+    source : Stream, pair (X, y), frame, or iterable
+        A stream is returned unchanged. A frame (pandas, Polars, Arrow, LazyFrame, DuckDB relation) and an iterable of
+        dicts need `label`. An iterable yields pairs (dict, label), as the data sets of River, or batches (X, y), as the
+        DataLoader of PyTorch.
+    label : str, optional
+        The column of the label.
+
+    Raises
+    ------
+    TypeError
+        If the argument is none of these; of a path or a name, the message has the function that opens it.
+    DataError
+        If `label` is missing, is not a column, or is given where the labels are known already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_stream((np.eye(3), [0, 1, 0])).n_rows
+    3
+    >>> as_stream([({"heat": 1.5}, "on"), ({"heat": 0.5}, "off")]).feature_names
+    ['heat']
+    """
+    is_pair = isinstance(source, tuple) and len(source) == 2 and not isinstance(source[0], tuple | dict)
+    if label is not None and (isinstance(source, Stream) or is_pair):
+        raise DataError(f"label={label!r} is for a frame or dicts, but these rows have labels: leave it out.")
+    if isinstance(source, Stream):
+        return source
+    if is_pair:
+        X, y = source
+        return FrameStream(X, y=y) if _has_text(X) else ArrayStream(X, y)
+    if isinstance(source, str | bytes | Path):
+        raise TypeError(_opened_by(source))
+    if is_frame(source):
+        if label is None:
+            raise DataError('The frame needs the name of its label column: pass label="...".')
+        return FrameStream(source, label)
+    # Iterated, another table would yield its names or rows.
+    is_table = hasattr(source, "shape") or hasattr(type(source), "columns")
+    if isinstance(source, Iterable) and not is_table and not isinstance(source, dict):
+        return DictStream(source, label) if label is not None or _has_dicts(source) else BatchStream(source)
+    kind = "None" if source is None else f"a {type(source).__name__}"
+    raise TypeError(
+        f"A stream is a Stream, a pair (X, y), a frame with label=, or an iterable, got {kind}: pass the pair (X, y),"
+        " or open a file with tamis.open_file."
+    )
+
+
+def _has_text(X: Any) -> bool:
+    """Return whether a frame in memory has columns of text or categories."""
+    if not hasattr(X, "columns") and not hasattr(X, "column_names"):
+        return False
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    kinds = set(frame.schema.values()) if isinstance(frame, nw.DataFrame) else set()
+    return any(kind in (nw.String, nw.Categorical, nw.Enum) for kind in kinds)
+
+
+def _has_dicts(source: Iterable[Any]) -> bool:
+    """Return whether rows come as dicts, without taking one from a source that might miss it."""
+    if type(source).__module__.startswith("river."):
+        return True
+    first = source[0] if isinstance(source, list | tuple) and source else None
+    return isinstance(first, dict) or (
+        isinstance(first, tuple) and bool(first) and isinstance(first[0], dict)
+    )
+
+
+def _opened_by(name: Any) -> str:
+    """Return what to call instead of passing a name."""
+    if isinstance(name, str):
+        for function, rows in (("load_dataset", list_datasets()), ("load_stream", list_streams())):
+            if any(str(row["name"]).lower() == name.lower() for row in rows):
+                return f"{name!r} is a name, not rows: pass tamis.{function}({name!r})."
+    if Path(name if not isinstance(name, bytes) else name.decode()).exists():
+        return f"{str(name)!r} is a file: pass tamis.open_file({str(name)!r}, label=...)."
+    return f"{str(name)!r} is neither a file nor the name of a data set: tamis.streams.list_datasets() has the names."

@@ -1,0 +1,239 @@
+"""Rows of frames and rows as dicts: columns by name, categories as codes, the label among the columns.
+
+Text and categories become codes 0, 1, 2, ... in the order in which they first appear (or are declared), as in files; a
+missing category is a separate one. Dates and times become seconds since 1970, false and true 0 and 1, a
+missing number NaN.
+"""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._validation import Array, short_repr
+from tamis._validation.arrays import as_frame, as_numbers
+from tamis.errors import DataError, StreamError
+from tamis.streams.stream import ArrayStream, Batch, Stream
+
+__all__ = ["DictStream", "FrameStream", "is_frame"]
+
+_BLOCK = 1000  # rows
+
+
+def is_frame(value: Any) -> bool:
+    """Return whether a value is a frame, in memory or lazy, of a library that narwhals knows."""
+    found = nw.from_native(value, pass_through=True)
+    return isinstance(found, nw.DataFrame | nw.LazyFrame)
+
+
+class FrameStream(ArrayStream):
+    """Rows of a pandas, Polars or Arrow frame, a LazyFrame or a DuckDB relation.
+
+    Parameters
+    ----------
+    frame : frame of shape (n_rows, n_features)
+        A lazy one is computed, so its rows have to fit in memory.
+    label : str, optional
+        Name of the label column.
+    y : array-like of shape (n_rows,), optional
+        The labels, where they are not a column.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or a column is neither numbers, text nor times; the message names it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1.0, 2.5, None], "colour": ["red", "blue", "red"], "sold": [0, 1, 1]})
+    >>> stream = FrameStream(frame, "sold")
+    >>> stream.take(3)[0].tolist(), stream.categories
+    ([[1.0, 0.0], [2.5, 1.0], [nan, 0.0]], {'colour': ['red', 'blue']})
+    """
+
+    def __init__(self, frame: Any, label: str | None = None, *, y: Any = None) -> None:
+        found = nw.from_native(frame, pass_through=True)
+        found = found.collect() if isinstance(found, nw.LazyFrame) else as_frame(frame)
+        names = [str(name) for name in found.columns]
+        if label is not None:
+            _check_label(label, names)
+            y = found[found.columns[names.index(label)]].to_numpy()
+        kept = [name for name in found.columns if str(name) != label]
+        if not kept:
+            raise DataError(f"The frame has no column besides the label {label!r}: add the features.")
+        self._label = label
+        self.categories: dict[str, list[Any]] = {}
+        columns = [self._numbers(str(name), found[name]) for name in kept]
+        super().__init__(np.column_stack(columns), y, [str(name) for name in kept])
+        self.categorical = [j for j, name in enumerate(self.feature_names or ()) if name in self.categories]
+
+    def describe(self) -> dict[str, Any]:
+        """Return the label, the shape of the rows and a checksum of their first and last ones."""
+        return super().describe() | {"kind": "frame", "label": self._label}
+
+    def _numbers(self, name: str, column: Any) -> NDArray[np.float64]:
+        dtype = column.dtype
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            found: NDArray[np.float64] = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+            return found
+        if dtype in (nw.Datetime, nw.Date):
+            seconds = column.cast(nw.Datetime("us")).dt.timestamp("us").cast(nw.Float64).to_numpy() / 1e6
+            return np.asarray(seconds, dtype=np.float64)
+        values = column.to_list()
+        is_text = any(isinstance(value, str) for value in values[:_BLOCK]) or dtype in (
+            nw.String, nw.Categorical, nw.Enum,
+        )  # fmt: skip
+        if not is_text and dtype == nw.Object:
+            return as_numbers(f"Column {name!r}", [np.nan if value is None else value for value in values])
+        if not is_text:
+            raise DataError(
+                f"Column {name!r} is of type {dtype}, which is neither numbers, text nor times: drop or convert it."
+            )
+        declared = column.cat.get_categories().to_list() if dtype in (nw.Categorical, nw.Enum) else []
+        coder = _Coder(declared)
+        codes = np.array([coder.code(value) for value in values], dtype=np.float64)
+        self.categories[name] = coder.values
+        return codes
+
+
+class DictStream(Stream):
+    """Rows that are dicts, or pairs of a dict and its label, as the data sets of River.
+
+    Parameters
+    ----------
+    source : iterable of dict or of (dict, label)
+        Read again for each pass; an iterator can be read once.
+    label : str, optional
+        Key of the label, where the rows are dicts alone.
+
+    Attributes
+    ----------
+    feature_names : list of str
+        The keys of the first row. A key that a later row lacks is a missing value.
+    categories : dict of str to list
+        The categories of the columns whose first value is text, in the order of their codes.
+
+    Notes
+    -----
+    Memory: a block of 1,000 rows. The first row is read at once.
+
+    Examples
+    --------
+    >>> rows = [{"size": 1.5, "colour": "red", "sold": 1}, {"size": 2.0, "colour": "blue", "sold": 0}]
+    >>> stream = DictStream(rows, "sold")
+    >>> X, y = stream.take(2)
+    >>> X.tolist(), y.tolist(), stream.feature_names, stream.categorical
+    ([[1.5, 0.0], [2.0, 1.0]], [1, 0], ['size', 'colour'], [1])
+    """
+
+    def __init__(self, source: Iterable[Any], label: str | None = None) -> None:
+        self._source, self._label = source, label
+        self._once = iter(source) is source
+        self._spent = False
+        rows = iter(source)
+        first = next(rows, None)
+        if first is None:
+            raise StreamError("The stream has no rows: check its source.")
+        self._rows = itertools.chain([first], rows) if self._once else None
+        if label is not None and isinstance(first, dict):
+            _check_label(label, [str(key) for key in first])
+        x, _ = self._split(first)
+        if not x:
+            raise StreamError("The first row has no value besides its label: give rows with features.")
+        self._keys = list(x)
+        self.feature_names = [str(key) for key in self._keys]
+        self.n_features = len(self._keys)
+        self.n_rows = getattr(source, "n_samples", None)  # of River's data sets
+        self.categorical = [j for j, value in enumerate(x.values()) if isinstance(value, str)]
+        self.categories: dict[str, list[Any]] = {self.feature_names[j]: [] for j in self.categorical}
+
+    def describe(self) -> dict[str, Any]:
+        """Return the kind of the source; its contents are not known in advance."""
+        return {"kind": "dicts", "source": type(self._source).__name__, "label": self._label}
+
+    def _split(self, row: Any) -> tuple[dict[Any, Any], Any]:
+        """Return the features and the label of a row."""
+        if isinstance(row, tuple) and len(row) == 2 and isinstance(row[0], dict):
+            return row
+        if not isinstance(row, dict):
+            raise StreamError(f"A row must be a dict or a pair (dict, label), got a {type(row).__name__}.")
+        if self._label is None:
+            raise StreamError("The rows are dicts without labels: name the key of the label with label=.")
+        if self._label not in row:
+            raise StreamError(f"A row has no key {self._label!r} for its label: drop it, or add the label.")
+        return {key: value for key, value in row.items() if key != self._label}, row[self._label]
+
+    def _blocks(self, start: int) -> Iterator[Batch]:
+        if self._once and self._spent:
+            raise StreamError("These rows have been read already: give a list of them, or a new iterator.")
+        self._spent = True
+        coders = {self._keys[j]: _Coder() for j in self.categorical}
+        self.categories = {str(key): coder.values for key, coder in coders.items()}
+        rows = iter(self._source) if self._rows is None else self._rows
+        n_rows = 0
+        while part := list(itertools.islice(rows, _BLOCK)):
+            pairs = [self._split(row) for row in part]
+            X = np.array([self._encode(x, coders, n_rows + i) for i, (x, _) in enumerate(pairs)])
+            y = _labels([label for _, label in pairs])
+            skip = min(max(start - n_rows, 0), len(y))
+            n_rows += len(y)
+            if skip < len(y):
+                yield X[skip:], y[skip:]
+
+    def _encode(self, x: dict[Any, Any], coders: dict[Any, _Coder], row: int) -> list[float]:
+        values = []
+        for key in self._keys:
+            value = x.get(key)
+            if (coder := coders.get(key)) is not None:
+                values.append(coder.code(value))
+                continue
+            try:
+                values.append(np.nan if value is None else float(value))
+            except (TypeError, ValueError):
+                raise StreamError(
+                    f"Row {row + 1} has {short_repr(value)} for {key!r}, which began as numbers: convert it to a"
+                    " number, or every value of the column to text."
+                ) from None
+        if len(x) > len(self._keys) or not x.keys() <= set(self._keys):
+            new = next(key for key in x if key not in self._keys)
+            raise StreamError(
+                f"Row {row + 1} has a key {new!r} that the first row lacks: give all keys in the first row, or use"
+                " tamis.ByName for features that come and go."
+            )
+        return values
+
+
+class _Coder:
+    """Codes of categories, in the order in which they first appear."""
+
+    def __init__(self, declared: Iterable[Any] = ()) -> None:
+        self.values = list(declared)
+        self._codes = {value: float(code) for code, value in enumerate(self.values)}
+
+    def code(self, value: Any) -> float:
+        value = None if value != value else value  # NaN equals no key
+        if value not in self._codes:
+            self._codes[value] = float(len(self._codes))
+            self.values.append(value)
+        return self._codes[value]
+
+
+def _labels(values: list[Any]) -> Array:
+    """Return labels as an array that keeps labels of several types apart."""
+    kinds = {type(value) for value in values}
+    return np.array(values, dtype=object if len(kinds) > 1 and not kinds <= {int, float} else None)
+
+
+def _check_label(label: Any, names: list[str]) -> None:
+    if label in names:
+        return
+    near = difflib.get_close_matches(str(label), names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(names[:20])}."
+    raise DataError(f"label={label!r} is not a column: {hint}")

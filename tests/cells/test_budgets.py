@@ -6,7 +6,7 @@ from sklearn.metrics import roc_auc_score
 
 from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
 from tamis.base import PriceList
-from tamis.cells.policy_selection import ranking_losses
+from tamis.cells.objectives import ranking_losses
 
 METHODS = {
     "IFC2F": (IFC2F, {"random_state": 0}),
@@ -17,6 +17,14 @@ METHODS = {
     "AACO": (AACO, {"n_subsets": 20, "random_state": 0}),
 }
 every_method = pytest.mark.parametrize("name", METHODS)
+# Those that share FixedOrder with FixedSubset, and the slowest.
+mostly_slow = pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("AdaptiveIFC2F", "FixedSubset") else pytest.param(name, marks=pytest.mark.slow)
+        for name in METHODS
+    ],
+)
 PRICES = [0.01, 0.02, 0.03, 0.01, 0.02, 0.2]
 
 
@@ -55,10 +63,23 @@ def test_all_of_the_budget_is_spent(name):
     assert model.score(X[300:], rows()[1][300:]) > 0.7
 
 
-def test_spending_all_is_not_published():
+@mostly_slow
+def test_a_mean_budget_bounds_the_mean_and_not_each_row(name):
+    X, y = rows(700)
+    method, settings = METHODS[name]
+    model = method(PRICES, **settings, mean_budget=0.025).fit(X[:500], y[:500])
+    assert model.score(X[500:], y[500:]) > 0.6
+    assert 0.0 < model.cost_.mean() <= 0.025 + 0.005  # the rows of fit keep it, these within sampling noise
+    model.predict(X[:500])
+    assert model.cost_.mean() <= 0.025 + (0.003 if name == "AACO" else 1e-9)
+    assert name in ("FixedSubset", "AACO") or model.cost_.max() > 0.025
+
+
+@pytest.mark.parametrize("settings", [{"spend": "all"}, {"objective": "auc"}, {"mean_budget": 0.1}], ids=str)
+def test_published_methods_stop_by_their_own_rule(settings):
     X, y = rows()
-    with pytest.raises(ValueError, match="spend='all' needs calibrate=True"):
-        ETANA.published(spend="all").fit(X, y)
+    with pytest.raises(ValueError, match=f"{next(iter(settings))}=.* needs calibrate=True"):
+        ETANA.published(**settings).fit(X, y)
 
 
 def test_without_a_budget_all_steps_are_taken():
@@ -79,15 +100,19 @@ def test_ranking_losses_are_one_minus_the_area_under_the_curve():
 
 
 @pytest.mark.slow
+@every_method
 @pytest.mark.parametrize("objective", ["log-loss", "auc"])
-def test_probabilities_are_worth_values_that_no_decision_is(objective):
+def test_probabilities_are_worth_values_that_no_decision_is(name, objective):
     """One class is rare: no value changes the decision, but all change its probability."""
     rng = np.random.default_rng(0)
     y = (rng.random(1600) < 0.08).astype(int)
     X = rng.normal(size=(1600, 4)) + 0.9 * y[:, None]
-    settings = {"max_steps": 4, "random_state": 0}
-    model = AdaptiveIFC2F(0.002, objective=objective, **settings).fit(X[:1000], y[:1000])
-    other = AdaptiveIFC2F(0.002, **settings).fit(X[:1000], y[:1000])
+    method, settings = METHODS[name]
+    settings = settings | (
+        {"n_stored": 1000} if name == "AACO" else {}
+    )  # of 500 rows 30 are of the rare class
+    model = method(0.002, objective=objective, **settings).fit(X[:1000], y[:1000])
+    other = method(0.002, **settings).fit(X[:1000], y[:1000])
     scores = []
     for one in (model, other):
         posterior = one.predict_proba(X[1000:])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset, load, save
+from tamis.cells.objectives import Objective
 from tamis.cells.policy_selection import Policy, Walks, best_policy, stratified_folds
 
 ALL = [
@@ -64,10 +65,35 @@ def test_the_policy_is_nearly_the_best_of_all(rng):
         p = 1 / (1 + np.exp(-np.concatenate([np.zeros((1, n)), score])))
         spent = np.arange(6)[:, None] * np.full(n, 0.02)
         walks.append(Walks("own", np.stack([1 - p, p], axis=2), spent, rng.random((6, n)) < 0.3))
-    policy, _ = best_policy(walks, y, Q)
+    policy, _ = best_policy(walks, y, Objective("loss", Q))
     best = by_trying_all(walks, y, Q)
     found = min(by_trying_one(walk, policy, y, Q) for walk in walks)
     assert best - 1e-12 <= found < best + 0.05  # of the levels of risk only some are tried
+
+
+def test_a_mean_budget_is_kept_by_the_best_of_the_policies_within_it(rng):
+    """The twin tries every level of risk: none has fewer errors within the budget, up to the levels' spacing."""
+    n, budget = 80, 0.03
+    y = rng.integers(0, 2, n)
+    score = np.cumsum(rng.normal(size=(5, n)) + 0.8 * (2 * y - 1), axis=0)
+    p = 1 / (1 + np.exp(-np.concatenate([np.zeros((1, n)), score])))
+    risk, wrong = np.minimum(p, 1 - p), (p > 0.5) != y
+    risk[0] = np.inf
+    spent = np.arange(6)[:, None] * np.full(n, 0.02)
+
+    def evaluated(most, level):
+        stop = risk <= level
+        stop[most] = True
+        at = stop.argmax(axis=0), np.arange(n)
+        return wrong[at].mean(), spent[at].mean()
+
+    walk = Walks("own", np.stack([1 - p, p], axis=2), spent)
+    policy, _ = best_policy([walk], y, Objective("loss", 1.0 - np.eye(2)), mean_budget=budget)
+    tried = [evaluated(most, level) for most in range(6) for level in [-np.inf, *np.unique(risk[1:])]]
+    errors, paid = evaluated(policy.most, policy.max_risk)
+    assert paid <= budget + 1e-9
+    assert policy.most > 1
+    assert -1e-9 <= errors - min(one for one, price in tried if price <= budget) < 0.03
 
 
 def test_a_policy_is_judged_where_it_was_not_chosen(rng):
@@ -80,7 +106,8 @@ def test_a_policy_is_judged_where_it_was_not_chosen(rng):
         p[0] = y.mean()
         spent = np.full((4, n), 0.001) * np.arange(4)[:, None]
         walks = [Walks("own", np.stack([1 - p, p], axis=2), spent)]
-        bought += best_policy(walks, y, np.array([[0.0, 10.0], [1.0, 0.0]]))[0].most > 0
+        Q = np.array([[0.0, 10.0], [1.0, 0.0]])
+        bought += best_policy(walks, y, Objective("loss", Q))[0].most > 0
     assert bought <= 1
 
 
@@ -103,7 +130,8 @@ def test_no_rule_tells_the_folds_apart():
     first = np.where(np.arange(200) < 100, 0.49, 0.47)  # the share of class 1 in two folds
     after = np.where(y == 1, 0.6, 0.4) + np.where(np.arange(200) < 100, 0.0, 0.35 * (1 - 2 * y))
     posterior = np.stack([np.column_stack([1 - p, p]) for p in (first, after)])
-    policy, _ = best_policy([Walks("own", posterior, np.array([[0.0] * 200, [0.3] * 200]))], y, 1 - np.eye(2))
+    walks = [Walks("own", posterior, np.array([[0.0] * 200, [0.3] * 200]))]
+    policy, _ = best_policy(walks, y, Objective("loss", 1 - np.eye(2)))
     assert policy.most == 0 or policy.max_risk == -np.inf
 
 

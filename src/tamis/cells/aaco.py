@@ -43,13 +43,8 @@ from tamis.cells.any_order import AnyOrder
 from tamis.cells.bins import Bins, dense
 from tamis.cells.discriminant import Discriminant, posterior_of
 from tamis.cells.ensemble import Ensemble
-from tamis.cells.policy_selection import (
-    ROUNDING,
-    decision_cost,
-    is_surely_cheaper,
-    ranking_losses,
-    stratified_folds,
-)
+from tamis.cells.objectives import OBJECTIVES, Objective
+from tamis.cells.policy_selection import ROUNDING, is_surely_cheaper, stratified_folds
 from tamis.dependence.information import adjusted_mutual_information
 
 __all__ = ["AACO"]
@@ -70,7 +65,6 @@ _WALKED = 300  # rows walked to decide whether acquisition pays
 _LARGEST = 6  # columns of a sampled subset
 _OUTER = 0.005  # quantiles at which numbers are clipped in a difference
 _APART = 2.0  # mean of the squared difference of two random rows in a column
-_LEAST = 1e-6  # probability that the logarithm is taken of
 _HALVINGS = 9  # of the interval of the factor of prices: to within 2 %
 
 
@@ -242,7 +236,7 @@ class AACO(CellClassifier):
     _allowed = parameters(
         budget=(number("[0, inf]"), None),
         mean_budget=(number("[0, inf]"), None),
-        objective=("loss", "log-loss", "auc"),
+        objective=OBJECTIVES,
         spend=("worth", "all"),
         n_neighbors=integer("[1, inf)"),
         n_subsets=integer("[0, 100000]"),
@@ -362,8 +356,7 @@ class AACO(CellClassifier):
             return
         # A budget is spent for fewer errors; otherwise prices count, too.
         paid = 0.0 if self.mean_budget is not None else spent
-        worst = self._Q if self.objective == "loss" else np.ones((1, 1))
-        self.pays_ = is_surely_cheaper(wrong + paid, nothing, worst)
+        self.pays_ = is_surely_cheaper(wrong + paid, nothing, self._goal.worst)
         if self.mean_budget is not None and spent.mean() > self.mean_budget + ROUNDING:
             self.pays_ = False
 
@@ -385,7 +378,7 @@ class AACO(CellClassifier):
         """Return the loss of each training row without a value, what it pays, and its loss then."""
         state, values = self._start(len(rows)), self._bank[rows]
         codes, alive = self._codes(values, np.arange(len(self.candidates_))), np.arange(len(rows))
-        before = self._losses(state.posterior, self._bank_y[rows])
+        before = self._goal.losses(state.posterior, self._bank_y[rows])
         while len(alive):
             part = state.of(alive)
             position = self._choose(part, rows[alive])
@@ -400,7 +393,7 @@ class AACO(CellClassifier):
         for f, model in enumerate(self._folds):
             mine = self._fold[rows] == f
             state.posterior[mine] = model.posterior(state.numbers[mine])
-        return before, state.spent, self._losses(state.posterior, self._bank_y[rows])
+        return before, state.spent, self._goal.losses(state.posterior, self._bank_y[rows])
 
     # -- acquisition -----------------------------------------------------------------------------------------
 
@@ -496,7 +489,7 @@ class AACO(CellClassifier):
             at = np.flatnonzero(self._fold[rows] == f)
             if len(at):
                 posterior = self._subset_posteriors(model, self._bank[rows[at]], known, subsets, more)
-                losses[:, at] = self._losses(posterior, self._bank_y[rows[at]])
+                losses[:, at] = self._goal.losses(posterior, self._bank_y[rows[at]])
         return losses
 
     def _subset_posteriors(
@@ -529,14 +522,9 @@ class AACO(CellClassifier):
             found[level == at] = posterior_of(evidence[:, level == at], ensemble.prior, model.weights[at])
         return found
 
-    def _losses(self, posterior: Floats, y: Array) -> Floats:
-        """Return the loss of each row by the objective, from posteriors of shape (..., n_rows, n_classes)."""
-        if self.objective == "loss":
-            return decision_cost(posterior, y, self._Q)
-        if self.objective == "auc":
-            parts = posterior.reshape(-1, *posterior.shape[-2:])
-            return np.stack([ranking_losses(part, y) for part in parts]).reshape(posterior.shape[:-1])
-        return -np.log(np.maximum(posterior[..., np.arange(len(y)), y], _LEAST))
+    @property
+    def _goal(self) -> Objective:
+        return Objective(self.objective, self._Q)
 
 
 def _discriminant_evidence(

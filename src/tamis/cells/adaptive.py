@@ -50,16 +50,15 @@ from tamis.cells.ensemble import (
 )
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Network, spanning_tree
+from tamis.cells.objectives import OBJECTIVES, Objective
 from tamis.cells.policy_selection import (
     FOLDS,
     ROUNDING,
     Paths,
     best_thresholds,
-    decision_cost,
     is_preferred,
     is_surely_cheaper,
     pad_steps,
-    ranking_losses,
     stopping_steps,
     stratified_folds,
 )
@@ -78,7 +77,6 @@ _QUANTILES = np.linspace(0.0, 1.0, 25)
 _WALKS = 3_000  # rows walked to choose the thresholds, and to fit trees
 _GROWN = 1_000  # columns that boosting selects from
 _NUMBERS = 1 << 20  # offers evaluated at once
-_LEAST = 1e-6  # probability that the logarithm is taken of
 
 
 @dataclass
@@ -258,7 +256,7 @@ class AdaptiveIFC2F(CellClassifier):
     _allowed = parameters(
         budget=(number("[0, inf]"), None),
         mean_budget=(number("[0, inf]"), None),
-        objective=("loss", "log-loss", "auc"),
+        objective=OBJECTIVES,
         spend=("worth", "all"),
         lookahead=(1, 2),
         decision=("auto", "tree", "discriminant", "ensemble"),
@@ -400,7 +398,7 @@ class AdaptiveIFC2F(CellClassifier):
         if limits:
             self.belief_ = min(limits, key=lambda name: limits[name][0].mean())  # of equals the first
         if ensemble and (
-            not limits or is_preferred("ensemble", ensemble[0], limits[self.belief_][0], self._worst)
+            not limits or is_preferred("ensemble", ensemble[0], limits[self.belief_][0], self._goal.worst)
         ):
             self.belief_, limits["ensemble"] = "ensemble", ensemble
         _, self.max_risk_, self.min_rate_ = limits[self.belief_]
@@ -461,41 +459,19 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _choose_thresholds(self, posterior: Floats, paths: Paths, y: Array) -> tuple[Floats, float, float]:
         """Return the cost of each row by the best thresholds of (2), and these; inf if acquisition does not pay."""
-        wrong = np.stack([self._losses(step, y) for step in posterior])
+        wrong = np.stack([self._goal.losses(step, y) for step in posterior])
         if self.spend == "all":
             return wrong[-1], -np.inf, -np.inf
-        risk, rate = self._risk(posterior), paths.rate.copy()
+        risk, rate = self._goal.risk(posterior), paths.rate.copy()
         rate[0] = np.inf  # before the first value all rows are identical: no threshold may separate the folds
         cost, highest, lowest = best_thresholds(risk, rate, paths.spent, wrong, y, self.mean_budget)
-        if highest == np.inf or not is_surely_cheaper(cost, wrong[0], self._worst):
+        if highest == np.inf or not is_surely_cheaper(cost, wrong[0], self._goal.worst):
             return wrong[0], np.inf, np.inf
         return cost, highest, lowest
 
-    def _losses(self, posterior: Floats, y: Array) -> Floats:
-        """Return what each row contributes to the objective, from posteriors of shape (n_rows, n_classes)."""
-        if self.objective == "loss":
-            return decision_cost(posterior, y, self._Q)
-        own = posterior[np.arange(len(y)), y]
-        return (
-            -np.log(np.maximum(own, _LEAST)) if self.objective == "log-loss" else ranking_losses(posterior, y)
-        )
-
-    def _risk(self, posterior: Floats) -> Floats:
-        """Return the expected misclassification cost, or the entropy, of posteriors along the last axis."""
-        if self.objective == "loss":
-            found: Floats = (posterior @ self._Q).min(axis=-1)
-            return found
-        # Summed class by class, so that a single row has the same bits as in a batch.
-        found = np.zeros(posterior.shape[:-1])
-        for c in range(posterior.shape[-1]):
-            p = posterior[..., c]
-            found -= p * np.log(np.maximum(p, _LEAST))
-        return found
-
     @property
-    def _worst(self) -> Floats:
-        """The largest loss of a row, as a table like that of misclassification costs."""
-        return self._Q if self.objective == "loss" else np.ones((1, 1))
+    def _goal(self) -> Objective:
+        return Objective(self.objective, self._Q)
 
     def _fit_mean_budget(self, mean_budget: float, values: Array, codes: Array) -> None:
         """Raise the rate threshold if the final tree would exceed the mean budget."""
@@ -503,7 +479,7 @@ class AdaptiveIFC2F(CellClassifier):
         posterior = paths.posterior
         if self._evidence_model is not None:
             posterior = posterior_path(self._evidence_model, values, paths.order)
-        risk = self._risk(posterior)
+        risk = self._goal.risk(posterior)
         rates, rate = paths.rate[np.isfinite(paths.rate)], paths.rate.copy()
         rate[0] = np.inf
         for lowest in np.unique(np.r_[self.min_rate_, np.quantile(rates, _QUANTILES)]):
@@ -598,11 +574,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _next(self, state: State) -> NDArray[np.int64]:
         position, rate, _ = self._best(state)
-        if self.objective == "loss":
-            # Summed class by class, so that a single row has the same bits as in a batch.
-            risk = (state.posterior[:, :, None] * self._Q).sum(axis=1).min(axis=1)
-        else:
-            risk = self._risk(state.posterior)
+        risk = self._goal.risk_of_rows(state.posterior)
         none = self.min_rate_ == np.inf  # the first value is acquired for all rows, or for none
         may_stop = state.asked.any(axis=1) | none
         stop = ((risk <= self.max_risk_) | (rate <= self.min_rate_)) & np.isfinite(rate) & may_stop

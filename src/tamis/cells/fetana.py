@@ -115,6 +115,13 @@ class FETANA(Independent):
         is that of its most expensive column, paid once.
     budget : float, optional
         Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
+    mean_budget : float, optional
+        Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
+        prices. Needs `calibrate`.
+    objective : {"loss", "log-loss", "auc"}, default="loss"
+        What acquisitions reduce on held-out rows, and what prices are in units of. "loss": the misclassification cost.
+        "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
+        ROC curve, of each class against the rest, weighted by its rows. Needs `calibrate`.
     spend : {"worth", "all"}, default="worth"
         "all": acquire every column within `budget`, up to 40, for every row. Needs `calibrate`.
     n_bins : int, default=4
@@ -211,6 +218,8 @@ class FETANA(Independent):
         misclassification_cost: Array | None = None,
         groups: Any = None,
         budget: float | None = None,
+        mean_budget: float | None = None,
+        objective: str = "loss",
         spend: str = "worth",
         n_bins: int = 4,
         binning: str = "quantile",
@@ -232,6 +241,8 @@ class FETANA(Independent):
         self.misclassification_cost = misclassification_cost
         self.groups = groups
         self.budget = budget
+        self.mean_budget = mean_budget
+        self.objective = objective
         self.spend = spend
         self.n_bins = n_bins
         self.binning = binning

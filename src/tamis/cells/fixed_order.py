@@ -25,13 +25,13 @@ from tamis.cells.ensemble import (
 )
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Chain
+from tamis.cells.objectives import OBJECTIVES, Objective
 from tamis.cells.policy_selection import (
     FOLDS,
     ROUNDING,
     Policy,
     Walks,
     best_policy,
-    decision_cost,
     is_preferred,
     is_surely_cheaper,
     pad_steps,
@@ -106,6 +106,8 @@ class FixedOrder(CellClassifier):
     _allowed = parameters(
         calibrate=(False, True),
         budget=(number("[0, inf]"), None),
+        mean_budget=(number("[0, inf]"), None),
+        objective=OBJECTIVES,
         spend=("worth", "all"),
     )
 
@@ -114,6 +116,8 @@ class FixedOrder(CellClassifier):
 
     calibrate: bool
     budget: float | None
+    mean_budget: float | None
+    objective: str
     spend: str
     order: str
     order_: str
@@ -149,8 +153,18 @@ class FixedOrder(CellClassifier):
         """Return the prior of the model itself."""
         return self.prior_
 
+    @property
+    def _goal(self) -> Objective:
+        return Objective(self.objective, self._Q)
+
     def _within_budget(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the columns of an order whose prices together are within the budget; the dearer ones are omitted."""
+        """Return the columns of an order whose prices together are within the budget; the dearer ones are omitted.
+
+        The first value is acquired for every row, so it must also be within the mean budget.
+        """
+        if self.mean_budget is not None:
+            price = self._costs()[order]
+            order = order[np.maximum.accumulate(price <= float(self.mean_budget) + ROUNDING)]
         if self.budget is None:
             return order
         left, kept, tariff = float(self.budget) + ROUNDING, [], self._whole_tariff().of(order)
@@ -192,8 +206,12 @@ class FixedOrder(CellClassifier):
 
     def _learn(self, X: Rows, y: Array) -> None:
         check_classifier(self.classifier, self.calibrate, "calibrate=True")
-        if self.spend == "all" and not self.calibrate:
-            raise ValueError("spend='all' needs calibrate=True: as published, a row stops by its own rule.")
+        if not self.calibrate:
+            for name, default in (("spend", "worth"), ("objective", "loss"), ("mean_budget", None)):
+                if (value := getattr(self, name)) != default:
+                    raise ValueError(
+                        f"{name}={value!r} needs calibrate=True: as published, a row stops by its own rule."
+                    )
         self.policy_, self._evidence_model, self._any_order = None, None, None
         bins = self._bin(X).with_categories(self._sizes)
         tables = bins.tables(X, y, len(self.classes_))
@@ -209,6 +227,26 @@ class FixedOrder(CellClassifier):
         self._choose_model(X, y, folds, walked[best])
         if self._decides_otherwise and len(self.candidates_):
             self._any_order = self._fit_any_order(X, y)
+        if self.mean_budget is not None:
+            self._keep_mean_budget(X, float(self.mean_budget))
+
+    def _keep_mean_budget(self, X: Rows, mean_budget: float) -> None:
+        """Acquire fewer values at most, if the final model would exceed the mean budget on its rows."""
+        self._tariff = self._whole_tariff().of(self.candidates_)
+        if X.shape[0] > _WALKS:
+            rng = np.random.default_rng(self.random_state)
+            X = X[np.sort(rng.choice(X.shape[0], _WALKS, replace=False))]
+        if self.policy_ is None:  # no class has two rows, so none was held out
+            self.policy_ = Policy("own", "own", len(self.candidates_), -np.inf)
+        trace: Purchases = []
+        self._walk(X, trace)
+        self._bill.n_features, self._bill.cost = np.zeros(0, dtype=np.int64), np.zeros(0)
+        prices = self._paid(self._cells(X, np.arange(X.shape[0]))[1])
+        paid = np.zeros(self.policy_.most)
+        for rows, position, *_ in trace:
+            np.add.at(paid, position, prices[rows, position])
+        within = np.cumsum(paid) <= (mean_budget + ROUNDING) * X.shape[0]
+        self.policy_.most = int(np.count_nonzero(within))
 
     @property
     def _decides_otherwise(self) -> bool:
@@ -238,7 +276,7 @@ class FixedOrder(CellClassifier):
         cheaper = [
             i
             for i, cost in enumerate(known)
-            if is_surely_cheaper(cost, known[-1], self._Q, n_tried=len(known))
+            if is_surely_cheaper(cost, known[-1], self._goal.worst, n_tried=len(known))
         ]
         return min(cheaper, key=lambda i: known[i].mean(), default=len(known) - 1)
 
@@ -289,14 +327,14 @@ class FixedOrder(CellClassifier):
     def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
         if self.spend == "all":
             return self._spending_policy(walks, y)
-        return best_policy(walks, y, self._Q)
+        return best_policy(walks, y, self._goal, mean_budget=self.mean_budget)
 
     def _spending_policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
         """Return the policy that never stops, with the probabilities of least cost at the end."""
-        best, least = walks[0], decision_cost(walks[0].posterior[-1], y, self._Q) + walks[0].spent[-1]
+        best, least = walks[0], self._goal.losses(walks[0].posterior[-1], y) + walks[0].spent[-1]
         for walk in walks[1:]:
-            cost = decision_cost(walk.posterior[-1], y, self._Q) + walk.spent[-1]
-            if is_preferred(walk.belief, cost, least, self._Q):
+            cost = self._goal.losses(walk.posterior[-1], y) + walk.spent[-1]
+            if is_preferred(walk.belief, cost, least, self._goal.worst):
                 best, least = walk, cost
         n_steps = len(best.posterior) - 1
         return Policy(best.belief, "risk", n_steps, -np.inf, float(least.mean())), least
@@ -434,9 +472,7 @@ class FixedOrder(CellClassifier):
         policy = self.policy_
         if policy is None or policy.rule == "own":
             return self._should_continue(k, posterior, values)
-        # Summed class by class, so that a single row has the same bits as in a batch.
-        risk = (posterior[:, :, None] * self._Q).sum(axis=1).min(axis=1)
-        found: NDArray[np.bool_] = risk > policy.max_risk
+        found: NDArray[np.bool_] = self._goal.risk_of_rows(posterior) > policy.max_risk
         return found
 
     def _posterior_after(

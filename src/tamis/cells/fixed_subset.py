@@ -52,6 +52,13 @@ class FixedSubset(FixedOrder):
         is that of its most expensive column, paid once.
     budget : float, optional
         Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
+    mean_budget : float, optional
+        Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
+        prices.
+    objective : {"loss", "log-loss", "auc"}, default="loss"
+        What acquisitions reduce on held-out rows, and what prices are in units of. "loss": the misclassification cost.
+        "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
+        ROC curve, of each class against the rest, weighted by its rows.
     spend : {"worth", "all"}, default="worth"
         "all": acquire every column within `budget`, up to 40.
     classifier : scikit-learn classifier with `predict_proba`, optional
@@ -118,6 +125,8 @@ class FixedSubset(FixedOrder):
         n_features: int | None = None,
         classifier: Any = None,
         budget: float | None = None,
+        mean_budget: float | None = None,
+        objective: str = "loss",
         spend: str = "worth",
         n_bins: int = 4,
         categorical: Any = None,
@@ -129,6 +138,8 @@ class FixedSubset(FixedOrder):
         self.n_features = n_features
         self.classifier = classifier
         self.budget = budget
+        self.mean_budget = mean_budget
+        self.objective = objective
         self.spend = spend
         self.n_bins = n_bins
         self.categorical = categorical
@@ -173,7 +184,7 @@ class FixedSubset(FixedOrder):
         if self.n_features is None and self.spend == "all":
             return self._spending_policy(walks[:1], y)
         if self.n_features is None:
-            return best_policy(walks[:1], y, self._Q, same_for_all_rows=True)
+            return best_policy(walks[:1], y, self._goal, mean_budget=self.mean_budget, same_for_all_rows=True)
         return Policy("discriminant", "risk", self.n_features, -np.inf), np.zeros(len(y))
 
     def _model_walks(self, X: Rows) -> Walks:

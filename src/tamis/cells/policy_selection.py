@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import Array
+from tamis.cells.objectives import Objective
 
 __all__ = [
     "FOLDS",
@@ -39,11 +40,9 @@ __all__ = [
     "Walks",
     "best_policy",
     "best_thresholds",
-    "decision_cost",
     "is_preferred",
     "is_surely_cheaper",
     "pad_steps",
-    "ranking_losses",
     "selection_groups",
     "stopping_steps",
     "stratified_folds",
@@ -68,7 +67,8 @@ class Policy:
     ----------
     belief : {"own", "discriminant", "ensemble", "classifier"}
     rule : {"own", "risk"}
-        Stop by the model's own rule, or when the expected misclassification cost is at most `max_risk`.
+        Stop by the model's own rule, or when the expected misclassification cost (or, for other objectives, the entropy
+        of the class) is at most `max_risk`.
     most : int
         Largest number of values; 0: none is acquired, otherwise the first is acquired for every row.
     max_risk : float
@@ -160,7 +160,12 @@ def stratified_folds(y: Array, n_folds: int = FOLDS) -> NDArray[np.int64]:
 
 
 def best_policy(
-    walks: list[Walks], y: Array, Q: Floats, *, same_for_all_rows: bool = False
+    walks: list[Walks],
+    y: Array,
+    objective: Objective,
+    *,
+    mean_budget: float | None = None,
+    same_for_all_rows: bool = False,
 ) -> tuple[Policy, Floats]:
     """Return the best policy on these walks, of the family with the lowest cross-validated cost.
 
@@ -172,43 +177,56 @@ def best_policy(
     walks : list of Walks
         Of the same rows; ties are broken in favour of the first.
     y : ndarray of shape (n_rows,), int
-    Q : ndarray of shape (n_classes, n_classes)
-    every_row_alike : bool
+    objective : Objective
+    mean_budget : float, optional
+        Bound on the mean price paid; then only the losses are minimised.
+    same_for_all_rows : bool
         Consider only policies that acquire the same values for every row.
     """
-    nothing = decision_cost(walks[0].posterior[0], y, Q)
+    nothing = objective.losses(walks[0].posterior[0], y)
     none = Policy(walks[0].belief, "risk", 0, np.inf, float(nothing.mean()))
     best, least = none, nothing
     for walk in walks:
-        for policy, per_row in _best_per_family(walk, y, Q, same_for_all_rows):
-            if is_preferred(walk.belief, per_row, least, Q):
+        for policy, per_row in _best_per_family(walk, y, objective, mean_budget, same_for_all_rows):
+            if is_preferred(walk.belief, per_row, least, objective.worst):
                 best, least = policy, per_row
-    return (best, least) if is_surely_cheaper(least, nothing, Q) else (none, nothing)
+    return (best, least) if is_surely_cheaper(least, nothing, objective.worst) else (none, nothing)
 
 
 def _best_per_family(
-    walk: Walks, y: Array, Q: Floats, same_for_all_rows: bool = False
+    walk: Walks, y: Array, objective: Objective, mean_budget: float | None, same_for_all_rows: bool
 ) -> Iterator[tuple[Policy, Floats]]:
     """Return the best policy of each family, and the cost of each row by the one that is best on the other groups."""
     group = selection_groups(y)
-    risk = np.ascontiguousarray((walk.posterior @ Q).min(axis=2).T)
+    risk = np.ascontiguousarray(objective.risk(walk.posterior).T)
     risk[:, 0] = np.inf  # class frequencies differ slightly between folds: no rule may separate the folds
-    cost = np.stack([decision_cost(step, y, Q) for step in walk.posterior], axis=1) + walk.spent.T
+    cost = np.stack([objective.losses(step, y) for step in walk.posterior], axis=1)
+    if mean_budget is None:
+        cost = cost + walk.spent.T
     levels = np.array([-np.inf]) if same_for_all_rows else _levels(risk)
     stops = np.empty((0, 0), dtype=bool)
     if walk.stops is not None and not same_for_all_rows:
         stops = np.ascontiguousarray(walk.stops.T)
         stops[:, 0] = False
-    totals = np.zeros((GROUPS, risk.shape[1], len(levels) + (len(stops) > 0)))
+    totals, paid = np.zeros((2, GROUPS, risk.shape[1], len(levels) + (len(stops) > 0)))
     _add_costs(risk, cost, levels, stops, group, totals)
+    bounds = np.zeros(GROUPS + 1)
+    if mean_budget is not None:
+        _add_costs(risk, np.ascontiguousarray(walk.spent.T), levels, stops, group, paid)
+        bounds[:] = len(y)
+        bounds[:GROUPS] -= np.bincount(group, minlength=GROUPS)
+        bounds = bounds * mean_budget + ROUNDING * len(y)
     for rule, columns in _policy_families(len(levels), totals.shape[2]):
-        at = [_argmin_cost(totals.sum(axis=0) - part, columns) for part in totals]
+        at = [
+            _argmin_cost(totals.sum(axis=0) - part, columns, paid.sum(axis=0) - own, bound)
+            for part, own, bound in zip(totals, paid, bounds, strict=False)
+        ]
         per_row = np.empty(len(y))
         for g, (most, level) in enumerate(at):
             mine = group == g
             stop = stops[mine] if rule == "own" else risk[mine] <= levels[level]
             per_row[mine] = cost[mine, _first_stop(stop[:, :most])]
-        most, level = _argmin_cost(totals.sum(axis=0), columns)
+        most, level = _argmin_cost(totals.sum(axis=0), columns, paid.sum(axis=0), bounds[-1])
         max_risk = -np.inf if rule == "own" else levels[level]
         yield Policy(walk.belief, rule, most, float(max_risk), float(per_row.mean())), per_row
 
@@ -224,14 +242,15 @@ def _policy_families(n_levels: int, n_columns: int) -> list[tuple[str, range]]:
     return [(rule, columns) for rule, columns in families if len(columns)]
 
 
-def _argmin_cost(totals: Floats, columns: range) -> tuple[int, int]:
-    """Return the argmin of the total: `most`, and the column."""
-    part = totals[:, columns.start : columns.stop]
+def _argmin_cost(totals: Floats, columns: range, paid: Floats, bound: float) -> tuple[int, int]:
+    """Return the argmin of the total where what is paid is within a bound: `most`, and the column."""
+    at_hand = slice(columns.start, columns.stop)
+    part = np.where(paid[:, at_hand] <= bound, totals[:, at_hand], np.inf)
     most, at = np.unravel_index(np.argmin(part), part.shape)
     return int(most), columns.start + int(at)
 
 
-def is_surely_cheaper(cost: Floats, nothing: Floats, Q: Floats, n_tried: int = 1) -> bool:
+def is_surely_cheaper(cost: Floats, nothing: Floats, worst: Floats, n_tried: int = 1) -> bool:
     """Return whether a policy is significantly cheaper than another, from the cost of each row.
 
     `n_tried` rows with the largest misclassification cost are added, because few rows may not contain the most
@@ -242,40 +261,15 @@ def is_surely_cheaper(cost: Floats, nothing: Floats, Q: Floats, n_tried: int = 1
     >>> is_surely_cheaper(nothing - 0.3, nothing, Q), is_surely_cheaper(nothing - 0.01, nothing, Q)
     (True, False)
     """
-    gain = np.append(nothing - cost, np.full(n_tried, -Q.max()))
+    gain = np.append(nothing - cost, np.full(n_tried, -worst.max()))
     return bool(gain.mean() > _SURE * gain.std() / np.sqrt(len(gain)))
 
 
-def is_preferred(belief: str, cost: Floats, least: Floats, Q: Floats) -> bool:
+def is_preferred(belief: str, cost: Floats, least: Floats, worst: Floats) -> bool:
     """Return whether a policy beats the best one so far; an ensemble must be significantly cheaper."""
     if belief == "ensemble":
-        return is_surely_cheaper(cost, least, Q, n_tried=3)
+        return is_surely_cheaper(cost, least, worst, n_tried=3)
     return bool(cost.mean() < least.mean())
-
-
-def decision_cost(posterior: Floats, y: Array, Q: Floats) -> Floats:
-    """Return the misclassification cost of the decision for each row."""
-    found: Floats = Q[y, (posterior @ Q).argmin(axis=-1)]
-    return found
-
-
-def ranking_losses(posterior: Floats, y: Array) -> Floats:
-    """Return the share of the rows of other classes to which the class of each row is at least as probable, ties half.
-
-    The mean over the rows of a class is one minus its area under the ROC curve against the rest.
-
-    >>> ranking_losses(np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.6, 0.4]]), np.array([0, 1, 1, 0]))
-    array([0. , 0. , 0.5, 0.5])
-    """
-    found = np.zeros(len(y))
-    for c in np.unique(y):
-        mine = y == c
-        others = np.sort(posterior[~mine, c])
-        own = posterior[mine, c]
-        above = len(others) - np.searchsorted(others, own, side="right")
-        ties = len(others) - above - np.searchsorted(others, own, side="left")
-        found[mine] = (above + 0.5 * ties) / max(len(others), 1)
-    return found
 
 
 def _levels(risk: Floats) -> Floats:

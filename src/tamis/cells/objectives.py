@@ -1,0 +1,93 @@
+"""Objectives of acquisition: what a posterior loses on a labelled row, and how uncertain it is without the label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._validation import Array
+
+__all__ = ["OBJECTIVES", "Objective", "decision_cost", "ranking_losses"]
+
+Floats = NDArray[np.float64]
+
+OBJECTIVES = ("loss", "log-loss", "auc")
+_LEAST = 1e-6  # probability that the logarithm is taken of
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What acquisitions reduce, in units of the prices.
+
+    Attributes
+    ----------
+    name : {"loss", "log-loss", "auc"}
+        The misclassification cost of the decision; the negative logarithm of the probability of the class, in nats; or
+        one minus the area under the ROC curve of each class against the rest.
+    Q : ndarray of shape (n_classes, n_classes)
+        Misclassification costs.
+    """
+
+    name: str
+    Q: Floats
+
+    def losses(self, posterior: Floats, y: Array) -> Floats:
+        """Return the loss of each row, from posteriors of shape (..., n_rows, n_classes)."""
+        if self.name == "loss":
+            return decision_cost(posterior, y, self.Q)
+        if self.name == "auc":
+            parts = posterior.reshape(-1, *posterior.shape[-2:])
+            return np.stack([ranking_losses(part, y) for part in parts]).reshape(posterior.shape[:-1])
+        found: Floats = -np.log(np.maximum(posterior[..., np.arange(len(y)), y], _LEAST))
+        return found
+
+    def risk(self, posterior: Floats) -> Floats:
+        """Return the expected misclassification cost, or the entropy, of posteriors along the last axis."""
+        if self.name == "loss":
+            least: Floats = (posterior @ self.Q).min(axis=-1)
+            return least
+        # Summed class by class, so that a single row has the same bits as in a batch.
+        found = np.zeros(posterior.shape[:-1])
+        for c in range(posterior.shape[-1]):
+            p = posterior[..., c]
+            found -= p * np.log(np.maximum(p, _LEAST))
+        return found
+
+    def risk_of_rows(self, posterior: Floats) -> Floats:
+        """Return the risk of posteriors of shape (n_rows, n_classes); a single row has the same bits as in a batch."""
+        if self.name == "loss":
+            found: Floats = (posterior[:, :, None] * self.Q).sum(axis=1).min(axis=1)
+            return found
+        return self.risk(posterior)
+
+    @property
+    def worst(self) -> Floats:
+        """The largest loss of a row, as a table like that of misclassification costs."""
+        return self.Q if self.name == "loss" else np.ones((1, 1))
+
+
+def decision_cost(posterior: Floats, y: Array, Q: Floats) -> Floats:
+    """Return the misclassification cost of the decision for each row."""
+    found: Floats = Q[y, (posterior @ Q).argmin(axis=-1)]
+    return found
+
+
+def ranking_losses(posterior: Floats, y: Array) -> Floats:
+    """Return the share of the rows of other classes to which the class of each row is at least as probable, ties half.
+
+    The mean over the rows of a class is one minus its area under the ROC curve against the rest.
+
+    >>> ranking_losses(np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.6, 0.4]]), np.array([0, 1, 1, 0]))
+    array([0. , 0. , 0.5, 0.5])
+    """
+    found = np.zeros(len(y))
+    for c in np.unique(y):
+        mine = y == c
+        others = np.sort(posterior[~mine, c])
+        own = posterior[mine, c]
+        above = len(others) - np.searchsorted(others, own, side="right")
+        ties = len(others) - above - np.searchsorted(others, own, side="left")
+        found[mine] = (above + 0.5 * ties) / max(len(others), 1)
+    return found

@@ -52,7 +52,7 @@ from tamis._validation.parameters import check_parameters, integer, number, para
 from tamis.errors import DataError
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier
 
-__all__ = ["Perceptron", "SGDLinearSVM", "SGDLogisticRegression"]
+__all__ = ["Perceptron", "SGDLinearSVM", "SGDLogisticRegression", "are_alike", "predict_and_train"]
 
 _PERCEPTRON, _HINGE, _LOGISTIC = 0, 1, 2
 _RATES = {"constant": 0, "invscaling": 1, "optimal": 2}
@@ -60,6 +60,7 @@ _STEEPEST = 1e12
 _SMALLEST_SCALE = 1e-9
 _SPARSE_INTERCEPT = 0.01
 _LARGEST_SEED = 2**31 - 1
+_OVERFLOW = "The weights overflow: scale the columns, for example to a standard deviation of 1."
 
 # State:
 #   _coef_, _intercept_    (M, J) and (M,) float64   w and b of each model
@@ -164,6 +165,34 @@ def _train(
                 mean_of_b[m] += (b - mean_of_b[m]) / n_averaged
         intercept[m] = b
         is_finite &= _multiply_out(w, mean_of_w, scale, share, divisor) and 0.0 * b == 0.0
+    return is_finite
+
+
+@njit(strict=True)
+def _predict_and_train(
+    rows: Array, subsets: Array, is_narrow: bool, codes: Array, orders: Array, loss: int, rate: int, eta0: float,
+    power_t: float, alpha: float, penalty: float, step_of_b: float, first: float, coef: Array, intercept: Array,
+    margins: Array,
+) -> bool:  # fmt: skip
+    """Do so for several classifiers, each on a subset of the columns; a narrow one has weights of its subset alone."""
+    n_rows, size = rows.shape[0], subsets.shape[1]
+    is_finite, nothing = True, np.empty((0, 0))
+    x, columns = np.empty(n_rows * size), np.empty(0 if is_narrow else n_rows * size, np.int64)
+    weight, starts = np.ones(n_rows), np.arange(n_rows + 1) * size
+    for d in range(subsets.shape[0]):
+        for i in range(n_rows):
+            begin = i * size
+            for k in range(size):
+                x[begin + k] = rows[i, subsets[d, k]]
+                if not is_narrow:
+                    columns[begin + k] = subsets[d, k]
+            for m in range(coef.shape[1]):
+                p = _dot(coef[d, m], x[begin : begin + size], columns[begin : begin + size])
+                margins[d, i, m] = p + intercept[d, m]
+        is_finite &= _train(
+            x, columns, starts, orders, codes, weight, loss, rate, eta0, power_t, alpha, penalty, step_of_b, 0, first,
+            coef[d], intercept[d], nothing, weight,
+        )  # fmt: skip
     return is_finite
 
 
@@ -342,19 +371,25 @@ class _LinearClassifier(DenseRowClassifier):
             (rows.data, rows.indices) if is_sparse else (rows.reshape(-1), np.empty(0, np.int32))
         )
         starts = rows.indptr if is_sparse else np.arange(0, rows.size + 1, n_features, dtype=np.int32)
-        orders = _orders(int(self.random_state) if self.shuffle else None, len(coef), n_rows)
-        step_of_b = float(self.fit_intercept) * (_SPARSE_INTERCEPT if is_sparse else 1.0)
-        penalty = float(self.alpha) if self.penalty == "l2" else 0.0
+        step_of_b = _SPARSE_INTERCEPT if is_sparse else 1.0
         is_finite = _train(
-            values, columns, starts, orders, codes, weight, self._loss, _RATES[self.learning_rate], float(self.eta0),
-            float(self.power_t), float(self.alpha), penalty, step_of_b, average, self.n_seen_ + 1.0, coef, intercept,
-            mean, mean_of_b,
+            values, columns, starts, self._order(n_rows), codes, weight, *self._options(step_of_b), average,
+            self.n_seen_ + 1.0, coef, intercept, mean, mean_of_b,
         )  # fmt: skip
         if not is_finite:
-            raise DataError(
-                "The weights overflow: scale the columns, for example to a standard deviation of 1."
-            )
+            raise DataError(_OVERFLOW)
         self._coef_, self._intercept_, self._mean_, self._mean_of_b_ = coef, intercept, mean, mean_of_b
+
+    def _order(self, n_rows: int) -> NDArray[np.int64]:
+        return _orders(int(self.random_state) if self.shuffle else None, len(self._coef_), n_rows)
+
+    def _options(self, step_of_b: float) -> tuple[int, int, float, float, float, float, float]:
+        """Return the parameters as kernels take them."""
+        alpha = float(self.alpha)
+        return (
+            self._loss, _RATES[self.learning_rate], float(self.eta0), float(self.power_t), alpha,
+            alpha if self.penalty == "l2" else 0.0, step_of_b if self.fit_intercept else 0.0,
+        )  # fmt: skip
 
     def _check_range(self, rows: Any) -> Any:
         """Return the rows; raise for NaN, infinity and values whose squares overflow."""
@@ -396,6 +431,23 @@ class _LinearClassifier(DenseRowClassifier):
         found: NDArray[np.float64] = rows @ self.coef_.T + self.intercept_
         return found[:, 0] if len(self.classes_) == 2 else found
 
+    def predict_with_scores(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
+        """Return the label of each row, and p as :meth:`decision_function` does.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+            Finite.
+        """
+        found = self.decision_function(X)
+        return self._labels_of(found), found
+
+    def _labels_of(self, found: NDArray[np.float64]) -> Array:
+        """Return the label of each row; among classes of equal p the first."""
+        codes = (found > 0.0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
+        labels: Array = self.classes_[codes]
+        return labels
+
     def predict(self, X: Any) -> Array:
         """Return the label of each row.
 
@@ -409,11 +461,7 @@ class _LinearClassifier(DenseRowClassifier):
         ndarray of shape (n_rows,)
             Among classes of equal p the first.
         """
-        found = self.decision_function(X)
-        labels: Array = self.classes_[
-            (found > 0.0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
-        ]
-        return labels
+        return self._labels_of(self.decision_function(X))
 
     @available_if(lambda self: self._loss == _LOGISTIC)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -724,3 +772,68 @@ class SGDLinearSVM(_LinearClassifier):
         self.fit_intercept = fit_intercept
         self.shuffle = shuffle
         self.random_state = random_state
+
+
+def are_alike(models: list[Any]) -> bool:
+    """Return whether models are linear classifiers in the same state but for their weights, and not averaged."""
+    first = models[0]
+    return isinstance(first, _LinearClassifier) and all(
+        type(model) is type(first)
+        and model.n_seen_ == first.n_seen_
+        and model._coef_.shape == first._coef_.shape
+        and not model.average
+        for model in models
+    )
+
+
+def predict_and_train(
+    models: list[Any], rows: Array, subsets: NDArray[np.intp], codes: NDArray[np.int64]
+) -> list[NDArray[np.float64]]:
+    """Test several classifiers on a batch, then train them with it, each on its own subset of the columns.
+
+    In one pass: the batch is validated once, and one kernel does the rest. It is the same, up to rounding, as the calls
+    of `decision_function` and `partial_fit`.
+
+    Parameters
+    ----------
+    models : list of Perceptron, SGDLogisticRegression or SGDLinearSVM
+        Clones that are alike, see :func:`are_alike`, fitted to their subset of the columns or to all of them.
+    rows : ndarray of shape (n_rows, n_features), float64, C-contiguous
+    subsets : ndarray of shape (n_models, size), int
+        Columns of each model, the others counting as 0.
+    codes : ndarray of shape (n_rows,), int64
+        Positions of the labels in `classes_`.
+
+    Returns
+    -------
+    list of ndarray of shape (n_rows,) or (n_rows, n_classes)
+        p of each model before it learned.
+
+    Raises
+    ------
+    DataError
+        If the rows cannot be learned from; the models are left as they were.
+
+    Examples
+    --------
+    >>> X, codes = np.array([[1.0, 9.0], [-1.0, 9.0]]), np.array([1, 0])
+    >>> models = [Perceptron().partial_fit(X[:, [j]], codes) for j in (0, 1)]
+    >>> expected = [models[j].decision_function(X[:, [j]]).tolist() for j in (0, 1)]
+    >>> [one.tolist() for one in predict_and_train(models, X, np.array([[0], [1]]), codes)] == expected
+    True
+    """
+    first: _LinearClassifier = models[0]
+    first._check_range(rows)
+    coef = np.stack([model._coef_ for model in models])
+    intercept = np.stack([model._intercept_ for model in models])
+    margins = np.empty((len(models), len(rows), coef.shape[1]))
+    is_finite = _predict_and_train(
+        rows, subsets, coef.shape[2] < rows.shape[1], codes, first._order(len(rows)), *first._options(1.0),
+        first.n_seen_ + 1.0, coef, intercept, margins,
+    )  # fmt: skip
+    if not is_finite:
+        raise DataError(_OVERFLOW)
+    for model, weights, b in zip(models, coef, intercept, strict=True):
+        model._coef_, model._intercept_ = weights, b
+        model.n_seen_ += len(rows)
+    return [one[:, 0] if coef.shape[1] == 1 else one for one in margins]

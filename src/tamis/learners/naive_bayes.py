@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import (
+    Array,
     as_classes,
     columns_of,
     reject_nonfinite,
@@ -201,10 +202,18 @@ class WeightedNaiveBayes(DenseRowClassifier):
         -------
         ndarray of shape (n_rows, n_classes), float64
         """
+        return _shares(self._votes(X))
+
+    def predict_with_scores(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
+        """Return the label of each row, and the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_rows, n_features)
+            Finite or NaN.
+        """
         joint = self._votes(X)
-        share = np.exp(joint - joint.max(axis=1, keepdims=True))
-        proba: NDArray[np.float64] = share / share.sum(axis=1, keepdims=True)
-        return proba
+        return self.classes_[joint.argmax(axis=1)], _shares(joint)
 
     def _votes(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of the joint density of each row and class."""
@@ -243,3 +252,10 @@ class WeightedNaiveBayes(DenseRowClassifier):
             self._exponents(weights / weights.max()) if weights.any() else np.ones_like(weights)
         )
         return view
+
+
+def _shares(joint: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities from the logarithms of joint densities."""
+    share = np.exp(joint - joint.max(axis=1, keepdims=True))
+    proba: NDArray[np.float64] = share / share.sum(axis=1, keepdims=True)
+    return proba

@@ -128,6 +128,14 @@ class MaskedLearner:
             return np.array(view.predictor.decision_function(view.asked), dtype=np.float64).reshape(-1)
         return np.array(view.predictor.predict_proba(view.asked), dtype=np.float64)[:, 1]
 
+    def predict_with_scores(self, view: View, positive: Any) -> tuple[Array, Array]:
+        """Return the labels that the learner predicts, and a score of one of two classes; from one call if possible."""
+        if view.asked.shape[1] == 0 or not hasattr(view.predictor, "predict_with_scores"):
+            return self.predict(view), self.scores_of(positive, view)
+        labels, scores = view.predictor.predict_with_scores(view.asked)
+        scores = scores if scores.ndim == 1 else scores[:, 1]
+        return labels, scores if positive == self.model.classes_[1] else -scores
+
     def scores_of(self, positive: Any, view: View) -> Array:
         """Return a score of one of two classes for each row."""
         scores = self.scores(view)
@@ -148,7 +156,11 @@ class MaskedLearner:
         self.classes, self.n_known_classes = classes, len(classes)
         if new := len(classes) - len(self._rows_of_class):
             self._rows_of_class = np.pad(self._rows_of_class, (0, new))
-        self._rows_of_class = self._rows_of_class + [np.count_nonzero(y == label) for label in classes]
+        self.count_rows(y)
+
+    def count_rows(self, y: Array) -> None:
+        """Count the rows of each class that the model has learned."""
+        self._rows_of_class = self._rows_of_class + [np.count_nonzero(y == label) for label in self.classes]
 
     def _columns_argument(self, view: View) -> dict[str, Any]:
         """Return the selected columns for a learner that is passed them."""

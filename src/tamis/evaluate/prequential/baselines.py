@@ -11,15 +11,17 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Rows, encode_labels
 from tamis.evaluate.metrics.auc import SlidingAUC
+from tamis.learners.linear import are_alike, predict_and_train
 from tamis.pipeline.masked_learner import MaskedLearner, View
 from tamis.pipeline.scaling import RunningScale
 from tamis.streams.stream import Batch
 
-__all__ = ["Baseline", "error_of_mean", "make_baselines", "mean_and_spread"]
+__all__ = ["Baseline", "error_of_mean", "make_baselines", "mean_and_spread", "test_and_train_together"]
 
 
 class Baseline:
@@ -79,14 +81,25 @@ class Baseline:
         view = None
         if tested is not None:
             view = self._view(tested[0], scale)
-            self._count(self.learner.row_scores(self.learner.predict(view), tested[1]))
-            if self.auc is not None and positive is not None and self.learner.n_known_classes == 2:
-                scores = self.learner.scores_of(positive, view)
+            if self.auc is None or positive is None or self.learner.n_known_classes != 2:
+                self._count(self.learner.row_scores(self.learner.predict(view), tested[1]))
+            else:
+                labels, scores = self.learner.predict_with_scores(view, positive)
+                self._count(self.learner.row_scores(labels, tested[1]))
                 self.auc.update(np.asarray(tested[1] == positive), scores)
         if due is not None:
             if view is None or tested is None or due[0] is not tested[0]:
                 view = self._view(due[0], scale)
             self.learner.learn(view, due[1], classes)
+
+    def count_margins(self, margins: Array, y: Array, positive: Any) -> None:
+        """Judge what a linear learner predicted by its decision function, and count the rows that it learned."""
+        classes = self.learner.model.classes_
+        found = (margins > 0.0).astype(np.intp) if margins.ndim == 1 else margins.argmax(axis=1)
+        self._count(self.learner.row_scores(classes[found], y))
+        self.learner.count_rows(y)
+        if self.auc is not None and positive is not None and margins.ndim == 1:
+            self.auc.update(np.asarray(y == positive), margins if positive == classes[1] else -margins)
 
     def _view(self, X: Rows, scale: RunningScale | None) -> View:
         if self.columns is None:
@@ -146,6 +159,28 @@ def whole(X: Rows) -> Rows:
     filled = X.copy()
     filled.data = np.nan_to_num(filled.data, nan=0.0)
     return filled
+
+
+def test_and_train_together(
+    draws: list[Baseline], tested: Batch | None, due: Batch | None, classes: Array, scale: RunningScale | None,
+    positive: Any,
+) -> bool:  # fmt: skip
+    """Test and train the draws in one pass over a dense batch if they are linear; return whether that was done."""
+    if len(draws) < 2 or tested is None or due is None or due[0] is not tested[0] or sp.issparse(due[0]):
+        return False
+    (X, y), learners = due, [draw.learner for draw in draws]
+    if any(one.n_known_classes != len(classes) or one.way != "zeros" for one in learners):
+        return False
+    models = [one.model for one in learners]
+    if not are_alike(models):
+        return False
+    subsets = [np.arange(X.shape[1]) if draw.columns is None else draw.columns for draw in draws]
+    rows = whole(X)
+    rows = np.ascontiguousarray(rows, np.float64) if scale is None else scale.transform(rows)
+    codes = encode_labels(y, models[0].classes_)[0]
+    for draw, margins in zip(draws, predict_and_train(models, rows, np.stack(subsets), codes), strict=True):
+        draw.count_margins(margins, y, positive)
+    return True
 
 
 def make_baselines(

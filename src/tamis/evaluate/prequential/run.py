@@ -27,7 +27,12 @@ from tamis.evaluate.metrics.selection import score_rows
 from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
 from tamis.evaluate.metrics.threshold import PastThreshold
-from tamis.evaluate.prequential.baselines import Baseline, make_baselines, mean_and_spread
+from tamis.evaluate.prequential.baselines import (
+    Baseline,
+    make_baselines,
+    mean_and_spread,
+    test_and_train_together,
+)
 from tamis.evaluate.prequential.delayed import DelayedLabels
 from tamis.evaluate.prequential.frozen import FrozenBaseline
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, Step
@@ -257,7 +262,7 @@ class Run:
         mask, support = pair.mask, pair.support
         view = pair.view(X)
         t2 = time.perf_counter()
-        labels, scores = pair.learner.predict(view), self._positive_scores(view)
+        labels, scores = self._predict(view)
         t3 = time.perf_counter()
         # The selector first, as it validates: a rejected batch changes neither of them.
         if due is not None and not paper:
@@ -342,9 +347,12 @@ class Run:
         support: NDArray[np.intp] | None,
         positive: Any = None,
     ) -> None:
-        n_selected = self.n_features if support is None else len(support)
-        for baseline in self._baselines():
+        n_selected, alone = self.n_features if support is None else len(support), self._baselines()
+        for baseline in alone:
             baseline.follow(n_selected, self.n_features)
+        if test_and_train_together(self.draws, tested, due, classes, self.pair.scale, positive):
+            alone = alone[len(self.draws) :]
+        for baseline in alone:
             baseline.test_and_train(tested, due, classes, self.pair.scale, positive)
 
     def _baseline_scores(self) -> tuple[float, ...]:
@@ -366,15 +374,15 @@ class Run:
 
     # -- learner -------------------------------------------------------------------------------------------
 
-    def _positive_scores(self, view: View) -> Array | None:
-        """Return the scores that the AUC ranks; None if it is not requested or there are not exactly two classes."""
+    def _predict(self, view: View) -> tuple[Array, Array | None]:
+        """Return labels, and the scores that the AUC ranks if it is requested and there are exactly two classes."""
         learner = self.pair.learner
         if self.auc is None or learner.n_known_classes != 2:
-            return None
+            return learner.predict(view), None
         first, second = learner.model.classes_
         if self.positive is None:
             self.positive = self._rarer_label(first, second)
-        return learner.scores_of(self.positive, view)
+        return learner.predict_with_scores(view, self.positive)
 
     def _labelled_scores(
         self, due: Batch | None, X: Rows, mask: NDArray[np.bool_] | None, support: NDArray[np.intp] | None

@@ -70,7 +70,16 @@ class Output:
 
 
 def _sentence(walk: Walk) -> str:
-    return f"{walk.detail[0].upper()}{walk.detail[1:]}. The search ended: {walk.end_reason() or 'an error'}."
+    end = f"The search ended: {walk.end_reason() or 'an error'}."
+    notes = [walk.detail, *filter(None, [_dependence_note(walk)])]
+    return " ".join([*(f"{note[0].upper()}{note[1:]}." for note in notes), end])
+
+
+def _dependence_note(walk: Walk) -> str:
+    """Return what tests do with autocorrelated rows, if they found any; else an empty text."""
+    if not getattr(walk.selector, "rows_dependent_", False):
+        return ""
+    return "rows are autocorrelated: tests count them as fewer, by the variance between blocks of rows"
 
 
 def _repeat(walk: Walk) -> dict[str, str]:
@@ -159,8 +168,7 @@ def _show(walk: Walk, course: Course, coefficients: dict[str, float] | None, top
     console = terminal()
     console.print(Text(walk.heading, style="bold", no_wrap=True, overflow="ellipsis"))
     console.print(Text(walk.detail, style="dim"))
-    if getattr(walk.selector, "rows_dependent_", False):
-        note = "rows are autocorrelated: tests count them as fewer, by the variance between blocks of rows"
+    if note := _dependence_note(walk):
         console.print(Text(note, style="dim"))
     console.print()
     if len(course.kept):

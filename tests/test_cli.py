@@ -25,7 +25,8 @@ import tamis
 from tamis.cli import app, main
 
 TIMES = {
-    "seconds", "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "rows_per_second",
+    "seconds", "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "seconds_read",
+    "seconds_run", "rows_per_second",
     "memory_bytes", "model_bytes", "ram_hours",
 }  # fmt: skip
 

@@ -93,6 +93,7 @@ def make_run(
             "seconds_predict": rng.gamma(4, 2e-5, n_steps),
             "seconds_learn": rng.gamma(4, 8e-5, n_steps),
             "seconds_total": rng.gamma(4, 5e-5, n_steps) + 8e-4,
+            "seconds_run": np.full(n_steps, 2e-3),
             "memory_bytes": 180e6 + 1e4 * step,
         },
         "changes": {

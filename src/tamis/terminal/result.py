@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["chosen_features", "chosen_steps", "feature_map", "show_result"]
 
 
+_PARTS = {
+    "select": "selector", "learn": "learner", "predict": "prediction", "baselines": "baselines", "read": "reading",
+}  # fmt: skip
 _N_LISTED = 16  # features in the final table
 
 
@@ -113,11 +116,9 @@ def _numbers(result: PrequentialResult) -> Table:
         grid.add_row("  changes", f"{total['n_changes']:,.0f}", f"in {total['n_steps']:,.0f} selections")
     if race := result.settings.get("race"):
         grid.add_row("  followed", race["followed"][-1], _course(race))
-    parts = ", ".join(
-        f"{name} {total[f'seconds_{key}']:.2f}"
-        for key, name in (("select", "selector"), ("learn", "learner"), ("predict", "prediction"))
-    )
-    grid.add_row("  seconds", f"{total['seconds']:.2f}", parts)
+    parts = [f"{name} {total[f'seconds_{key}']:.2f}" for key, name in _PARTS.items()]
+    grid.add_row("  seconds", f"{total['seconds_run']:.2f}", ", ".join(parts[:3]))
+    grid.add_row("", "", ", ".join(parts[3:]))
     grid.add_row("  rows", f"{total['n_rows']:,.0f}", f"{total['rows_per_second']:,.0f} a second")
     return grid
 

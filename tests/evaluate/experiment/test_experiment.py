@@ -39,7 +39,8 @@ GRID = {
     "n_features_to_select": {"SEA": 2, "electricity": 3},
 }
 TIMES = (
-    "seconds", "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "rows_per_second",
+    "seconds", "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "seconds_read",
+    "seconds_run", "rows_per_second",
     "ram_hours",
 )  # fmt: skip
 UNEQUAL = (*TIMES, "memory_bytes")

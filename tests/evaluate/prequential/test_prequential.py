@@ -24,7 +24,8 @@ from tamis.streams import ArrayStream
 from tests.twins import prequential as twin
 
 TIMED = {
-    "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "seconds_total", "memory_bytes",
+    "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "seconds_total", "seconds_read",
+    "seconds_run", "memory_bytes",
     "model_bytes",
 }  # fmt: skip
 

@@ -245,7 +245,8 @@ def prequential(
         try:
             source.on_idle = keep
             with defer_interrupts(lambda: run.is_consistent) as stop_if_asked:
-                for X, y in _batches(source, options.rows_per_block, run.n_seen, options.max_rows):
+                batches = _batches(source, options.rows_per_block, run.n_seen, options.max_rows)
+                for X, y in run.timed(batches):
                     run.process_block(X, y)
                     if on_step is not None and run.n_steps:
                         with run.uninterrupted():

@@ -137,9 +137,18 @@ class Run:
         self.model_bytes = 0
         self.interrupted = False
         self.is_consistent = True  # no update is partially applied
+        self._clock, self._reading = time.perf_counter(), 0.0  # since the last step; reading alone
         self.batch: tuple[Rows, Array, Array] | None = None  # the last one, as predicted
 
     # -- one batch -----------------------------------------------------------------------------------------
+
+    def timed(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield the batches, and measure how long they take to come; a run's clock begins here."""
+        self._clock = begin = time.perf_counter()
+        for batch in batches:
+            self._reading += time.perf_counter() - begin
+            yield batch
+            begin = time.perf_counter()
 
     def process_block(self, X: Rows, y: Array) -> None:
         """Process rows that were read together: as one batch, or in batches of a size chosen from the rows before."""
@@ -289,7 +298,10 @@ class Run:
         at, beyond = divmod(self.n_steps, seldom)
         if beyond == 0 and at % (1 << max(0, at.bit_length() - 4)) == 0:
             self.model_bytes = state_bytes(self.selector, pair.learner.model)
-        seconds = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, time.perf_counter() - begin - beside)
+        now = time.perf_counter()
+        own = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, now - begin - beside)
+        seconds = (*own, self._reading, now - self._clock)
+        self._clock, self._reading = now, 0.0
         self.batch = (X, y, labels)
         taken = _BatchOutcome(
             self.n_steps,

@@ -108,7 +108,7 @@ def _top(result: PrequentialResult) -> Values:
 
 def _tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
     steps = result.frames["steps"]
-    seconds, rows = float(np.nansum(steps["seconds_total"])), float(np.sum(steps["n_rows"]))
+    seconds, rows = float(np.nansum(steps["seconds_run"])), float(np.sum(steps["n_rows"]))
     low, high = last(result, "stability_low"), last(result, "stability_high")
     latest = f"latest {fraction(last(result, 'stability'))} (95 %: {fraction(low)} to {fraction(high)})"
     pace = rate(rows / seconds) if seconds > 0 else "–"

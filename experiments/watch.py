@@ -3,6 +3,7 @@
     OMP_NUM_THREADS=1 python experiments/watch.py --runs 5
     OMP_NUM_THREADS=1 python experiments/watch.py --models refitted arf --delays 1 --streams linear sea --runs 2
     OMP_NUM_THREADS=1 python experiments/watch.py --stationary 60000 --runs 2
+    OMP_NUM_THREADS=1 python experiments/watch.py --cost
 
 Each stream has 12,000 rows; a LightGBM classifier is fitted on the first 2,000 and the others are watched. From row
 7,000 on, the values of the most important feature are those of other rows: its distribution stays, its relation to the
@@ -14,6 +15,10 @@ with its sequential test, without it (by patience alone), of ADWIN on the errors
 often the first alarm of Watch names the feature. In the 400 rows after the first labels of changed
 rows, batches have 20 rows, otherwise 100.
 
+The oracle knows the feature and tests nothing else: the Shiryaev-Roberts statistic of the likelihood ratio of the label
+given the other features (20 earlier rows for each) to that given all, alarm at 50,000, one in so many stationary rows.
+It is measured for the frozen model, whose probabilities are its densities.
+
 With --stationary, alarms are counted on streams without a change: independent rows, AR(1) columns (phi = .9), and AR(1)
 columns with AR(1) noise in the labels, for each of the built-in rules.
 """
@@ -21,6 +26,7 @@ columns with AR(1) noise in the labels, for each of the built-in rules.
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,6 +40,7 @@ N, FITTED, CHANGE, REFIT = 12_000, 2_000, 7_000, 2_000
 STEP, FINE = 100, 20  # rows of a batch, and where the first alarms are due
 USED = 'state("*") == "used but no longer relevant"'
 PSI = 'psi("*") > 0.2 for 500 rows'
+N_DONORS, EPS = 20, 0.02  # of the oracle
 FIRST_SEED = 100  # those below served to choose the constants of the test
 Rows = tuple[np.ndarray, np.ndarray]
 
@@ -119,8 +126,29 @@ def alarms(
             watch.set_model(model, version=start)
 
 
+def oracle(X: np.ndarray, y: np.ndarray, delay: int, feature: int) -> float:
+    """Return the rows from the change to the alarm of a test that knows which feature is lost."""
+    model, draw = lightgbm(X[:FITTED], y[:FITTED]), np.random.default_rng(0)
+    rows, share = np.arange(FITTED, len(X)), np.bincount(y[:FITTED]) / FITTED
+    with_all = model.predict_proba(X[rows])[np.arange(len(rows)), y[rows]]
+    without = np.zeros(len(rows))
+    for _ in range(N_DONORS):
+        changed = X[rows].copy()
+        changed[:, feature] = X[draw.integers(rows - FITTED, rows), feature]
+        without += model.predict_proba(changed)[np.arange(len(rows)), y[rows]] / N_DONORS
+    mixed = [(1 - EPS) * p + EPS * share[y[rows]] for p in (without, with_all)]
+    level, log_ratio = 0.0, np.log(mixed[0] / mixed[1])
+    for row, one in zip(rows, log_ratio, strict=True):
+        level = (1.0 + level) * np.exp(one)
+        if level > 50_000:
+            if row >= CHANGE:
+                return float(row - CHANGE + delay)
+            level = 0.0
+    return np.inf
+
+
 def compare(runs: int, kinds: list[str], delays: list[int], streams: list[str]) -> None:
-    columns = ("Watch", "patience", "ADWIN", "PSI")
+    columns = ("Watch", "patience", "ADWIN", "PSI", "oracle")
     print(
         f"{'stream':>12} {'model':>9} {'delay':>6} {' '.join(f'{name:>8}' for name in columns)} {'named':>7}"
     )
@@ -142,6 +170,8 @@ def compare(runs: int, kinds: list[str], delays: list[int], streams: list[str]) 
                             if row > CHANGE:
                                 method = method if test or method != "Watch" else "patience"
                                 first.setdefault(method, (row, about))
+                    if kind == "frozen" and (late := oracle(X, y, delay, feature)) < np.inf:
+                        first["oracle"] = CHANGE + int(late), None
                     for method, found in waits.items():
                         found.append(first[method][0] - CHANGE if method in first else np.inf)
                     if "Watch" in first:
@@ -173,6 +203,24 @@ def stationary(n: int, runs: int) -> None:
         print(f"{name}: alarms in {runs * (n - FITTED):,} rows: {counts}", flush=True)
 
 
+def cost() -> None:
+    """Print the processor time of a watched row, in predictions of the model for it."""
+    X, y = linear(FIRST_SEED)
+    model = lightgbm(X[:FITTED], y[:FITTED])
+    for step in (20, 100, 1000):
+        watch, seconds = Watch(model, rules=[USED, PSI]), np.zeros(2)
+        for start in range(FITTED, len(X), step):
+            rows = slice(start, start + step)
+            begin = time.process_time()
+            model.predict_proba(X[rows])
+            middle = time.process_time()
+            watch.update(X[rows], keys=range(start, start + step))
+            watch.update_labels(range(start, start + step), y[rows])
+            if start >= 2 * FITTED:
+                seconds += middle - begin, time.process_time() - middle
+        print(f"batches of {step}: a watched row costs {seconds[1] / seconds[0]:.1f} predictions")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=5)
@@ -180,8 +228,11 @@ def main() -> None:
     parser.add_argument("--delays", nargs="+", type=int, default=[1, 500, 4000])
     parser.add_argument("--streams", nargs="+", default=list(STREAMS), choices=list(STREAMS))
     parser.add_argument("--stationary", type=int, metavar="ROWS")
+    parser.add_argument("--cost", action="store_true")
     given = parser.parse_args()
-    if given.stationary:
+    if given.cost:
+        cost()
+    elif given.stationary:
         stationary(given.stationary, given.runs)
     else:
         compare(given.runs, given.models, given.delays, given.streams)

@@ -54,7 +54,7 @@ class KeepsItsRows(ETANA):
 
 
 class NeverStops(ETANA):
-    def _is_bought(self, k: int, posterior: Any, values: Any) -> Any:
+    def _is_bought(self, k: int, posterior: Any, values: Any, untouched: Any = None) -> Any:
         return np.ones(len(posterior), dtype=bool)
 
 

@@ -71,6 +71,20 @@ def model(folder):
     return place
 
 
+def test_what_is_unavailable_is_not_asked_for(call, model):
+    _, out, _ = call("acquire", model, "--json", said='{"stop": true}')
+    usual = json.loads(out.splitlines()[0])["next"]
+    code, out, _ = call(
+        "acquire", model, "--json", "--unavailable", usual, said='{"observed": []}\n{"stop": true}'
+    )
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert all(line["next"] not in (usual, None) and line["unavailable"] == [usual] for line in lines[:2])
+    code, _, err = call("acquire", model, "--unavailable", "nose")
+    assert code == 2
+    assert "--unavailable names 'nose', which is not a column" in err
+
+
 def test_training_says_how_well_it_does(call, folder, model):
     code, out, err = call(
         "train", "table.csv", "--label", "state", "--method", "ifc2f", "--save", "m.tamis", "--json",

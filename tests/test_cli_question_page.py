@@ -69,6 +69,19 @@ def test_a_session_is_the_list_of_its_values(page):
     assert undone["question"]["feature"] == observed[-1][0]
 
 
+def test_no_session_asks_for_what_the_page_was_told_is_unavailable(page):
+    usual = page.model.open().next_feature
+    other = QuestionPage(page.model, unavailable=[usual])
+    try:
+        _, found = reply(other, {"observed": []})
+        assert found["question"]["feature"] != usual
+        assert found["question"]["reason"].startswith("An answer can move")
+        assert usual not in {one["feature"] for one in found["others"]}
+        assert b'id="refuse"' in other._page
+    finally:
+        other.close()
+
+
 def test_values_known_before_are_free_and_unavailable_ones_are_not_asked_again(page):
     _, found = reply(page, {"observed": [], "value": "1.5", "feature": 2})
     assert found["cost"] == "0 EUR"

@@ -196,16 +196,19 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             return self._tariff.own[position]
         return self._tariff.following(state.values >= 0)[np.arange(len(position)), position]
 
-    def _start(self, n_rows: int) -> State:
+    def _start(self, n_rows: int, unavailable: NDArray[np.bool_] | None = None) -> State:
         K = len(self.candidates_)
+        if unavailable is None:
+            unavailable = np.zeros((n_rows, 0), dtype=bool)
         return State(
             np.full((n_rows, K), -1, dtype=np.int16),
-            np.zeros((n_rows, K), dtype=bool),
+            unavailable.copy() if unavailable.shape[1] else np.zeros((n_rows, K), dtype=bool),
             np.tile(self._first_belief(), (n_rows, 1)),
             np.zeros(n_rows, dtype=np.int64),
             np.zeros(n_rows),
             np.full((n_rows, K if self._numbers_count else 0), np.nan),
             np.zeros(n_rows, dtype=bool),
+            unavailable,
         )
 
     def _first_belief(self) -> Floats:
@@ -285,30 +288,40 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             self._name_of_column(column): list(values) for column, values in self._categories.values.items()
         }
 
-    def acquire(self, x: Any) -> Acquisition | list[Acquisition]:
+    def acquire(self, x: Any, unavailable: Any = None) -> Acquisition | list[Acquisition]:
         """Return the values bought for a row, in order, and the class probabilities after each value.
 
         Parameters
         ----------
         x : array-like of shape (n_features,) or (n_rows, n_features)
             One row, or several; for several, a list is returned.
+        unavailable : sequence of str or int, or bool array of shape (n_rows, n_features), optional
+            Columns (names or numbers) that cannot be acquired, for all rows or row by row. A missing value is asked for
+            in vain; these are not asked for.
+
+        Raises
+        ------
+        ValueError
+            If `unavailable` names a column that does not exist, or has another shape.
         """
         if not hasattr(x, "columns") and not sp.issparse(x) and np.ndim(x) == 1:
-            found = self.acquire(np.asarray(x).reshape(1, -1))
+            found = self.acquire(np.asarray(x).reshape(1, -1), unavailable)
             assert isinstance(found, list)
             return found[0]
         X = self._rows(x)
         trace: Purchases = []
-        state = self._walk(X, trace)
+        state = self._walk(X, trace, self._unavailable(unavailable, X.shape[0]))
         return [self._acquisition(i, state, trace) for i in range(X.shape[0])]
 
-    def open(self, state: Mapping[str, Any] | None = None) -> Session:
+    def open(self, state: Mapping[str, Any] | None = None, *, unavailable: Any = None) -> Session:
         """Return a session in which one row is classified value by value.
 
         Parameters
         ----------
         state : mapping, optional
             What :meth:`Session.state` of an earlier session returned; the new session continues from there.
+        unavailable : sequence of str or int, optional
+            Columns (names or numbers) that cannot be acquired for this row; the session does not ask for them.
 
         Returns
         -------
@@ -316,7 +329,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             It keeps the model as it is now, even if the model is fitted again meanwhile.
         """
         check_is_fitted(self)
-        return Session(copy.copy(self), state)
+        return Session(copy.copy(self), state, unavailable)
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -332,20 +345,32 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         check_is_fitted(self)
         return self._bill.cost
 
-    def _walk(self, X: Rows, trace: Purchases | None = None) -> State:
+    def _walk(
+        self, X: Rows, trace: Purchases | None = None, unavailable: NDArray[np.bool_] | None = None
+    ) -> State:
         """Buy until every row stops; a block of rows at a time, so that memory is bounded."""
         n, step = X.shape[0], max(1, _CELLS // max(len(self.candidates_), 1))
         self._bill.n_features, self._bill.cost = np.zeros(n, dtype=np.int64), np.zeros(n)
-        parts = [self._walk_block(X, np.arange(at, min(at + step, n)), trace) for at in range(0, n, step)]
+        parts = [
+            self._walk_block(
+                X,
+                np.arange(at, min(at + step, n)),
+                trace,
+                None if unavailable is None else unavailable[at : at + step],
+            )
+            for at in range(0, n, step)
+        ]
         if len(parts) == 1:
             return parts[0]
         whole = self._start(0)
         whole.posterior = np.concatenate([part.posterior for part in parts])
         return whole
 
-    def _walk_block(self, X: Rows, rows: Array, trace: Purchases | None) -> State:
+    def _walk_block(
+        self, X: Rows, rows: Array, trace: Purchases | None, unavailable: NDArray[np.bool_] | None
+    ) -> State:
         values, codes = self._cells(X, rows)
-        state = self._start(len(rows))
+        state = self._start(len(rows), unavailable)
         alive = np.arange(len(rows))
         while len(alive):
             part = state.of(alive)
@@ -422,6 +447,35 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     # -- checks --------------------------------------------------------------------------------------------
 
+    def _unavailable(self, columns: Any, n_rows: int) -> NDArray[np.bool_] | None:
+        """Return which candidates cannot be acquired, shape (n_rows, K), or None if all can."""
+        if columns is None:
+            return None
+        if np.ndim(columns) == 2:
+            mask = np.asarray(columns)
+            if mask.shape != (n_rows, self.n_features_in_) or mask.dtype != bool:
+                raise ValueError(
+                    f"unavailable has shape {mask.shape} and type {mask.dtype}: pass columns, or a bool array of shape"
+                    f" {(n_rows, self.n_features_in_)}."
+                )
+            return mask[:, self.candidates_]
+        if isinstance(columns, str) or np.ndim(columns) != 1:
+            raise ValueError(f"unavailable must be a list of columns, got {short_repr(columns)}.")
+        whole = np.zeros(self.n_features_in_, dtype=bool)
+        for column in columns:
+            at = np.flatnonzero([name == column for name in self._column_names()])
+            if not len(at) or isinstance(column, bool | np.bool_):
+                raise ValueError(
+                    f"unavailable names {column!r}, which is not a column: pass names of columns."
+                )
+            whole[at] = True
+        found = whole[self.candidates_]
+        return np.tile(found, (n_rows, 1)) if found.any() else None
+
+    def _column_names(self) -> list[Any]:
+        """Return the name of each column of the rows, or its number."""
+        return list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+
     def _rows(self, X: Any) -> Rows:
         check_is_fitted(self)
         X, names = self._categories.encode(X)
@@ -480,7 +534,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _whole_tariff(self) -> Tariff:
         """Return the tariff of all columns."""
-        names: list[Any] = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+        names = self._column_names()
         check_groups(self.groups, names)
         return tariff_of(
             self.cost if isinstance(self.cost, PriceList) else None, self._own_costs(), self.groups, names
@@ -490,8 +544,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         """Return the price of each column without fees."""
         n = self.n_features_in_
         if isinstance(self.cost, PriceList):
-            names: list[Any] = list(getattr(self, "feature_names_in_", range(n)))
-            costs = np.array(list(self.cost.own_prices(names).values()))
+            costs = np.array(list(self.cost.own_prices(self._column_names()).values()))
         elif isinstance(self.cost, Mapping):
             if not hasattr(self, "feature_names_in_"):
                 raise ValueError("cost names its features, but X has no column names: pass a frame.")

@@ -39,6 +39,8 @@ class State:
         The values themselves, NaN where unknown; without columns if the model decides by codes alone.
     volunteered : ndarray of shape (n_rows,), bool
         Whether a value was given that had not been asked for.
+    unavailable : ndarray of shape (n_rows, K), bool
+        Known from the start to be unavailable: in `asked`, but no step. Without columns if there is none.
     """
 
     values: NDArray[np.int16]
@@ -48,6 +50,12 @@ class State:
     spent: Floats
     numbers: Floats
     volunteered: NDArray[np.bool_]
+    unavailable: NDArray[np.bool_]
+
+    def n_asked(self) -> NDArray[np.int64]:
+        """Return the number of values asked for or given, of each row."""
+        found: NDArray[np.int64] = self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
+        return found
 
     def of(self, rows: Array) -> State:
         """Return the state of some rows."""
@@ -68,7 +76,8 @@ class _Model(Protocol):
 
     def _names(self) -> list[str | int]: ...
     def _reject_invalid_state(self) -> None: ...
-    def _start(self, n_rows: int) -> State: ...
+    def _start(self, n_rows: int, unavailable: NDArray[np.bool_] | None = None) -> State: ...
+    def _unavailable(self, columns: Any, n_rows: int) -> NDArray[np.bool_] | None: ...
     def _next(self, state: State) -> NDArray[np.int64]: ...
     def _price(self, state: State, position: Array) -> Floats: ...
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]: ...
@@ -112,11 +121,15 @@ class Session(ThreadSafe):
     (1, 0.01)
     """
 
-    def __init__(self, model: _Model, state: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, model: _Model, state: Mapping[str, Any] | None = None, unavailable: Any = None
+    ) -> None:
         self._model = model
         self._names = model._names()
         self._steps: list[dict[str, Any]] = []
-        self._state: State = model._start(1)
+        before = list(state.get("unavailable", [])) if isinstance(state, Mapping) else []
+        refused = model._unavailable([*before, *([] if unavailable is None else unavailable)], 1)
+        self._state: State = model._start(1, refused)
         self._position = int(model._next(self._state)[0])
         if state is not None:
             self._replay(state)
@@ -180,9 +193,18 @@ class Session(ThreadSafe):
         """
         return [dict(step) for step in self._steps]
 
+    @property
+    def unavailable(self) -> list[str | int]:
+        """The features that were declared unavailable when the session was opened."""
+        mask = self._state.unavailable
+        return (
+            [name for name, refused in zip(self._names, mask[0], strict=True) if refused] if mask.size else []
+        )
+
     def state(self) -> dict[str, Any]:
         """Return the session as plain data (JSON); `model.open(state)` continues it in another process."""
-        return {"observed": [[step["feature"], step["value"], step["paid"]] for step in self._steps]}
+        observed = [[step["feature"], step["value"], step["paid"]] for step in self._steps]
+        return {"observed": observed} | ({"unavailable": self.unavailable} if self.unavailable else {})
 
     # -- what comes in -------------------------------------------------------------------------------------
 
@@ -207,6 +229,8 @@ class Session(ThreadSafe):
             raise ValueError(f"The session is finished: its decision is {self.decision!r}; open another one.")
         position = self._position if feature is None else self._position_of(feature)
         number = self._model._number(position, value, self._names[position])
+        if self._names[position] in self.unavailable:
+            raise ValueError(f"{self._names[position]!r} is unavailable in this session: open another one.")
         if self._state.asked[0, position]:
             raise ValueError(f"{self._names[position]!r} was observed before; a session takes it once.")
         with lock_of(self._model):

@@ -415,11 +415,11 @@ class AACO(CellClassifier):
     def _choose(self, state: State, omitted: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """Return the next position of each row by (1), -1 where it stops; the neighbours omit a row of the bank."""
         found = np.full(len(state.asked), -1)
-        known = state.values >= 0
-        key = np.concatenate([known, state.asked], axis=1)
+        known, n_asked = state.values >= 0, state.n_asked()
+        key = np.concatenate([known, state.asked, state.unavailable], axis=1)
         _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
         for g, at in enumerate(first):
-            if state.asked[at].all() or state.asked[at].sum() >= self.max_steps:
+            if state.asked[at].all() or n_asked[at] >= self.max_steps:
                 continue
             mine = np.flatnonzero(group.ravel() == g)
             subsets = self._feasible_subsets(state.asked[at])

@@ -113,9 +113,7 @@ class Offers:
         if self.tariff.varies:
             price = self.tariff.following(state.values >= 0)
         rate = np.divide(information, price, out=np.full(price.shape, np.inf), where=price > 0.0)
-        refused = (
-            state.asked | (information <= 0.0) | (state.asked.sum(axis=1, keepdims=True) >= self.max_steps)
-        )
+        refused = state.asked | (information <= 0.0) | (state.n_asked()[:, None] >= self.max_steps)
         if len(self.tariff.fee):
             left = -np.sum(posterior * np.log(np.maximum(posterior, 1e-300)), axis=1)
             rate = np.maximum(rate, self._shared_rates(state, information, left))
@@ -535,7 +533,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     def _best_two(self, state: State) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Return the best first of two offers, its rate by (3), and the posterior; equal rows are evaluated once."""
-        key = np.concatenate([state.values, state.asked], axis=1).astype(np.float64)
+        key = np.concatenate([state.values, state.asked, state.unavailable], axis=1).astype(np.float64)
         key = np.concatenate([key, state.spent[:, None]], axis=1)
         _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
         own = state.of(first)
@@ -576,8 +574,12 @@ class AdaptiveIFC2F(CellClassifier):
         position, rate, _ = self._best(state)
         risk = self._goal.risk_of_rows(state.posterior)
         none = self.min_rate_ == np.inf  # the first value is acquired for all rows, or for none
-        may_stop = state.asked.any(axis=1) | none
-        stop = ((risk <= self.max_risk_) | (rate <= self.min_rate_)) & np.isfinite(rate) & may_stop
+        untouched = state.n_asked() == 0
+        stop = ((risk <= self.max_risk_) | (rate <= self.min_rate_)) & np.isfinite(rate) & (~untouched | none)
+        if (other := untouched & state.unavailable.any(axis=1)).any():
+            # Where the usual first value is unavailable, the one in its place must be worth its price.
+            usual = self._best(self._start(1))[0][0]
+            stop |= other & (position != usual) & (rate <= self.min_rate_)
         return np.where(stop, -1, position)
 
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:

@@ -458,14 +458,17 @@ class FixedOrder(CellClassifier):
     def _first_belief(self) -> Floats:
         return self._model_prior() if self.policy_ is None or self.policy_.belief == "own" else self.prior_
 
-    def _is_bought(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
-        """Return for which rows at stage k the k-th feature is acquired."""
+    def _is_bought(
+        self, k: int, posterior: Floats, values: Array, untouched: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
+        """Return for which rows at stage k the k-th feature is acquired; of the untouched, no value was asked for."""
         policy = self.policy_
         if policy is not None and k >= policy.most:
             return np.zeros(len(posterior), dtype=bool)
         if policy is not None and k == 0:  # all rows are identical
             return np.ones(len(posterior), dtype=bool)
-        return self._is_worth(k, posterior, values)
+        worth = self._is_worth(k, posterior, values)
+        return worth if policy is None or untouched is None or k == 0 else worth | untouched
 
     def _is_worth(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         """Return for which rows the policy does not stop before the k-th feature."""
@@ -492,25 +495,36 @@ class FixedOrder(CellClassifier):
     def _next(self, state: State) -> NDArray[np.int64]:
         found = np.full(len(state.stage), -1)
         self._apply_known_values(state)
+        untouched = state.n_asked() == 0
         for k in np.unique(state.stage[state.stage < len(self.candidates_)]):
             mine = state.stage == k
             posterior, values = state.posterior[mine], state.values[mine]
-            bought = self._is_bought(int(k), posterior, values)
+            bought = self._is_bought(int(k), posterior, values, untouched[mine])
             if k == 0 and state.volunteered.any():  # such rows are not identical
                 bought &= ~state.volunteered[mine] | self._is_worth(0, posterior, values)
             found[mine] = np.where(bought, k, -1)
         return found
 
-    def _walk_block(self, X: Rows, rows: Array, trace: Purchases | None) -> State:
+    def _walk_block(
+        self, X: Rows, rows: Array, trace: Purchases | None, unavailable: NDArray[np.bool_] | None
+    ) -> State:
         """The same walk for rows at a common stage: one stage at a time, copying only the rows that continue."""
         values, codes = self._cells(X, rows)
         state = self._start(len(rows))
+        if unavailable is not None:
+            codes, values = np.where(unavailable, np.int16(-1), codes), np.where(unavailable, np.nan, values)
         alive = np.arange(len(rows))
         prefetch = _PosteriorPrefetch(self._evidence_model, values)
         prices = self._paid(codes)
         for k in range(len(self.candidates_)):
             known, posterior = codes[alive], state.posterior[alive]
-            bought = self._is_bought(k, posterior, known)
+            if unavailable is None:
+                bought = self._is_bought(k, posterior, known)
+            else:
+                untouched = np.all(unavailable[alive, :k], axis=1)
+                bought = self._is_bought(k, posterior, known, untouched)
+                # These pass the stage, and decide at the next one.
+                bought |= unavailable[alive, k] & (self.policy_ is None or k < self.policy_.most)
             alive, known = alive[bought], known[bought]
             if not len(alive):
                 break

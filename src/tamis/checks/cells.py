@@ -165,6 +165,36 @@ def _missing_values_cost_nothing(subject: CellSubject) -> None:
         fail("a session in which no value is available costs something.")
 
 
+def _unavailable_features(subject: CellSubject) -> None:
+    """Features declared unavailable are never asked for, in rows and in sessions alike, and carry no evidence."""
+    model, (X, _) = subject.learned(), subject.rows(20, seed=1)
+    usual = model.open().next_feature
+    if usual is None:
+        skip("nothing is asked for")
+    mask = np.zeros(X.shape, dtype=bool)
+    mask[::2, usual] = True
+    together = model.acquire(X, unavailable=mask)
+    for row, refused, trace, plain in zip(X, mask, together, model.acquire(X), strict=True):
+        if not refused.any() and (trace.features, trace.cost) != (plain.features, plain.cost):
+            fail("a row of which all is available is walked differently beside others.")
+        if usual in trace.features and refused.any():
+            fail("a feature that is unavailable is acquired.")
+        session = model.open(unavailable=[usual] if refused.any() else [])
+        session = model.open(session.state())
+        while session.next_feature is not None:
+            session.observe(row[session.next_feature])
+        if [step["feature"] for step in session.explain()] != trace.features:
+            fail("a session asks for other values than acquire buys where one is unavailable.")
+        if not np.allclose(list(session.posterior.values()), trace.posteriors[-1], atol=1e-12):
+            fail("where a feature is unavailable, session and acquire do not agree on the posterior.")
+        if refused.any():
+            rejects(lambda session=session: session.observe(1.0, usual), "its value", "unavailable")  # type: ignore[misc]
+    nothing = model.open(unavailable=range(X.shape[1]))
+    if nothing.next_feature is not None or nothing.cost != 0.0:
+        fail("a session in which no feature is available asks for one.")
+    rejects(lambda: model.open(unavailable=["nose"]), "an unknown column", "nose")
+
+
 def _free_evidence(subject: CellSubject) -> None:
     """A value given unasked is free, is accepted once, and is not asked for again."""
     model = subject.learned()
@@ -355,6 +385,7 @@ _CHECKS = (
     _sessions_go_on_elsewhere,
     _sessions_keep_their_model,
     _missing_values_cost_nothing,
+    _unavailable_features,
     _free_evidence,
     _prices,
     _free_values,

@@ -56,6 +56,10 @@ def acquire(
     wording: Annotated[
         str | None, option("Page", "JSON", "JSON or CSV file with the question of each column, by its name.")
     ] = None,
+    unavailable: Annotated[
+        list[str] | None,
+        option("Values", "NAME", "A column that cannot be acquired for this case; may be repeated."),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Classify one case, asking for one value at a time while the next one is worth its cost."""
@@ -65,7 +69,7 @@ def acquire(
         raise MisuseError("--port and --wording are for the page: add --serve.")
     if serve and as_json:
         raise MisuseError("--serve and --json exclude one another: give one of them.")
-    dialogue = Dialogue.load(model)
+    dialogue = Dialogue.load(model, unavailable or ())
     if serve:
         _serve(dialogue, wording, port)
     elif as_json:
@@ -83,7 +87,7 @@ def _serve(dialogue: Dialogue, wording: str | None, port: int) -> None:
 
     texts = {} if wording is None else read_wording(wording)
     try:
-        page = QuestionPage(dialogue.model, texts, port)
+        page = QuestionPage(dialogue.model, texts, port, unavailable=dialogue.unavailable)
     except OSError as error:
         raise MisuseError(
             f"--port {port} cannot be used ({error.strerror}): choose another one, or 0."
@@ -125,7 +129,7 @@ def _handle_message(dialogue: Dialogue, line: str) -> bool:
     if not isinstance(message, dict) or not {"value", "stop", "observed"} & set(message):
         raise ValueError('A line must be an object with "value", "stop" or "observed".')
     if "observed" in message:
-        dialogue.session = dialogue.model.open(message)
+        dialogue.session = dialogue.open(message)
     elif "value" in message:
         dialogue.observe(message["value"], message.get("feature"))
     return bool(message.get("stop", False))

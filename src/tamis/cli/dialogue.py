@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.failure import MisuseError
@@ -20,17 +21,24 @@ class Dialogue:
     Parameters
     ----------
     model : CellClassifier
+    unavailable : sequence of str, optional
+        Columns that the session does not ask for.
     """
 
     unknown = "?"  # the answer for an unavailable value
 
-    def __init__(self, model: CellClassifier) -> None:
+    def __init__(self, model: CellClassifier, unavailable: Sequence[str] = ()) -> None:
         self.model = model
+        self.unavailable = [self._column_key(name) for name in unavailable]
         self.categories = {name: sorted(values, key=str) for name, values in model.categories_.items()}
-        self.session: Session = model.open()
+        self.session: Session = self.open({"observed": []})
+
+    def open(self, state: Mapping[str, Any]) -> Session:
+        """Return a session in that state, and without what is unavailable."""
+        return self.model.open(state, unavailable=self.unavailable)
 
     @classmethod
-    def load(cls, path: str) -> Dialogue:
+    def load(cls, path: str, unavailable: Sequence[str] = ()) -> Dialogue:
         """Return the dialogue of a saved model."""
         import tamis
 
@@ -42,7 +50,10 @@ class Dialogue:
             raise MisuseError(f"{path} holds no classifier that asks for values: make one with tamis train.")
         if not hasattr(model, "classes_"):
             raise MisuseError(f"The model in {path} was saved before it was fitted.")
-        return cls(model)
+        try:
+            return cls(model, unavailable)
+        except ValueError as error:
+            raise MisuseError(f"--{error}") from None
 
     def observe(self, value: Any, feature: Any = None) -> None:
         """Add an answer; None means that the value is unavailable."""

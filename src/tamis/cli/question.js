@@ -93,6 +93,7 @@ at("more").addEventListener("submit", (event) => {
   at("given").value = "";
   if (value !== "") send(state.observed, { value, feature: JSON.parse(at("which").value) });
 });
+at("refuse").addEventListener("click", () => send(state.observed, { value: null, feature: JSON.parse(at("which").value) }));
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(document.activeElement.tagName)) return;
   const option = at("options").children[Number(event.key) - 1];

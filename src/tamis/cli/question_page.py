@@ -11,6 +11,7 @@ import csv
 import html
 import json
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,8 @@ class QuestionPage:
         The question of a column, shown instead of its name.
     port : int, default=0
         0: a free port.
+    unavailable : sequence of str or int, optional
+        Columns that no session of the page asks for.
 
     Attributes
     ----------
@@ -60,8 +63,11 @@ class QuestionPage:
     >>> page.close()
     """
 
-    def __init__(self, model: CellClassifier, wording: dict[str, str] | None = None, port: int = 0) -> None:
-        self.model, self.wording = model, wording or {}
+    def __init__(
+        self, model: CellClassifier, wording: dict[str, str] | None = None, port: int = 0,
+        *, unavailable: Sequence[Any] = (),
+    ) -> None:  # fmt: skip
+        self.model, self.wording, self.unavailable = model, wording or {}, list(unavailable)
         self._page = _page(type(model).__name__)
         policy = content_policy(_STYLE, _SCRIPT)
         handler = type("_PageHandler", (_Handler,), {"page": self, "policy": policy})
@@ -89,9 +95,9 @@ class QuestionPage:
         """
         if not isinstance(message, dict) or not isinstance(message.get("observed"), list):
             raise ValueError('A request must be an object with the list "observed".')
-        dialogue = Dialogue(self.model)
+        dialogue = Dialogue(self.model, self.unavailable)
         try:
-            dialogue.session = self.model.open({"observed": message["observed"]})
+            dialogue.session = dialogue.open({"observed": message["observed"]})
         except TypeError:
             raise ValueError(
                 '"observed" must hold triples of feature, value and whether it was paid.'
@@ -110,7 +116,7 @@ class QuestionPage:
             }
             for step in session.explain()
         ]  # fmt: skip
-        known = {step["feature"] for step in session.explain()}
+        known = {step["feature"] for step in session.explain()} | set(session.unavailable)
         names = [self.model.name_of(k) for k in range(len(self.model.candidates_))]
         return {
             **session.state(), "steps": steps, "finished": session.finished,
@@ -257,6 +263,7 @@ def _page(name: str) -> bytes:
         '<section><h2>Known values</h2><ol id="steps"></ol><p>Total price: <strong id="cost"></strong></p></section>\n'
         '<section id="have"><h2>I already have these values</h2><form id="more"><select id="which"'
         ' aria-label="Column"></select><input id="given" aria-label="Its value" autocomplete="off">'
-        '<button type="submit">Add</button></form><p>They are free and count at once.</p></section>\n'
+        '<button type="submit">Add</button><button id="refuse" type="button">Not available</button></form>'
+        "<p>They are free and count at once. What is not available is not asked for.</p></section>\n"
         f"</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
     ).encode()

@@ -85,7 +85,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    All selectors grow. Their state is then, bit for bit, the state of a selector that had all columns from the first
+    All selectors grow but MonteCarloFIRES and CancelOut, which need `max_columns`. Their state is then, bit for bit, the state of a selector that had all columns from the first
     row on. It is equal to rounding for FSDS, for the matrix of forward selection, and for FIRES unless
     ``scaling=None``, because these sum over the columns. What depends on the number of columns follows the names so
     far: the step of FIRES, if no `learning_rate` is given, OFS with a fraction or ``information="partial"``, the ridge

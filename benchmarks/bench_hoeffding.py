@@ -82,10 +82,22 @@ def of_river(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
 def of_moa(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
     try:
         import capymoa.classifier
-        import jpype
-        from capymoa.stream import NumpyStream
     except Exception:  # no package, or no Java
         return None
+    makers = {
+        "tree": capymoa.classifier.HoeffdingTree,
+        "adaptive tree": capymoa.classifier.HoeffdingAdaptiveTree,
+        "forest": lambda of: capymoa.classifier.AdaptiveRandomForestClassifier(of, ensemble_size=10),
+        "patches": lambda of: capymoa.classifier.StreamingRandomPatches(of, ensemble_size=10),
+        "boosting": lambda of: capymoa.classifier.OzaBoost(of, boosting_iterations=10),
+    }
+    return in_moa(makers[name], X, y)
+
+
+def in_moa(make: Callable[[Any], Any], X: np.ndarray, y: np.ndarray) -> Callable[[], float]:
+    """Return a run of MOA's own prequential loop, which returns the accuracy."""
+    import jpype
+    from capymoa.stream import NumpyStream
     from com.yahoo.labs.samoa.instances import DenseInstance, Instances
     from moa.evaluation import (
         BasicClassificationPerformanceEvaluator,
@@ -94,26 +106,20 @@ def of_moa(name: str, X: np.ndarray, y: np.ndarray) -> Run | None:
     )
     from moa.streams import CachedInstancesStream
 
-    makers = {
-        "tree": capymoa.classifier.HoeffdingTree,
-        "adaptive tree": capymoa.classifier.HoeffdingAdaptiveTree,
-        "forest": lambda of: capymoa.classifier.AdaptiveRandomForestClassifier(of, ensemble_size=10),
-        "patches": lambda of: capymoa.classifier.StreamingRandomPatches(of, ensemble_size=10),
-        "boosting": lambda of: capymoa.classifier.OzaBoost(of, boosting_iterations=10),
-    }
-    schema = NumpyStream(X[:10], y[:10], dataset_name="rows").get_schema()
+    schema = NumpyStream(X[:1000], y[:1000], dataset_name="rows").get_schema()
     rows = Instances(schema.get_moa_header(), len(X))
     for row in np.column_stack([X, y]):
         one = DenseInstance(1.0, jpype.JArray(jpype.JDouble)(row))
         one.setDataset(schema.get_moa_header())
         rows.add(one)
 
-    def run() -> None:
+    def run() -> float:
+        evaluator = BasicClassificationPerformanceEvaluator()
         EfficientEvaluationLoops.PrequentialEvaluation(
-            CachedInstancesStream(rows), makers[name](schema).moa_learner,
-            BasicClassificationPerformanceEvaluator(), WindowClassificationPerformanceEvaluator(), len(X), 1000, False,
-            False,
+            CachedInstancesStream(rows), make(schema).moa_learner, evaluator,
+            WindowClassificationPerformanceEvaluator(), len(X), 1000, False, False,
         )  # fmt: skip
+        return float(evaluator.getPerformanceMeasurements()[1].getValue())
 
     return run
 

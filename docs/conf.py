@@ -131,6 +131,7 @@ _LEARNERS = {
     "AdaptiveRandomForest": "forests",
     "StreamingRandomPatches": "forests",
     "OzaBoost": "boosting",
+    "SGBT": "sgbt",
     "HEFTStream": "heft_stream",
     "HUWRS": "huwrs",
     "StreamingStacking": "stacking",

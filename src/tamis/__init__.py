@@ -54,6 +54,7 @@ _NAMES = {
     "OFSDensity": "tamis.columns.ofs_density",
     "OSFS": "tamis.columns.osfs",
     "SAOLA": "tamis.columns.saola",
+    "SGBT": "tamis.learners.sgbt",
     "SOFS": "tamis.rows.sofs",
     "RandomRules": "tamis.learners.hoeffding",
     "RandomSubset": "tamis.rows.random_subset",

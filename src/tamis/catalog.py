@@ -280,6 +280,7 @@ LEARNERS: tuple[Entry, ...] = (
     Learner("streaming-random-forest", "StreamingRandomPatches", "learners", "Abdulsalam, Skillicorn, Martin (2007)",
             "tamis.learners.hoeffding", "A hundred trees on two random features each, which stay for good.",
             parameters=(("n_estimators", 100), ("max_features", 2), ("warning", None), ("drift", None))),
+    Entry("sgbt", "SGBT", "learners", "Gunasekara, Pfahringer, Gomes, Bifet (2024), Machine Learning 113"),
     Entry("oza-boost", "OzaBoost", "learners", "Oza, Russell (2001), AISTATS"),
     Learner("vfdr", "VFDR", "learners", "Gama, Kosina (2011), IJCAI", "tamis.learners.hoeffding",
             "Ordered rules that get a condition once enough rows say which is best."),

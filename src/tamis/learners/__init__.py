@@ -19,11 +19,13 @@ from tamis.learners.linear import Perceptron, SGDLinearSVM, SGDLogisticRegressio
 from tamis.learners.naive_bayes import WeightedNaiveBayes
 from tamis.learners.refit import Refit
 from tamis.learners.reset import ResetOnDrift
+from tamis.learners.sgbt import SGBT
 from tamis.learners.sparse_fsa import SparseFSA
 
 __all__ = [
     "CVFDT",
     "HUWRS",
+    "SGBT",
     "VFDR",
     "AdaptiveRandomForest",
     "HoeffdingAdaptiveTree",

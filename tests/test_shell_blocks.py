@@ -140,7 +140,11 @@ def test_what_the_page_shows_is_what_is_printed(
     monkeypatch.setenv("COLUMNS", "80")
     assert main([*line.split()[1:], "--quiet"]) == 0
     shown, printed = (
-        [row.rstrip() for row in text.strip().splitlines() if not row.startswith(("  seconds ", "  rows ", 35 * " " + "baselines"))]
+        [
+            row.rstrip()
+            for row in text.strip().splitlines()
+            if not row.startswith(("  seconds ", "  rows ", 35 * " " + "baselines"))
+        ]
         for text in (found[1], capsys.readouterr().out)
     )
     assert printed == shown

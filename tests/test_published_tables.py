@@ -6,7 +6,6 @@ import itertools
 from pathlib import Path
 
 import pytest
-
 from experiments.fires_tables import METHODS, run, stream_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "fires.md"

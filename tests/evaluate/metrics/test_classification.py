@@ -213,7 +213,10 @@ def test_a_run_with_truth_and_auc_goes_on_from_its_checkpoint(tmp_path):
         if step.n_seen == 500:
             raise KeyboardInterrupt
 
-    prequential(stream, FIRES(2), SGDClassifier(random_state=0), checkpoint=file, on_step=stop, **options)
+    prequential(
+        stream, FIRES(2), SGDClassifier(random_state=0), checkpoint=file, on_step=stop, on_interrupt="return",
+        **options,
+    )  # fmt: skip
     rest = prequential(stream, FIRES(2), SGDClassifier(random_state=0), checkpoint=file, **options)
     for name, column in whole.frames["steps"].items():
         if not name.startswith(("seconds", "memory", "model")):

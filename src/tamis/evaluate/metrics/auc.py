@@ -220,7 +220,9 @@ class SlidingAUC(ThreadSafe):
         ValueError
             If there is not one label and one score that is a number for each row. Nothing is then counted.
         """
-        labels, values = as_numbers("positive", positive), np.ascontiguousarray(as_numbers("scores", scores))
+        is_bool = type(positive) is np.ndarray and positive.dtype == bool
+        labels = positive if is_bool else as_numbers("positive", positive)
+        values = np.ascontiguousarray(as_numbers("scores", scores))
         if labels.ndim != 1 or labels.shape != values.shape:
             raise ValueError(
                 "positive and scores must hold one value for each row,"
@@ -228,7 +230,7 @@ class SlidingAUC(ThreadSafe):
             )
         if np.isnan(values).any():
             raise ValueError("scores must be numbers, got NaN.")
-        if labels.dtype != bool and not np.isin(labels, (0, 1)).all():
+        if not is_bool and not np.isin(labels, (0, 1)).all():
             raise ValueError(f"positive must hold zeros and ones, got {positive!r}.")
         codes = np.ascontiguousarray(labels, dtype=np.int64)
         self._sum += _slide(

@@ -1,12 +1,13 @@
-"""What Spark costs beside one process, at one and two local workers, and what that makes of a large cluster.
+"""What Spark costs beside one process, in CPU time, and what that makes of a large cluster.
 
     python benchmarks/bench_spark.py [--rows 400000] [--columns 50]
 
-Parquet files of float32 columns, in 8 parts, read as dense vectors. "One process" reads them with pyarrow and calls
-`partial_fit`. Spark is asked twice to `screen` a tenth of the rows, which compiles the kernels and tells what a job
-costs however few rows there are, then to screen all: the difference of the last two is what rows cost. Then a state of
-mutual information, by its rows: its bytes for a column, and what merging two of them costs. From these comes the table
-of a cluster.
+Parquet files of float32 columns, in 8 parts. "One process" reads them with pyarrow and calls `partial_fit`. Spark, with
+two local workers, learns from the files by their path, from a DataFrame of these columns, and from one vector column.
+It is asked for all rows, which starts the workers and compiles the kernels, for a tenth of them, and for all again:
+the difference of the last two is the cost of rows. CPU time is that of all processes of the session, Java included.
+Then the state of mutual information, by its rows: its bytes for a column, and the cost of merging two. From these comes
+the table of a cluster.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ import pyarrow.parquet as pq
 
 import tamis
 from tamis.adapters import spark as adapter
+from tamis.adapters.spark import file_rows, jobs
 
 PARTS = 8
+ROUTES = ("files", "columns", "vectors")
 SELECTORS = {"TScore": tamis.TScore(10), "MutualInformation": tamis.MutualInformation(10)}
 
 
@@ -56,21 +59,42 @@ def session(cores: int) -> Any:
     return found
 
 
+def cpu_seconds() -> float:
+    """Return the CPU time of all processes of this session: driver, Java and workers."""
+    ticks, mine = 0, os.getsid(0)
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[3]) == mine:
+            ticks += sum(map(int, fields[11:15]))  # children that have ended included
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def with_spark(folder: str, cores: int) -> None:
     from pyspark.ml.functions import array_to_vector
     from pyspark.sql import functions as F
 
     spark = session(cores)
-    found = {}
-    for name, selector in SELECTORS.items():
-        for size in ("few", "few", "all"):
-            df = spark.read.parquet(f"{folder}/{size}")
+
+    def rows_of(route: str, path: str) -> Any:
+        df = path if route == "files" else spark.read.parquet(path)
+        if route == "vectors":
             columns = [F.col(n).cast("double") for n in df.columns if n != "y"]
-            rows = df.select("y", array_to_vector(F.array(*columns)).alias("x"))
-            start = perf_counter()
-            adapter.screen(rows, "y", selector)
-            found[f"{name} {size}"] = perf_counter() - start
-    print(json.dumps(found))
+            df = df.select("y", array_to_vector(F.array(*columns)).alias("x"))
+        return df
+
+    for route in ROUTES:
+        for name, selector in SELECTORS.items():
+            for size in ("all", "few", "all"):
+                n_bytes = sum(path.stat().st_size for path in Path(folder, size).iterdir())
+                file_rows._PART_BYTES = n_bytes // PARTS  # both workers have work
+                rows = rows_of(route, f"{folder}/{size}")
+                began, start = cpu_seconds(), perf_counter()
+                adapter.screen(rows, "y", selector)
+                line = [route, name, size, cpu_seconds() - began, perf_counter() - start]
+                print(json.dumps(line), flush=True)
 
 
 def in_one_process(folder: Path, selector: Any) -> tuple[float, float]:
@@ -108,7 +132,7 @@ def cluster(name: str, ns: float, size: float, seconds: float) -> str:
     """Return a line for 10^8 rows of 10,000 columns in 1,000 partitions, on 1,000 cores."""
     n_columns, n_parts = 10_000, 1_000
     part, merge = size * n_columns, seconds * n_columns
-    fan_in = int(max(2, min(32, adapter._GROUP_BYTES // part)))
+    fan_in = int(max(2, min(32, jobs._GROUP_BYTES // part)))
     depth, left, sent = 0, n_parts, 0.0
     while left > 1:
         sent += left * part
@@ -135,24 +159,23 @@ def main() -> None:
         for size, n_rows in (("few", given.rows // 10), ("all", given.rows)):
             (Path(name) / size).mkdir()
             write(Path(name) / size, n_rows, given.columns)
-        for cores in (1, 2):
-            command = [sys.executable, "-W", "ignore", __file__, "--folder", name, "--cores", str(cores)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            spent[cores] = json.loads(done.stdout.splitlines()[-1])
-        wall = {key: in_one_process(Path(name) / "all", selector)[0] for key, selector in SELECTORS.items()}
-    print("| selector | workers | a job of few rows | a value | values a second, of all |")
+        command = [sys.executable, "-W", "ignore", __file__, "--folder", name, "--cores", "2"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
+        for line in done.stdout.splitlines():
+            if line.startswith("["):
+                route, method, size, cpu, wall = json.loads(line)
+                spent[route, method, size] = cpu, wall
+        one = {key: in_one_process(Path(name) / "all", selector)[1] for key, selector in SELECTORS.items()}
+    print("| selector | rows from | CPU of a job of few rows | CPU of a value | / one process |")
     print("| --- | --- | --- | --- | --- |")
     ns = {}
     for key in SELECTORS:
-        print(
-            f"| `{key}` | one process | | {1e9 * wall[key] / values:.0f} ns | {values / wall[key] / 1e6:.1f} million |"
-        )
-        for cores in (1, 2):
-            small, large = spent[cores][f"{key} few"], spent[cores][f"{key} all"]
-            ns[key, cores] = 1e9 * (large - small) / (values - few)
-            print(
-                f"| | {cores} | {small:.1f} s | {ns[key, cores]:.0f} ns | {values / large / 1e6:.1f} million |"
-            )
+        base = 1e9 * one[key] / values
+        print(f"| `{key}` | one process | | {base:.1f} ns | 1 |")
+        for route in ROUTES:
+            small, large = spent[route, key, "few"][0], spent[route, key, "all"][0]
+            ns[key, route] = 1e9 * (large - small) / (values - few)
+            print(f"| | {route} | {small:.1f} s | {ns[key, route]:.1f} ns | {ns[key, route] / base:.1f} |")
     print("\n| rows of each state | bytes a column | merge of two, a column |")
     print("| --- | --- | --- |")
     states = of_states()
@@ -161,8 +184,8 @@ def main() -> None:
     head = "| selector | learning | a state | fan-in | depth | network | merging | at the driver | driver holds |"
     print(f"\n{head}\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     moments = 48.4, 1.7e-7  # bytes and seconds a column: benchmarks/bench_merge.py
-    print(cluster("TScore", ns["TScore", 1], *moments))
-    print(cluster("MutualInformation", ns["MutualInformation", 1], *states[100_000]))
+    print(cluster("TScore", ns["TScore", "files"], *moments))
+    print(cluster("MutualInformation", ns["MutualInformation", "files"], *states[100_000]))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import tamis
-from tamis.adapters import spark as adapter
-from tamis.adapters.spark import StreamingScreen, screen, transform
+from tamis.adapters.spark import StreamingScreen, file_rows, jobs, recommend, screen, select, transform
 from tamis.errors import DataError, StreamError
 
 pytest.importorskip("pyspark", reason="no Spark here: pip install 'tamis[spark]'")
@@ -132,7 +132,7 @@ def test_bins_within_their_certificate_and_the_same_bytes_from_run_to_run(parts,
 
 @pytest.mark.parametrize("n_files", [1, 9])
 def test_a_deep_tree(spark, frame, tmp_path, monkeypatch, n_files):
-    monkeypatch.setattr(adapter, "_GROUP_BYTES", 1)  # two at a time
+    monkeypatch.setattr(jobs, "_GROUP_BYTES", 1)  # two at a time
     got = screen(stored(spark, frame, tmp_path, n_files), "y", tamis.TScore(2), features=NAMES)
     one = tamis.TScore(2).fit(frame[NAMES], frame["y"])
     np.testing.assert_allclose(got.scores_, one.scores_, rtol=1e-12)
@@ -255,7 +255,7 @@ def test_what_is_refused_before_a_job_is_started(spark, parts):
         (DataError, "'s' is of type struct<a:double>, not numeric", lambda: screen(nested, "y", t, features=["s"])),
         (DataError, "Column 's', the label, is of type struct", lambda: screen(nested, "s", t)),
         (DataError, "2 columns named 'a': rename", lambda: screen(parts.select("a", "a", "y"), "y", t)),
-        (TypeError, r"selector cannot be a FIRES, .* merge\. Each", lambda: screen(parts, "y", tamis.FIRES(2))),
+        (TypeError, r"selector cannot be an? EFS, .* merge\. Prod", lambda: screen(parts, "y", tamis.EFS(2))),
         (TypeError, "selector must be a row selector, got 'mi'", lambda: screen(parts, "y", "mi")),
         (TypeError, "df must be a DataFrame of Spark", lambda: screen(pd.DataFrame(), "y", t)),
         (ValueError, "n_bins must be an integer", lambda: screen(parts, "y", tamis.MutualInformation(2, n_bins=1))),
@@ -430,7 +430,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from tests.adapters import spark_cases as cases
-from tamis.adapters import spark as adapter
+from tamis.adapters.spark import jobs, screening
 
 rows, states, checkpoint, at, when = sys.argv[1:]
 real = adapter.save
@@ -461,6 +461,77 @@ def test_a_stream_that_is_killed_learns_from_each_batch_once(spark, tmp_path):
     assert tamis.dumps(learn.selector_) == tamis.dumps(whole.selector_)
 
 
+# -- two passes, and a sample -------------------------------------------------------------------------------
+
+
+def wide_rows(n=2000):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(n, 30)).astype(np.float32)
+    X[:, 4] = X[:, 3] + 0.1 * X[:, 4]  # a copy
+    y = X[:, 3] + 0.6 * X[:, 21] + 0.5 * rng.normal(size=n) > 0.8
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(30)]).assign(y=np.where(y, "yes", "no"))
+
+
+def test_select_in_two_passes_also_where_a_worker_is_killed(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_rows, "_PART_BYTES", 100_000)
+    frame = wide_rows()
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=400)
+    got = select(tmp_path / "rows.parquet", "y", candidates=10)
+    assert set(got.table["feature"]) in ({"x3", "x21"}, {"x4", "x21"})
+    assert (got.n_seen, got.n_candidates, len(got.feature_names_in_)) == (2000, 10, 30)
+    assert got.table["adjusted"].max() < 1e-6
+    assert got.selector.get_support().sum() == got.get_support().sum() == 2
+    page = got.report(tmp_path / "selection.html").read_text(encoding="utf-8")
+    assert "2 of 30 columns; 2,000 rows; 10 candidates; 2 significant at level 0.01" in page
+    assert len(select(tmp_path / "rows.parquet", "y", 4, candidates=30).table["feature"]) == 4
+    killed, df = str(tmp_path / "killed"), spark.read.parquet(str(tmp_path / "rows.parquet"))
+
+    def kill_once(batches):
+        import os
+
+        for batch in batches:
+            if not os.path.exists(killed):
+                open(killed, "w").close()
+                os.kill(os.getpid(), 9)
+            yield batch
+
+    again = select(df.mapInArrow(kill_once, df.schema), "y", candidates=10)
+    assert Path(killed).exists()
+    assert again.table["feature"].tolist() == got.table["feature"].tolist()
+    np.testing.assert_allclose(again.table["gain"], got.table["gain"], rtol=1e-9)
+    x = vectors(spark, frame.drop(columns="y").to_numpy(dtype=float), frame["y"] == "yes", "dense")
+    of_vectors = select(x, "y", candidates=10)
+    assert of_vectors.table["feature"].tolist() == [name[1:] for name in got.table["feature"]]
+    assert of_vectors.transform(x).first()["x"].size == 2
+    noise = frame.assign(y=np.arange(2000) % 2)
+    noise.to_parquet(tmp_path / "noise.parquet")
+    assert select(tmp_path / "noise.parquet", "y").table["feature"].tolist() == []
+
+
+def test_recommend_on_a_sample_of_every_class_and_period(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_rows, "_PART_BYTES", 50_000)
+    frame = wide_rows().assign(x0=np.arange(2000.0))
+    frame.to_parquet(tmp_path / "rows.parquet", row_group_size=300)
+    seen = {}
+
+    def race(stream, **given):
+        seen.update(given, X=stream[0], y=stream[1])
+        return "raced"
+
+    monkeypatch.setattr("tamis.evaluate.recommendation.recommend", race)
+    for df in (tmp_path / "rows.parquet", spark.read.parquet(str(tmp_path / "rows.parquet"))):
+        assert recommend(df, "y", n_rows=400, learner="naive-bayes") == "raced"
+        rows = seen["X"][:, 0].astype(int)
+        assert (np.diff(rows) > 0).all()  # in the order of the stream
+        assert (seen["y"] == frame["y"].to_numpy()[rows]).all()
+        for label in ("yes", "no"):
+            of_class = np.flatnonzero(frame["y"] == label)
+            n = len(of_class)
+            taken = np.searchsorted(of_class, rows[seen["y"] == label])
+            assert len(taken) == pytest.approx(seen["max_rows"] * n / 2000, abs=1)
+            assert np.ptp(np.diff(taken)) <= 1  # every k-th row of the class
+
+
 # -- the page -----------------------------------------------------------------------------------------------
 
 
@@ -468,7 +539,88 @@ def test_the_page_runs(spark, tmp_path):
     text = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
     names = {"spark": spark}
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
-        for name in ("arriving", "states", "query"):  # Java stays where it was started
+        for name in (
+            "arriving",
+            "states",
+            "query",
+            "measurements.parquet",
+        ):  # Java stays where it was started
             block = block.replace(f'"{name}"', repr(str(tmp_path / name)))
         exec(block, names)
     assert names["selector"].get_feature_names_out().tolist() == ["pressure"]
+
+
+# -- files --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_files_are_read_by_the_workers(spark, frame, tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(file_rows, "_PART_BYTES", 10_000)  # several partitions, and shares of a file
+    folder = tmp_path / "rows.and.more"
+    (folder / "_hidden").mkdir(parents=True)
+    (folder / "_hidden" / "x.parquet").write_bytes(b"none of ours")
+    (folder / "_SUCCESS").touch()
+    for i, rows in enumerate(np.array_split(np.arange(len(frame)), 3)):
+        path = folder / f"{i}.{suffix}"
+        if suffix == "csv":
+            frame.iloc[rows].to_csv(path, index=False)
+        else:
+            table = pa.Table.from_pandas(frame.iloc[rows], preserve_index=False)
+            pq.write_table(table, path, row_group_size=150)
+    parts = file_rows.split_files(file_rows.list_files(folder))
+    assert len(parts) >= 3
+    selector = tamis.Screening(2, scores=["t", "mi"], dependence="independent")
+    one = clone(selector).fit(frame[NAMES], frame["y"])
+    paths = [folder / f"{i}.{suffix}" for i in range(3)]
+    for given in (folder, paths):
+        got = screen(given, "y", selector, features=NAMES)
+        np.testing.assert_allclose(got.scores_, one.scores_, rtol=1e-12)
+        assert (got.n_seen_, got.get_feature_names_out().tolist()) == (3000, ["c", "d"])
+    weighted = screen(str(folder), "y", tamis.FisherScore(2), weight="w")
+    want = tamis.FisherScore(2).fit(frame[NAMES], frame["y"], sample_weight=frame["w"])
+    np.testing.assert_allclose(weighted.scores_, want.scores_, rtol=1e-12)
+    fades = tamis.TScore(2, half_life=200)
+    got = screen(folder, "y", fades, features=NAMES, when="after")  # in the order of the files' names
+    np.testing.assert_allclose(got.scores_, fades.fit(frame[NAMES], frame["y"]).scores_, rtol=1e-12)
+
+
+def test_files_that_are_rejected(spark, frame, tmp_path):
+    t, path = tamis.TScore(2), tmp_path / "a.parquet"
+    frame.to_parquet(path)
+    frame.drop(columns="c").to_parquet(tmp_path / "b.parquet")
+    (tmp_path / "delta" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text.csv").write_text("a,y\n1,u\n2,v\nthree,u\n")
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1 and no more")
+    for error, message, source in [
+        (DataError, "No file or folder '.*none'", tmp_path / "none"),
+        (DataError, "is a Delta table", tmp_path / "delta"),
+        (DataError, "files are of several formats", [path, tmp_path / "text.csv"]),
+        (DataError, "neither Parquet nor CSV by its name", [ROOT / "pyproject.toml"]),
+        (DataError, "cannot be read as Parquet", tmp_path / "torn.parquet"),
+        (DataError, "b.parquet' has no column 'c', which the first file has", [path, tmp_path / "b.parquet"]),
+        (DataError, "Column 'a' is of type string, not numeric", tmp_path / "text.csv"),
+        (DataError, "contains no data files", tmp_path / "empty"),
+        (TypeError, "a path or a list of paths, got 7", 7),
+        (TypeError, r"a path or a list of paths, got \[\]", []),
+    ]:
+        with pytest.raises(error, match=message):
+            screen(source, "y", t)
+    with pytest.raises(
+        DataError, match=r"label names 'z', which .*a\.parquet' does not have: its columns are a, b"
+    ):
+        screen(path, "z", t)
+    with pytest.raises(DataError, match=r"'y' is of type .*string, not numeric: encode it"):
+        screen(path, "a", t)
+
+
+def test_ten_thousand_columns_of_a_file_are_no_part_of_the_plan(spark, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 10_000)).astype(np.float32), np.arange(40) % 2
+    X[:, 7777] += 9 * y
+    names = [f"x{j}" for j in range(10_000)]
+    table = pa.table({**dict(zip(names, X.T, strict=True)), "y": y})
+    pq.write_table(table, tmp_path / "wide.parquet")
+    assert screen(tmp_path / "wide.parquet", "y", tamis.TScore(1)).get_feature_names_out().tolist() == [
+        "x7777"
+    ]

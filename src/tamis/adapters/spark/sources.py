@@ -1,0 +1,182 @@
+"""Where rows come from: a DataFrame of Spark, or files that the workers read."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tamis._validation import short_repr
+from tamis.adapters.spark.arrow_rows import batches, vectors_to_arrow
+from tamis.adapters.spark.file_rows import arrow_schema, first_rows, list_files, split_files
+from tamis.errors import DataError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["FileRows", "FrameRows", "column_of", "is_vector", "kind_of", "open_rows"]
+
+_NUMBERS = {
+    "tinyint", "smallint", "int", "bigint", "float", "double", "boolean", "int8", "int16", "int32", "int64", "uint8",
+    "uint16", "uint32", "uint64", "halffloat", "bool",
+}  # fmt: skip
+_TEXTS = ("string", "large_string", "varchar", "char", "dictionary<values=string")
+_MOST_SHOWN = 60  # characters of a type in a message
+
+
+class FrameRows:
+    """Rows of a DataFrame; Spark hands them over as Arrow batches."""
+
+    def __init__(self, df: Any, label: str, features: Any, weight: str | None) -> None:
+        # One pass over the schema: a frame may have 10,000 columns.
+        kinds = {field.name: field.dataType for field in df.schema.fields}
+        names = df.columns
+        if len(kinds) < len(names):
+            name, n = Counter(names).most_common(1)[0]
+            raise DataError(f"df has {n} columns named {name!r}: rename all but one.")
+        self.session, self._df = df.sparkSession, df
+        said = {name: kind.simpleString() for name, kind in kinds.items()}
+        vectors = {name for name, kind in kinds.items() if is_vector(kind)}
+        self.columns = _columns("df", said, vectors, label, features, weight)
+        needed = _needed(self.columns)
+        self._rows = df if set(needed) == set(names) else df.select(*map(column_of, needed))
+
+    def first(self, n_rows: int) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield features, labels and weights of the first rows."""
+        import pyarrow as pa
+
+        if rows := self._rows.head(n_rows):
+            values: dict[str, Any] = {
+                name: list(column)
+                for name, column in zip(self._rows.columns, zip(*rows, strict=True), strict=True)
+            }
+            if self.columns["vector"]:
+                name = self.columns["features"][0]
+                values[name] = vectors_to_arrow(values[name])
+            yield from batches(pa.RecordBatch.from_pydict(values), {**self.columns, "single": False})
+
+    def map(self, function: Any, schema: str) -> DataFrame:
+        """Return what a function for `mapInArrow` makes of each partition."""
+        found: DataFrame = self._rows.mapInArrow(function, schema)
+        return found
+
+
+class FileRows:
+    """Rows of files; a worker receives the number of its partition and reads the files."""
+
+    def __init__(self, source: Any, label: str, features: Any, weight: str | None) -> None:
+        from pyspark.sql import SparkSession
+
+        files = list_files(source)
+        kinds = arrow_schema(files[0][0])
+        said = {name: str(kind) for name, kind in kinds.items()}
+        self.columns = _columns(repr(files[0][0]), said, set(), label, features, weight)
+        self.columns["parts"] = split_files(files)
+        self.session = SparkSession.builder.getOrCreate()
+
+    def first(self, n_rows: int) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield features, labels and weights of the first rows."""
+        for batch in first_rows(self.columns["parts"], self.columns, n_rows):
+            yield from batches(batch, self.columns)
+
+    def map(self, function: Any, schema: str) -> DataFrame:
+        """Return what a function for `mapInArrow` makes of each partition."""
+        n_parts = len(self.columns["parts"])
+        found: DataFrame = self.session.range(0, n_parts, 1, n_parts).mapInArrow(function, schema)
+        return found
+
+
+def open_rows(source: Any, label: str, features: Any, weight: str | None) -> FrameRows | FileRows:
+    """Return the rows of a DataFrame, of a path, or of a list of paths, once label and features are validated."""
+    if hasattr(source, "mapInArrow") and hasattr(source, "schema"):
+        if source.isStreaming:
+            raise ValueError(
+                "df is a stream: give a StreamingScreen to df.writeStream.foreachBatch, which learns batch by batch."
+            )
+        return FrameRows(source, label, features, weight)
+    paths = [source] if isinstance(source, str | os.PathLike) else source
+    if isinstance(paths, list | tuple) and paths and all(isinstance(p, str | os.PathLike) for p in paths):
+        return FileRows(source, label, features, weight)
+    raise TypeError(
+        f"df must be a DataFrame of Spark, a path or a list of paths, got {short_repr(source)}: others are for"
+        " selector.fit."
+    )
+
+
+def _needed(columns: dict[str, Any]) -> list[str]:
+    return [columns["label"], *columns["features"], *([columns["weight"]] if columns["weight"] else [])]
+
+
+def _columns(
+    where: str, kinds: dict[str, str], vectors: set[str], label: str, features: Any, weight: str | None
+) -> dict[str, Any]:
+    """Return the names of the columns, and how the features are given."""
+    kind = kind_of(where, kinds, label, "label")
+    if label in vectors or not (_is_number(kind) or kind.startswith(_TEXTS)):
+        raise DataError(f"Column {label!r}, the label, is of type {kind}: give text, numbers or booleans.")
+    if weight is not None and not _is_number(kind := kind_of(where, kinds, weight, "weight")):
+        raise DataError(f"Column {weight!r}, the weight, is of type {kind}, not numeric.")
+    if features is None:
+        features = [name for name in kinds if name not in (label, weight)]
+    names = [features] if isinstance(features, str) else list(features)
+    if not names:
+        raise DataError("features is empty: name at least one column.")
+    twice = Counter(map(str, names))
+    for name in names:
+        kind = kind_of(where, kinds, name, "features")
+        if name in (label, weight) or twice[name] > 1:
+            raise DataError(
+                f"features names {name!r}, which is the label, the weight, or named twice: leave it out."
+            )
+        if name in vectors:
+            if len(names) > 1:
+                raise DataError(
+                    f"Column {name!r} holds vectors: name it alone in features=, without other columns."
+                )
+        elif not _is_number(kind):
+            raise DataError(f"Column {name!r} is of type {kind}, not numeric: {_advice(kind)}.")
+    single = all(kinds[name] == "float" for name in names)
+    return {
+        "label": label,
+        "weight": weight,
+        "features": names,
+        "vector": names[0] in vectors,
+        "single": single,
+    }
+
+
+def _advice(kind: str) -> str:
+    if kind.startswith("array<") and kind[6:-1] in _NUMBERS:
+        return "turn it into vectors by pyspark.ml.functions.array_to_vector"
+    return "encode it, or name the columns to learn from in features="
+
+
+def kind_of(where: str, kinds: dict[str, str], name: Any, role: str) -> str:
+    """Return the type of a column as a message shows it."""
+    if not isinstance(name, str) or name not in kinds:
+        names = list(kinds)
+        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        raise DataError(
+            f"{role} names {short_repr(name)}, which {where} does not have: its columns are {shown}."
+        )
+    said = kinds[name]
+    return said if len(said) < _MOST_SHOWN else f"{said[:_MOST_SHOWN]}..."
+
+
+def _is_number(kind: str) -> bool:
+    return kind in _NUMBERS or kind.startswith("decimal")
+
+
+def is_vector(kind: Any) -> bool:
+    """Return whether a type of Spark is that of pyspark.ml's vectors."""
+    from pyspark.ml.linalg import VectorUDT
+
+    return isinstance(kind, VectorUDT)
+
+
+def column_of(name: str) -> Any:
+    """Return a column by its exact name, which may contain dots."""
+    from pyspark.sql import functions
+
+    return functions.col(f"`{name.replace('`', '``')}`")

@@ -30,10 +30,12 @@ _CLASSES = ("binary", "multiclass")
 _NUMBERS = (("task", "regression"),)
 
 # Why states cannot be merged, where several methods share the reason.
-_GRADIENT = "Each batch moves the parameters by a gradient at the parameters that the batch before has left."
-_MISTAKES = "Whether a row changes the weights depends on the mistakes that the rows before have made."
-_ACCEPTED_BEFORE = "Each decision depends on the columns that were accepted before it."
-_FITTED_AT_ONCE = "The model is fitted to all rows at once, so it cannot be merged from parts."
+_ACCEPTED_BEFORE = (
+    "Each decision depends on the columns that were accepted before it: merge ForwardPartialCorrelation."
+)
+_FITTED_AT_ONCE = (
+    "The model is fitted to all rows at once, so it cannot be merged from parts: fit it to a sample."
+)
 
 _JSON_NAMES = (
     "key", "name", "module", "family", "title", "paper", "targets", "sparse", "missing", "mergeable", "per_batch",
@@ -166,18 +168,19 @@ class Learner(Entry):
 
 CATALOG: tuple[Entry, ...] = (
     Entry("fires", "FIRES", "rows", "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
-          regression=(("model", "gaussian"),), not_mergeable=_GRADIENT),
+          regression=(("model", "gaussian"),)),
     Entry("fires-mc", "MonteCarloFIRES", "rows", "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
-          not_mergeable=_GRADIENT),
-    Entry("ofs", "OFS", "rows", "Wang, Zhao, Hoi, Jin (2014), IEEE TKDE 26(3)", not_mergeable=_MISTAKES),
-    Entry("sofs", "SOFS", "rows", "Wu, Hoi, Mei, Yu (2017), ACM TKDD 11(4)", not_mergeable=_MISTAKES),
-    Entry("efs", "EFS", "rows", "Carvalho, Cohen (2006), KDD", not_mergeable=_MISTAKES),
+          not_mergeable="Each batch starts at the parameters that the batch before has left: merge FIRES."),
+    Entry("ofs", "OFS", "rows", "Wang, Zhao, Hoi, Jin (2014), IEEE TKDE 26(3)"),
+    Entry("sofs", "SOFS", "rows", "Wu, Hoi, Mei, Yu (2017), ACM TKDD 11(4)",
+          not_mergeable="Whether a row changes the weights depends on the mistakes of the rows before: merge OFS."),
+    Entry("efs", "EFS", "rows", "Carvalho, Cohen (2006), KDD",
+          not_mergeable="Products of weights depend on the mistakes that the rows before have made: merge OFS."),
     Entry("fsds", "FSDS", "rows", "Huang, Yoo, Kasiviswanathan (2015), CIKM", regression=_NUMBERS,
-          not_mergeable="What the sketch forgets of a block depends on the rows before."),
+          not_mergeable="What the sketch forgets depends on the rows before: merge ForwardPartialCorrelation."),
     Entry("cancel-out", "CancelOut", "rows", "Borisov, Haug, Kasneci (2019), ICANN",
-          not_mergeable="Each batch moves the network from where the batch before has left it."),
-    Entry("fcbf", "FCBF", "rows", "Yu, Liu (2003), ICML",
-          not_mergeable="The window holds the last rows of one stream."),
+          not_mergeable="Each batch moves the network from where the batch before has left it: merge FIRES."),
+    Entry("fcbf", "FCBF", "rows", "Yu, Liu (2003), ICML"),
     Entry("t-score", "TScore", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
     Entry("fisher", "FisherScore", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
     Entry("mi", "MutualInformation", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
@@ -185,16 +188,16 @@ CATALOG: tuple[Entry, ...] = (
     Entry("gini", "GiniIndex", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
     Entry("screening", "Screening", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
     Entry("abfs", "ABFS", "rows", "Barddal, Enembreck, Gomes, Bifet, Pfahringer (2019), Information Systems 83",
-          not_mergeable="Each unit depends on all rows since the unit before it was frozen."),
+          not_mergeable="Each unit depends on all rows since the unit before it was frozen: merge GiniIndex."),
     Entry("discuss", "DISCUSS", "rows", "Barddal (2018), doctoral thesis, chapter 8", regression=_NUMBERS,
-          not_mergeable="When the set was renewed, and from which window, depends on the rows before."),
+          not_mergeable="When the set was renewed depends on the rows before: merge MutualInformation."),
     Entry("joint", "JointScreening", "rows", "Barddal (2018), section 8.5, has the problem", regression=_NUMBERS,
-          not_mergeable="Since when rows are counted depends on the drifts found in the rows before."),
+          not_mergeable="Since when rows count depends on drifts in the rows before: merge MutualInformation."),
     Entry("forward", "ForwardPartialCorrelation", "rows", "Efroymson (1960); a stream's form is Tamis' own",
           regression=_NUMBERS),
     Entry("auto", "Auto", "rows", "Breiman, Friedman, Olshen, Stone (1984) have the rule of one standard error",
           regression=_NUMBERS,
-          not_mergeable="Each selector of the race depends on the order of all rows, and so does the race."),
+          not_mergeable="The race depends on the order of all rows: compare on a sample, merge what that chooses."),
     Entry("random", "RandomSubset", "rows", "Guyon, Elisseeff (2003), JMLR 3", regression=_NUMBERS,
           not_mergeable="There is nothing to merge: the subset depends on the seed alone."),
     Entry("alpha-investing", "AlphaInvesting", "columns", "Zhou, Foster, Stine, Ungar (2005), KDD",
@@ -205,7 +208,7 @@ CATALOG: tuple[Entry, ...] = (
           not_mergeable=_ACCEPTED_BEFORE),
     Entry("grafting", "Grafting", "columns", "Perkins, Theiler (2003), ICML", not_mergeable=_ACCEPTED_BEFORE),
     Entry("ifc2f", "IFC2F", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6)",
-          not_mergeable="Bins, tree and order are chosen by the first rows, so two models count different things."),
+          not_mergeable="Bins, tree and order are chosen by the first rows, which parts do not share: fit a sample."),
     Entry("etana", "ETANA", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)", not_mergeable=_FITTED_AT_ONCE),
     Entry("fetana", "FETANA", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)",
           not_mergeable=_FITTED_AT_ONCE),
@@ -224,7 +227,7 @@ CATALOG: tuple[Entry, ...] = (
     Entry("ofs-a3m", "OFSA3M", "columns", "Zhou, Hu, Li, Wu (2019), Information Sciences 481",
           not_mergeable=_ACCEPTED_BEFORE),
     Entry("sparse-fsa", "SparseFSA", "learners", "Barbu, She, Ding, Gramajo (2017), IEEE TPAMI 39(2)",
-          not_mergeable="The weights of a batch are corrected from those that the batch before has left."),
+          not_mergeable="Each batch corrects the weights of the batch before: merge ForwardPartialCorrelation."),
 )  # fmt: skip
 
 LEARNERS: tuple[Entry, ...] = (

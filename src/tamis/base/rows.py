@@ -146,6 +146,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # For snapshots: see `tamis._atomic.Snapshot`.
     _written_once: tuple[str, ...] = ("classes_", "_unseen", "_levels", "_encoder", "feature_names_in_")
 
+    _merge_equals_one_pass = True  # merged parts equal one selector of all rows, up to rounding
     _n_first = 0  # how many of the first rows decide how all are counted: where bins are cut, say
 
     def clone_unfitted(self) -> Self:

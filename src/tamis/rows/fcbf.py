@@ -45,7 +45,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from tamis._validation import Array, Rows, are_categories, columns_of
+from tamis._atomic import atomic
+from tamis._validation import Array, Rows, are_categories, check_choice, columns_of
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.rows.row_repetition import repeat_rows
@@ -178,8 +179,12 @@ class FCBF(RowSelector):
 
     def _start(self, n_features: int) -> None:
         self._most(n_features)
-        self._counts = WindowCounts(
-            n_features, len(self.classes_), self.window, n_bins=self.n_bins, discretizer="quantile",
+        self._counts = self._empty_counts(len(self.classes_))
+
+    def _empty_counts(self, n_classes: int) -> WindowCounts:
+        n_features = self.n_features_in_
+        return WindowCounts(
+            n_features, n_classes, self.window, n_bins=self.n_bins, discretizer="quantile",
             categorical=columns_of(self.categorical, n_features, self._names()),
         )  # fmt: skip
 
@@ -207,6 +212,69 @@ class FCBF(RowSelector):
             self._counts.grow(len(self.classes_))
         if len(y):
             self._counts.update(X, y)
+
+    @atomic
+    def merge(self, other: Self, when: str = "after") -> Self:
+        """Add the rows of another selector, which came after or before those of this one; the last `window` rows count.
+
+        Up to `window` rows in the later part, this equals one pass, bit for bit. With more, the window has the same
+        rows as in one pass, and the bins are the quantiles of all of them; in one pass they are up to a quarter of a
+        window old.
+
+        Parameters
+        ----------
+        other : FCBF
+            With the same columns and parameters (but for how many features are selected).
+        when : {"after", "before"}, default="after"
+            When the rows of `other` came: after, or before, those of this selector.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `other` is of another kind.
+        ValueError
+            If its columns or parameters differ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tamis import FCBF
+        >>> rng = np.random.default_rng(0)
+        >>> X, y = rng.normal(size=(800, 3)), np.arange(800) % 2
+        >>> parts = FCBF().fit(X[:400], y[:400]), FCBF().fit(X[400:], y[400:])
+        >>> bool((parts[0].merge(parts[1]).scores_ == FCBF().fit(X, y).scores_).all())
+        True
+        """
+        check_choice("when", when, ("after", "before"))
+        if not self._check_mergeable(other, ("n_features_to_select", "threshold", "bias_correction")):
+            return self
+        codes, joint = self._joint_classes(other)
+        n_classes = len(joint["classes_"])
+        earlier, later = (self, other) if when == "after" else (other, self)
+        parts = [
+            (X, y if one is self else codes[y]) for one in (earlier, later) for X, y in [one._window_rows()]
+        ]
+        X, y = parts[1]
+        if earlier is self and len(y) < self.window:
+            counts = copy.deepcopy(self._counts)
+            counts.grow(n_classes)
+        else:
+            counts = self._empty_counts(n_classes)
+            # A full window is counted twice: the second time in bins cut by all its rows.
+            counts.update(*parts[0 if len(y) < self.window else 1])
+        counts.update(X, y)
+        self.__dict__.update({**joint, "_counts": counts, "n_seen_": self.n_seen_ + other.n_seen_})
+        return self
+
+    def _window_rows(self) -> tuple[Floats, NDArray[np.int64]]:
+        if not self._counts.n_rows:
+            return np.zeros((0, self.n_features_in_)), np.zeros(0, np.int64)
+        X, y = self._counts.rows()
+        return np.ascontiguousarray(X), y
 
     def _relevance(self) -> Floats:
         return self._counts.symmetrical_uncertainty(self.bias_correction)

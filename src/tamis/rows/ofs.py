@@ -43,17 +43,18 @@ Errata of public versions, and our deviations, each with its reason:
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from tamis._atomic import atomic
 from tamis._kernels import njit
 from tamis._shapes import changed
-from tamis._validation import Array, is_integer
+from tamis._validation import Array, check_choice, is_integer
 from tamis._validation.parameters import SEED, number, parameters
-from tamis.base import n_to_select
+from tamis.base import n_to_select, top_mask
 from tamis.rows.linear_classes import LinearClasses, row_margin
 
 __all__ = ["OFS"]
@@ -329,6 +330,7 @@ class OFS(LinearClasses):
         _random (1) uint64 any "the state of random numbers"
     """
 
+    _merge_equals_one_pass = False
     _allowed = parameters(
         learning_rate=number("(0, inf)"),
         regularization=number("[0, inf)"),
@@ -412,6 +414,74 @@ class OFS(LinearClasses):
             1.0 / math.sqrt(regularization) if regularization else math.inf,
             float(self.margin), float(self.exploration) if partial else 0.0,
         )  # fmt: skip
+
+    @atomic
+    def merge(self, other: Self, when: str | None = None) -> Self:
+        """Average the weights with those of a selector of other rows, by their numbers, and truncate the mean.
+
+        Parameter mixing (McDonald, Hall, Mann 2010), an approximation of one pass: whether a row is a mistake depends
+        on the rows before. The mean of weights in the ball (3) lies in it. The order of the parts has no influence.
+
+        Parameters
+        ----------
+        other : OFS
+            With the same columns and parameters.
+        when : {"after", "before"}, optional
+            When the rows of `other` came, as for other selectors; it has no influence.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `other` is of another kind.
+        ValueError
+            If its columns or parameters differ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tamis import OFS
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(2000, 50))
+        >>> y = X[:, 17] - X[:, 42] > 0
+        >>> parts = OFS(2).fit(X[:1000], y[:1000]), OFS(2).fit(X[1000:], y[1000:])
+        >>> parts[0].merge(parts[1]).get_support(indices=True)
+        array([17, 42])
+        """
+        check_choice("when", when, ("after", "before", None))
+        if not self._check_mergeable(other, ("random_state",)):
+            return self
+        codes, joint = self._joint_classes(other)
+        theirs = codes[other._order]
+        order = np.r_[self._order, theirs[~np.isin(theirs, self._order)]]
+        share = other.n_seen_ / max(self.n_seen_ + other.n_seen_, 1)
+        mine, their = self._weights_by_class(self._order, order), other._weights_by_class(theirs, order)
+        weights = (1.0 - share) * mine + share * their
+        if len(order) <= 2:
+            weights = 2.0 * weights[:1]
+        sizes = np.abs(weights).sum(axis=0)
+        kept = top_mask(sizes, self._n_most) & (sizes > 0.0)
+        support = np.flatnonzero(kept).astype(np.int32)
+        self.__dict__.update(joint)
+        self._weights, self._scale, self._order = np.where(kept, weights, 0.0), 1.0, order
+        self._support = np.pad(support, (0, self.n_features_in_ - len(support)))
+        self._n_kept, self.n_seen_ = len(support), self.n_seen_ + other.n_seen_
+        return self
+
+    def _weights_by_class(self, order: Array, classes: Array) -> NDArray[np.float64]:
+        """Return a vector for each of `classes`; this selector's are of the classes in `order`."""
+        weights = self._scale * self._weights
+        if len(weights) == 1:
+            weights = np.vstack([0.5 * weights, -0.5 * weights])
+        found = np.zeros((max(len(classes), 2), weights.shape[1]))
+        for code, vector in zip(order, weights, strict=False):
+            found[np.flatnonzero(classes == code)[0]] = vector
+        if len(order) == 1:  # the opposite of the only class, whichever that becomes
+            found[1 - int(np.flatnonzero(classes == order[0])[0]) if len(classes) <= 2 else -1] = weights[1]
+        return found
 
     def _relevance(self) -> NDArray[np.float64]:
         sizes: NDArray[np.float64] = np.abs(self._weights).sum(axis=0)

@@ -63,8 +63,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._atomic import atomic
 from tamis._kernels import njit
-from tamis._validation import Array, Rows, reject_nonfinite
+from tamis._validation import Array, Rows, check_choice, reject_nonfinite
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.errors import DataError
@@ -228,6 +229,7 @@ class FIRES(RowSelector):
         _last_rows.blocks[][0] (R, j) finite  _last_rows.blocks[][1] (R)
     """
 
+    _merge_equals_one_pass = False
     _written_once = (*RowSelector._written_once, "_last_rows")
     _target_kinds = ("binary", "multiclass", "regression")
     _linear_in_stored_values = True
@@ -394,6 +396,89 @@ class FIRES(RowSelector):
         if fresh:
             self._moments.absorb(*sums, rows, keep, columns)
         self._models.settle(rows, keep)
+
+    @atomic
+    def merge(self, other: Self, when: str = "after") -> Self:
+        """Average the coefficients with those of a selector of other rows, weighted by rows times precision.
+
+        Exact where ``update="assumed-density"`` and nothing fades or is scaled (a product of normal posteriors); an
+        approximation otherwise, since a gradient step starts at the coefficients that the batch before has left
+        (measured in docs/fires.md). Moments, counts and the last rows are merged exactly.
+
+        Parameters
+        ----------
+        other : FIRES
+            With the same columns and parameters (but for how many features are selected).
+        when : {"after", "before"}, default="after"
+            When the rows of `other` came: after, or before, those of this selector. With a `half_life`, the evidence of
+            the earlier part fades by the rows of the later one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `other` is of another kind.
+        ValueError
+            If its columns or parameters differ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tamis import FIRES
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(2000, 20))
+        >>> y = X[:, 3] - X[:, 7] > 0
+        >>> parts = FIRES(2).fit(X[:1000], y[:1000]), FIRES(2).fit(X[1000:], y[1000:])
+        >>> parts[0].merge(parts[1]).get_support(indices=True)
+        array([3, 7])
+        """
+        check_choice("when", when, ("after", "before"))
+        if not self._check_mergeable(other, ("n_features_to_select", "uncertainty_penalty", "class_reduce")):
+            return self
+        earlier, later = (self, other) if when == "after" else (other, self)
+        merged = copy.deepcopy(earlier)
+        merged._append(copy.deepcopy(later))
+        self.__dict__.update({**vars(merged), **self.get_params(deep=False)})
+        return self
+
+    def _append(self, later: Self) -> None:
+        keep = 1.0 if self.half_life is None else 0.5 ** (later.n_seen_ / self.half_life)
+        if not self._is_regression():
+            codes, joint = self._joint_classes(later)
+            n_classes = len(joint["classes_"])
+            for part, at in ((self, np.arange(len(self.classes_))), (later, codes)):
+                counts = np.zeros(n_classes)
+                counts[at[: len(part._counts)]] = part._counts
+                part._counts = counts
+                part._models.reorder(at, n_classes)
+            self.__dict__.update(joint)
+        rows = keep * self._faded_rows(), later._faded_rows()
+        units = self._units(), later._units()
+        self._counts = keep * self._counts + later._counts
+        for moments, theirs in ((self._moments, later._moments), (self._target, later._target)):
+            moments.fade(keep)
+            moments.merge(theirs)
+        unit = self._units()
+        for part, old in ((self, units[0]), (later, units[1])):
+            part._models.scale(np.divide(unit, old, out=np.ones_like(unit), where=(old > 0.0) & (unit > 0.0)))
+        self._models.merge(later._models, rows, keep, exact=self.update == "assumed-density")
+        self._error = keep * self._error + later._error
+        self._last_rows = self._last_rows.merged(later._last_rows, np.zeros(1, np.int64), first=False)
+        self.n_seen_ += later.n_seen_
+
+    def _faded_rows(self) -> float:
+        return float(self._target.weight if self._is_regression() else self._counts.sum())
+
+    def _units(self) -> Array:
+        """Return what a coefficient is multiplied by, from units of the data to those of the models: 1 / slope."""
+        unit = np.ones(self.n_features_in_)
+        if self.scaling == "standard":
+            inverse = inverse_scale(self._moments.m2, self._moments.weight)
+            unit = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0.0)
+        return unit * (self._target.inverse_scale()[0] if self.model == "gaussian" else 1.0)
 
     def _stored_columns(self, X: Rows, keep: float) -> tuple[Rows, Array | None]:
         """Return the rows, and which columns they have: of wide CSR rows only those of which a value is stored.

@@ -321,6 +321,12 @@ def _update_average(share: float, mu: Array, average: Array) -> None:
             average[k, j] += share * (mu[k, j] - average[k, j])
 
 
+def _share(rows: tuple[float, float], mine: Any, theirs: Any) -> Any:
+    """Return the share of the second part in a mean weighted by rows times precision."""
+    total = rows[0] * mine + rows[1] * theirs
+    return rows[1] * theirs / np.where(total > 0.0, total, 1.0)
+
+
 class NormalLinear:
     """State of K linear models over J features: one for two classes or a regression, else one per class.
 
@@ -380,6 +386,68 @@ class NormalLinear:
         self.sigma = np.vstack([self.sigma] * (1 + mirror) + [zeros + self.prior])
         flipped = self.bias * np.array([-1.0, 1.0])
         self.bias = np.vstack([*([flipped] if mirror else []), self.bias, self._new_bias(new)])
+
+    def reorder(self, codes: NDArray[np.int64], n_classes: int) -> None:
+        """Give class c the code ``codes[c]`` among `n_classes`; those that are new have the prior."""
+        if n_classes <= 2:
+            if len(codes) and codes[0] == 1:
+                self.mu, self._average = -self.mu, -self._average
+                self.bias = self.bias * np.array([-1.0, 1.0])
+            return
+        if len(self.mu) == 1:
+            self.grow(2)
+        n, J = min(len(codes), len(self.mu)), self.mu.shape[1]
+        mu, sigma, average = (
+            np.zeros((n_classes, J)),
+            np.full((n_classes, J), self.prior),
+            np.zeros((n_classes, J)),
+        )
+        bias = self._new_bias(n_classes)
+        mu[codes[:n]], sigma[codes[:n]], bias[codes[:n]] = self.mu[:n], self.sigma[:n], self.bias[:n]
+        if self.averaged:
+            average[codes[:n]] = self._average[:n]
+        self.mu, self.sigma, self.bias = mu, sigma, bias
+        self._average = average if self.averaged else average[:0]
+
+    def merge(self, other: NormalLinear, rows: tuple[float, float], keep: float, *, exact: bool) -> None:
+        """Combine with the models of later rows, per parameter weighted by rows times precision.
+
+        Parameters
+        ----------
+        other : NormalLinear
+            The same models, in the same units.
+        rows : (float, float)
+            Weight of the rows behind each, as of the end of the later ones.
+        keep : float in (0, 1]
+            What the evidence of this one is multiplied by.
+        exact : bool
+            The precisions are those of a posterior (assumed-density update): they add, the prior counted once, and the
+            product of the posteriors is normal. Else sigma is a step of a gradient, and the mean precision is kept.
+        """
+        least, at_first, evidence = 1e-12 * self.prior, self.prior**-2, (keep * self.evidence, other.evidence)
+        theirs = np.maximum(other.sigma, least) ** -2
+        if exact:
+            mine = np.maximum(keep * np.maximum(self.sigma, least) ** -2, at_first)
+            precision = np.maximum(mine + theirs - at_first, at_first)
+            self.mu = (mine * keep * self.mu + theirs * other.mu) / precision
+        else:
+            mine = np.maximum(self.prior + keep * (self.sigma - self.prior), least) ** -2
+            share = _share(rows, mine, theirs)
+            precision = (rows[0] * mine + rows[1] * theirs) / max(sum(rows), 1e-300)
+            self.mu = self.mu + share * (other.mu - self.mu)
+        self.sigma = precision**-0.5
+        self.bias = self.bias + _share(rows, 1.0, 1.0) * (other.bias - self.bias)
+        if self.averaged:
+            self._average = self._average + _share(evidence, mine, theirs) * (other._average - self._average)
+            self.evidence = sum(evidence)
+
+    def scale(self, ratio: Array) -> None:
+        """Express the parameters in units of the features that are `ratio` times as large."""
+        self.mu, self.sigma, self._average = (
+            self.mu * ratio,
+            self.sigma * np.abs(ratio),
+            self._average * ratio,
+        )
 
     def widen(self, n_features: int) -> None:
         """Add features with the prior as their state."""

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tamis
 from tamis.errors import DataError
 from tamis.rows.fsds import FSDS
 from tests.twins.fsds import FsdsTwin
@@ -166,3 +167,22 @@ def test_equals_the_twin_on_real_data(load_shared: Callable[[str], Any], name):
     size = int(np.sqrt(X.shape[1]))
     selector, twin = FSDS(0.1).fit(X, np.arange(250) % 2), FsdsTwin(X.shape[1], size).learn(X)
     np.testing.assert_allclose(selector.scores_, twin.scores, rtol=1e-6, atol=1e-9 * twin.scores.max())
+
+
+def test_labels_may_be_left_out_and_come_later(rng, tmp_path):
+    X, y = rng.normal(size=(300, 8)), rng.integers(0, 2, 300)
+    without = FSDS(3).partial_fit(X[:150], sample_weight=np.arange(150.0))
+    assert not without.warming_up_
+    tamis.save(without, tmp_path / "selector.tamis")
+    resumed = tamis.load(tmp_path / "selector.tamis")
+    assert not resumed.warming_up_
+    for one in (without, resumed):
+        one.partial_fit(X[150:], y[150:])
+    np.testing.assert_array_equal(resumed.scores_, without.scores_)
+    assert without.classes_.tolist() == [0, 1]
+    with pytest.raises(DataError):
+        without.partial_fit(np.full((2, 8), np.nan))
+    assert without.n_seen_ == 300
+    assert FSDS(3).partial_fit(X).fit(X, np.zeros(300)).warming_up_  # `fit` forgets the unlabelled rows
+    with pytest.raises(ValueError, match="y"):
+        tamis.OFS().partial_fit(X)

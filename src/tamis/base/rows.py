@@ -111,6 +111,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # True: the hooks get numbers for missing values and for categories, those named by a parameter `categorical` too.
     _encodes = False
 
+    _unsupervised = False  # True: labels are not used, so `y` may be left out
+    _n_unlabelled = 0  # rows learned without labels; an attribute of the instance from the first of them on
+
     _ranks_relevance = True  # False: the scores do not rank the relevance of features to the target
 
     _chooses_count = False  # True: `_selection` says which columns are kept, however many
@@ -188,6 +191,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
+            Optional if the method does not use labels.
         sample_weight : array-like of shape (n_rows,), optional
 
         Returns
@@ -212,7 +216,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
             float32, float64, int or bool; NaN and Inf are refused unless the method says otherwise.
         y : array-like of shape (n_rows,)
-            Labels of any type (or numbers, for a regression).
+            Labels of any type (or numbers, for a regression); optional if the method does not use them.
         classes : array-like, optional
             Labels known in advance; labels not listed may still appear later.
         sample_weight : array-like of shape (n_rows,), optional
@@ -316,7 +320,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         check_parameters(self)
         raw, X, names = self._split(X, is_first=forget or not hasattr(self, "n_features_in_"))
         # A missing label is refused where labels are encoded, so known ones need no look of their own.
-        y = as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
+        if y is not None or not self._unsupervised:
+            y = as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
         if sample_weight is not None:
             sample_weight = as_weights(sample_weight, X.shape[0])
             if forget and not sample_weight.any():
@@ -328,13 +333,13 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         if not (self._finite_in_kernel or self._encodes):
             reject_nonfinite(X, names, allow_nan=self._allows_nan)
         # Before anything changes: memory may run out here too.
-        target = () if is_first else self._target_of(y, sample_weight)
+        target = () if is_first else self._target_of(y, sample_weight, X.shape[0])
         n_bytes = _n_bytes(X)
         in_parts = n_bytes > LARGEST_PART[self._equals_rows]
         atomically(
             self, self._partial_fit, X, raw, names, y, classes, sample_weight, target, in_parts,
-            n_bytes=n_bytes * self._copied_per_byte, n_rows=len(y) if sample_weight is None else None,
-            in_parts=in_parts or (bool(target) and self._rejects_late(len(y), len(target[1]) if target[1:] else 0)),
+            n_bytes=n_bytes * self._copied_per_byte, n_rows=X.shape[0] if sample_weight is None else None,
+            in_parts=in_parts or (bool(target) and self._rejects_late(X.shape[0], len(target[1]) if target[1:] else 0)),
             from_scratch=is_first,
         )  # fmt: skip
         return self
@@ -342,13 +347,15 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def _reset(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # the rest of the state is what `_start` allocates again
+        if "_n_unlabelled" in vars(self):
+            del self._n_unlabelled
 
     def _partial_fit(
         self,
         X: Rows,
         raw: dict[int, list[Any]],
         names: Any,
-        y: Array,
+        y: Array | None,
         classes: Any,
         sample_weight: Array | None,
         target: tuple[Any, ...],
@@ -359,7 +366,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             self._initialize(X, names, classes)
             if self._encodes:
                 self._encoder = RowEncoder(self.n_features_in_, list(raw))
-            target = self._target_of(y, sample_weight)
+            target = self._target_of(y, sample_weight, X.shape[0])
+        if y is None:
+            self._n_unlabelled += X.shape[0]
         y, *known = target
         if known:
             self.classes_, self._unseen, self._levels = known
@@ -390,9 +399,12 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         self.n_seen_ = 0
         self._start(self.n_features_in_)
 
-    def _target_of(self, y: Array, sample_weight: Array | None) -> tuple[Any, ...]:
+    def _target_of(self, y: Array | None, sample_weight: Array | None, n_rows: int) -> tuple[Any, ...]:
         """Return the target of a regression, or codes, with all classes, those not seen yet, and the levels."""
         levels = self._levels
+        if y is None:
+            known = () if self._is_regression() else (self.classes_, self._unseen, levels)
+            return np.zeros(n_rows, np.float64 if self._is_regression() else np.int64), *known
         if levels is not None:
             codes, levels, classes = *self._level_of(as_target(y), levels, sample_weight), self.classes_
         elif self._is_regression():
@@ -492,7 +504,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             check_is_fitted(self)
         if self._is_regression():
             return self._levels is not None and (self._levels.warming_up or self._n_seen_classes < 2)
-        return self._n_seen_classes < 2
+        return self._n_seen_classes < 2 and not self._n_unlabelled
 
     @property
     def _n_seen_classes(self) -> int:
@@ -540,7 +552,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._allows_nan
-        tags.target_tags.required = True
+        tags.target_tags.required = not self._unsupervised
         return tags
 
 

@@ -167,6 +167,19 @@ def _finds_planted_features(subject: RowSubject) -> None:
         fail(f"columns 4 and 11 decide the target, but columns {sorted(best)} have the largest scores.")
 
 
+def _labels_are_optional(subject: RowSubject) -> None:
+    """A method that uses no labels learns the same without them, and is not warming up."""
+    if not subject.prototype._unsupervised:
+        skip("the method uses labels")
+    X, y = subject.rows()
+    without, with_labels = (
+        subject.new().partial_fit(X[:50]).partial_fit(X[50:]),
+        subject.new().partial_fit(X, y),
+    )
+    if without.warming_up_ or not np.array_equal(without.scores_, with_labels.scores_):
+        fail(f"without labels, scores_ is {without.scores_}, with labels {with_labels.scores_}.")
+
+
 def _single_class(subject: RowSubject) -> None:
     """While only one class was seen, however many are declared, nothing is ranked and every column is kept."""
     if subject.regression:
@@ -468,6 +481,8 @@ def _impossible_targets(subject: RowSubject) -> None:
         "a target with NaN": (gaps, ("row 8",)),
         "a target with None": (nothing, ("row 8",)),
     }
+    if subject.prototype._unsupervised:
+        del targets["no target"]
     for what, (target, words) in targets.items():
         _refuses_batch(subject, (X, target), what, *words)
     if not subject.regression:
@@ -569,6 +584,7 @@ _CHECKS = (
     _batch_equals_loop,
     _fit_forgets,
     _finds_planted_features,
+    _labels_are_optional,
     _single_class,
     _late_class,
     _labels_of_any_type,

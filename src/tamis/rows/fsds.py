@@ -116,8 +116,8 @@ class FSDS(RowSelector):
     scores_ : ndarray of shape (n_features,), float64
         Largest coefficient of a feature (equation 4 of the source file's header), from 0. All zero while `warming_up_`.
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.RowSelector`. `warming_up_` is true until a second class comes, although labels are not
-        used.
+        As in :class:`tamis.base.RowSelector`. Labels are not used and may be left out. If they are given, `warming_up_`
+        is true until a second class comes.
 
     Raises
     ------
@@ -148,7 +148,7 @@ class FSDS(RowSelector):
     >>> X = rng.normal(size=(1000, 40))
     >>> X[:, :3] += 3 * rng.normal(size=(1000, 1))
     >>> X[:, 20:23] += 3 * rng.normal(size=(1000, 1))
-    >>> FSDS(6).fit(X, rng.integers(0, 2, 1000)).get_support(indices=True)
+    >>> FSDS(6).fit(X).get_support(indices=True)
     array([ 0,  1,  2, 20, 21, 22])
     """
 
@@ -161,6 +161,7 @@ class FSDS(RowSelector):
         _waiting (w, j) float in [-1e150, 1e150]
     """
 
+    _unsupervised = True
     _ranks_relevance = False
 
     _allowed = parameters(

@@ -41,7 +41,8 @@ class RandomSubset(RowSelector):
     random_state : int, RandomState or None, default=None
         Seed of the subset. None: a different subset for each fit.
     task : {"classification", "regression"}, default="classification"
-        Type of the target: classes, or a number. It only affects the validation of targets.
+        Type of the target: classes, or a number. It only affects the validation of targets, which may be left
+        out.
 
     Attributes
     ----------
@@ -76,6 +77,7 @@ class RandomSubset(RowSelector):
     _linear_in_stored_values = True
     _shapes = "_rank (j) int64 in [0, j) distinct"
 
+    _unsupervised = True
     _ranks_relevance = False
 
     _allowed = parameters(

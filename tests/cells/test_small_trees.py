@@ -12,11 +12,13 @@ def test_a_tree_is_its_definition(seed):
     rng = np.random.default_rng(seed)
     n, K, n_codes = 60, 3, 5
     codes = rng.integers(seed % 2, n_codes, (n, K))  # 0 is unknown
+    codes[:, 0] = np.minimum(codes[:, 0], 2)  # cuts beyond the last code are not tried
+    used = codes.max(axis=0) + 1
     g, h = rng.normal(size=n) + (codes[:, 1] > 2), rng.random(n)
     weight = np.full(n, 0.7)
     tree = np.empty(7, np.int64), np.empty(7, np.int64), np.empty(7, bool), np.empty(8)
     rows = np.flatnonzero(rng.random(n) < 0.8)
-    _grow(codes, rows, g, h, _LEAST / 0.7, *np.empty((2, 4, K, n_codes, 3)), *tree)
+    _grow(codes, used, rows, g, h, _LEAST / 0.7, *np.empty((2, 4, K, n_codes, 3)), *tree)
     expected = twin.leaves(codes.tolist(), rows.tolist(), g, h, weight, n_codes, 3, _LEAST)
     assert len(set(expected.values())) > 2
     for i in rows:

@@ -237,7 +237,7 @@ def fit_evidence_weights(each: Floats, prior: Floats, y: Array) -> Floats:
 def _label_loss(each: Array, base: Array, y: Array, weights: Array, slope: Array) -> float:
     """Return the negative logarithm of the likelihood of the labels, over steps and rows, and fill in its gradient."""
     n_kinds, n_steps, n, n_classes = each.shape
-    total, score = 0.0, np.empty(n_classes)
+    total, score, share = 0.0, np.empty(n_classes), np.empty(n_classes)
     for s in range(n_steps):
         for i in range(n):
             top = -np.inf
@@ -248,10 +248,11 @@ def _label_loss(each: Array, base: Array, y: Array, weights: Array, slope: Array
                 top = max(top, score[c])
             norm = 0.0
             for c in range(n_classes):
-                norm += np.exp(score[c] - top)
+                share[c] = np.exp(score[c] - top)
+                norm += share[c]
             total += top + np.log(norm) - score[y[i]]
             for c in range(n_classes):
-                error = np.exp(score[c] - top) / norm - (c == y[i])
+                error = share[c] / norm - (c == y[i])
                 for m in range(n_kinds):
                     slope[m] += error * each[m, s, i, c]
     return total

@@ -63,13 +63,14 @@ def mrmr(
         left[best] = False
         if tariff.varies:
             cost = tariff.following(~left[None])[0]
-        shared += adjusted_mutual_information(_pairs(codes, best, bins.n_bins))
+        shared[left] += adjusted_mutual_information(_pairs(codes, left, best, bins.n_bins))
     return pool[np.array(chosen, dtype=np.int64)]
 
 
-def _pairs(codes: Array, column: int, n_bins: int) -> NDArray[np.int64]:
-    """Return the table of counts of each column with that one; rows with a missing value are ignored."""
+def _pairs(codes: Array, columns: NDArray[np.bool_], other: int, n_bins: int) -> NDArray[np.int64]:
+    """Return the table of counts of some columns with another one; rows with a missing value are ignored."""
+    mine, codes = codes[:, [other]].astype(np.int64), codes[:, columns]
     K = codes.shape[1]
-    known = (codes >= 0) & (codes[:, [column]] >= 0)
-    at = (np.arange(K) * n_bins + codes) * n_bins + codes[:, [column]].astype(np.int64)
+    known = (codes >= 0) & (mine >= 0)
+    at = (np.arange(K) * n_bins + codes) * n_bins + mine
     return np.bincount(at[known], minlength=K * n_bins * n_bins).reshape(K, n_bins, n_bins)

@@ -61,11 +61,12 @@ def _add_histograms(
         node, i = at[r] - first, rows[r]
         if first > 0 and _is_larger_child(n, node):
             continue
+        own, code, g_i, h_i = sums[node], codes[i], g[i], h[i]
         for j in range(K):
-            c = codes[i, j]
-            sums[node, j, c, 0] += g[i]
-            sums[node, j, c, 1] += h[i]
-            sums[node, j, c, 2] += 1.0
+            cell = own[j, code[j]]
+            cell[0] += g_i
+            cell[1] += h_i
+            cell[2] += 1.0
     for node in range(n_nodes):
         if first > 0 and _is_larger_child(n, node):
             sums[node] = above[node // 2] - sums[node ^ 1]
@@ -79,8 +80,11 @@ def _is_larger_child(n: Array, node: int) -> bool:
 
 
 @njit(strict=True)
-def _split(sums: Array, least: float) -> tuple[int, int, bool]:
-    """Return the column of the best split of a node, (1), its cut, and whether unknown values go left; -1 if none."""
+def _split(sums: Array, used: Array, least: float) -> tuple[int, int, bool]:
+    """Return the column of the best split of a node, (1), its cut, and whether unknown values go left; -1 if none.
+
+    No row has a code of `used` or more in a column, so cuts beyond it divide the rows as the last one before.
+    """
     K, n_codes = sums.shape[:2]
     total_g = total_h = total_n = 0.0
     for c in range(n_codes):
@@ -96,7 +100,7 @@ def _split(sums: Array, least: float) -> tuple[int, int, bool]:
                 left_g, left_h, left_n = sums[j, 0, 0], sums[j, 0, 1], sums[j, 0, 2]
             elif sums[j, 0, 2] == 0.0:
                 continue
-            for c in range(n_codes - 1):
+            for c in range(min(n_codes - 1, used[j])):
                 if c > 0:
                     left_g += sums[j, c, 0]
                     left_h += sums[j, c, 1]
@@ -112,7 +116,7 @@ def _split(sums: Array, least: float) -> tuple[int, int, bool]:
 
 @njit(strict=True)
 def _grow(
-    codes: Array, rows: Array, g: Array, h: Array, least: float, sums: Array, above: Array,
+    codes: Array, used: Array, rows: Array, g: Array, h: Array, least: float, sums: Array, above: Array,
     feature: Array, cut: Array, unknown_left: Array, leaf: Array,
 ) -> None:  # fmt: skip
     """Fill in one tree of complete levels: children of node i are 2 i + 1 and 2 i + 2.
@@ -126,7 +130,7 @@ def _grow(
     while first < n_inner:
         _add_histograms(codes, rows, at, first, g, h, above, sums)
         for node in range(first, 2 * first + 1):
-            feature[node], cut[node], unknown_left[node] = _split(sums[node - first], least)
+            feature[node], cut[node], unknown_left[node] = _split(sums[node - first], used, least)
         for r in range(len(rows)):
             at[r] = _child(codes[rows[r]], at[r], feature, cut, unknown_left)
         first, sums, above = 2 * first + 1, above, sums
@@ -168,6 +172,10 @@ def _boost(
     score = np.zeros((n, n_classes))
     p, g, h = np.empty((n, n_classes)), np.empty(n), np.empty(n)
     widest = (feature.shape[2] + 1) // 2
+    used = np.ones(codes.shape[1], np.int64)
+    for i in range(n):
+        for j in range(codes.shape[1]):
+            used[j] = max(used[j], codes[i, j] + 1)
     sums, above = np.empty((2, widest, codes.shape[1], n_codes, 3))
     for t in range(n_rounds):
         rows = mixed[t % _SHARE :: _SHARE] if n > 2 * _LEAST else mixed
@@ -188,7 +196,7 @@ def _boost(
                 g[i] = weight * (p[i, c] - (y[i] == c))
                 h[i] = weight * p[i, c] * (1.0 - p[i, c])
             _grow(
-                codes, rows, g, h, _LEAST / weight, sums, above,
+                codes, used, rows, g, h, _LEAST / weight, sums, above,
                 feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o],
             )  # fmt: skip
             for k in range(leaf.shape[2]):
@@ -387,9 +395,9 @@ class SmallTrees:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (2)."""
         return posterior_of(self.total_evidence(values), self.prior, self.evidence_weight)
 
-    def _codes(self, values: Floats) -> NDArray[np.int8]:
+    def _codes(self, values: Floats) -> NDArray[np.uint8]:
         values = np.asarray(values, dtype=np.float64)
-        found = (self._bins.codes(values) + 1).astype(np.int8)
+        found = (self._bins.codes(values) + 1).astype(np.uint8)
         for j in np.flatnonzero(self._bins.sizes):
             known = ~np.isnan(values[:, j])
             code = np.minimum(values[known, j].astype(np.int64), self._bins.sizes[j] - 1)

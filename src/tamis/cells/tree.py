@@ -117,6 +117,9 @@ def _expected_information(
             if posterior[i, c] > 0.0:
                 before -= posterior[i, c] * np.log(posterior[i, c])
         for f in range(K):
+            information[i, f] = 0.0
+            if values[i, f] >= 0:
+                continue
             after = 0.0
             for v in range(V):
                 p = 0.0

@@ -15,6 +15,8 @@ exceeds I / ((H(U) + H(W)) / 2), which is cheap: E[I] is only needed where this 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import scipy.special
 from numpy.typing import NDArray
@@ -93,6 +95,14 @@ def _expected(a: Array, b: Array, log_factorial: Array) -> float:
     return found
 
 
+@lru_cache(maxsize=4)
+def _log_factorials(n: int) -> Floats:
+    """Return log(0!) to log(n!)."""
+    found: Floats = scipy.special.gammaln(np.arange(n + 1) + 1.0)
+    found.setflags(write=False)
+    return found
+
+
 def expected_mutual_information(a: Array, b: Array) -> float:
     """Return (3), the expected information of independent variables with these counts.
 
@@ -107,8 +117,7 @@ def expected_mutual_information(a: Array, b: Array) -> float:
     0.231
     """
     a, b = (np.asarray(part, dtype=np.int64) for part in (a, b))
-    log_factorial = scipy.special.gammaln(np.arange(int(a.sum()) + 1) + 1.0)
-    return float(_expected(a[a > 0], b[b > 0], log_factorial))
+    return float(_expected(a[a > 0], b[b > 0], _log_factorials(int(a.sum()))))
 
 
 def adjusted_mutual_information(tables: Array) -> Floats:

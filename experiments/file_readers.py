@@ -1,7 +1,9 @@
-"""ARFF and svmlight: our readers beside scipy's, liac-arff's and scikit-learn's, each in a process of its own.
+"""ARFF, svmlight and CSV: our readers beside those of other libraries, each in a process of its own, on one thread.
 
     pip install liac-arff
-    python experiments/file_readers.py [--rows 20000]
+    python experiments/file_readers.py [--rows 20000] [--only csv]
+
+Of CSV: pyarrow, pandas' C engine, Polars and DuckDB with their defaults, and the types that each finds.
 
 For each reader and file: seconds of the processor, memory above that of the process before it reads, and what became
 of it. A reader that takes longer than --patience seconds or more than --memory GB is stopped.
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -62,8 +65,56 @@ def _sklearn(path: str) -> Any:
     return X.shape[0], list(X.shape)
 
 
+def _pyarrow(path: str) -> Any:
+    from pyarrow import csv
+
+    table = csv.read_csv(path, read_options=csv.ReadOptions(use_threads=False))
+    return (
+        table.num_rows,
+        [str(kind) for kind in table.schema.types][:3],
+        _last(table.slice(table.num_rows - 1)),
+    )
+
+
+def _pandas(path: str) -> Any:
+    import pandas as pd
+
+    frame = pd.read_csv(path, engine="c")
+    return len(frame), [str(kind) for kind in frame.dtypes][:3], frame.iloc[-1].tolist()[:3]
+
+
+def _polars(path: str) -> Any:
+    import polars as pl
+
+    frame = pl.read_csv(path, glob=False)
+    return frame.height, [str(kind) for kind in frame.dtypes][:3], list(frame.row(-1))[:3]
+
+
+def _duckdb(path: str) -> Any:
+    import duckdb
+
+    connection = duckdb.connect(config={"threads": 1})
+    table = connection.sql(f"select * from read_csv('{path}')").to_arrow_table()
+    return (
+        table.num_rows,
+        [str(kind) for kind in table.schema.types][:3],
+        _last(table.slice(table.num_rows - 1)),
+    )
+
+
+def _last(row: Any) -> list[Any]:
+    return [column[0].as_py() for column in row.columns[:3]]
+
+
+CSV_READERS: dict[str, Callable[[str], Any]] = {
+    "pyarrow": _pyarrow,
+    "pandas": _pandas,
+    "polars": _polars,
+    "duckdb": _duckdb,
+}
 READERS: dict[str, Callable[[str], Any]] = {
     "tamis": _ours,
+    **CSV_READERS,
     "scipy": _scipy,
     "liac-arff": lambda path: _liac(path, "DENSE"),
     "liac-arff, by rows": lambda path: _liac(path, "DENSE_GEN"),
@@ -97,6 +148,17 @@ def _svmlight(path: Path, n: int) -> None:
     path.write_text("".join("1 " + " ".join(f"{j + 1}:0.5" for j in row) + "\n" for row in some))
 
 
+def _csv(path: Path, n: int) -> None:
+    X = np.random.default_rng(0).normal(size=(n, 100)).round(4)
+    names = ",".join(f"x{j}" for j in range(100))
+    rows = (",".join(map(str, row)) + f",{'up' if row[0] > 0 else 'down'}\n" for row in X.tolist())
+    path.write_text(f"{names},y\n" + "".join(rows))
+
+
+def _lines(*lines: str) -> Callable[[Path, int], None]:
+    return lambda path, n: path.write_text("\n".join(lines) + "\n") and None
+
+
 ONE = "@attribute a real\n@attribute y {0,1}"
 TEXT = "@attribute s {x,'it\\'s'}\n@attribute y {0,1}"
 FILES: dict[str, Callable[[Path, int], None]] = {
@@ -127,6 +189,13 @@ FILES: dict[str, Callable[[Path, int], None]] = {
         path, "@attribute s {" + ",".join(f"v{i}" for i in range(30)) + "\n@attribute y {0,1}", ["v1,0"]
     ),
     "a line of 400 MB.arff": lambda path, n: _arff(path, ONE, ["1" * 400_000_000]),
+    "numbers.csv": _csv,
+    "missing words.csv": _lines("a,b,y", "1,NA,0", "?,2.5,1", "null,nan,0", "4,-,1"),
+    "decimal commas.csv": _lines("a;b;y", "1,5;2;u", "1.250,75;3;v"),
+    "dates.csv": _lines("t,b,y", "31/01/2024 10:00,1,0", "01/02/2024 11:30,2,1"),
+    "decimals that come late.csv": _lines("a,y", *["1,0", "2,1"] * 20_000, "2.5,1"),
+    "integers beyond 2**53.csv": _lines("a,y", "9007199254740993,0", "9007199254740992,1"),
+    "a short row.csv": _lines("a,b,y", "1,2,0", "3,1", "4,5,1"),
     "words.svm": lambda path, n: _svmlight(path, n),
     "words twice.svm": lambda path, n: _svmlight(path, 2 * n),
     "index 2e9.svm": lambda path, n: path.write_text("1 1:1\n-1 2000000000:1\n") and None,
@@ -150,6 +219,7 @@ def _measure(reader: str, path: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--only", choices=("arff", "svm", "csv"))
     parser.add_argument("--patience", type=float, default=20.0)
     parser.add_argument("--memory", type=float, default=6.0)
     arguments = parser.parse_args()
@@ -162,14 +232,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, write in FILES.items():
             path = Path(folder) / name
+            kind = path.suffix[1:]
+            if arguments.only not in (None, kind):
+                continue
             write(path, arguments.rows)
             for reader in READERS:
-                if (reader == "scikit-learn") != name.endswith(".svm") and reader != "tamis":
+                reads = "csv" if reader in CSV_READERS else "svm" if reader == "scikit-learn" else "arff"
+                if reader != "tamis" and reads != kind:
                     continue
                 try:
                     done = subprocess.run(
                         [sys.executable, __file__, "--measure", reader, str(path)], timeout=10 * arguments.patience,
                         capture_output=True, text=True, check=False, preexec_fn=bound,
+                        env=os.environ | {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1"},
                     )  # fmt: skip
                     told = done.stdout.strip().splitlines()
                     found = (

@@ -61,8 +61,10 @@ class NeverStops(ETANA):
 class LooksAtTheOthers(ETANA):
     """Stops by the mean posterior of all rows."""
 
-    def _is_bought(self, k: int, posterior: Any, values: Any) -> Any:
-        return super()._is_bought(k, posterior, values) & (posterior[:, 0] <= posterior[:, 0].mean() + 0.2)
+    def _is_bought(self, k: int, posterior: Any, values: Any, untouched: Any = None) -> Any:
+        return super()._is_bought(k, posterior, values, untouched) & (
+            posterior[:, 0] <= posterior[:, 0].mean() + 0.2
+        )
 
 
 class ForgetsItsSeed(ETANA):

@@ -47,7 +47,7 @@ def test_chooses_as_the_twin(rng, settings):
         return model._folds[model._fold[i]].posterior(rows)
 
     def loss(i, known):
-        return float(model._losses(posterior(i, known), model._bank_y[i : i + 1])[0])
+        return float(model._goal.losses(posterior(i, known), model._bank_y[i : i + 1])[0])
 
     complete = ~np.isnan(bank).any(axis=1)  # missing values are imputed, which the twin does not do
     model._bank, model._bank_y, model._fold = bank[complete], model._bank_y[complete], model._fold[complete]

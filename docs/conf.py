@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import inspect
 import io
-import pkgutil
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -29,6 +29,7 @@ from figures import FIGURES  # beside this file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
     from sphinx.writers.html5 import HTML5Translator
 
 project = "Tamis"
@@ -78,40 +79,149 @@ html_static_path = ["_static"]
 html_css_files = ["tamis.css"]
 
 
-def _public_modules() -> list[str]:
-    modules = [m.name for m in pkgutil.walk_packages(tamis.__path__, "tamis.")]
-    return [name for name in modules if not any(part.startswith("_") for part in name.split("."))]
+# The API reference by task: the module from which users import, and the names; a page for each name.
+_API = {
+    "Select features while rows arrive": [("tamis", "rows")],
+    "Accept or reject features as they arrive": [("tamis", "columns")],
+    "Acquire one value after the other": [("tamis", "cells"), ("tamis.cells", "PriceList Session")],
+    "Learn": [("tamis", "learners")],
+    "Evaluate and compare": [
+        ("tamis", "prequential run_experiment"),
+        (
+            "tamis.evaluate",
+            "PrequentialResult Step ExperimentResult recommend Recommendation recovery detections nogueira"
+            " preq_cv_stability selection_accuracy",
+        ),
+    ],
+    "Open data": [
+        ("tamis", "open_file load_dataset load_stream"),
+        (
+            "tamis.streams",
+            "FrameStream DictStream ArrayStream BatchStream Stream SyntheticStream Redundant Irrelevant as_stream"
+            " follow_files list_datasets list_streams",
+        ),
+    ],
+    "Monitor a live model": [
+        ("tamis", "Watch IncrementalPFI IncrementalSAGE"),
+        ("tamis.watch", "InputDrift Rule read_rules"),
+    ],
+    "Save, load and merge": [("tamis", "save load dumps loads merge_tree")],
+    "Write a method": [
+        ("tamis.base", "RowSelector ColumnSelector CellClassifier"),
+        ("tamis.checks", "check_row_selector check_column_selector check_cell_classifier"),
+    ],
+}
+# Modules that are described on one page each.
+_MODULES = {
+    "tamis.columns.generators": "Generated features",
+    "tamis.columns.online_fdr": "Rules of online false discovery rates",
+    "tamis.drift": "Drift detectors",
+    "tamis.adapters.river": "River",
+    "tamis.adapters.spark": "Spark",
+    "tamis.errors": "Errors",
+}
+_PUBLIC: dict[str, str] = {}  # where a thing is defined -> the name under which it is imported
+
+
+def _names(module: str, what: str) -> list[str]:
+    """Return names, or those of `tamis` that are of a family of the catalogue."""
+    if what not in (*_ARRIVES, "learners"):
+        return what.split()
+    own = [
+        name for name in tamis.__all__ if getattr(getattr(tamis, name), "__module__", "").startswith("tamis.")
+    ]
+    folders = ("tamis.learners.", "tamis.pipeline.") if what == "learners" else (f"tamis.{what}.",)
+    return [name for name in own if getattr(tamis, name).__module__.startswith(folders)]
 
 
 def _api_page() -> str:
-    """Return one section for every module that defines public names, in the order of `__all__`."""
+    lines = ["# API reference", "", "The public names by task, as they are imported.", ""]
+    for task, groups in _API.items():
+        lines += [f"## {task}", ""]
+        for module, what in groups:
+            names = _names(module, what)
+            for name in names:
+                thing = getattr(importlib.import_module(module), name)
+                _PUBLIC[f"{thing.__module__}.{thing.__qualname__}"] = f"{module}.{name}"
+            listed = [f"   {name}" for name in names]
+            lines += [
+                "```{eval-rst}",
+                f".. currentmodule:: {module}",
+                ".. autosummary::",
+                "   :toctree: .",
+                "",
+            ]
+            lines += [*listed, "```", ""]
+    lines += ["## More", "", "```{toctree}", ":maxdepth: 1", "", *_MODULES, "```", ""]
+    return "\n".join(lines)
+
+
+def _module_page(module: str, title: str) -> str:
+    found = importlib.import_module(module)
     lines = [
-        "# API reference",
+        f"# {title}",
         "",
-        "Everything public, module by module, as the package itself lists it.",
+        f"Import these from `{module}`.",
+        "",
+        "```{eval-rst}",
+        f".. currentmodule:: {module}",
         "",
     ]
-    for module_name in _public_modules():
-        module = importlib.import_module(module_name)
-        names = [
-            name
-            for name in getattr(module, "__all__", [])
-            if getattr(getattr(module, name), "__module__", None) == module_name
-            and (inspect.isclass(getattr(module, name)) or inspect.isfunction(getattr(module, name)))
-        ]
-        if not names:
+    for name in found.__all__:
+        thing = getattr(found, name)
+        if (
+            not (inspect.isclass(thing) or inspect.isfunction(thing))
+            or f"{thing.__module__}.{name}" in _PUBLIC
+        ):
             continue
-        title = (inspect.getdoc(module) or module_name).splitlines()[0]
-        lines += [f"## {module_name}", "", title, ""]
-        lines += [
-            "```{eval-rst}",
-            f".. currentmodule:: {module_name}",
-            ".. autosummary::",
-            "   :toctree: .",
-            "",
-        ]
-        lines += [f"   {name}" for name in names] + ["```", ""]
-    return "\n".join(lines)
+        _PUBLIC[f"{thing.__module__}.{thing.__qualname__}"] = f"{module}.{name}"
+        kind = "autofunction" if inspect.isfunction(thing) else "autoclass"
+        lines += [f".. {kind}:: {name}", *(["   :members:"] if kind == "autoclass" else []), ""]
+    return "\n".join([*lines, "```", ""])
+
+
+def _by_public_name(
+    app: Sphinx, env: BuildEnvironment, node: nodes.Element, contnode: nodes.Element
+) -> nodes.Element | None:
+    """Resolve a link to where a thing is defined: its page has the name under which it is imported."""
+    if node.get("refdomain") != "py":
+        return None
+    target, _, member = str(node["reftarget"]), "", ""
+    if target not in _PUBLIC:
+        target, _, member = target.rpartition(".")
+    if target not in _PUBLIC:
+        return None
+    name = ".".join(filter(None, (_PUBLIC[target], member)))
+    domain = env.get_domain("py")
+    return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", name, node, contnode)
+
+
+_NOT_SEARCHED = re.compile(
+    r"changelog|architecture|contributing|performance|thesis_chapter\d|evidence|references"
+)
+
+
+def _leave_out_of_search(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep internals, benchmarks and the changelog out of the search, which is for guides and the API."""
+    if _NOT_SEARCHED.fullmatch(app.env.docname):
+        app.env.metadata[app.env.docname]["nosearch"] = "true"
+
+
+def _write_llms_txt(app: Sphinx, error: Exception | None) -> None:
+    """Write the list of guides for programs that read the site: title, address, first sentence."""
+    if error is not None:
+        return
+    lines = ["# Tamis", "", "> Feature selection for data streams in Python.", ""]
+    for docname in sorted(app.env.found_docs):
+        path = Path(app.env.doc2path(docname))
+        if path.suffix != ".md" or _NOT_SEARCHED.fullmatch(docname) or docname.startswith("api/tamis"):
+            continue
+        body = re.sub(
+            r"(?s)```.*?```|^#.*?$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE
+        ).strip()
+        first = " ".join(re.split(r"\n\s*\n", body)[0].split())[:200] if body else ""
+        lines.append(f"- [{app.env.titles[docname].astext()}]({docname}.html): {first}")
+    (Path(app.outdir) / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 _ARRIVES = {
@@ -189,7 +299,13 @@ def _abilities(entry: Entry) -> str:
 def _write_pages() -> None:
     folder = Path(__file__).parent / "api"
     folder.mkdir(exist_ok=True)
-    for name, text in {"index.md": _api_page(), "catalogue.md": _catalogue_page()}.items():
+    pages = {"index.md": _api_page(), "catalogue.md": _catalogue_page()}
+    pages |= {f"{module}.md": _module_page(module, title) for module, title in _MODULES.items()}
+    known = {*_PUBLIC.values()}
+    for path in folder.glob("tamis.*"):  # of an earlier build
+        if path.suffix == ".rst" and path.stem not in known:
+            path.unlink()
+    for name, text in pages.items():
         if not (path := folder / name).exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
@@ -256,12 +372,16 @@ def _block_formula(translator: HTML5Translator, node: nodes.Element) -> None:
 
 def setup(app: Sphinx) -> None:
     app.connect("autodoc-skip-member", _is_routing)
+    app.connect("missing-reference", _by_public_name)
+    app.connect("doctree-read", _leave_out_of_search)
+    app.connect("build-finished", _write_llms_txt)
     # Formulas as MathML: browsers draw it themselves, offline too.
     app.add_html_math_renderer("mathml", (_inline_formula, None), (_block_formula, None))
 
 
 matplotlib.use("Agg")
 _write_pages()
-_draw_electricity()  # before Sphinx looks for its sources
-_draw_methods()
-_run_tutorials()
+if not os.environ.get("TAMIS_DOCS_WITHOUT_PICTURES"):  # they take most of the time
+    _draw_electricity()  # before Sphinx looks for its sources
+    _draw_methods()
+    _run_tutorials()

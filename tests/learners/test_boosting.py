@@ -82,6 +82,12 @@ def test_golden():
     assert scores == pytest.approx([0.7075, 0.8845], abs=1e-9)
 
 
+def test_many_trees_that_are_wrong_at_first():
+    model = OzaBoost(1000).partial_fit([[0.0], [1.0]], [0, 1])
+    assert np.isfinite(model.tree_errors_).all()
+    np.testing.assert_allclose(model.predict_proba([[0.0]]).sum(), 1.0)
+
+
 def test_late_classes_and_a_saved_model_resume(tmp_path):
     X, y = rows(np.random.default_rng(0), 900, missing=0.2)
     model = OzaBoost(3, categorical=[2, 3], **EAGER)

@@ -16,7 +16,8 @@ Deviations, each with its reason:
 * A tree is right or wrong before it learns the row, not afterwards: the error is that on new rows.
 * a_t = log((R_t + 1) / (W_t + 1)), at least 0: a tree without errors does not decide alone, and one that is worse than
   chance in two classes does not vote.
-* lambda is at most 100, so that a rare error of a good tree cannot stop the stream for thousands of updates.
+* lambda is from 1e-100 to 100, so that a rare error of a good tree cannot stop the stream for thousands of updates, and
+  a thousand trees that are wrong do not divide by 0.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from tamis.learners.hoeffding.splits import SplitOptions
 
 __all__ = ["OzaBoost"]
 
-_MOST_OFTEN = 100.0  # lambda; e^-lambda is a number
+_LEAST_OFTEN, _MOST_OFTEN = 1e-100, 100.0  # lambda; e^-lambda is a number
 
 
 @njit(allocates=False)
@@ -86,7 +87,7 @@ def _learn(
         if right:
             tally[0] += rates[i]
         same = tally[0] if right else tally[1] - tally[0]
-        rates[i] = min(rates[i] * tally[1] / (2.0 * same), _MOST_OFTEN)  # (1), (2)
+        rates[i] = max(min(rates[i] * tally[1] / (2.0 * same), _MOST_OFTEN), _LEAST_OFTEN)  # (1), (2)
     return len(codes)
 
 

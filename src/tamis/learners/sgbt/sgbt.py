@@ -40,8 +40,9 @@ from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, as_classes
-from tamis._validation.parameters import SEED, integer, number, parameters
+from tamis._validation.parameters import SEED, check_parameters, integer, number, parameters
 from tamis.drift.adwin import STATE_SIZE, check_windows
+from tamis.errors import StateError
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier
 from tamis.learners.hoeffding.validation import require
 from tamis.learners.sgbt.trees import (
@@ -278,10 +279,14 @@ class SGBT(DenseRowClassifier):
         Raises
         ------
         StateError
-            If an array holds values that fit no model.
+            If an array holds values that fit no model, or a parameter is out of its range.
         """
         if not hasattr(self, "n_seen_"):
             return
+        try:
+            check_parameters(self)
+        except ValueError as error:
+            raise StateError(f"The file holds an SGBT that cannot be: {error}") from None
         levels = [self._roots_]
         while len(levels[-1]) and sum(map(len, levels)) <= len(self._feature_):
             inner = levels[-1][self._feature_[levels[-1]] >= 0]
@@ -377,7 +382,7 @@ class SGBT(DenseRowClassifier):
         rows = self._validate_rows(X)
         proba = np.zeros((len(rows), len(self.classes_)))
         if self.n_seen_ < _BLOCK:
-            counts = np.bincount(self._first_codes_[: self.n_seen_], minlength=len(self.classes_))
+            counts = np.bincount(self._first_codes_[: max(self.n_seen_, 1)], minlength=len(self.classes_))
             proba[:] = counts / counts.sum()
             return proba
         scores = np.zeros((len(rows), self._n_outputs))

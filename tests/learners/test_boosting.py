@@ -22,6 +22,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("leaf", "categorical"), [("majority", ()), ("nb-adaptive", (2, 3))])
 def test_equals_the_twin(leaf, categorical):
     X, y = rows(

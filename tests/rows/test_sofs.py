@@ -46,6 +46,7 @@ def test_equals_the_twin_bit_for_bit(data):
     selector.check_state()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spambase", "pcmac"])
 def test_equals_the_twin_on_real_data(load_shared: Callable[[str], Any], name):
     X, y, _ = load_shared(name)

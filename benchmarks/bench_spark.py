@@ -1,6 +1,6 @@
 """What Spark costs beside one process, in CPU time, and what that makes of a large cluster.
 
-    python benchmarks/bench_spark.py [--rows 400000] [--columns 50]
+    python benchmarks/bench_spark.py [--rows 400000] [--columns 50] [--routes files columns vectors]
 
 Parquet files of float32 columns, in 8 parts. "One process" reads them with pyarrow and calls `partial_fit`. Spark, with
 two local workers, learns from the files by their path, from a DataFrame of these columns, and from one vector column.
@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 import tamis
 from tamis.adapters import spark as adapter
 from tamis.adapters.spark import file_rows, jobs
+from tamis.adapters.spark.selection import ForwardOnce
 
 PARTS = 8
 ROUTES = ("files", "columns", "vectors")
@@ -72,7 +73,7 @@ def cpu_seconds() -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def with_spark(folder: str, cores: int) -> None:
+def with_spark(folder: str, cores: int, routes: list[str]) -> None:
     from pyspark.ml.functions import array_to_vector
     from pyspark.sql import functions as F
 
@@ -85,7 +86,7 @@ def with_spark(folder: str, cores: int) -> None:
             df = df.select("y", array_to_vector(F.array(*columns)).alias("x"))
         return df
 
-    for route in ROUTES:
+    for route in routes:
         for name, selector in SELECTORS.items():
             for size in ("all", "few", "all"):
                 n_bytes = sum(path.stat().st_size for path in Path(folder, size).iterdir())
@@ -128,6 +129,17 @@ def of_states(n_columns: int = 100) -> dict[int, tuple[float, float]]:
     return found
 
 
+def of_candidates(m: int) -> float:
+    """Return CPU seconds of a value in the second pass of `select`, in one process."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2_000, m)), rng.integers(0, 2, 2_000)
+    one = ForwardOnce(20, half_life=math.inf, alpha_drift=None, max_columns=m)
+    one.partial_fit(X[:200], y[:200], classes=[0, 1])  # compiles
+    began = process_time()
+    one.partial_fit(X[200:], y[200:])
+    return (process_time() - began) / X[200:].size
+
+
 def cluster(name: str, ns: float, size: float, seconds: float) -> str:
     """Return a line for 10^8 rows of 10,000 columns in 1,000 partitions, on 1,000 cores."""
     n_columns, n_parts = 10_000, 1_000
@@ -151,15 +163,27 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--cores", type=int)
     parser.add_argument("--folder")
+    parser.add_argument("--routes", nargs="+", choices=ROUTES, default=ROUTES)
     given = parser.parse_args()
     if given.folder:
-        return with_spark(given.folder, given.cores)
+        return with_spark(given.folder, given.cores, given.routes)
     spent, few, values = {}, given.rows // 10 * given.columns, given.rows * given.columns
     with tempfile.TemporaryDirectory() as name:
         for size, n_rows in (("few", given.rows // 10), ("all", given.rows)):
             (Path(name) / size).mkdir()
             write(Path(name) / size, n_rows, given.columns)
-        command = [sys.executable, "-W", "ignore", __file__, "--folder", name, "--cores", "2"]
+        command = [
+            sys.executable,
+            "-W",
+            "ignore",
+            __file__,
+            "--folder",
+            name,
+            "--cores",
+            "2",
+            "--routes",
+            *given.routes,
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True)
         for line in done.stdout.splitlines():
             if line.startswith("["):
@@ -172,7 +196,7 @@ def main() -> None:
     for key in SELECTORS:
         base = 1e9 * one[key] / values
         print(f"| `{key}` | one process | | {base:.1f} ns | 1 |")
-        for route in ROUTES:
+        for route in given.routes:
             small, large = spent[route, key, "few"][0], spent[route, key, "all"][0]
             ns[key, route] = 1e9 * (large - small) / (values - few)
             print(f"| | {route} | {small:.1f} s | {ns[key, route]:.1f} ns | {ns[key, route] / base:.1f} |")
@@ -181,11 +205,14 @@ def main() -> None:
     states = of_states()
     for n_rows, (size, seconds) in states.items():
         print(f"| {n_rows:,} | {size:,.0f} | {seconds * 1e6:.0f} us |")
+    print("\n| candidates | CPU of a value, second pass of select |\n| --- | --- |")
+    for m in (500, 2_000):
+        print(f"| {m:,} | {1e9 * of_candidates(m):.0f} ns |")
     head = "| selector | learning | a state | fan-in | depth | network | merging | at the driver | driver holds |"
     print(f"\n{head}\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     moments = 48.4, 1.7e-7  # bytes and seconds a column: benchmarks/bench_merge.py
-    print(cluster("TScore", ns["TScore", "files"], *moments))
-    print(cluster("MutualInformation", ns["MutualInformation", "files"], *states[100_000]))
+    for key, state in (("TScore", moments), ("MutualInformation", states[100_000])):
+        print(cluster(key, ns[key, given.routes[0]], *state))
 
 
 if __name__ == "__main__":

@@ -47,9 +47,9 @@ def screen(
     Parameters
     ----------
     df : path, list of paths or pyspark.sql.DataFrame
-        Parquet or CSV files, or a folder of them, which the workers read: this costs a tenth of a DataFrame. Remote
-        stores are named by a URI (``s3://...``); every worker must be able to open the paths. The order of rows is that
-        of the list, sorted by name within a folder.
+        Parquet or CSV files, or a folder of them, which the workers read at less than half of the cost of a DataFrame.
+        Remote stores are named by a URI (``s3://...``); every worker must be able to open the paths. The order of rows
+        is that of the list, sorted by name within a folder.
     label : str
         Column of the labels: text, whole numbers or booleans; numbers for a regression. It must not contain null.
     selector : RowSelector

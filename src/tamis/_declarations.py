@@ -39,7 +39,7 @@ class Declaration:
     --------
     >>> ofs = declared("tamis.rows", "OFS")
     >>> ofs.module, ofs.get("_linear_in_stored_values"), "merge" in ofs
-    ('tamis.rows.ofs', True, False)
+    ('tamis.rows.ofs', True, True)
     """
 
     module: str

@@ -403,7 +403,7 @@ class FIRES(RowSelector):
 
         Exact where ``update="assumed-density"`` and nothing fades or is scaled (a product of normal posteriors); an
         approximation otherwise, since a gradient step starts at the coefficients that the batch before has left
-        (measured in docs/fires.md). Moments, counts and the last rows are merged exactly.
+        (measured in docs/persistence.md). Moments, counts and the last rows are merged exactly.
 
         Parameters
         ----------

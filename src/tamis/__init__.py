@@ -113,10 +113,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            found = version("tamis")
+            result = version("tamis")
         except PackageNotFoundError:  # the source alone
-            found = "0+unknown"
-        return globals().setdefault(name, found)
+            result = "0+unknown"
+        return globals().setdefault(name, result)
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")
 
 

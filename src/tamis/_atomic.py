@@ -90,13 +90,13 @@ if hasattr(os, "register_at_fork"):
 def _defer_signals() -> None:
     """Replace the handlers that could interrupt an update."""
     global _handlers, _interrupting
-    found = (*map(getsignal, _NUMBERS),)
-    if not all(map(operator.is_, found, _handlers)):
-        pairs = zip(_NUMBERS, found, strict=True)
+    handlers = (*map(getsignal, _NUMBERS),)
+    if not all(map(operator.is_, handlers, _handlers)):
+        pairs = zip(_NUMBERS, handlers, strict=True)
         _interrupting = [
             (n, one) for n, one in pairs if not isinstance(one, int) and callable(one) and one is not _record
         ]
-        _handlers = found
+        _handlers = handlers
     for number, handler in _interrupting:
         _replaced_handlers[number] = handler
         signal(number, _record)
@@ -216,17 +216,21 @@ def _read(one: Any, n_rows: int | None) -> _Found:
     """Read an object by a compiled function, which holds for all objects whose attributes have the same types."""
     readers = _readers.get(type(one), ())
     for reader in readers:
-        if (found := reader(one, n_rows)) is not None:
-            return found
+        if (parts_read := reader(one, n_rows)) is not None:
+            return parts_read
     reader = _compiled_reader(one)
     _readers[type(one)] = (reader, *readers[: _MOST_READERS - 1])
-    found = reader(one, n_rows)
-    assert found is not None
-    return found
+    parts_read = reader(one, n_rows)
+    assert parts_read is not None
+    return parts_read
 
 
 def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
-    lines, found, expected = list[str](), {"dicts": "", "arrays": "", "others": "", "rest": ""}, list[Any]()
+    lines, parts_read, expected = (
+        list[str](),
+        {"dicts": "", "arrays": "", "others": "", "rest": ""},
+        list[Any](),
+    )
 
     def add(path: str, part: Any, above: tuple[int, ...]) -> None:
         """Add what reads an object or a tuple, a part of those with the ids `above`."""
@@ -239,14 +243,14 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
             else f"v{n} = [*{path}]"
         )
         lines.append(f"if [*map(type, v{n})] != expected[{n}]: return None")
-        found["dicts"] += f"d{n}, d{n}.copy(), " if is_object else ""
+        parts_read["dicts"] += f"d{n}, d{n}.copy(), " if is_object else ""
         once, axes = getattr(part, "_written_once", ()), getattr(part, "_ring_axes", {})
         for i, (name, value) in enumerate(items.items()):
             kind, inner = _kind_of(value.__class__), f"v{n}[{i}]"
             if kind == _PLAIN or name in once:
                 continue
             if kind == _ARRAY and not value.dtype.hasobject:
-                found["arrays"] += (
+                parts_read["arrays"] += (
                     f"ring(p{n}, {inner}, {axes[name]}, n_rows), "
                     if name in axes and value.size
                     else f"{inner}, "
@@ -256,13 +260,13 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
             ):
                 add(inner, value, (*above, id(part)))
             elif kind == _LIST:
-                found["others"] += f"partial(refill, {inner}, {inner}.copy()), "
-                found["rest"] += f"*changeable({inner}), "
+                parts_read["others"] += f"partial(refill, {inner}, {inner}.copy()), "
+                parts_read["rest"] += f"*changeable({inner}), "
             else:
-                found["rest"] += f"{inner}, "
+                parts_read["rest"] += f"{inner}, "
 
     add("one", one, ())
-    result = ", ".join(f"[{parts}]" for parts in found.values())
+    result = ", ".join(f"[{parts}]" for parts in parts_read.values())
     source = "\n    ".join(["def read(one, n_rows):", *lines, f"return {result}"])
     scope: dict[str, Any] = {
         "changeable": _changeable, "expected": expected, "partial": partial, "refill": _refill, "ring": _ring,
@@ -271,12 +275,12 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
     return scope["read"]  # type: ignore[no-any-return]
 
 
-def _read_rest(one: Any, found: _Found) -> bool:
+def _read_rest(one: Any, parts_read: _Found) -> bool:
     """Read the parts that are yet to be read; return whether one keeps its state where Python cannot see it.
 
     Items of containers may learn other rows than those of the batch, so their rings are copied as a whole.
     """
-    dicts, arrays, others, rest = found
+    dicts, arrays, others, rest = parts_read
     has_foreign, seen = False, {id(one)}
     for part in rest:  # which grows
         kind = _kind_of(part.__class__)
@@ -284,7 +288,7 @@ def _read_rest(one: Any, found: _Found) -> bool:
             continue
         seen.add(id(part))
         if kind == _OBJECT:
-            for known, more in zip(found, _read(part, None), strict=True):
+            for known, more in zip(parts_read, _read(part, None), strict=True):
                 known += more
         elif kind == _DICT:
             dicts += part, part.copy()
@@ -341,9 +345,9 @@ class Snapshot:
     __slots__ = ("_arrays", "_copies", "_dicts", "_others", "is_complete")
 
     def __init__(self, one: Any, most: int | None = None, n_rows: int | None = None) -> None:
-        found = _read(one, n_rows)
-        has_foreign = _read_rest(one, found) if found[3] else False
-        self._dicts, self._arrays, self._others, _ = found
+        result = _read(one, n_rows)
+        has_foreign = _read_rest(one, result) if result[3] else False
+        self._dicts, self._arrays, self._others, _ = result
         record = record_of(one) if isinstance(one, ThreadSafe) else None
         size = sys.maxsize if record is None else record.snapshot_size
         if most is not None and size > most:

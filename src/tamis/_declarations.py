@@ -68,8 +68,8 @@ def declared(module: str, name: str) -> Declaration | None:
         if isinstance(node, ast.ClassDef) and node.name == name:
             bases = [declared(module, ast.unparse(base)) for base in node.bases]
             doc = inspect.cleandoc(ast.get_docstring(node) or "")
-            found = tuple(base for base in bases if base is not None)
-            return Declaration(module, doc.partition("\n")[0], dict(_members(node)), found)
+            result = tuple(base for base in bases if base is not None)
+            return Declaration(module, doc.partition("\n")[0], dict(_members(node)), result)
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 if name == (alias.asname or alias.name):

@@ -219,9 +219,9 @@ def _exclusive(method: Any, *, of_two: bool = False) -> Any:
         # Implemented in C: no interrupt can occur between acquiring the lock and entering the block.
         with record.lock:
             if resets:
-                found = method(self, *args, **kwargs)
+                result = method(self, *args, **kwargs)
                 record.failure = None
-                return found
+                return result
             if record.failure is not None:
                 _reject_failed(self)
             if self._state_spec is not None:

@@ -67,9 +67,9 @@ class _Kernel:
     def _used(self) -> dict[str, Any]:
         """The other kernels and the constants that the kernel reads, whether they are compiled yet or not."""
         scope = self.function.__globals__
-        found = {name: scope[name] for name in self.function.__code__.co_names if name in scope}
-        found = {name: getattr(value, "of_kernel", value) for name, value in found.items()}
-        return {name: value for name, value in found.items() if value is not self}
+        mapping = {name: scope[name] for name in self.function.__code__.co_names if name in scope}
+        mapping = {name: getattr(value, "of_kernel", value) for name, value in mapping.items()}
+        return {name: value for name, value in mapping.items() if value is not self}
 
     @functools.cached_property
     def _digest(self) -> str:

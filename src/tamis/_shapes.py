@@ -110,18 +110,18 @@ class Shapes:
             If so.
         """
         try:
-            found = self._look(model)
+            result = self._look(model)
         except (AttributeError, TypeError, LookupError):  # not started, or without a part
             self._compare(model)
             return
-        if found != self._last:  # quicker than the hash
-            if found not in self._known:
-                if not self._fits(found):
+        if result != self._last:  # quicker than the hash
+            if result not in self._known:
+                if not self._fits(result):
                     self._compare(model)
                 if len(self._known) >= _REMEMBERED:
                     self._known.clear()
-                self._known.add(found)
-            self._last = found
+                self._known.add(result)
+            self._last = result
 
     def check_values(self, model: Any) -> None:
         """Refuse a model whose arrays do not fit together, or hold values that no kernel may see.
@@ -287,11 +287,11 @@ def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | 
     """
     text, at = text.strip(), 0
     while at < len(text):
-        found = _ENTRY.match(text, at)
-        parts = found.groupdict() if found else {}
-        if found is None or not any(parts[name] for name in ("size", "range", "dtype", "words")):
+        match = _ENTRY.match(text, at)
+        parts = match.groupdict() if match else {}
+        if match is None or not any(parts[name] for name in ("size", "range", "dtype", "words")):
             raise ValueError(f"_shapes declares {text[at : at + 60]!r}, which is not as tamis._shapes says.")
-        at = found.end()
+        at = match.end()
         _split(parts["path"].replace("?.", "."))
         values, words = None, tuple(re.findall(r'increasing|finite|distinct|or nan|any "', parts["words"]))
         if parts["dtype"] or parts["range"] or words:
@@ -314,10 +314,10 @@ def _two(bounds: str) -> tuple[str, str]:
 
 def _split(path: str) -> tuple[str, str]:
     """Return the path of an array, and which part of it is meant, "" for all."""
-    found = _SLICE.fullmatch(path)
-    if found is None:
+    match = _SLICE.fullmatch(path)
+    if match is None:
         raise ValueError(f"_shapes declares {path!r}, which is not a path.")
-    return found[1], found[2] or ""
+    return match[1], match[2] or ""
 
 
 def _owned(model: Any, path: str) -> Iterator[tuple[Any, Any]]:
@@ -387,14 +387,14 @@ def _comparison_of_size(size: str, name: str) -> list[str]:
     return [*lines, f"        {value} = {size}"] if name.isidentifier() else lines
 
 
-def _flat(found: Any, depth: int) -> Iterator[tuple[int, ...]]:
+def _flat(result: Any, depth: int) -> Iterator[tuple[int, ...]]:
     """Give the shapes that were read in lists of lists, but not of what a model does not have."""
-    if found is None:
+    if result is None:
         return
     if depth == 0:
-        yield found
+        yield result
         return
-    for item in found:
+    for item in result:
         yield from _flat(item, depth - 1)
 
 
@@ -431,7 +431,7 @@ def _reject_invalid_state(
         _is_size(size, name, sizes) for size, name in zip(shape or (), names, strict=True)
     ):
         shown = ", ".join(
-            str(found) if (found := _size_of(name, sizes)) is not None else "*" for name in names
+            str(result) if (result := _size_of(name, sizes)) is not None else "*" for name in names
         )
         raise StateError(
             f"{path!r} of a {type(model).__name__} has the shape {shape}, but ({shown}) fits the rest: {_CHANGED}"

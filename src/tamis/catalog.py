@@ -85,9 +85,9 @@ class Entry:
     @property
     def declaration(self) -> Declaration:
         """The class as its source declares it, not imported."""
-        found = declared(importlib.import_module("tamis")._NAMES[self.name], self.name)
-        assert found is not None, self.name
-        return found
+        result = declared(importlib.import_module("tamis")._NAMES[self.name], self.name)
+        assert result is not None, self.name
+        return result
 
     @property
     def module(self) -> str:
@@ -122,8 +122,8 @@ class Entry:
     @property
     def per_batch(self) -> bool:
         """Whether the method is defined per batch: a batch is not the same as its rows (or columns) one at a time."""
-        found = self.declaration
-        return found.get("_equals_rows", "exactly") == "" or bool(found.get("_whole_blocks", False))
+        result = self.declaration
+        return result.get("_equals_rows", "exactly") == "" or bool(result.get("_whole_blocks", False))
 
     @property
     def rounding(self) -> bool:

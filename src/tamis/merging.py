@@ -68,5 +68,5 @@ def merge_tree(states: Iterable[State], **how: Any) -> State:
         _, left = waiting.pop()
         left.merge(merged, **how)
         merged = left
-    found: State = merged
-    return found
+    result: State = merged
+    return result

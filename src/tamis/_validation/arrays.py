@@ -73,12 +73,12 @@ def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> ND
             raise ValueError(f"categorical is a mask of {len(given)} columns, but there are {n_features}.")
         return np.flatnonzero(given)
     position = {name: j for j, name in enumerate(names or ())}
-    found = [position.get(column, -1) if isinstance(column, str) else column for column in given]
-    for column, j in zip(given, found, strict=True):
+    items = [position.get(column, -1) if isinstance(column, str) else column for column in given]
+    for column, j in zip(given, items, strict=True):
         if not (is_integer(j) and 0 <= j < n_features):
             known = f"0 to {n_features - 1}" + (f" or {', '.join(names)}" if names else ", without names")
             raise ValueError(f"categorical names the column {column!r}, but the columns are {known}.")
-    return np.unique(np.array(found, dtype=np.intp))
+    return np.unique(np.array(items, dtype=np.intp))
 
 
 def as_rows(X: Any) -> tuple[Rows, list[str] | None]:

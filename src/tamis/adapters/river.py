@@ -170,18 +170,18 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
         """Return the label of each row; the first class while the model gives no prediction."""
         X = self._validate(X)
         codes = [self.model_.predict_one(row) or 0 for row in self._rows(X)]
-        found: Array = self.classes_[codes]
-        return found
+        result: Array = self.classes_[codes]
+        return result
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); all equal while the model gives none."""
         X = self._validate(X)
-        found = np.zeros((X.shape[0], len(self.classes_)))
-        for row, values in zip(found, self._rows(X), strict=True):
+        result = np.zeros((X.shape[0], len(self.classes_)))
+        for row, values in zip(result, self._rows(X), strict=True):
             proba = self.model_.predict_proba_one(values)
             row[:] = [proba.get(c, 0.0) for c in range(len(self.classes_))]
             row[:] = row / row.sum() if row.sum() > 0.0 else 1.0 / len(row)
-        return found
+        return result
 
     def _initialize(self, X: Rows, names: list[str] | None, classes: Any) -> Rows:
         """Create the model; return the rows, the first without NaN."""
@@ -280,10 +280,10 @@ class RiverDetector(ThreadSafe):
             raise DataError(f"value must be a finite number, got {short_repr(value)}.")
         self.detector.update(value)
         self.n_seen += 1
-        found = bool(self.detector.drift_detected)
-        if found:
+        result = bool(self.detector.drift_detected)
+        if result:
             self.reset()
-        return found
+        return result
 
     def reset(self) -> None:
         """Reset the detector."""
@@ -480,8 +480,8 @@ class RiverReplay(ThreadSafe, base.Classifier):
 
     def predict_proba_one(self, x: dict[Any, float], **kwargs: Any) -> dict[Any, float]:
         """Return the probability of each class, by the selected values."""
-        found: dict[Any, float] = self.model.predict_proba_one(self.selector.transform_one(x), **kwargs)
-        return found
+        result: dict[Any, float] = self.model.predict_proba_one(self.selector.transform_one(x), **kwargs)
+        return result
 
 
 class _Batched:
@@ -612,8 +612,8 @@ class RiverLearner(_Batched, ThreadSafe, base.Classifier):
         view = self._view_of(x)
         if view is None or view.asked.shape[1] == 0:
             return {}
-        found = np.asarray(view.predictor.predict_proba(view.asked))[0]
-        return dict(zip(np.asarray(self._learner.model.classes_).tolist(), found.tolist(), strict=True))
+        result = np.asarray(view.predictor.predict_proba(view.asked))[0]
+        return dict(zip(np.asarray(self._learner.model.classes_).tolist(), result.tolist(), strict=True))
 
 
 class RiverRegressor(_Batched, ThreadSafe, base.Regressor):

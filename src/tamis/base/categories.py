@@ -91,19 +91,19 @@ class Categories:
         """Return dense rows with their categories in the place of codes; object where there are any."""
         if not self.values:
             return rows
-        found = rows.astype(object)
+        result = rows.astype(object)
         for j, values in self.values.items():
-            found[:, j] = [
+            result[:, j] = [
                 None if np.isnan(code) else values[int(code)] for code in rows[:, j].astype(np.float64)
             ]
-        return found
+        return result
 
     def sizes(self, n_features: int) -> NDArray[np.int64]:
         """Return the number of bins of each column of categories, 0 for numbers."""
-        found = np.zeros(n_features, dtype=np.int64)
+        result = np.zeros(n_features, dtype=np.int64)
         for j, values in self.values.items():
-            found[j] = min(len(values), _MOST)
-        return found
+            result[j] = min(len(values), _MOST)
+        return result
 
     def code(self, column: int, name: Any, value: Any) -> float:
         """Return the code of a category.
@@ -133,8 +133,8 @@ def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[
         mine |= {j for j, name in enumerate(names) if _is_text(frame, name)}
         raw = {j: _plain(frame[names[j]].to_list()) for j in sorted(mine)}
         if not raw:
-            rows, found = as_rows(X)
-            return raw, rows, found
+            rows, result = as_rows(X)
+            return raw, rows, result
         rest = [name for j, name in enumerate(names) if j not in mine]
         rows = np.zeros((len(frame), len(names)))
         if rest and len(frame):
@@ -143,8 +143,8 @@ def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[
             )[0]
         return raw, as_rows(rows)[0], named
     if declared is None:
-        rows, found = as_rows(X)
-        return {}, rows, found
+        rows, result = as_rows(X)
+        return {}, rows, result
     if not hasattr(X, "shape") or len(X.shape) != 2:
         X = np.asarray(X, dtype=object)
     if hasattr(X, "tocsr"):

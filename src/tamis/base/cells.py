@@ -305,9 +305,9 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             If `unavailable` names a column that does not exist, or has another shape.
         """
         if not hasattr(x, "columns") and not sp.issparse(x) and np.ndim(x) == 1:
-            found = self.acquire(np.asarray(x).reshape(1, -1), unavailable)
-            assert isinstance(found, list)
-            return found[0]
+            result = self.acquire(np.asarray(x).reshape(1, -1), unavailable)
+            assert isinstance(result, list)
+            return result[0]
         X = self._rows(x)
         trace: Purchases = []
         state = self._walk(X, trace, self._unavailable(unavailable, X.shape[0]))
@@ -419,8 +419,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         )
 
     def _decide(self, posterior: Floats) -> Array:
-        found: Array = self.classes_[np.argmin(posterior @ self._Q, axis=1)]
-        return found
+        result: Array = self.classes_[np.argmin(posterior @ self._Q, axis=1)]
+        return result
 
     def name_of(self, position: int) -> str | int:
         """Return the name of a candidate, or its column if the columns have none."""
@@ -469,8 +469,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
                     f"unavailable names {column!r}, which is not a column: pass names of columns."
                 )
             whole[at] = True
-        found = whole[self.candidates_]
-        return np.tile(found, (n_rows, 1)) if found.any() else None
+        result = whole[self.candidates_]
+        return np.tile(result, (n_rows, 1)) if result.any() else None
 
     def _column_names(self) -> list[Any]:
         """Return the name of each column of the rows, or its number."""

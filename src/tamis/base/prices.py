@@ -231,10 +231,10 @@ class Tariff:
         own = self._own(known[None])[0]
         due = self.fee * ~(self.member & known).any(axis=1)
         paid = subsets & ~known
-        found: Floats = np.where(paid, own, 0.0).sum(axis=1)
+        result: Floats = np.where(paid, own, 0.0).sum(axis=1)
         for fee, member in zip(due, self.member, strict=True):
-            found += np.where((paid & member).any(axis=1), fee, 0.0)
-        return found
+            result += np.where((paid & member).any(axis=1), fee, 0.0)
+        return result
 
     def of(self, columns: Array) -> Tariff:
         """Return the tariff of some columns."""

@@ -217,16 +217,16 @@ class RowEncoder:
 
     def without(self, columns: NDArray[np.intp]) -> Self:
         """Return a copy that knows of some columns that they were 0 in all rows so far."""
-        found = copy.copy(self)
-        found.totals = self.totals.copy()
-        found.totals[0, columns], found.totals[1, columns] = 0.0, self.totals[1].max(initial=0.0)
-        return found
+        result = copy.copy(self)
+        result.totals = self.totals.copy()
+        result.totals[0, columns], result.totals[1, columns] = 0.0, self.totals[1].max(initial=0.0)
+        return result
 
 
 def class_targets(codes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return a number for each class code, all different, the first 0."""
-    found: NDArray[np.float64] = np.asarray(codes, np.float64) * _GOLDEN % 1.0
-    return found
+    result: NDArray[np.float64] = np.asarray(codes, np.float64) * _GOLDEN % 1.0
+    return result
 
 
 def _filled_with_zeros(X: Rows, names: list[str] | None) -> Rows:

@@ -54,8 +54,8 @@ class State:
 
     def n_asked(self) -> NDArray[np.int64]:
         """Return the number of values asked for or given, of each row."""
-        found: NDArray[np.int64] = self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
-        return found
+        result: NDArray[np.int64] = self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
+        return result
 
     def of(self, rows: Array) -> State:
         """Return the state of some rows."""

@@ -135,15 +135,15 @@ class Trace:
 
     def records(self) -> Array:
         """Return the records as a structured array of dtype :data:`RECORD`."""
-        found = np.empty(self.length, dtype=RECORD)
+        result = np.empty(self.length, dtype=RECORD)
         for j, name in enumerate(_FLOATS):
-            found[name] = self._floats[: self.length, j]
+            result[name] = self._floats[: self.length, j]
         counts = self._counts[: self.length]
-        found["offer"], found["n_missing"] = counts[:, 0], counts[:, 1]
-        found["decision"] = np.array(DECISIONS)[counts[:, 2]]
-        found["p_value"] = np.exp(found["log_p"])
-        found["name"] = [
+        result["offer"], result["n_missing"] = counts[:, 0], counts[:, 1]
+        result["decision"] = np.array(DECISIONS)[counts[:, 2]]
+        result["p_value"] = np.exp(result["log_p"])
+        result["name"] = [
             f"x{offer}" if name is None else name
             for offer, name in zip(counts[:, 0].tolist(), self._names[: self.length].tolist(), strict=True)
         ]
-        return found
+        return result

@@ -71,7 +71,7 @@ _HALVINGS = 9  # of the interval of the factor of prices: to within 2 %
 @njit(strict=True)
 def _extend(
     columns: Array, d: int, x: Array, start: Array, covariance: Array, means: Array, own: Array, at: Array,
-    white: Array, centre: Array, found: Array,
+    white: Array, centre: Array, result: Array,
 ) -> int:  # fmt: skip
     """Add the evidence of some columns, after the d features already whitened; return the number of features now."""
     for j in columns:
@@ -95,14 +95,14 @@ def _extend(
                     total -= own[d, f] * white[i, f]
                 white[i, d] = total / own[d, d]
                 for c in range(len(means)):
-                    found[i, c] += centre[c, d] * (white[i, d] - 0.5 * centre[c, d])
+                    result[i, c] += centre[c, d] * (white[i, d] - 0.5 * centre[c, d])
             d += 1
     return d
 
 
 @njit(strict=True)
 def _evidence_of_subsets(
-    x: Array, start: Array, known: Array, more: Array, covariance: Array, means: Array, found: Array
+    x: Array, start: Array, known: Array, more: Array, covariance: Array, means: Array, result: Array
 ) -> None:
     """Fill in the evidence of each subset, row and class: of the known columns, and of the further ones of the subset.
 
@@ -114,8 +114,8 @@ def _evidence_of_subsets(
     shared = np.zeros((len(x), L))
     d = _extend(known, 0, x, start, covariance, means, own, at, white, centre, shared)
     for b in range(len(more)):
-        found[b] = shared
-        _extend(more[b], d, x, start, covariance, means, own, at, white, centre, found[b])
+        result[b] = shared
+        _extend(more[b], d, x, start, covariance, means, own, at, white, centre, result[b])
 
 
 @njit(strict=True)
@@ -127,7 +127,7 @@ def _distances(
     low: Array,
     high: Array,
     apart: float,
-    found: Array,
+    result: Array,
 ) -> None:
     """Fill in the squared distance of each row to each row of the bank in the known columns of the former."""
     for i in range(len(values)):
@@ -144,7 +144,7 @@ def _distances(
                     a = min(max(values[i, j], low[j]), high[j])
                     b = min(max(bank[n, j], low[j]), high[j])
                     total += scale[j] * (a - b) * (a - b)
-            found[i, n] = total
+            result[i, n] = total
 
 
 class AACO(CellClassifier):
@@ -336,13 +336,13 @@ class AACO(CellClassifier):
     def _sampled_subsets(self, rng: np.random.Generator) -> NDArray[np.bool_]:
         """Return different subsets of two or more columns, half of them with more relevant columns more often."""
         K = len(self.candidates_)
-        found = np.zeros((self.n_subsets if K > 1 else 0, K), dtype=bool)
+        values = np.zeros((self.n_subsets if K > 1 else 0, K), dtype=bool)
         weight = 1.0 / (1.0 + np.arange(K))
-        for b in range(len(found)):
+        for b in range(len(values)):
             size = int(rng.integers(2, min(K, _LARGEST) + 1))
             share = weight / weight.sum() if b % 2 else None
-            found[b, rng.choice(K, size, replace=False, p=share)] = True
-        return np.unique(found, axis=0)[::-1]
+            values[b, rng.choice(K, size, replace=False, p=share)] = True
+        return np.unique(values, axis=0)[::-1]
 
     def _fit_policy(self, rows: NDArray[np.int64]) -> None:
         """Walk training rows without themselves: choose the factor of the prices, and whether to acquire at all."""
@@ -414,7 +414,7 @@ class AACO(CellClassifier):
 
     def _choose(self, state: State, omitted: NDArray[np.int64] | None) -> NDArray[np.int64]:
         """Return the next position of each row by (1), -1 where it stops; the neighbours omit a row of the bank."""
-        found = np.full(len(state.asked), -1)
+        result = np.full(len(state.asked), -1)
         known, n_asked = state.values >= 0, state.n_asked()
         key = np.concatenate([known, state.asked, state.unavailable], axis=1)
         _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
@@ -436,8 +436,8 @@ class AACO(CellClassifier):
                 loss = losses[:, np.searchsorted(rows, own)].sum(axis=1) / len(own)
                 total = loss + self.price_factor_ * prices
                 total[prices > budget - state.spent[i] + ROUNDING] = np.inf
-                found[i] = self._first_of_best(total, subsets)
-        return found
+                result[i] = self._first_of_best(total, subsets)
+        return result
 
     def _first_of_best(self, total: Floats, subsets: NDArray[np.bool_]) -> int:
         """Return the column of the best subset that is best alone, -1 if the empty one is best; the first is empty."""
@@ -517,10 +517,10 @@ class AACO(CellClassifier):
         kinds += [spread, *(part.subset_evidence(values, subsets | known) for part in ensemble._network)]
         n_known = len(columns) + (more >= 0).sum(axis=1)
         level = np.minimum(np.log2(np.maximum(n_known, 1)).astype(np.int64), len(model.weights) - 1)
-        found, evidence = np.empty(shape), np.stack(kinds)
+        result, evidence = np.empty(shape), np.stack(kinds)
         for at in np.unique(level):
-            found[level == at] = posterior_of(evidence[:, level == at], ensemble.prior, model.weights[at])
-        return found
+            result[level == at] = posterior_of(evidence[:, level == at], ensemble.prior, model.weights[at])
+        return result
 
     @property
     def _goal(self) -> Objective:
@@ -530,8 +530,8 @@ class AACO(CellClassifier):
 def _discriminant_evidence(
     part: Discriminant, values: Floats, columns: Array, more: Array, shape: tuple[int, ...]
 ) -> Floats:
-    found = np.zeros(shape)
+    result = np.zeros(shape)
     _evidence_of_subsets(
-        part._features(values), part._start, columns, more, part._covariance, part._means, found
+        part._features(values), part._start, columns, more, part._covariance, part._means, result
     )
-    return found
+    return result

@@ -127,7 +127,7 @@ class Offers:
 
         The information of the members is assumed additive, up to the entropy of the class, `left`.
         """
-        found = np.zeros(information.shape)
+        result = np.zeros(information.shape)
         known = state.values >= 0
         for fee, member in self._groups():
             due = ~known[:, member].any(axis=1)
@@ -145,8 +145,10 @@ class Offers:
             size = rates.argmax(axis=1)
             inside = np.zeros(info.shape, dtype=bool)
             np.put_along_axis(inside, order, np.arange(len(member)) <= size[:, None], axis=1)
-            found[:, member] = np.maximum(found[:, member], np.where(inside, rates.max(axis=1)[:, None], 0.0))
-        return found
+            result[:, member] = np.maximum(
+                result[:, member], np.where(inside, rates.max(axis=1)[:, None], 0.0)
+            )
+        return result
 
     def _groups(self) -> Iterator[tuple[float, NDArray[np.int64]]]:
         for fee, member in zip(self.tariff.fee, self.tariff.member, strict=True):
@@ -342,8 +344,8 @@ class AdaptiveIFC2F(CellClassifier):
         if len(self.classes_) > 1 and len(vary) <= self.max_features:
             # The most relevant one is the root of the tree, for any order of the columns.
             relevant = adjusted_mutual_information(tables[vary])
-            found: NDArray[np.int64] = vary[np.argsort(-relevant, kind="stable")]
-            return found
+            result: NDArray[np.int64] = vary[np.argsort(-relevant, kind="stable")]
+            return result
         together = self.decision == "ensemble"
         scores, least = relevance(tables, _GROWN if together else self.max_features)
         known = np.flatnonzero(scores > least)
@@ -550,8 +552,8 @@ class AdaptiveIFC2F(CellClassifier):
         rate = np.maximum(rate, pair)
         reached = rate.max(axis=1)
         best = np.where(rate == reached[:, None], one, -1.0).argmax(axis=1)
-        found = np.where(reached >= 0.0, best, -1), np.maximum(reached, 0.0), posterior
-        return tuple(part[back.ravel()] for part in found)  # type: ignore[return-value]
+        result = np.where(reached >= 0.0, best, -1), np.maximum(reached, 0.0), posterior
+        return tuple(part[back.ravel()] for part in result)  # type: ignore[return-value]
 
     def _pair_rate(self, state: State, j: int, information: Floats, price: Floats, share: Floats) -> Floats:
         """Return the information per price of column j and of the best column after each of its values, (3)."""
@@ -567,8 +569,8 @@ class AdaptiveIFC2F(CellClassifier):
             following = self._offers.tariff.following(state.values >= 0)
             total += np.where(there, share[:, v] * after[rows, k], 0.0)
             paid += np.where(there, share[:, v] * following[rows, k], 0.0)
-        found: Floats = np.divide(total, paid, out=np.full(len(total), np.inf), where=paid > 0.0)
-        return found
+        result: Floats = np.divide(total, paid, out=np.full(len(total), np.inf), where=paid > 0.0)
+        return result
 
     def _next(self, state: State) -> NDArray[np.int64]:
         position, rate, _ = self._best(state)

@@ -124,11 +124,11 @@ class AnyOrder:
         evidence = evidence_by_kind(self._model, values)[:, -1]
         known = np.maximum((~np.isnan(values)).sum(axis=1), 1)
         level = np.minimum(np.log2(known).astype(np.int64), len(self._weights) - 1)
-        found = np.empty(evidence.shape[1:])
+        result = np.empty(evidence.shape[1:])
         for at in np.unique(level):
             mine = level == at
-            found[mine] = posterior_of(evidence[:, mine], self._model.prior, self._weights[at])
-        return found
+            result[mine] = posterior_of(evidence[:, mine], self._model.prior, self._weights[at])
+        return result
 
     def partial_fit(self, values: Floats, y: Array, fading: float) -> AnyOrder:
         """Return the model updated with more rows; the weights are unchanged."""

@@ -104,11 +104,11 @@ class Bins:
 
     def codes(self, X: Array) -> NDArray[np.int16]:
         """Return the code of each value of dense rows with these columns; -1 for NaN."""
-        found = np.zeros(X.shape, dtype=np.int16)
+        result = np.zeros(X.shape, dtype=np.int16)
         for edge in self.edges.T:
-            found += edge < X
-        found[np.isnan(X)] = -1
-        return found
+            result += edge < X
+        result[np.isnan(X)] = -1
+        return result
 
     def tables(self, X: Rows, y: Array, n_classes: int) -> NDArray[np.int64]:
         """Count the rows of each column, bin and class.
@@ -143,11 +143,11 @@ class Bins:
             code += edge[column] < values
         known = ~np.isnan(values)
         at = ((column * self.n_bins + code) * n_classes + y[rows])[known]
-        found = np.bincount(at, minlength=n * self.n_bins * n_classes).reshape(n, self.n_bins, n_classes)
+        result = np.bincount(at, minlength=n * self.n_bins * n_classes).reshape(n, self.n_bins, n_classes)
         stored = np.bincount(column * n_classes + y[rows], minlength=n * n_classes).reshape(n, n_classes)
         zero = (edges < 0.0).sum(axis=1)
-        found[np.arange(n), zero] += np.bincount(y, minlength=n_classes) - stored
-        return found
+        result[np.arange(n), zero] += np.bincount(y, minlength=n_classes) - stored
+        return result
 
 
 def indicators(values: Array, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -175,13 +175,13 @@ def dense(X: Rows) -> NDArray[np.float64]:
 
 def _largest(X: Rows) -> NDArray[np.float64]:
     """Return the largest value of each column, ignoring NaN; -inf where all are NaN."""
-    found: NDArray[np.float64]
+    result: NDArray[np.float64]
     if sp.issparse(X):
-        found = X.nanmax(axis=0).toarray().ravel().astype(np.float64)
-        found[np.isnan(found)] = -np.inf
+        result = X.nanmax(axis=0).toarray().ravel().astype(np.float64)
+        result[np.isnan(result)] = -np.inf
     else:
-        found = np.max(X, axis=0, initial=-np.inf, where=~np.isnan(X)).astype(np.float64)
-    return found
+        result = np.max(X, axis=0, initial=-np.inf, where=~np.isnan(X)).astype(np.float64)
+    return result
 
 
 def _sparse_quantiles(X: Rows, at: Array) -> NDArray[np.float64]:
@@ -202,8 +202,8 @@ def _sparse_quantiles(X: Rows, at: Array) -> NDArray[np.float64]:
         place = np.where(rank < negative, rank, rank - zeros) + X.indptr[:-1]
         is_zero = (rank >= negative) & (rank < negative + zeros)
         place = np.where(is_zero | (stored == 0), 0, place)
-        found = values[place] if len(values) else np.zeros(n_columns)
-        return np.where(is_zero, 0.0, found).astype(np.float64)
+        result = values[place] if len(values) else np.zeros(n_columns)
+        return np.where(is_zero, 0.0, result).astype(np.float64)
 
     edges = np.empty((n_columns, len(at)))
     last = n_rows - missing - 1

@@ -56,7 +56,7 @@ _WEIGHTS = np.linspace(0.0, 1.2, 25)
 @njit(strict=True)
 def _evidence(
     x: Array, start: Array, order: Array, covariance: Array, factor: Array, means: Array, white_means: Array,
-    found: Array,
+    result: Array,
 ) -> None:  # fmt: skip
     """Fill in m_c' W^-1 x - m_c' W^-1 m_c / 2 of each row and class after each of the columns in order, (1).
 
@@ -70,11 +70,11 @@ def _evidence(
     for i in range(n):
         d, in_order = 0, True
         for c in range(L):
-            found[i, 0, c] = 0.0
+            result[i, 0, c] = 0.0
         for s in range(n_steps):
             j = order[i, s]
             for c in range(L):
-                found[i, s + 1, c] = found[i, s, c]
+                result[i, s + 1, c] = result[i, s, c]
             if j < 0:
                 continue
             in_order = in_order and start[j] == d
@@ -100,7 +100,7 @@ def _evidence(
                         for f in range(d):
                             total -= own[d, f] * centre[c, f]
                         centre[c, d] = total / own[d, d]
-                    found[i, s + 1, c] += centre[c, d] * (white[d] - 0.5 * centre[c, d])
+                    result[i, s + 1, c] += centre[c, d] * (white[d] - 0.5 * centre[c, d])
                 d += 1
 
 
@@ -292,7 +292,7 @@ class Discriminant:
             np.take_along_axis(np.asarray(values, dtype=np.float64), np.maximum(order, 0), axis=1)
         )
         order = np.where(there, order, -1)
-        found = np.empty((len(order), order.shape[1] + 1, self.n_classes))
+        array = np.empty((len(order), order.shape[1] + 1, self.n_classes))
         _evidence(
             self._features(values),
             self._start,
@@ -301,9 +301,9 @@ class Discriminant:
             self._factor,
             self._means,
             self._white_means,
-            found,
+            array,
         )
-        return found.transpose(1, 0, 2)
+        return array.transpose(1, 0, 2)
 
     def posterior(self, values: Array) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
@@ -315,11 +315,11 @@ class Discriminant:
         column = np.repeat(np.arange(self.n_columns), np.diff(self._start))
         level = np.arange(len(column)) - self._start[column]
         code = codes[:, column]
-        found = np.where(self._bins.sizes[column] > 0, code == level, code >= level).astype(np.float64)
-        found[code < 0] = np.nan
+        result = np.where(self._bins.sizes[column] > 0, code == level, code >= level).astype(np.float64)
+        result[code < 0] = np.nan
         number = np.flatnonzero(self._bins.sizes == 0)
-        found[:, self._start[number]] = np.clip(values[:, number], self._low[number], self._high[number])
-        return found
+        result[:, self._start[number]] = np.clip(values[:, number], self._low[number], self._high[number])
+        return result
 
     def _features(self, values: Array) -> Floats:
         """Return x, shape (n_rows, D): 0, the mean, where missing."""
@@ -361,10 +361,10 @@ def posterior_of(evidence: Floats, prior: Floats, weight: EvidenceWeights) -> Fl
     # Summed in order, so that a single row has the same bits as in a batch.
     for b, kind in zip(np.atleast_1d(weight), evidence if several else [evidence], strict=True):
         score = score + b * kind
-    found: Floats = np.exp(score - score.max(axis=-1, keepdims=True))
-    found[..., prior == 0.0] = 0.0
-    found /= found.sum(axis=-1, keepdims=True)
-    return found
+    result: Floats = np.exp(score - score.max(axis=-1, keepdims=True))
+    result[..., prior == 0.0] = 0.0
+    result /= result.sum(axis=-1, keepdims=True)
+    return result
 
 
 @njit(strict=True)

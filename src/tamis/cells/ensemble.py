@@ -229,8 +229,8 @@ def fit_evidence_weights(each: Floats, prior: Floats, y: Array) -> Floats:
         return total / n_steps + float(weights.sum()), slope / n_steps + 1.0
 
     start, bounds = np.full(len(each), 0.5), [(0.0, _MOST)] * len(each)
-    found: Floats = scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
-    return found
+    result: Floats = scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+    return result
 
 
 @njit(strict=True)

@@ -281,8 +281,8 @@ class ETANA(Independent):
         if isinstance(self.stopping_, Grid):
             return self.stopping_.should_continue(k, posterior)
         expected = self.stopping_.continuation_value(k, posterior, values, lookahead=True)
-        found: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)
-        return found
+        result: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)
+        return result
 
 
 class Grid:
@@ -330,16 +330,16 @@ class Grid:
         lacking = self.resolution - whole.sum(axis=1)
         rank = np.argsort(np.argsort(-(scaled - whole), axis=1, kind="stable"), axis=1)
         codes = (whole + (rank < lacking[:, None])) @ self._weight
-        found: NDArray[np.int64] = self._sorted[
+        result: NDArray[np.int64] = self._sorted[
             np.searchsorted((self.points @ self._weight)[self._sorted], codes)
         ]
-        return found
+        return result
 
     def should_continue(self, k: int, posterior: Floats) -> NDArray[np.bool_]:
         """Return where the k-th feature is worth its price."""
         at = self.nearest(posterior)
-        found: NDArray[np.bool_] = self.continue_cost[k, at] < self.stop[at]
-        return found
+        result: NDArray[np.bool_] = self.continue_cost[k, at] < self.stop[at]
+        return result
 
 
 def _compositions(total: int, parts: int) -> NDArray[np.int64]:

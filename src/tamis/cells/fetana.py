@@ -300,9 +300,9 @@ class FETANA(Independent):
         L = len(self.classes_)
         if self.confidence is None:
             return np.ones(L)
-        found: Floats = max(self.confidence, (1.0 + self._model_prior()[i]) / 2.0) - np.eye(L)[i]
-        return found
+        result: Floats = max(self.confidence, (1.0 + self._model_prior()[i]) / 2.0) - np.eye(L)[i]
+        return result
 
     def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = np.all(posterior @ self.thresholds_[:, k].T >= 0.0, axis=1)
-        return found
+        result: NDArray[np.bool_] = np.all(posterior @ self.thresholds_[:, k].T >= 0.0, axis=1)
+        return result

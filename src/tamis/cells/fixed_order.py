@@ -442,12 +442,12 @@ class FixedOrder(CellClassifier):
         """Return the price of each value of rows that acquire the first columns in order; 0 where missing."""
         if not self._tariff.varies:
             return np.where(codes >= 0, self._tariff.own[: codes.shape[1]], 0.0)
-        known, found = np.zeros((len(codes), len(self.candidates_)), dtype=bool), np.zeros(codes.shape)
+        known, result = np.zeros((len(codes), len(self.candidates_)), dtype=bool), np.zeros(codes.shape)
         for k in range(codes.shape[1]):
             there = codes[:, k] >= 0
-            found[there, k] = self._tariff.following(known[there])[:, k]
+            result[there, k] = self._tariff.following(known[there])[:, k]
             known[:, k] = there
-        return found
+        return result
 
     # -- walking -------------------------------------------------------------------------------------------
 
@@ -475,8 +475,8 @@ class FixedOrder(CellClassifier):
         policy = self.policy_
         if policy is None or policy.rule == "own":
             return self._should_continue(k, posterior, values)
-        found: NDArray[np.bool_] = self._goal.risk_of_rows(posterior) > policy.max_risk
-        return found
+        result: NDArray[np.bool_] = self._goal.risk_of_rows(posterior) > policy.max_risk
+        return result
 
     def _posterior_after(
         self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats
@@ -484,16 +484,16 @@ class FixedOrder(CellClassifier):
         """Return the posterior after the k-th value."""
         if self._evidence_model is None:
             return update_posterior(self._chain, k, posterior, values, code)  # (3)
-        found = self._evidence_model.posterior(
+        result = self._evidence_model.posterior(
             _mask_after(numbers[:, : self._evidence_model.n_columns], k + 1)
         )
-        return np.where((code >= 0)[:, None], found, posterior)  # a missing value leaves every bit unchanged
+        return np.where((code >= 0)[:, None], result, posterior)  # a missing value leaves every bit unchanged
 
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
         return self._bins.of(positions).codes(values)
 
     def _next(self, state: State) -> NDArray[np.int64]:
-        found = np.full(len(state.stage), -1)
+        result = np.full(len(state.stage), -1)
         self._apply_known_values(state)
         untouched = state.n_asked() == 0
         for k in np.unique(state.stage[state.stage < len(self.candidates_)]):
@@ -502,8 +502,8 @@ class FixedOrder(CellClassifier):
             bought = self._is_bought(int(k), posterior, values, untouched[mine])
             if k == 0 and state.volunteered.any():  # such rows are not identical
                 bought &= ~state.volunteered[mine] | self._is_worth(0, posterior, values)
-            found[mine] = np.where(bought, k, -1)
-        return found
+            result[mine] = np.where(bought, k, -1)
+        return result
 
     def _walk_block(
         self, X: Rows, rows: Array, trace: Purchases | None, unavailable: NDArray[np.bool_] | None
@@ -605,12 +605,12 @@ class _PosteriorPrefetch:
             self._posterior = posterior_path(self._evidence_model, known, order)
             self._place = np.zeros(len(self._values), dtype=np.int64)
             self._place[rows] = np.arange(len(rows))
-        found: Floats = self._posterior[k + 1, self._place[rows]]
-        return found
+        result: Floats = self._posterior[k + 1, self._place[rows]]
+        return result
 
 
 def _mask_after(values: Floats, k: int) -> Floats:
     """Return the values with all columns after the first k set to NaN."""
-    found = np.full(values.shape, np.nan)
-    found[:, :k] = values[:, :k]
-    return found
+    result = np.full(values.shape, np.nan)
+    result[:, :k] = values[:, :k]
+    return result

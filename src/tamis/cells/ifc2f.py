@@ -402,5 +402,5 @@ class IFC2F(FixedOrder):
         if k == 0 and self.always_first:
             return np.ones(len(posterior), dtype=bool)
         expected = self.stopping_.continuation_value(k, posterior, values, lookahead=self.lookahead)
-        found: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)  # (8)
-        return found
+        result: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)  # (8)
+        return result

@@ -128,16 +128,16 @@ class Masked:
         values = np.asarray(values, dtype=np.float64)
         if order is None:
             order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
-        found = np.zeros((order.shape[1] + 1, len(values), self.n_classes))
+        result = np.zeros((order.shape[1] + 1, len(values), self.n_classes))
         seen, rows = np.full(values.shape, np.nan), np.arange(len(values))
         for s in range(order.shape[1]):
             new = rows[order[:, s] >= 0]
             seen[new, order[new, s]] = values[new, order[new, s]]
-            found[s + 1] = found[s]
+            result[s + 1] = result[s]
             new = new[~np.isnan(values[new, order[new, s]])]
             if len(new) and self._known.any():
-                found[s + 1, new] = np.log(self._probability(seen[new])) - self._base()
-        return found
+                result[s + 1, new] = np.log(self._probability(seen[new])) - self._base()
+        return result
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
@@ -148,13 +148,13 @@ class Masked:
         return posterior_of(evidence, self.prior, self.evidence_weight)
 
     def _base(self) -> Floats:
-        found: Floats = np.log(np.maximum(self.prior, _LEAST))
-        return found
+        result: Floats = np.log(np.maximum(self.prior, _LEAST))
+        return result
 
     def _probability(self, seen: Floats) -> Floats:
-        found = np.full((len(seen), self.n_classes), _LEAST)
-        found[:, self._classes] = np.maximum(self._fitted.predict_proba(self._impute(seen)), _LEAST)
-        return found
+        result = np.full((len(seen), self.n_classes), _LEAST)
+        result[:, self._classes] = np.maximum(self._fitted.predict_proba(self._impute(seen)), _LEAST)
+        return result
 
     def _impute(self, seen: Floats) -> Floats:
         rows = indicators(seen, self._sizes)
@@ -191,8 +191,8 @@ def walk_snapshots(
 
 def _mask_unknown(values: Floats, order: Array, n_known: Array) -> Floats:
     """Return the values with only the first `n_known` columns in order known, for each row."""
-    found = np.full(values.shape, np.nan)
+    result = np.full(values.shape, np.nan)
     known = (np.arange(order.shape[1]) < n_known[:, None]) & (order >= 0)
     rows, steps = np.nonzero(known)
-    found[rows, order[rows, steps]] = values[rows, order[rows, steps]]
-    return found
+    result[rows, order[rows, steps]] = values[rows, order[rows, steps]]
+    return result

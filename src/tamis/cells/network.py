@@ -113,17 +113,17 @@ class Network:
 
     def with_rows(self, codes: Array, y: Array, fading: float) -> Network:
         """Return the network with more rows; each multiplies the weight of the earlier ones by `fading`."""
-        found, n = copy.copy(self), len(y)
+        result, n = copy.copy(self), len(y)
         weight = fading ** np.arange(n - 1, -1, -1.0)
         _, n_classes, n_values, _ = self.counts.shape
-        found.counts = self.counts * fading**n + self._count(codes, y, n_values, n_classes, weight)
-        found.of_class = self.of_class * fading**n + np.bincount(y, weight, minlength=n_classes)
-        return found
+        result.counts = self.counts * fading**n + self._count(codes, y, n_values, n_classes, weight)
+        result.of_class = self.of_class * fading**n + np.bincount(y, weight, minlength=n_classes)
+        return result
 
     def prior(self) -> Floats:
         """Return the share of each class."""
-        found: Floats = self.of_class / self.of_class.sum()
-        return found
+        result: Floats = self.of_class / self.of_class.sum()
+        return result
 
     def tables(self) -> Floats:
         """Return P(x_f = v | x_parent = u, c) of each feature, one row added to each count.
@@ -137,8 +137,8 @@ class Network:
         counts[root] = counts[root].sum(axis=3, keepdims=True)
         levels = self.levels[:, None, None, None]
         possible = np.arange(counts.shape[2])[:, None] < levels
-        found: Floats = (counts + possible) / (counts.sum(axis=2, keepdims=True) + levels)
-        return found
+        result: Floats = (counts + possible) / (counts.sum(axis=2, keepdims=True) + levels)
+        return result
 
 
 class Chain:
@@ -204,10 +204,10 @@ class Chain:
         -------
         ndarray of shape (n_rows, n_values, n_classes)
         """
-        found = np.empty((len(values), self.tables[k].shape[1], self.tables[k].shape[0]))
+        result = np.empty((len(values), self.tables[k].shape[1], self.tables[k].shape[0]))
         for rows, table, given in self.grouped_likelihood(k, values):
-            found[rows] = table[given]
-        return found
+            result[rows] = table[given]
+        return result
 
     def grouped_likelihood(
         self, k: int, values: Array

@@ -29,7 +29,7 @@ _FARTHEST = 50.0  # least logarithm of a probability
 
 
 @njit(strict=True)
-def _log_likelihoods(codes: Array, parent: Array, order: Array, tables: Array, found: Array) -> None:
+def _log_likelihoods(codes: Array, parent: Array, order: Array, tables: Array, result: Array) -> None:
     """Fill in log P(known values | class) of each row and class."""
     L, K, V = tables.shape[:3]
     below, touched = np.empty((K, V)), np.empty(K, np.bool_)
@@ -62,7 +62,7 @@ def _log_likelihoods(codes: Array, parent: Array, order: Array, tables: Array, f
                     for u in range(V):
                         below[p, u] /= largest
                     log_p += np.log(largest)
-            found[i, c] = log_p
+            result[i, c] = log_p
 
 
 class NetworkEvidence:
@@ -116,9 +116,9 @@ class NetworkEvidence:
         masked = np.where(subsets[:, None, :], codes, np.int16(-1)).reshape(
             len(subsets) * len(codes), codes.shape[1]
         )
-        found = np.empty((len(masked), self.n_classes))
-        _log_likelihoods(masked, self._tree.parent, self._tree._order, self._tree.tables, found)
-        return np.maximum(found, -_FARTHEST).reshape(len(subsets), len(values), self.n_classes)
+        array = np.empty((len(masked), self.n_classes))
+        _log_likelihoods(masked, self._tree.parent, self._tree._order, self._tree.tables, array)
+        return np.maximum(array, -_FARTHEST).reshape(len(subsets), len(values), self.n_classes)
 
     def evidence(self, values: Floats, order: Array | None = None) -> Floats:
         """Return the evidence of each row for each class after each of its columns in order, (1).
@@ -131,15 +131,15 @@ class NetworkEvidence:
                 [np.zeros((values.shape[1], len(values), self.n_classes)), self.total_evidence(values)[None]]
             )
         known = np.full(values.shape, np.nan)
-        found, rows = [np.zeros((len(values), self.n_classes))], np.arange(len(values))
+        items, rows = [np.zeros((len(values), self.n_classes))], np.arange(len(values))
         for column in order.T:
             there = column >= 0
             known[rows[there], column[there]] = values[rows[there], column[there]]
-            found.append(self.total_evidence(known))
-        return np.stack(found)
+            items.append(self.total_evidence(known))
+        return np.stack(items)
 
     def total_evidence(self, values: Floats) -> Floats:
         """Return the evidence of all known values of each row, shape (n_rows, n_classes)."""
         every = np.ones((1, values.shape[1]), dtype=bool)
-        found: Floats = self.subset_evidence(np.asarray(values, dtype=np.float64), every)[0]
-        return found
+        result: Floats = self.subset_evidence(np.asarray(values, dtype=np.float64), every)[0]
+        return result

@@ -40,8 +40,8 @@ class Objective:
         if self.name == "auc":
             parts = posterior.reshape(-1, *posterior.shape[-2:])
             return np.stack([ranking_losses(part, y) for part in parts]).reshape(posterior.shape[:-1])
-        found: Floats = -np.log(np.maximum(posterior[..., np.arange(len(y)), y], _LEAST))
-        return found
+        result: Floats = -np.log(np.maximum(posterior[..., np.arange(len(y)), y], _LEAST))
+        return result
 
     def risk(self, posterior: Floats) -> Floats:
         """Return the expected misclassification cost, or the entropy, of posteriors along the last axis."""
@@ -49,17 +49,17 @@ class Objective:
             least: Floats = (posterior @ self.Q).min(axis=-1)
             return least
         # Summed class by class, so that a single row has the same bits as in a batch.
-        found = np.zeros(posterior.shape[:-1])
+        result = np.zeros(posterior.shape[:-1])
         for c in range(posterior.shape[-1]):
             p = posterior[..., c]
-            found -= p * np.log(np.maximum(p, _LEAST))
-        return found
+            result -= p * np.log(np.maximum(p, _LEAST))
+        return result
 
     def risk_of_rows(self, posterior: Floats) -> Floats:
         """Return the risk of posteriors of shape (n_rows, n_classes); a single row has the same bits as in a batch."""
         if self.name == "loss":
-            found: Floats = (posterior[:, :, None] * self.Q).sum(axis=1).min(axis=1)
-            return found
+            result: Floats = (posterior[:, :, None] * self.Q).sum(axis=1).min(axis=1)
+            return result
         return self.risk(posterior)
 
     @property
@@ -70,8 +70,8 @@ class Objective:
 
 def decision_cost(posterior: Floats, y: Array, Q: Floats) -> Floats:
     """Return the misclassification cost of the decision for each row."""
-    found: Floats = Q[y, (posterior @ Q).argmin(axis=-1)]
-    return found
+    result: Floats = Q[y, (posterior @ Q).argmin(axis=-1)]
+    return result
 
 
 def ranking_losses(posterior: Floats, y: Array) -> Floats:
@@ -82,12 +82,12 @@ def ranking_losses(posterior: Floats, y: Array) -> Floats:
     >>> ranking_losses(np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3], [0.6, 0.4]]), np.array([0, 1, 1, 0]))
     array([0. , 0. , 0.5, 0.5])
     """
-    found = np.zeros(len(y))
+    result = np.zeros(len(y))
     for c in np.unique(y):
         mine = y == c
         others = np.sort(posterior[~mine, c])
         own = posterior[mine, c]
         above = len(others) - np.searchsorted(others, own, side="right")
         ties = len(others) - above - np.searchsorted(others, own, side="left")
-        found[mine] = (above + 0.5 * ties) / max(len(others), 1)
-    return found
+        result[mine] = (above + 0.5 * ties) / max(len(others), 1)
+    return result

@@ -151,12 +151,12 @@ def stratified_folds(y: Array, n_folds: int = FOLDS) -> NDArray[np.int64]:
     >>> stratified_folds(np.array([0, 0, 0, 1, 0, 2, 1]), 2)
     array([ 0,  1,  0,  0,  1, -1,  1])
     """
-    found = np.full(len(y), -1)
+    result = np.full(len(y), -1)
     for c in np.unique(y):
         rows = np.flatnonzero(y == c)
         if len(rows) > 1:
-            found[rows] = np.arange(len(rows)) % n_folds
-    return found
+            result[rows] = np.arange(len(rows)) % n_folds
+    return result
 
 
 def best_policy(
@@ -300,8 +300,8 @@ def _add_costs(risk: Array, cost: Array, levels: Array, stops: Array, group: Arr
 def _first_stop(stops: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the first step at which each row stops, or the number of steps if it does not."""
     last = np.ones((len(stops), 1), dtype=bool)
-    found: NDArray[np.int64] = np.concatenate([stops, last], axis=1).argmax(axis=1)
-    return found
+    result: NDArray[np.int64] = np.concatenate([stops, last], axis=1).argmax(axis=1)
+    return result
 
 
 def best_thresholds(
@@ -327,7 +327,7 @@ def best_thresholds(
     by_row = [np.ascontiguousarray(part.T) for part in (risk, rate, spent, wrong)]
     _add_walks(by_row[0], by_row[1], by_row[2], by_row[3], highest, lowest, group, paid, errors)
     size = np.bincount(group, minlength=GROUPS)
-    found = np.full(len(y), np.inf), np.inf, np.inf
+    result = np.full(len(y), np.inf), np.inf, np.inf
     for of_risk, of_rate in ((len(highest), 1), (1, len(lowest)), (len(highest), len(lowest))):
         p, e = paid[:, :of_risk, :of_rate], errors[:, :of_risk, :of_rate]
         all_p, all_e = p.sum(axis=0), e.sum(axis=0)
@@ -340,9 +340,9 @@ def best_thresholds(
         cost = wrong[step, rows] + (0.0 if mean_budget is not None else spent[step, rows])
         i, j = _argmin_thresholds(all_p, all_e, len(y), mean_budget)
         within = mean_budget is None or all_p[i, j] / len(y) <= mean_budget + ROUNDING
-        if within and cost.mean() < found[0].mean():
-            found = cost, float(highest[i]), float(lowest[j])
-    return found
+        if within and cost.mean() < result[0].mean():
+            result = cost, float(highest[i]), float(lowest[j])
+    return result
 
 
 def _argmin_thresholds(
@@ -393,5 +393,5 @@ def stopping_steps(
     """Return the step at which each walk stops, shape (n_rows,)."""
     stop = ((risk <= max_risk) | (rate <= min_rate)) & np.isfinite(rate)
     stop[-1] = True
-    found: NDArray[np.int64] = stop.argmax(axis=0)
-    return found
+    result: NDArray[np.int64] = stop.argmax(axis=0)
+    return result

@@ -79,14 +79,14 @@ def race_classifiers(
     >>> y = rng.integers(0, 2, 300)
     >>> X = rng.normal(size=(300, 4)) + y[:, None]
     >>> candidates = {"fixed-subset": FixedSubset(0.05), "etana": ETANA(0.05, random_state=0)}
-    >>> found = race_classifiers(candidates, lambda rows: X[rows], y)
-    >>> [candidate.name for candidate in found], winner(found).name in candidates
+    >>> result = race_classifiers(candidates, lambda rows: X[rows], y)
+    >>> [candidate.name for candidate in result], winner(result).name in candidates
     (['fixed-subset', 'etana'], True)
     """
     y = np.asarray(y)
     fold = stratified_folds(np.unique(y, return_inverse=True)[1], _FOLDS)
     losses: list[Floats] = []
-    found: list[Candidate] = []
+    result: list[Candidate] = []
     for place, (name, model) in enumerate(models.items()):
         rows = np.full((4, len(y)), np.nan)  # loss, price, values, right
         for f in range(_FOLDS):
@@ -101,8 +101,8 @@ def race_classifiers(
         error = float(gap.std(ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else np.inf
         means = [float(value) for value in rows.mean(axis=1)] if len(gap) else [np.nan] * 4
         ahead = float(gap.mean()) if len(gap) else 0.0
-        found.append(Candidate(name, means[0], means[1], means[2], means[3], ahead, error))
-    return found
+        result.append(Candidate(name, means[0], means[1], means[2], means[3], ahead, error))
+    return result
 
 
 def _held_out(

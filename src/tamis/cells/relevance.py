@@ -127,7 +127,7 @@ def chance_p_values(tables: Array) -> Floats:
     of_value, of_class = tables.sum(axis=2), tables.sum(axis=1)
     df = np.maximum((of_value > 0).sum(axis=1) - 1, 0) * np.maximum((of_class > 0).sum(axis=1) - 1, 0)
     information, rows = mutual_information(tables), of_class.sum(axis=1)
-    found = np.ones(len(tables))
+    result = np.ones(len(tables))
     due = np.flatnonzero(df > 0)
     due = due[scipy.stats.chi2.sf(2.0 * rows[due] * information[due], df[due]) < _HOPELESS]
     expected: dict[bytes, float] = {}
@@ -136,8 +136,8 @@ def chance_p_values(tables: Array) -> Floats:
         key = a.tobytes() + b.tobytes()
         if key not in expected:
             expected[key] = expected_mutual_information(a, b)
-        found[j] = scipy.special.chdtrc(df[j], df[j] * information[j] / expected[key])  # (1)
-    return found
+        result[j] = scipy.special.chdtrc(df[j], df[j] * information[j] / expected[key])  # (1)
+    return result
 
 
 def benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
@@ -150,13 +150,13 @@ def benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
     """
     ranked = np.sort(p)
     passed = np.flatnonzero(ranked <= rate * np.arange(1, len(p) + 1) / len(p))
-    found: NDArray[np.bool_] = p <= (ranked[passed[-1]] if len(passed) else -1.0)
-    return found
+    result: NDArray[np.bool_] = p <= (ranked[passed[-1]] if len(passed) else -1.0)
+    return result
 
 
 def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
     """Return the adjusted mutual information of the distinct values of columns."""
-    found = np.zeros(len(columns))
+    result = np.zeros(len(columns))
     y = np.asarray(y)
     n_classes = int(y.max()) + 1
     whole = sp.csc_array(X) if sp.issparse(X) else X
@@ -169,15 +169,15 @@ def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
         table = np.bincount(at, minlength=len(values) * n_classes).reshape(-1, n_classes)
         tables.setdefault(len(values), []).append((i, table))
     for same in tables.values():
-        found[[i for i, _ in same]] = adjusted_mutual_information(np.stack([table for _, table in same]))
-    return found
+        result[[i for i, _ in same]] = adjusted_mutual_information(np.stack([table for _, table in same]))
+    return result
 
 
 def _column(X: Rows, j: int) -> Array:
     """Return a column of dense rows, or of a CSC matrix."""
     if not sp.issparse(X):
         return np.asarray(X[:, j])
-    found = np.zeros(X.shape[0])
+    result = np.zeros(X.shape[0])
     stored = slice(X.indptr[j], X.indptr[j + 1])
-    np.add.at(found, X.indices[stored], X.data[stored])
-    return found
+    np.add.at(result, X.indices[stored], X.data[stored])
+    return result

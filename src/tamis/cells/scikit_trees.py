@@ -100,5 +100,5 @@ def columns_by_gain(X: Rows, y: Array, random_state: int | None) -> NDArray[np.i
     nodes = np.concatenate([tree.nodes for trees in model._predictors for tree in trees])
     nodes = nodes[nodes["is_leaf"] == 0]
     gain = np.bincount(nodes["feature_idx"], np.maximum(nodes["gain"], 0.0), len(there))
-    found: NDArray[np.int64] = there[np.argsort(-gain, kind="stable")[: np.count_nonzero(gain)]]
-    return found
+    result: NDArray[np.int64] = there[np.argsort(-gain, kind="stable")[: np.count_nonzero(gain)]]
+    return result

@@ -75,8 +75,8 @@ def _add_histograms(
 @njit(strict=True)
 def _is_larger_child(n: Array, node: int) -> bool:
     """Return whether a child has more rows than the other; on ties, the second one."""
-    found: bool = n[node] > n[node ^ 1] or (n[node] == n[node ^ 1] and node % 2 == 1)
-    return found
+    result: bool = n[node] > n[node ^ 1] or (n[node] == n[node ^ 1] and node % 2 == 1)
+    return result
 
 
 @njit(strict=True)
@@ -157,8 +157,8 @@ def _leaf(code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Ar
     node, n_inner = 0, len(feature)
     while node < n_inner:
         node = _child(code, node, feature, cut, unknown_left)
-    found: float = leaf[node - n_inner]
-    return found
+    result: float = leaf[node - n_inner]
+    return result
 
 
 @njit(strict=True)
@@ -207,27 +207,27 @@ def _boost(
 
 @njit(strict=True)
 def _row_evidence(
-    code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array
+    code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, result: Array
 ) -> None:
     """Fill in the evidence for each class of one row with at least one known value, (2)."""
     n_rounds, n_outputs = feature.shape[:2]
-    found[0] = 0.0
+    result[0] = 0.0
     for o in range(n_outputs):
         total = 0.0
         for t in range(n_rounds):
             total += _leaf(code, feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o])
-        found[o + len(found) - n_outputs] = total
+        result[o + len(result) - n_outputs] = total
 
 
 @njit(strict=True)
 def _total_evidence(
-    codes: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array
+    codes: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, result: Array
 ) -> None:
     """Fill in the evidence of each row from its known values; 0 if none is known."""
     for i in range(len(codes)):
-        found[i] = 0.0
+        result[i] = 0.0
         if codes[i].any():
-            _row_evidence(codes[i], feature, cut, unknown_left, leaf, found[i])
+            _row_evidence(codes[i], feature, cut, unknown_left, leaf, result[i])
 
 
 @njit(strict=True)
@@ -245,27 +245,27 @@ def _leaf_and_path(
 
 @njit(strict=True)
 def _stepwise_evidence(
-    codes: Array, order: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, found: Array
+    codes: Array, order: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, result: Array
 ) -> None:
     """Fill in the evidence of each row before the first of the columns in order, and after each.
 
     A value that becomes known changes only the trees that ask for it on the way of the row.
     """
     n_rounds, n_outputs = feature.shape[:2]
-    n_classes = found.shape[2]
+    n_classes = result.shape[2]
     seen = np.empty(codes.shape[1], codes.dtype)
     value, path = np.empty((n_rounds, n_outputs)), np.empty((n_rounds, n_outputs), np.int64)
     for i in range(len(codes)):
         seen[:] = 0
         path[:] = -1  # every bit: none is known yet
-        found[i, 0] = 0.0
+        result[i, 0] = 0.0
         for s in range(order.shape[1]):
             j = order[i, s]
             if j < 0 or codes[i, j] == 0:
-                found[i, s + 1] = found[i, s]
+                result[i, s + 1] = result[i, s]
                 continue
             seen[j] = codes[i, j]
-            found[i, s + 1, 0] = 0.0
+            result[i, s + 1, 0] = 0.0
             for o in range(n_outputs):
                 total = 0.0
                 for t in range(n_rounds):
@@ -274,7 +274,7 @@ def _stepwise_evidence(
                             seen, feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o]
                         )
                     total += value[t, o]
-                found[i, s + 1, o + n_classes - n_outputs] = total
+                result[i, s + 1, o + n_classes - n_outputs] = total
 
 
 class SmallTrees:
@@ -381,15 +381,15 @@ class SmallTrees:
         """
         if order is None:
             order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
-        found = np.empty((len(values), order.shape[1] + 1, self.n_classes))
-        _stepwise_evidence(self._codes(values), order, *self._trees(), found)
-        return found.transpose(1, 0, 2)
+        array = np.empty((len(values), order.shape[1] + 1, self.n_classes))
+        _stepwise_evidence(self._codes(values), order, *self._trees(), array)
+        return array.transpose(1, 0, 2)
 
     def total_evidence(self, values: Floats) -> Floats:
         """Return the evidence of all known values of each row, shape (n_rows, n_classes), unweighted."""
-        found = np.empty((len(values), self.n_classes))
-        _total_evidence(self._codes(values), *self._trees(), found)
-        return found
+        result = np.empty((len(values), self.n_classes))
+        _total_evidence(self._codes(values), *self._trees(), result)
+        return result
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (2)."""
@@ -397,12 +397,12 @@ class SmallTrees:
 
     def _codes(self, values: Floats) -> NDArray[np.uint8]:
         values = np.asarray(values, dtype=np.float64)
-        found = (self._bins.codes(values) + 1).astype(np.uint8)
+        result = (self._bins.codes(values) + 1).astype(np.uint8)
         for j in np.flatnonzero(self._bins.sizes):
             known = ~np.isnan(values[:, j])
             code = np.minimum(values[known, j].astype(np.int64), self._bins.sizes[j] - 1)
-            found[known, j] = self._place[j, code]
-        return found
+            result[known, j] = self._place[j, code]
+        return result
 
 
 def _profile_bins(column: Floats, y: Array, size: int, n_classes: int) -> NDArray[np.int64]:
@@ -421,6 +421,6 @@ def _profile_bins(column: Floats, y: Array, size: int, n_classes: int) -> NDArra
     if size > _BINS:
         before = np.cumsum(rows[order]) - rows[order] / 2.0
         place = np.minimum((before * _BINS / max(rows.sum(), 1.0)).astype(np.int64), _BINS - 1)
-    found = np.empty(size, dtype=np.int64)
-    found[order] = place + 1
-    return found
+    result = np.empty(size, dtype=np.int64)
+    result[order] = place + 1
+    return result

@@ -34,20 +34,20 @@ _AT_ONCE = 128  # rows
 
 
 @njit(strict=True)
-def _evidence(x: Array, order: Array, means: Array, level: Array, slope: Array, found: Array) -> None:
+def _evidence(x: Array, order: Array, means: Array, level: Array, slope: Array, result: Array) -> None:
     """Fill in (1) of each row and class after each of the columns in order; -1 and missing values add nothing."""
     n, n_steps = order.shape
     for i in range(n):
         for c in range(len(means)):
-            found[i, 0, c] = 0.0
+            result[i, 0, c] = 0.0
         for s in range(n_steps):
             j = order[i, s]
             known = j >= 0 and not np.isnan(x[i, j])
             for c in range(len(means)):
-                found[i, s + 1, c] = found[i, s, c]
+                result[i, s + 1, c] = result[i, s, c]
                 if known:
                     apart = x[i, j] - means[c, j]
-                    found[i, s + 1, c] += level[c, j] - slope[c, j] * apart * apart
+                    result[i, s + 1, c] += level[c, j] - slope[c, j] * apart * apart
 
 
 class Spread:
@@ -154,13 +154,13 @@ class Spread:
         """
         if order is None:
             order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
-        found = np.empty((len(order), order.shape[1] + 1, self.n_classes))
-        _evidence(self._clip_and_scale(values), order, self._means, self._level, self._slope, found)
-        return found.transpose(1, 0, 2)
+        array = np.empty((len(order), order.shape[1] + 1, self.n_classes))
+        _evidence(self._clip_and_scale(values), order, self._means, self._level, self._slope, array)
+        return array.transpose(1, 0, 2)
 
     def _clip_and_scale(self, values: Array) -> Floats:
         """Return the numbers, clipped and scaled to -1 to 1, NaN where missing."""
         middle, half = self._low / 2.0 + self._high / 2.0, self._high / 2.0 - self._low / 2.0
         cut = np.clip(np.asarray(values, dtype=np.float64), self._low, self._high)
-        found: Floats = (cut - middle) / np.where(half > 0.0, half, 1.0)
-        return found
+        result: Floats = (cut - middle) / np.where(half > 0.0, half, 1.0)
+        return result

@@ -97,7 +97,7 @@ def _backup(
 
 
 @njit(strict=True)
-def _update(posterior: Array, table: Array, given: Array, value: Array, found: Array) -> None:
+def _update(posterior: Array, table: Array, given: Array, value: Array, result: Array) -> None:
     for i in range(len(value)):
         total = 0.0
         if value[i] >= 0:
@@ -105,7 +105,7 @@ def _update(posterior: Array, table: Array, given: Array, value: Array, found: A
                 total += posterior[i, c] * table[given[i], value[i], c]
         for c in range(posterior.shape[1]):
             changed = total > 0.0
-            found[i, c] = (
+            result[i, c] = (
                 posterior[i, c] * table[given[i], value[i], c] / total if changed else posterior[i, c]
             )
 
@@ -217,16 +217,16 @@ class PointBased:
             mine = np.flatnonzero(key == context)
             needed.append(mine[np.unique(np.argmin(beliefs[mine] @ alpha[mine].T, axis=1))])
         rows = np.concatenate(needed)
-        found = np.unique(np.column_stack([key, alpha])[rows], axis=0)
-        counts = np.bincount(found[:, 0].astype(np.int64), minlength=len(stage.start) - 1)
-        return _Stage(np.ascontiguousarray(found[:, 1:]), np.r_[0, np.cumsum(counts)])
+        values = np.unique(np.column_stack([key, alpha])[rows], axis=0)
+        counts = np.bincount(values[:, 0].astype(np.int64), minlength=len(stage.start) - 1)
+        return _Stage(np.ascontiguousarray(values[:, 1:]), np.r_[0, np.cumsum(counts)])
 
     def continuation_value(self, k: int, posterior: Floats, values: Array, *, lookahead: bool) -> Floats:
         """Return the expected cost of acquiring the k-th feature, for each row; inf where the stage has no vector."""
         if lookahead:
             return self.back_up(k, posterior, values)[1]
         stage, key = self.stages[k], self._key(k, values)
-        found = np.full(len(posterior), np.inf)
+        result = np.full(len(posterior), np.inf)
         for context in np.unique(key):
             mine = key == context
             vectors = (
@@ -235,8 +235,8 @@ class PointBased:
                 else stage.vectors
             )
             if len(vectors):
-                found[mine] = (vectors @ posterior[mine].T).min(axis=0)
-        return found
+                result[mine] = (vectors @ posterior[mine].T).min(axis=0)
+        return result
 
 
 def walk_beliefs(
@@ -258,9 +258,9 @@ def walk_beliefs(
     posterior = np.tile(prior, (n_walks, 1))
     seen = np.full((n_walks, K), -1, dtype=np.int16)
     label = order[rng.choice(len(prior), n_walks, p=prior[order])]
-    found, rows = [], np.arange(n_walks)
+    items, rows = [], np.arange(n_walks)
     for k in range(K):
-        found.append(posterior)
+        items.append(posterior)
         delta = model.likelihood(k, seen)
         if values is not None:
             seen[:, k] = values[:, k]
@@ -271,14 +271,14 @@ def walk_beliefs(
             below /= below[:, -1:]
             seen[:, k] = (rng.random((n_walks, 1)) >= below[:, :-1]).sum(axis=1)
         posterior = update_posterior(model, k, posterior, seen, seen[:, k])
-    return found, seen
+    return items, seen
 
 
 def update_posterior(model: Likelihood, k: int, posterior: Floats, values: Array, value: Array) -> Floats:
     """Return the posterior after the k-th value, (3); a missing value leaves it unchanged."""
-    found = np.empty_like(posterior)
+    result = np.empty_like(posterior)
     for rows, table, given in model.grouped_likelihood(k, values):
         part = np.empty_like(posterior[rows])
         _update(posterior[rows], table, given, value[rows], part)
-        found[rows] = part
-    return found
+        result[rows] = part
+    return result

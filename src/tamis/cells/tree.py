@@ -214,13 +214,13 @@ class ExactChain:
     def likelihood(self, k: int, values: Array) -> Floats:
         """Return P(x_k = v | earlier values, class), shape (n_rows, n_values, n_classes)."""
         L, K, V = self.tree.tables.shape[:3]
-        found, step = np.empty((len(values), V, L)), max(1, _NUMBERS // (K * V * L))
+        result, step = np.empty((len(values), V, L)), max(1, _NUMBERS // (K * V * L))
         for at in range(0, len(values), step):
             part = values[at : at + step]
             known = np.full((len(part), K), -1, dtype=np.int64)
             known[:, self.order[:k]] = part[:, :k]
-            found[at : at + step] = self.tree.infer(known)[1][:, self.order[k]]
-        return found
+            result[at : at + step] = self.tree.infer(known)[1][:, self.order[k]]
+        return result
 
     def grouped_likelihood(
         self, k: int, values: Array
@@ -230,9 +230,9 @@ class ExactChain:
 
 
 def _depth(parent: NDArray[np.int64]) -> NDArray[np.int64]:
-    found = np.zeros(len(parent), dtype=np.int64)
+    result = np.zeros(len(parent), dtype=np.int64)
     above = parent.copy()
     while (above >= 0).any():
-        found += above >= 0
+        result += above >= 0
         above = np.where(above >= 0, parent[above], -1)
-    return found
+    return result

@@ -199,10 +199,10 @@ def _settings(
     deciding: _RuleOptions, generating: CandidateOptions, missing: str, *budget: Any
 ) -> dict[str, Any]:
     """Return the options that were given, by the names they have on the command line."""
-    found: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for group in (deciding, generating):
-        found.update(vars(group))
-    found["missing"] = missing
-    found.update(zip(("max_candidates", "max_features", "max_seconds"), budget, strict=True))
+        mapping.update(vars(group))
+    mapping["missing"] = missing
+    mapping.update(zip(("max_candidates", "max_features", "max_seconds"), budget, strict=True))
     usual = {"rule": None, "missing": "mean", "seed": 0}
-    return {n: v for n, v in found.items() if v is not None and v is not False and v != usual.get(n, ...)}
+    return {n: v for n, v in mapping.items() if v is not None and v is not False and v != usual.get(n, ...)}

@@ -168,20 +168,20 @@ def _default_selectors(opened: dict[str, Stream]) -> list[str]:
 def _open_streams(streams: dict[str, Any]) -> dict[str, Stream]:
     from tamis.evaluate.experiment.grid import open_stream, parts_of
 
-    return {found.name: open_stream(found, 0) for found in parts_of("stream", streams)}
+    return {item.name: open_stream(item, 0) for item in parts_of("stream", streams)}
 
 
 def _amounts(opened: dict[str, Stream]) -> dict[str, int | float]:
     """Return how many features are kept of each stream where the user does not say."""
-    found: dict[str, int | float] = {}
+    result: dict[str, int | float] = {}
     for name, stream in opened.items():
         if hasattr(stream, "relevant_at"):
-            found[name] = max(1, len(stream.relevant_at(0)))
+            result[name] = max(1, len(stream.relevant_at(0)))
         else:
-            found[name] = (
+            result[name] = (
                 0.1 if stream.n_features is None else min(stream.n_features, max(3, stream.n_features // 10))
             )
-    return found
+    return result
 
 
 def _finish(result: ExperimentResult, out: str | None, report: str | None, as_json: bool) -> int:

@@ -146,15 +146,15 @@ def _ranks(result: ExperimentResult) -> str:
         tests = result.compare(result.measure)
     except ValueError:
         return ""
-    found, friedman = tests.nemenyi, tests.friedman
+    value, friedman = tests.nemenyi, tests.friedman
     many = "Friedman" if math.isnan(friedman.exact_p_value) else "Friedman, counted out"
     said = f"{many}: p {'< 0.001' if friedman.p < 0.001 else f'= {friedman.p:.3f}'}"
     if friedman.says_too_little():
         said = f"{len(tests.streams)} streams are too few to say whether they differ"
     ranks = ", ".join(
-        f"{one} {found.ranks[one]:.2f}" for one in sorted(found.ranks, key=found.ranks.__getitem__)
+        f"{one} {value.ranks[one]:.2f}" for one in sorted(value.ranks, key=value.ranks.__getitem__)
     )
-    difference = f"critical difference {found.critical_difference:.2f} (Nemenyi, 0.05)"
+    difference = f"critical difference {value.critical_difference:.2f} (Nemenyi, 0.05)"
     return f"Mean ranks by {result.measure.replace('_', ' ')}: {ranks}; {difference}. {said}."
 
 

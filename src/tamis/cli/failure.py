@@ -138,9 +138,9 @@ def spell(message: str, given: list[str]) -> str:
             spelling[name] = f"--set {name}"
     names = "|".join(sorted(spelling, key=len, reverse=True))
 
-    def spelled(found: re.Match[str]) -> str:
-        value = (found["value"] or "").strip("'")  # as in `name='value'`, `name=['value']` or `name=True`
-        return " ".join(part for part in (spelling[found["name"]], "" if value == "True" else value) if part)
+    def spelled(match: re.Match[str]) -> str:
+        value = (match["value"] or "").strip("'")  # as in `name='value'`, `name=['value']` or `name=True`
+        return " ".join(part for part in (spelling[match["name"]], "" if value == "True" else value) if part)
 
     return re.sub(
         rf"(?<![\w.'-])(?P<name>{names})(?:=\[?(?P<value>'[^']*'|\w+)\]?|(?= must ))", spelled, message

@@ -60,22 +60,22 @@ class FollowedWatch:
         self.watched.set_model(live)
         try:
             if self.delay == 0:
-                found = self.watched.update(X, predicted, y=y)
+                result = self.watched.update(X, predicted, y=y)
             else:
-                found = self.watched.update(X, predicted)
+                result = self.watched.update(X, predicted)
                 self.waiting += y.tolist()
                 first = self.watched.n_rows_ - len(self.waiting)
                 due = self.watched.n_rows_ - self.delay - first
                 if due > 0:
-                    found += self.watched.update_labels(
+                    result += self.watched.update_labels(
                         range(first, first + due), np.array(self.waiting[:due])
                     )
                     del self.waiting[:due]
         finally:
             self.watched.set_model(None)  # the models are saved by the run
-        for alert in found:
+        for alert in result:
             self._send(alert)
-        return [{"event": "alert", **alert} for alert in found]
+        return [{"event": "alert", **alert} for alert in result]
 
     def line(self) -> dict[str, Any]:
         """Return the relevance and the reliance of the leading features, as shares."""

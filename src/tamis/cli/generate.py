@@ -104,11 +104,11 @@ def _open_stream(text: str, rows: int | None, seed: int) -> SyntheticStream:
 
     key, params = part(text)
     given = params if rows is None else {"n_rows": rows, **params}
-    [found] = parts_of("stream", {text: (key, given)})
-    if found.source != "generated":
+    [result] = parts_of("stream", {text: (key, given)})
+    if result.source != "generated":
         known = ", ".join(row["name"] for row in list_streams())
         raise MisuseError(f"{key} is there already, and cannot be generated. What can be: {known}.")
-    made: SyntheticStream = open_stream(found, seed)  # type: ignore[assignment]  # those that are generated know the truth
+    made: SyntheticStream = open_stream(result, seed)  # type: ignore[assignment]  # those that are generated know the truth
     return made
 
 

@@ -52,61 +52,61 @@ def look(
     check_whole("--top", top, 1)
     reading.check()
     table = None if reading.file is None else reading.table(reading.file)
-    found = profile_stream(reading.open(width="any")) if table is None else reading.profile(table)
-    if found.n_rows == 0:
+    result = profile_stream(reading.open(width="any")) if table is None else reading.profile(table)
+    if result.n_rows == 0:
         from tamis.errors import DataError
 
-        raise DataError(f"{found.path!r} has a header but no rows: add rows below it, or name another file.")
-    command = _command(found, reading)
+        raise DataError(f"{result.path!r} has a header but no rows: add rows below it, or name another file.")
+    command = _command(result, reading)
     if as_json:
-        print_json(_document(found, command))
+        print_json(_document(result, command))
     else:
-        _show(terminal(), found, top, command)
+        _show(terminal(), result, top, command)
 
 
-def _command(found: TableProfile, reading: Reading) -> str | None:
+def _command(profile: TableProfile, reading: Reading) -> str | None:
     """Return the command line that runs on the file; None if a problem has no option that fixes it."""
-    if any(not problem.option or problem.value is None for problem in found.problems):
+    if any(not problem.option or problem.value is None for problem in profile.problems):
         return None
     words = ["tamis", "run", *reading.words()]
-    words += [word for problem in found.problems for word in option_words(problem)]
+    words += [word for problem in profile.problems for word in option_words(problem)]
     return shlex.join(words)
 
 
-def _document(found: TableProfile, command: str | None) -> dict[str, Any]:
+def _document(profile: TableProfile, command: str | None) -> dict[str, Any]:
     problems = [
         {"text": problem.text, "option": shlex.join(option_words(problem)) or None}
-        for problem in found.problems
+        for problem in profile.problems
     ]
-    return {**asdict(found), "problems": problems, "command": command}
+    return {**asdict(profile), "problems": problems, "command": command}
 
 
-def _show(console: Console, found: TableProfile, top: int, command: str | None) -> None:
+def _show(console: Console, profile: TableProfile, top: int, command: str | None) -> None:
     from rich.text import Text
 
     from tamis.terminal import printable
 
     width = min(console.width, _WIDEST)
-    console.print(Text(stream_name(found.path), style="bold", no_wrap=True, overflow="ellipsis"))
-    rows = f"{found.n_rows:,} rows" if found.whole else f"the first {found.n_rows:,} rows"
-    about = [rows, f"{found.n_columns:,} columns", *([dialect_text(found)] if found.written else [])]
+    console.print(Text(stream_name(profile.path), style="bold", no_wrap=True, overflow="ellipsis"))
+    rows = f"{profile.n_rows:,} rows" if profile.whole else f"the first {profile.n_rows:,} rows"
+    about = [rows, f"{profile.n_columns:,} columns", *([dialect_text(profile)] if profile.written else [])]
     console.print(Text(", ".join(about), style="dim"), width=width)
-    if found.columns:
-        console.print(Text(_kinds(found), style="dim"), width=width)
-    if found.classes:
-        console.print(Text(_balance(found), style="dim"), width=width)
-    if found.columns:
+    if profile.columns:
+        console.print(Text(_kinds(profile), style="dim"), width=width)
+    if profile.classes:
+        console.print(Text(_balance(profile), style="dim"), width=width)
+    if profile.columns:
         console.print()
-        console.print(_grid(found, found.columns[:top], width))
-    if (more := len(found.columns) - top) > 0:
+        console.print(_grid(profile, profile.columns[:top], width))
+    if (more := len(profile.columns) - top) > 0:
         console.print(Text(f"  and {more:,} more columns", style="dim"))
     parts = {
         "Excluded": [
             f"{name or '(no name)'}: {why} (--keep {shlex.quote(name)})"
-            for name, why in found.excluded.items()
+            for name, why in profile.excluded.items()
         ],
-        "To fix": [": ".join(filter(None, (p.text, shlex.join(option_words(p))))) for p in found.problems],
-        "Notes": found.notes,
+        "To fix": [": ".join(filter(None, (p.text, shlex.join(option_words(p))))) for p in profile.problems],
+        "Notes": profile.notes,
     }
     for heading, lines in parts.items():
         if lines:
@@ -121,9 +121,9 @@ def _show(console: Console, found: TableProfile, top: int, command: str | None) 
         console.print(f"Next: {command}", markup=False, soft_wrap=True)
 
 
-def _kinds(found: TableProfile) -> str:
+def _kinds(profile: TableProfile) -> str:
     """Return how many columns there are of each kind, the most frequent kind first."""
-    kinds = Counter(column.kind for column in found.columns if column.kind != "label")
+    kinds = Counter(column.kind for column in profile.columns if column.kind != "label")
     plurals = {"number": "numbers", "flag": "flags", "category": "categories", "text": "free text", "time": "times",
                "identifier": "identifiers"}  # fmt: skip
     return "columns: " + ", ".join(
@@ -131,16 +131,16 @@ def _kinds(found: TableProfile) -> str:
     )
 
 
-def _balance(found: TableProfile) -> str:
+def _balance(profile: TableProfile) -> str:
     from tamis.terminal import printable
 
-    n, most = sum(found.classes.values()), 8
-    shares = [f"{printable(label)} {k / n:.1%}" for label, k in list(found.classes.items())[:most]]
-    more = f" and {len(found.classes) - most:,} more" if len(found.classes) > most else ""
-    return f"{found.label}: {', '.join(shares)}{more}"
+    n, most = sum(profile.classes.values()), 8
+    shares = [f"{printable(label)} {k / n:.1%}" for label, k in list(profile.classes.items())[:most]]
+    more = f" and {len(profile.classes) - most:,} more" if len(profile.classes) > most else ""
+    return f"{profile.label}: {', '.join(shares)}{more}"
 
 
-def _grid(found: TableProfile, columns: list[ColumnProfile], width: int) -> Table:
+def _grid(profile: TableProfile, columns: list[ColumnProfile], width: int) -> Table:
     from rich.table import Table
     from rich.text import Text
 
@@ -160,8 +160,8 @@ def _grid(found: TableProfile, columns: list[ColumnProfile], width: int) -> Tabl
         *(Text(head, style="dim") for head in ("", "column", "holds", "missing", "different", "such as"))
     )
     for column in columns:
-        style = "dim" if column.name in found.excluded else ""
-        missing = f"{column.n_missing / max(found.n_rows, 1):.1%}" if column.n_missing else "-"
+        style = "dim" if column.name in profile.excluded else ""
+        missing = f"{column.n_missing / max(profile.n_rows, 1):.1%}" if column.n_missing else "-"
         cells = (column.name, column.kind, missing, f"{column.n_unique:,}", _examples(column))
         grid.add_row("", *(Text(printable(cell), style=style) for cell in cells))
     return grid

@@ -171,7 +171,7 @@ class Models:
 
     def _refit_parameters(self) -> dict[str, Any]:
         """Return when, and on how many rows, the learner is refitted, where that was given."""
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for name in ("every", "window"):
             if (value := getattr(self, f"refit_{name}")) is None:
                 continue
@@ -180,8 +180,8 @@ class Models:
                 raise MisuseError(
                     f"--refit-{name} is for learners that are refitted, {known}, but the learner is {self.entry.key}."
                 )
-            found[name] = value
-        return found
+            result[name] = value
+        return result
 
 
 def parameters(entry: Entry) -> dict[str, Any]:

@@ -130,9 +130,9 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
         taken = {name: group.take(given) for name, group in groups.items()}
         return command(**given, **taken)
 
-    found = list(parameters())
-    call.__signature__ = inspect.Signature(found)  # type: ignore[attr-defined]
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in found}
+    items = list(parameters())
+    call.__signature__ = inspect.Signature(items)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in items}
     del call.__wrapped__
     return call
 

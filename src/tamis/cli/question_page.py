@@ -143,12 +143,12 @@ class QuestionPage:
         """Return how far possible answers move the probability of the present decision."""
         session = dialogue.session
         label = session.decision
-        found = []
+        items = []
         for value in self._possible_values(dialogue, session.next_feature):
             other = self.model.open(session.state())
             other.observe(value)
-            found.append(other.posterior[label])
-        low, high = min(found), max(found)
+            items.append(other.posterior[label])
+        low, high = min(items), max(items)
         now = session.posterior[label]
         return f"An answer can move the probability of {label} from {now:.2f} to between {low:.2f} and {high:.2f}."
 
@@ -195,14 +195,14 @@ def read_wording(path: str) -> dict[str, str]:
             )
         return {row[0].strip(): row[1].strip() for row in rows}
     try:
-        found = json.loads(content)
+        result = json.loads(content)
     except ValueError as error:
         raise MisuseError(f"--wording {path} is not a JSON document: {error}.") from None
-    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+    if not isinstance(result, dict) or not all(isinstance(text, str) for text in result.values()):
         raise MisuseError(
             f'--wording {path} must hold one object such as {{"sbp": "Systolic blood pressure (mmHg)"}}.'
         )
-    return found
+    return result
 
 
 class _Handler(LocalHandler):
@@ -231,11 +231,11 @@ class _Handler(LocalHandler):
 
     def _reply(self, body: bytes) -> None:
         try:
-            found = self.page.reply(json.loads(body))
+            reply = self.page.reply(json.loads(body))
         except (ValueError, TypeError, RecursionError) as error:
             self._send(400, {"error": " ".join(str(error).split())})
             return
-        self._send(200, found)
+        self._send(200, reply)
 
     def _send(self, code: int, message: dict[str, Any]) -> None:
         body = json.dumps(null_nonfinite(message), default=str).encode()

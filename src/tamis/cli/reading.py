@@ -155,19 +155,19 @@ class ReadingOptions:
         grows : bool, default=False
             Whether rows will be appended.
         """
-        found = self.profile(table, classes=classes, most_texts=most_texts, clock=clock, grows=grows)
-        if found.whole and found.n_rows == 0:
+        profile = self.profile(table, classes=classes, most_texts=most_texts, clock=clock, grows=grows)
+        if profile.whole and profile.n_rows == 0:
             raise StreamError(
-                f"{found.path!r} has a header but no rows: add rows below it, or name another file."
+                f"{profile.path!r} has a header but no rows: add rows below it, or name another file."
             )
-        problems = [one for one in found.problems if one.option not in ignored]
+        problems = [one for one in profile.problems if one.option not in ignored]
         if problems:
-            raise ProblemsError(found.path, [(one.text, option_words(one)) for one in problems])
+            raise ProblemsError(profile.path, [(one.text, option_words(one)) for one in problems])
         if not quiet:
-            for line in _notes(found, self.times):
+            for line in _notes(profile, self.times):
                 note(line)
         how = self.user_options()
-        excluded = [name for name in found.excluded if name not in clock]
+        excluded = [name for name in profile.excluded if name not in clock]
         return {**how, "drop": [*how["drop"], *excluded], **({"clock": list(clock)} if clock else {})}
 
     def user_options(self) -> dict[str, Any]:
@@ -318,32 +318,34 @@ def option_words(problem: Problem) -> list[str]:
     return words
 
 
-def _notes(found: TableProfile, times: str) -> list[str]:
+def _notes(profile: TableProfile, times: str) -> list[str]:
     """Return notes on how a file is read."""
     lines = []
     usual = {"delimiter": ",", "decimal": ".", "encoding": "utf-8"}
-    if found.written and (found.written["decimal"] != "." or found.written["encoding"] != usual["encoding"]):
-        lines.append(f"{stream_name(found.path)} is read as {dialect_text(found)}.")
-    for c in found.columns:
+    if profile.written and (
+        profile.written["decimal"] != "." or profile.written["encoding"] != usual["encoding"]
+    ):
+        lines.append(f"{stream_name(profile.path)} is read as {dialect_text(profile)}.")
+    for c in profile.columns:
         if c.kind == "number" and c.note:
             lines.append(
                 f"{c.name} is read as {c.note}; --categorical {shlex.quote(c.name)} makes categories of them."
             )
-    shown = [f"{c.name} {c.note}" for c in found.columns if c.kind == "time" and c.note]
+    shown = [f"{c.name} {c.note}" for c in profile.columns if c.kind == "time" and c.note]
     if times == "parts" and shown:
         lines.append(f"{'; '.join(shown)}; --times seconds makes one number of it.")
     lines += [
         f"{name or '(no name)'} is left out: {why}; --keep {shlex.quote(name)} keeps it."
-        for name, why in found.excluded.items()
+        for name, why in profile.excluded.items()
     ]
     return lines
 
 
-def dialect_text(found: TableProfile) -> str:
+def dialect_text(profile: TableProfile) -> str:
     """Return how a CSV file is written, in words."""
     separators = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
     encodings = {"utf-8": "UTF-8", "cp1252": "Latin-1", "latin-1": "Latin-1", "utf-16": "UTF-16"}
-    written = found.written
+    written = profile.written
     between = separators.get(written["delimiter"], repr(written["delimiter"]))
     mark = "commas" if written["decimal"] == "," else "points"
     coded = encodings.get(written["encoding"], written["encoding"])

@@ -67,54 +67,56 @@ def recommend(
     from tamis.evaluate.recommendation import recommend as race
 
     with progress(quiet) as show:
-        found = race(
+        result = race(
             stream,
             learner=None if learner == "all" else learner,
             max_rows=max_rows,
             n_draws=n_draws,
             on_progress=lambda share: show(share, "racing"),
         )
-    line = f"tamis run {shlex.join(reading.words())} {found.arguments()}"
+    line = f"tamis run {shlex.join(reading.words())} {result.arguments()}"
     name = reading.dataset or stream_name(str(reading.file))
     if report is not None:
-        found.report(report, f"Which selector for {name}?", repeat=rerun_commands())
+        result.report(report, f"Which selector for {name}?", repeat=rerun_commands())
     if as_json:
-        print_json({**found.as_dict(), "command": line, "report": report})
+        print_json({**result.as_dict(), "command": line, "report": report})
         return
-    _show(found, name)
+    _show(result, name)
     print(line)
     if report is not None:
         print(f"\nThe report: {report}")
 
 
-def _show(found: Recommendation, name: str) -> None:
+def _show(recommendation: Recommendation, name: str) -> None:
     """Print accuracy, or the AUC, by number of columns, and what is recommended."""
     console = terminal()
     console.print(f"Which selector for {name}?", style="bold", markup=False)
-    learner = found.chosen.learner
+    learner = recommendation.chosen.learner
     console.print(
-        f"{'AUC of ' if found.measure == 'auc' else ''}{found.n_rows:,} rows, {found.n_features:,} columns, {learner},"
-        " each row predicted before it is learned from",
+        f"{'AUC of ' if recommendation.measure == 'auc' else ''}{recommendation.n_rows:,} rows,"
+        f" {recommendation.n_features:,} columns, {learner}, each row predicted before it is learned from",
         style="dim", markup=False,
     )  # fmt: skip
-    if note := found.ranking_note():
+    if note := recommendation.ranking_note():
         console.print(f"\n{note}", markup=False, highlight=False)
-    curves = found.curve()
+    curves = recommendation.curve()
     names = [one for one in curves if one not in ("joint", "all")]
     sizes = sorted({size for one in names for size, _ in curves[one]})
     print("\n  columns  " + "  ".join(f"{one:>8}" for one in names))
     for size in sizes:
         cells = (dict(curves[one]).get(size) for one in names)
-        mark = "  <-" if size == found.chosen.size and found.chosen.selector in names else ""
+        mark = (
+            "  <-" if size == recommendation.chosen.size and recommendation.chosen.selector in names else ""
+        )
         widths = (max(8, len(one)) for one in names)
         row = "  ".join(f"{'' if v is None else f'{v:.3f}':>{w}}" for v, w in zip(cells, widths, strict=True))
         print(f"  {size:>7,}  {row}{mark}")
     print(f"\n  every column  {curves['all'][0][1]:.3f}")
-    majority = 0.5 if found.measure == "auc" else found.majority
+    majority = 0.5 if recommendation.measure == "auc" else recommendation.majority
     print(f"  majority      {majority:.3f}, always the commonest class")
     if "joint" in curves:
         size, accuracy = curves["joint"][0]
         print(
             f"  joint         {accuracy:.3f}, which decides itself: {size:,} column{'s' * (size > 1)} at the end"
         )
-    console.print(f"\n{found.reason}", markup=False, highlight=False)
+    console.print(f"\n{recommendation.reason}", markup=False, highlight=False)

@@ -181,26 +181,26 @@ def _prices(text: str) -> Any:
     if text.lower().endswith(".csv"):
         return _listed_prices(text, content)
     try:
-        found = json.loads(content)
+        result = json.loads(content)
     except ValueError as error:
         raise MisuseError(f"--cost {text} is not a JSON document: {error}.") from None
-    if isinstance(found, dict) and "prices" in found:
+    if isinstance(result, dict) and "prices" in result:
         from tamis.base import PriceList
 
         try:
-            return PriceList.from_dict(found)
+            return PriceList.from_dict(result)
         except (ValueError, TypeError) as error:
             raise MisuseError(f"--cost {text}: {error}") from None
-    if not isinstance(found, dict) or not all(isinstance(price, int | float) for price in found.values()):
+    if not isinstance(result, dict) or not all(isinstance(price, int | float) for price in result.values()):
         raise MisuseError(f'--cost {text} must hold one object of prices, such as {{"age": 0, "scan": 0.2}}.')
-    return found
+    return result
 
 
 def _listed_prices(path: str, content: str) -> dict[str, float]:
     """Return the prices of a CSV file, each line a column and its price; a header is skipped."""
     import csv
 
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for number, line in enumerate(csv.reader(content.splitlines()), start=1):
         if not any(part.strip() for part in line):
             continue
@@ -213,16 +213,16 @@ def _listed_prices(path: str, content: str) -> dict[str, float]:
             raise MisuseError(
                 f"--cost {path}, line {number}: write a column and its price, such as scan,0.2."
             )
-        if name in found:
+        if name in result:
             raise MisuseError(
                 f"--cost {path}, line {number}: column {name!r} has a price already; keep one of them."
             )
-        found[name] = price
-    if not found:
+        result[name] = price
+    if not result:
         raise MisuseError(
             f"--cost {path} has no prices: write a column and its price on each line, such as scan,0.2."
         )
-    return found
+    return result
 
 
 def _error_costs(error_cost: float, y: NDArray[Any], parameters: dict[str, Any]) -> dict[str, Any]:
@@ -283,9 +283,9 @@ class Table:
         learned, held = np.sort(order[n:]), np.sort(order[:n])
         classes = np.unique(self.y[learned]).tolist()
         if len(classes) < 2:
-            found = f"all of class {classes[0]!r}" if classes else f"none of {len(order)}"
+            result = f"all of class {classes[0]!r}" if classes else f"none of {len(order)}"
             raise DataError(
-                f"The {len(learned)} rows to learn from are {found}: give rows of two classes or more, or lower"
+                f"The {len(learned)} rows to learn from are {result}: give rows of two classes or more, or lower"
                 " --held-out."
             )
         return learned, held

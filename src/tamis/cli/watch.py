@@ -114,14 +114,14 @@ def watch(
             )
         journal = saved.journal(alerts)
         with progress(quiet) as show:
-            for found in _run(saved, log, chain([] if first is None else [first], batches), delay):
+            for item in _run(saved, log, chain([] if first is None else [first], batches), delay):
                 show(None, f"{saved.watched.n_rows_:,} rows")
-                for alert in found:
+                for alert in item:
                     send(alert)
                     if alerts is None and not as_json:
                         print(json.dumps(null_nonfinite(alert), default=str), flush=True)
                 if journal is not None:
-                    journal.write(found)
+                    journal.write(item)
                 saved.keep()
         saved.keep(at_once=True)
     if report is not None:
@@ -207,19 +207,19 @@ def _run(saved: SavedWatch, log: _Log, batches: Iterable[Any], delay: int) -> It
         predictions = log.predictions(X)
         rows = np.ascontiguousarray(X[:, log.features])
         if delay == 0:
-            found = watched.update(rows, predictions, y=y)
+            result = watched.update(rows, predictions, y=y)
         else:
-            found = watched.update(rows, predictions)
+            result = watched.update(rows, predictions)
             saved.waiting += y.tolist()
             first = watched.n_rows_ - len(saved.waiting)
             due = watched.n_rows_ - delay - first
             if due > 0:
-                found += watched.update_labels(range(first, first + due), np.array(saved.waiting[:due]))
+                result += watched.update_labels(range(first, first + due), np.array(saved.waiting[:due]))
                 del saved.waiting[:due]
         if log.time is not None:
-            found = [alert | {"time": _iso(float(X[-1, log.time]))} for alert in found]
-        saved.alerts = [*saved.alerts, *found][-1000:]
-        yield found
+            result = [alert | {"time": _iso(float(X[-1, log.time]))} for alert in result]
+        saved.alerts = [*saved.alerts, *result][-1000:]
+        yield result
 
 
 def _iso(seconds: float) -> str | None:
@@ -231,7 +231,7 @@ def _iso(seconds: float) -> str | None:
         return None
 
 
-def _show(found: Watch) -> None:
+def _show(result: Watch) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -244,7 +244,7 @@ def _show(found: Watch) -> None:
         else:
             grid.add_column(name, justify="left" if name == "state" else "right", no_wrap=True)
     order = {"used but no longer relevant": 0, "relevant but unused": 1, "used and relevant": 2}
-    rows = sorted(found.table(), key=lambda row: (order.get(row["state"], 3), -row["reliance_share"]))
+    rows = sorted(result.table(), key=lambda row: (order.get(row["state"], 3), -row["reliance_share"]))
     for row in rows:
         numbers = [row[name] for name in ("relevance_share", "reliance_share", "psi")]
         shown = ["" if number != number else f"{number:.3f}" for number in numbers]
@@ -252,9 +252,9 @@ def _show(found: Watch) -> None:
         grid.add_row(Text(printable(row["feature"])), row["state"], since, *shown)
     console = terminal()
     console.print(grid)
-    measures = {name: value for name, value in found.performance().items() if value == value}
+    measures = {name: value for name, value in result.performance().items() if value == value}
     if measures:
         console.print(Text(", ".join(f"{name} {value:.3f}" for name, value in measures.items()), style="dim"))
-    n = len(found.alerts_)
-    counts = f"{found.n_rows_:,} rows, {found.n_labelled_:,} with labels, {n:,} alert{'s' * (n != 1)}"
+    n = len(result.alerts_)
+    counts = f"{result.n_rows_:,} rows, {result.n_labelled_:,} with labels, {n:,} alert{'s' * (n != 1)}"
     console.print(Text(counts, style="dim"))

@@ -71,15 +71,15 @@ def saved_watch(place: str | None, settings: dict[str, Any]) -> SavedWatch:
         return SavedWatch(place, settings)
     import tamis
 
-    found = tamis.load(place)
-    if not isinstance(found, dict) or set(found) != {"watch"}:
+    result = tamis.load(place)
+    if not isinstance(result, dict) or set(result) != {"watch"}:
         raise CheckpointError(
             f"{place!r} is not a checkpoint of tamis watch: choose another file, or remove it."
         )
     for name, value in settings.items():
-        if found["watch"]["settings"][name] != value:
+        if result["watch"]["settings"][name] != value:
             raise CheckpointError(
-                f"{place!r} is the checkpoint of a run whose {name} was {found['watch']['settings'][name]!r},"
+                f"{place!r} is the checkpoint of a run whose {name} was {result['watch']['settings'][name]!r},"
                 f" not {value!r}: choose another file, or remove it."
             )
-    return SavedWatch(place, **found["watch"])
+    return SavedWatch(place, **result["watch"])

@@ -187,8 +187,8 @@ class GSquare(DependenceTest):
         """Test one column of shape (n_rows,) in full precision."""
         if (column == column[0]).all():
             return Candidate(column, True, math.nan, math.nan, False)
-        found = np.searchsorted(_edges(column[:, None], self._bins)[:, 0], column)
-        values = np.unique(found, return_inverse=True)[1].astype(np.int64)
+        array = np.searchsorted(_edges(column[:, None], self._bins)[:, 0], column)
+        values = np.unique(array, return_inverse=True)[1].astype(np.int64)
         table = _count(values, self._target[None], int(values.max()) + 1, self._n_classes)
         inflation = self._inflation_of_codes(values) if self.rows_dependent_ else 1.0
         strength, log_p, testable = _statistics(
@@ -297,7 +297,7 @@ def _g_square(pair: Array, given: Array, n_x: int, n_y: int, cells: int) -> floa
     table = np.zeros((cells, n_x, n_y), np.int64)
     for i in range(len(pair)):
         table[given[i], pair[i] // n_y, pair[i] % n_y] += 1
-    found = 0.0
+    result = 0.0
     of_x, of_y = np.empty(n_x), np.empty(n_y)
     for s in range(cells):
         of_x[:], of_y[:] = 0.0, 0.0
@@ -310,8 +310,8 @@ def _g_square(pair: Array, given: Array, n_x: int, n_y: int, cells: int) -> floa
         for x in range(n_x):
             for y in range(n_y):
                 if table[s, x, y] > 0:
-                    found += table[s, x, y] * np.log(table[s, x, y] * total / (of_x[x] * of_y[y]))
-    return 2.0 * found
+                    result += table[s, x, y] * np.log(table[s, x, y] * total / (of_x[x] * of_y[y]))
+    return 2.0 * result
 
 
 @njit()

@@ -45,8 +45,8 @@ def entropy(counts: Array) -> Floats:
     """
     n = counts.sum(axis=-1)
     share = np.divide(counts, n[..., None], out=np.zeros(counts.shape), where=n[..., None] > 0)
-    found: Floats = scipy.special.entr(share).sum(axis=-1)
-    return found
+    result: Floats = scipy.special.entr(share).sum(axis=-1)
+    return result
 
 
 def _information(tables: Array) -> tuple[Floats, Floats]:
@@ -80,7 +80,7 @@ def mutual_information_ratio(tables: Array) -> Floats:
 
 @njit()
 def _expected(a: Array, b: Array, log_factorial: Array) -> float:
-    n, found = a.sum(), 0.0
+    n, result = a.sum(), 0.0
     for u in range(len(a)):
         for w in range(len(b)):
             margins = (
@@ -91,16 +91,16 @@ def _expected(a: Array, b: Array, log_factorial: Array) -> float:
                     margins - log_factorial[n] - log_factorial[t] - log_factorial[a[u] - t]
                     - log_factorial[b[w] - t] - log_factorial[n - a[u] - b[w] + t]
                 )  # fmt: skip
-                found += t / n * np.log(n * t / (a[u] * b[w])) * np.exp(log_p)  # (3)
-    return found
+                result += t / n * np.log(n * t / (a[u] * b[w])) * np.exp(log_p)  # (3)
+    return result
 
 
 @lru_cache(maxsize=4)
 def _log_factorials(n: int) -> Floats:
     """Return log(0!) to log(n!)."""
-    found: Floats = scipy.special.gammaln(np.arange(n + 1) + 1.0)
-    found.setflags(write=False)
-    return found
+    result: Floats = scipy.special.gammaln(np.arange(n + 1) + 1.0)
+    result.setflags(write=False)
+    return result
 
 
 def expected_mutual_information(a: Array, b: Array) -> float:
@@ -141,7 +141,7 @@ def adjusted_mutual_information(tables: Array) -> Floats:
     counts = np.asarray(tables, dtype=np.int64)
     shared, mean = _information(counts)
     chance: dict[bytes, float] = {}
-    found = np.zeros(len(counts))
+    result = np.zeros(len(counts))
     for i, table in enumerate(counts):
         a, b = np.sort(table.sum(axis=1)), np.sort(table.sum(axis=0))
         key = a.tobytes() + b.tobytes()
@@ -149,8 +149,8 @@ def adjusted_mutual_information(tables: Array) -> Floats:
             chance[key] = expected_mutual_information(a, b)
         room = mean[i] - chance[key]
         if room > 1e-15 * max(mean[i], 1.0):
-            found[i] = (shared[i] - chance[key]) / room  # (4)
-    return found
+            result[i] = (shared[i] - chance[key]) / room  # (4)
+    return result
 
 
 def conditional_mutual_information(codes: Array, y: Array, n_values: int, n_classes: int) -> Floats:
@@ -173,7 +173,7 @@ def conditional_mutual_information(codes: Array, y: Array, n_values: int, n_clas
     O(n_rows n_features**2 n_values**2) multiplications in blocks; memory of a block is bounded.
     """
     (n_rows, d), n_values = codes.shape, int(n_values)  # squares of a NumPy int8 overflow
-    found = np.zeros((d, d))
+    values = np.zeros((d, d))
     step = max(1, _BLOCK // max(d * n_values * n_values, 1))
     for c in range(n_classes):
         of_class = codes[y == c]
@@ -185,5 +185,5 @@ def conditional_mutual_information(codes: Array, y: Array, n_values: int, n_clas
             joint = joint.reshape(-1, n_values, d, n_values).transpose(0, 2, 1, 3)
             total = joint.sum(axis=(2, 3))
             shared, _ = _information(joint)
-            found[at : at + step] += total / n_rows * shared
-    return (found + found.T) / 2.0
+            values[at : at + step] += total / n_rows * shared
+    return (values + values.T) / 2.0

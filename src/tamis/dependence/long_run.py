@@ -88,14 +88,14 @@ def contrast_inflation(
     array([[4.]])
     """
     iid = np.divide(variance, effective, out=np.zeros_like(count), where=effective > 0.0)
-    found = []
+    items = []
     for contrast in _contrasts(count) if contrasts is None else contrasts:
         actual = np.einsum("cj,dj,cdj->j", contrast, contrast, covariance)
         if lagged is not None and len(lagged) >= _FEWEST_LAGS:
             actual = np.maximum(actual, _over_lags(contrast, lagged))
         expected = (contrast**2 * iid).sum(axis=0)
-        found.append(np.divide(actual, expected, out=np.ones_like(actual), where=expected > 0.0))
-    return np.maximum(found, 1.0)
+        items.append(np.divide(actual, expected, out=np.ones_like(actual), where=expected > 0.0))
+    return np.maximum(items, 1.0)
 
 
 def cycle_inflation(covariance: Array, count: Array, lagged: Array) -> NDArray[np.float64]:
@@ -111,14 +111,14 @@ def cycle_inflation(covariance: Array, count: Array, lagged: Array) -> NDArray[n
     ndarray of shape (n_features,), float64
         1 with fewer than four lags.
     """
-    found = np.ones(count.shape[1])
+    result = np.ones(count.shape[1])
     if len(lagged) < _FEWEST_LAGS:
-        return found
+        return result
     for contrast in _contrasts(count):
         own = np.einsum("cj,dj,cdj->j", contrast, contrast, covariance)
         over = np.divide(_over_lags(contrast, lagged), own, out=np.ones_like(own), where=own > 0.0)
-        found = np.maximum(found, over)
-    return found
+        result = np.maximum(result, over)
+    return result
 
 
 def feature_inflation(
@@ -137,25 +137,25 @@ def feature_inflation(
     """
     iid = np.divide(variance, effective, out=np.zeros_like(count), where=effective > 0.0)
     actual, expected = np.einsum("cj,dj,cdj->j", count, count, covariance), (count**2 * iid).sum(axis=0)
-    found: NDArray[np.float64] = np.divide(actual, expected, out=np.ones_like(actual), where=expected > 0.0)
-    return np.maximum(found, 1.0)
+    values: NDArray[np.float64] = np.divide(actual, expected, out=np.ones_like(actual), where=expected > 0.0)
+    return np.maximum(values, 1.0)
 
 
 def _contrasts(count: Array) -> list[NDArray[np.float64]]:
     """Return the contrast of each class with the rest, (n_classes, n_features); of two classes one."""
-    found = []
+    result = []
     for c in range(1 if len(count) == 2 else len(count)):
         rest = count.copy()
         rest[c] = 0.0
         contrast = -rest / np.maximum(rest.sum(axis=0), 1e-300)
         contrast[c] = 1.0
-        found.append(contrast)
-    return found
+        result.append(contrast)
+    return result
 
 
 def _over_lags(contrast: Array, lagged: Array) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = (lagged * contrast).sum(axis=1).var(axis=0, ddof=1)
-    return found
+    result: NDArray[np.float64] = (lagged * contrast).sum(axis=1).var(axis=0, ddof=1)
+    return result
 
 
 def anova_inflation(
@@ -261,8 +261,8 @@ def _satterthwaite(trace: Array, square: Array, dimensions: Array, freedom: floa
     """Return (tr V)^2 / tr V^2, with tr V^2 less what an estimate with `freedom` degrees of freedom adds, in [1, d]."""
     nu = max(freedom, 1.0)
     less = (square - trace**2 / nu) / (1.0 + 1.0 / nu)
-    found = np.divide(trace**2, less, out=dimensions.astype(np.float64), where=less > 0.0)
-    clipped: NDArray[np.float64] = np.clip(found, 1.0, dimensions)
+    values = np.divide(trace**2, less, out=dimensions.astype(np.float64), where=less > 0.0)
+    clipped: NDArray[np.float64] = np.clip(values, 1.0, dimensions)
     return clipped
 
 
@@ -281,8 +281,8 @@ def uncertainty(blocks: Array, alpha: float) -> NDArray[np.float64]:
     ndarray of shape (n_features,), float64
     """
     t = scipy.special.stdtrit(np.maximum(blocks, 1.0), alpha / 2.0)
-    found: NDArray[np.float64] = (t / scipy.special.ndtri(alpha / 2.0)) ** 2
-    return found
+    result: NDArray[np.float64] = (t / scipy.special.ndtri(alpha / 2.0)) ** 2
+    return result
 
 
 def inflated_pvalue(statistic: Array, inflation: Array, freedom: Array, blocks: Array) -> NDArray[np.float64]:
@@ -308,5 +308,5 @@ def inflated_pvalue(statistic: Array, inflation: Array, freedom: Array, blocks: 
     array([0.054])
     """
     tail = scipy.special.fdtrc(freedom, np.maximum(blocks, 1.0) * freedom, statistic / inflation)
-    found: NDArray[np.float64] = np.where(np.isnan(inflation), 1.0, tail)
-    return found
+    result: NDArray[np.float64] = np.where(np.isnan(inflation), 1.0, tail)
+    return result

@@ -80,7 +80,7 @@ class _Contest(Auto):
         course = self.race_
         judged = (course["n_seen"] > self._counted_from) & (course["n_tested"] > 0)
         course = {name: values[judged] for name, values in course.items()}
-        rows, found = course["n_tested"], list[Contestant]()
+        rows, result = course["n_tested"], list[Contestant]()
         # The frozen selection is compared from the rows on at which it was made.
         since = rows * (course["n_seen"] > self.frozen_at) * bool(self.frozen)
         for arm, size, errors in zip(self.arms_, self._size, course["errors"].T, strict=True):
@@ -93,8 +93,10 @@ class _Contest(Auto):
             ):
                 continue
             accuracy = float(1.0 - rows @ errors / rows.sum())
-            found.append(Contestant(learner, name, int(size), accuracy, errors, since if is_frozen else rows))
-        return found
+            result.append(
+                Contestant(learner, name, int(size), accuracy, errors, since if is_frozen else rows)
+            )
+        return result
 
 
 @dataclass(frozen=True)
@@ -216,12 +218,12 @@ class Recommendation:
         learner : str, optional
             By default the recommended one.
         """
-        found: dict[str, dict[int, list[float]]] = {}
+        mapping: dict[str, dict[int, list[float]]] = {}
         for one in self.contestants:
             if one.learner == (learner or self.chosen.learner):
                 name = "random" if one.selector.startswith("random-") else one.selector
-                found.setdefault(name, {}).setdefault(one.size, []).append(one.accuracy)
-        return {name: [(k, float(np.mean(v))) for k, v in sorted(by.items())] for name, by in found.items()}
+                mapping.setdefault(name, {}).setdefault(one.size, []).append(one.accuracy)
+        return {name: [(k, float(np.mean(v))) for k, v in sorted(by.items())] for name, by in mapping.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything in plain values."""
@@ -294,8 +296,8 @@ def recommend(
     >>> rng = np.random.default_rng(0)
     >>> signals = rng.normal(size=(3000, 2))
     >>> X = np.hstack([signals[:, [0] * 10 + [1]] + 0.1 * rng.normal(size=(3000, 11)), rng.normal(size=(3000, 29))])
-    >>> found = recommend((X, signals.sum(axis=1) > 0), learner="naive-bayes")
-    >>> found.arguments()
+    >>> result = recommend((X, signals.sum(axis=1) > 0), learner="naive-bayes")
+    >>> result.arguments()
     '--selector forward --select 2 --learner naive-bayes'
     """
     learner = _classifier(learner)
@@ -327,9 +329,9 @@ def recommend(
         raise DataError(f"The stream has {n_rows} rows: a race takes 100 at least.")
     if next(iter(contests.values())).warming_up_:
         raise DataError(f"The first {n_rows} rows are of one class: give more rows, or shuffle them.")
-    found = [one for name, contest in contests.items() for one in contest.contestants(name)]
+    items = [one for name, contest in contests.items() for one in contest.contestants(name)]
     one = next(iter(contests.values()))
-    judged = _judge(found, n_rows, one.n_features_in_, max(n_of.values()) / n_rows, one.measure_)
+    judged = _judge(items, n_rows, one.n_features_in_, max(n_of.values()) / n_rows, one.measure_)
     if judged.measure == "auc" and source.is_resumable:  # else its rows came once
         return _with_ranking(judged, source, categorical)
     return judged

@@ -52,10 +52,10 @@ def merged_sums(earlier: Floats, later: Floats, keep: float) -> Floats:
     total = faded[0] + later[0]
     share = np.divide(later[0], total, out=np.zeros_like(total), where=total > 0.0)
     gap = later[2] - faded[2]
-    found = faded + later
-    found[2] = faded[2] + share * gap
-    found[3] += share * faded[0] * gap * gap
-    return np.asarray(found)
+    values = faded + later
+    values[2] = faded[2] + share * gap
+    values[3] += share * faded[0] * gap * gap
+    return np.asarray(values)
 
 
 def means(sums: Floats) -> Floats:

@@ -284,21 +284,21 @@ class IncrementalImportance(ThreadSafe, ABC):
         numeric = is_numeric(self.loss, model)
         every = np.concatenate([X, altered.reshape(-1, j)])
         is_change = self.loss == CHANGE
-        found, labels = outputs(model, every, self._names, numeric=numeric, any_width=is_change)
+        result, labels = outputs(model, every, self._names, numeric=numeric, any_width=is_change)
         if is_change:
             # y is not read; a class that a River model has not named yet would move the columns
-            found, codes = (
-                (found, y) if labels is None else self._by_class(found, labels, labels[:1].repeat(n))
+            result, codes = (
+                (result, y) if labels is None else self._by_class(result, labels, labels[:1].repeat(n))
             )
         elif labels is None:
             codes = as_target(y)
         else:
-            found, codes = self._by_class(found, labels, y)
+            result, codes = self._by_class(result, labels, y)
         measure = self.loss if self.loss != "auto" else "squared" if numeric else "log"
-        shape = (n, e // self.n_samples, self.n_samples, found.shape[1])
-        return found[:n], found[n:].reshape(shape), codes, measure
+        shape = (n, e // self.n_samples, self.n_samples, result.shape[1])
+        return result[:n], result[n:].reshape(shape), codes, measure
 
-    def _by_class(self, found: Floats, labels: Array, y: Array) -> tuple[Floats, Array]:
+    def _by_class(self, result: Floats, labels: Array, y: Array) -> tuple[Floats, Array]:
         """Return the probabilities in the order of the classes seen so far, and the codes of the labels."""
         columns, classes = encode_labels(labels, self._classes)
         codes, every = encode_labels(y, classes)
@@ -310,8 +310,8 @@ class IncrementalImportance(ThreadSafe, ABC):
                     " as the model predicts them."
                 )
         self._classes = every
-        whole = np.zeros((len(found), len(every)))
-        whole[:, columns] = found
+        whole = np.zeros((len(result), len(every)))
+        whole[:, columns] = result
         return whole, codes
 
     # -- reading -------------------------------------------------------------------------------------------

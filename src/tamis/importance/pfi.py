@@ -130,10 +130,10 @@ def draw_subsets(u: Floats, n: int) -> NDArray[np.int64]:
            [1, 2]])
     """
     n_rows, k = u.shape
-    found = np.empty((n_rows, k), dtype=np.int64)
+    result = np.empty((n_rows, k), dtype=np.int64)
     for c in range(k):
         top = n - k + c
         draw = np.minimum((u[:, c] * (top + 1)).astype(np.int64), top)
-        taken = (found[:, :c] == draw[:, None]).any(axis=1)
-        found[:, c] = np.where(taken, top, draw)
-    return found
+        taken = (result[:, :c] == draw[:, None]).any(axis=1)
+        result[:, c] = np.where(taken, top, draw)
+    return result

@@ -101,12 +101,12 @@ def outputs(
 
 
 def _function(model: Any, *verbs: str) -> Callable[[Any], Any]:
-    found = next((getattr(model, verb) for verb in verbs if hasattr(model, verb)), model)
-    if not callable(found):
+    result = next((getattr(model, verb) for verb in verbs if hasattr(model, verb)), model)
+    if not callable(result):
         raise DataError(
             f"model must have one of {', '.join(verbs)}, or be a function of an array, got {short_repr(model)}."
         )
-    return found  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]
 
 
 def _as_array(values: Any) -> Floats:
@@ -125,10 +125,10 @@ def _probabilities(model: Any, X: Floats, names: list[str] | None) -> tuple[Floa
     labels = getattr(model, "classes_", None)
     if hasattr(model, "decision_function") and not hasattr(model, "predict_proba"):
         return from_scores(_as_array(model.decision_function(X))), labels
-    found = _function(model, "predict_proba", "decision_function", "predict")(X)
+    result = _function(model, "predict_proba", "decision_function", "predict")(X)
     if labels is not None and not hasattr(model, "predict_proba"):  # it predicts labels
-        return (np.asarray(found)[:, None] == np.asarray(labels)).astype(np.float64), labels
-    return _as_array(found), labels
+        return (np.asarray(result)[:, None] == np.asarray(labels)).astype(np.float64), labels
+    return _as_array(result), labels
 
 
 def from_scores(scores: Floats) -> Floats:

@@ -428,8 +428,8 @@ class _LinearClassifier(DenseRowClassifier):
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         rows = self._check_range(self._rows(X, False))
-        found: NDArray[np.float64] = rows @ self.coef_.T + self.intercept_
-        return found[:, 0] if len(self.classes_) == 2 else found
+        values: NDArray[np.float64] = rows @ self.coef_.T + self.intercept_
+        return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict_with_scores(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
         """Return the label of each row, and p as :meth:`decision_function` does.
@@ -439,12 +439,12 @@ class _LinearClassifier(DenseRowClassifier):
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
             Finite.
         """
-        found = self.decision_function(X)
-        return self._labels_of(found), found
+        result = self.decision_function(X)
+        return self._labels_of(result), result
 
-    def _labels_of(self, found: NDArray[np.float64]) -> Array:
+    def _labels_of(self, result: NDArray[np.float64]) -> Array:
         """Return the label of each row; among classes of equal p the first."""
-        codes = (found > 0.0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
+        codes = (result > 0.0).astype(np.intp) if result.ndim == 1 else result.argmax(axis=1)
         labels: Array = self.classes_[codes]
         return labels
 
@@ -474,11 +474,11 @@ class _LinearClassifier(DenseRowClassifier):
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
             Finite.
         """
-        found = scipy.special.expit(self.decision_function(X))
-        if found.ndim == 1:
-            return np.column_stack([1.0 - found, found])
-        found = np.maximum(found, np.finfo(np.float64).tiny)
-        shares: NDArray[np.float64] = found / found.sum(axis=1, keepdims=True)
+        result = scipy.special.expit(self.decision_function(X))
+        if result.ndim == 1:
+            return np.column_stack([1.0 - result, result])
+        result = np.maximum(result, np.finfo(np.float64).tiny)
+        shares: NDArray[np.float64] = result / result.sum(axis=1, keepdims=True)
         return shares
 
     def __sklearn_tags__(self) -> Tags:

@@ -50,29 +50,29 @@ def full_name(cls: type) -> str:
 def find_class(name: str, classes: dict[str, type]) -> type:
     """Return a class by its name; only modules of Tamis and public ones of scikit-learn are imported."""
     module, _, short = name.partition(":")
-    found: Any = classes.get(name)
-    if found is None and module.partition(".")[0] == "tamis" and "__main__" not in module:
-        found = getattr(_import_or_none(module), short, None)
-        if getattr(found, "loaded_if_named", False):
+    result: Any = classes.get(name)
+    if result is None and module.partition(".")[0] == "tamis" and "__main__" not in module:
+        result = getattr(_import_or_none(module), short, None)
+        if getattr(result, "loaded_if_named", False):
             raise CheckpointError(
                 f"The file contains a {short}, which executes code from its author: if you trust the author, load the"
                 f" file with classes=[{short}]."
             )
-    elif found is None and module in _PUBLIC:
-        found = getattr(_import_or_none(module), short, None)
-        found = found if isinstance(found, type) and issubclass(found, BaseEstimator) else None
-    elif found is None and short in _UNFITTED.get(module, ()):
-        found = getattr(_import_or_none(module), short, None)
-        if found is None:
+    elif result is None and module in _PUBLIC:
+        result = getattr(_import_or_none(module), short, None)
+        result = result if isinstance(result, type) and issubclass(result, BaseEstimator) else None
+    elif result is None and short in _UNFITTED.get(module, ()):
+        result = getattr(_import_or_none(module), short, None)
+        if result is None:
             package = module.partition(".")[0]
             raise CheckpointError(f"The file contains a {short}: pip install {package} to load it.")
-    has_plain_new = found.__new__ is object.__new__  # false for every class whose __new__ needs arguments
-    if not has_plain_new or not isinstance(found, type) or full_name(found) != name:
+    has_plain_new = result.__new__ is object.__new__  # false for every class whose __new__ needs arguments
+    if not has_plain_new or not isinstance(result, type) or full_name(result) != name:
         raise CheckpointError(
             f"The file contains an object of class {name.replace(':', '.')}, which belongs neither to Tamis nor to the"
             f" public estimators of scikit-learn: if it is yours, load the file with classes=[{short}]."
         )
-    return found
+    return result
 
 
 def _import_or_none(name: str) -> Any:
@@ -129,11 +129,11 @@ def _required_attributes(cls: type) -> frozenset[str]:
 @functools.cache
 def _fitted_attributes(cls: type) -> frozenset[str]:
     """Return the attributes that every fitted estimator of the class has."""
-    found: set[str] = set()
+    members: set[str] = set()
     if cls.__module__.startswith("tamis."):
         for name in getattr(cls, "_fitted_by", ()):  # methods that were run, and attributes
-            found |= _assigned_attributes(cls, name) if hasattr(cls, name) else {name}
-    return frozenset(found)
+            members |= _assigned_attributes(cls, name) if hasattr(cls, name) else {name}
+    return frozenset(members)
 
 
 @functools.cache
@@ -156,13 +156,13 @@ def _assigned_attributes(cls: type, method: str, bases: tuple[type, ...] | None 
         tree = ast.parse(textwrap.dedent(inspect.getsource(vars(bases[i])[method]))).body[0]
     except (OSError, TypeError, SyntaxError):  # no source: nothing is known
         return frozenset()
-    found: set[str] = set()
+    members: set[str] = set()
     for name, on_super in _certain_steps(getattr(tree, "body", []))[0]:
         if on_super is None:
-            found.add(name)
+            members.add(name)
         elif on_super or name != method:
-            found |= _assigned_attributes(cls, name, bases[i + 1 :] if on_super else None)
-    return frozenset(found)
+            members |= _assigned_attributes(cls, name, bases[i + 1 :] if on_super else None)
+    return frozenset(members)
 
 
 # An attribute that is set, with None; or a method that is called, and whether on super().
@@ -171,7 +171,7 @@ _Steps = set[tuple[str, bool | None]]
 
 def _certain_steps(statements: Iterable[ast.stmt]) -> tuple[_Steps, bool]:
     """Return the steps that statements always execute, and whether they may return from the method."""
-    found: _Steps = set()
+    steps: _Steps = set()
     for statement in statements:
         leaves = False
         if isinstance(statement, ast.If):
@@ -180,16 +180,16 @@ def _certain_steps(statements: Iterable[ast.stmt]) -> tuple[_Steps, bool]:
                 _certain_steps(statement.orelse),
             )
             leaves |= other_leaves
-            found |= other if _raises(statement.body) else one if _raises(statement.orelse) else one & other
+            steps |= other if _raises(statement.body) else one if _raises(statement.orelse) else one & other
         elif isinstance(statement, ast.With | ast.Try):
             inner, leaves = _certain_steps(statement.body)
-            found |= inner
+            steps |= inner
         elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr):
-            found |= set(_statement_steps(statement))
+            steps |= set(_statement_steps(statement))
         leaves |= any(isinstance(part, ast.Return) for part in ast.walk(statement))
         if leaves:
-            return found, True
-    return found, False
+            return steps, True
+    return steps, False
 
 
 def _statement_steps(statement: ast.Assign | ast.AnnAssign | ast.Expr) -> Iterator[tuple[str, bool | None]]:

@@ -98,10 +98,10 @@ class MaskedLearner:
         """Return standardised rows with missing values at the mean, 0, for a learner that does not accept NaN."""
         if self._accepts_nan or not np.isnan((rows.data if sp.issparse(rows) else rows).sum()):
             return rows
-        found = rows.copy()
-        stored = found.data if sp.issparse(found) else found
+        result = rows.copy()
+        stored = result.data if sp.issparse(result) else result
         stored[np.isnan(stored)] = 0.0
-        return found
+        return result
 
     def _filled(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
         """Return the rows with missing values of unselected features replaced by their mean so far (0 if unknown)."""
@@ -246,8 +246,8 @@ class MaskedRegressor(MaskedLearner):
         """Return the numbers that the learner predicts; the mean so far before it is fitted."""
         if self.n_known_classes == 0:
             return np.repeat(self.target.shift, view.asked.shape[0])
-        found = np.array(view.predictor.predict(view.asked), dtype=np.float64).reshape(-1)
-        return found / self.target.factor + self.target.shift if self.is_scaled else found
+        result = np.array(view.predictor.predict(view.asked), dtype=np.float64).reshape(-1)
+        return result / self.target.factor + self.target.shift if self.is_scaled else result
 
     def row_scores(self, predicted: Array, y: Array) -> Array:
         """Return the absolute error of each prediction."""

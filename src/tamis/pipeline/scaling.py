@@ -102,9 +102,9 @@ class RunningScale:
 
     def of(self, columns: NDArray[np.intp]) -> RunningScale:
         """Return the scale of some columns as it is now."""
-        found = copy(self)
-        found.shift, found.factor = self.shift[columns], self.factor[columns]
-        return found
+        result = copy(self)
+        result.shift, result.factor = self.shift[columns], self.factor[columns]
+        return result
 
     def transform(self, X: Rows) -> Rows:
         """Return rows scaled (1).
@@ -119,6 +119,6 @@ class RunningScale:
             cells = scaled.data * factor[scaled.indices]
             scaled.data = np.where(np.isfinite(cells), np.clip(cells, -LIMIT, LIMIT), cells)
             return scaled
-        found: Array = np.empty(X.shape)
-        _standardise(X, shift, factor, found)
-        return found
+        result: Array = np.empty(X.shape)
+        _standardise(X, shift, factor, result)
+        return result

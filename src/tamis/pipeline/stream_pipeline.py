@@ -183,19 +183,19 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             The next row begins a new block.
         """
         selector = None if models.selector is None else clone(models.selector)
-        found = cls(
+        result = cls(
             selector, clone(models.learner.model), batch_size=options.rows_per_block, scale=options.scale,
             replay=options.replay, masking=options.masking,
         )  # fmt: skip
-        found._models, found._waiting, found._declared = models.another(), [], None
-        found.n_features_in_, found.is_sparse_, found.n_seen_ = (
+        result._models, result._waiting, result._declared = models.another(), [], None
+        result.n_features_in_, result.is_sparse_, result.n_seen_ = (
             models.n_features,
             models.is_sparse,
             models.n_seen,
         )
         if names is not None:
-            found.feature_names_in_ = np.array(names, dtype=object)
-        return found
+            result.feature_names_in_ = np.array(names, dtype=object)
+        return result
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -345,20 +345,20 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     def predict(self, X: Any) -> Array:
         """Return the label (or number) of each row, shape (n_rows,)."""
-        found: Array = self._answer(X, "predict")
-        return found
+        result: Array = self._answer(X, "predict")
+        return result
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); only if the learner has it."""
-        found: NDArray[np.float64] = self._answer(X, "predict_proba")
-        return found
+        result: NDArray[np.float64] = self._answer(X, "predict_proba")
+        return result
 
     @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each class, or of the second of two; only if the learner has it."""
-        found: NDArray[np.float64] = self._answer(X, "decision_function")
-        return found
+        result: NDArray[np.float64] = self._answer(X, "decision_function")
+        return result
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, or for a regressor R^2, on rows that were not learned from."""
@@ -403,8 +403,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     @property
     def scores_(self) -> NDArray[np.float64]:
         """The selector's score of each column; larger is more relevant."""
-        found: NDArray[np.float64] = self._now().selector.scores_
-        return found
+        result: NDArray[np.float64] = self._now().selector.scores_
+        return result
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_seen_")

@@ -367,10 +367,10 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 f"X must be a list of dicts, a frame or (CSR matrix, names), got {short_repr(X)}."
             )
-        rows, found = as_rows(X)
-        if found is None:
+        rows, result = as_rows(X)
+        if result is None:
             raise DataError("The column names of the frame must be strings: rename the columns.")
-        return sp.csr_matrix(rows), found
+        return sp.csr_matrix(rows), result
 
     def _to_width(self, parts: tuple[Array, Array, Array], width: int) -> Rows:
         values, indices, indptr = parts
@@ -392,8 +392,8 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     def scores_(self) -> NDArray[np.float64]:
         """Relevance of each name now; larger is more relevant."""
         check_is_fitted(self)
-        found: NDArray[np.float64] = self.selector_.scores_[: len(self._places)]
-        return found
+        result: NDArray[np.float64] = self.selector_.scores_[: len(self._places)]
+        return result
 
     @property
     def selected_(self) -> list[Any]:
@@ -418,13 +418,13 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         best_of_first = getattr(selector, "_best_of_first", None)
         chooses = selector._chooses_count and best_of_first is None
         if selector.warming_up_ or chooses or n == selector.n_features_in_:
-            found: NDArray[np.bool_] = selector.get_support()[:n]
-            return found
+            result: NDArray[np.bool_] = selector.get_support()[:n]
+            return result
         wanted = selector.n_features_to_select
         n_kept = min(int(wanted), n) if is_integer(wanted) else n_to_select(wanted, n)
         if best_of_first is not None and selector._chooses_count:
-            found = best_of_first(n, n_kept)
-            return found
+            result = best_of_first(n, n_kept)
+            return result
         return top_mask(selector._relevance()[:n], n_kept)
 
     def transform(self, X: Any) -> Any:

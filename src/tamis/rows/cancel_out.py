@@ -205,13 +205,15 @@ class CancelOut(ScaledBatches):
         w, first, *rest = self._parts(self._theta)
         gates = 1.0 / (1.0 + np.exp(-w))
         gated = gates[:, None] * first  # x * gate, times the first matrix
-        found = Network(tuple(self.hidden)).gradients(rows, [one[None] for one in (gated, *rest)], y, weight)
-        of_gates = (first * found[0][0]).sum(axis=1) - float(self.gate_penalty)
+        gradients = Network(tuple(self.hidden)).gradients(
+            rows, [one[None] for one in (gated, *rest)], y, weight
+        )
+        of_gates = (first * gradients[0][0]).sum(axis=1) - float(self.gate_penalty)
         n = len(w)
         of_w = of_gates * gates * (1.0 - gates) - float(self.weight_penalty) * np.sign(w) / n
         of_w += float(self.variance_reward) * 2.0 * (w - w.mean()) / n**3
         return np.concatenate(
-            [of_w, (gates[:, None] * found[0][0]).ravel(), *(one.ravel() for one in found[1:])]
+            [of_w, (gates[:, None] * gradients[0][0]).ravel(), *(one.ravel() for one in gradients[1:])]
         )
 
     def _adam_step(self, slopes: Floats) -> None:

@@ -297,8 +297,8 @@ class FCBF(RowSelector):
 
     def _values(self) -> Floats:
         """Return the number of values (or bins) of each feature in the window."""
-        found: Floats = self._counts.state[1][3][:, 2].astype(np.float64)
-        return found
+        result: Floats = self._counts.state[1][3][:, 2].astype(np.float64)
+        return result
 
     @property
     def selected_(self) -> NDArray[np.intp]:

@@ -71,9 +71,9 @@ def _shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Flo
     """Return the sketch of a sketch and a block, and its squares."""
     size, n_all, n_features = len(sketch), len(sketch) + len(block), sketch.shape[1]
     if n_features < n_all:  # CC' is smaller than C'C, and its eigenvectors are U
-        found, directions = np.linalg.eigh(sketch.T @ sketch + block.T @ block)
-        found = np.pad(found[::-1], (0, max(size - n_features, 0)))[:size]
-        left = np.maximum(found - max(found[-1], 0.0), 0.0)  # (2)
+        result, directions = np.linalg.eigh(sketch.T @ sketch + block.T @ block)
+        result = np.pad(result[::-1], (0, max(size - n_features, 0)))[:size]
+        left = np.maximum(result - max(result[-1], 0.0), 0.0)  # (2)
         new = np.zeros_like(sketch)
         new[:n_features] = np.sqrt(left[:n_features, None]) * directions.T[::-1][:size]  # (3)
         return new, left
@@ -81,10 +81,10 @@ def _shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Flo
     np.fill_diagonal(gram[:size, :size], squares)
     np.matmul(block, sketch.T, out=gram[size:, :size])
     np.matmul(block, block.T, out=gram[size:, size:])
-    found, vectors = np.linalg.eigh(gram)  # (1): s^2 and V
-    found, vectors = np.maximum(found[::-1][:size], 0.0), vectors[:, ::-1][:, :size]
-    left = found - found[-1]  # (2)
-    vectors = vectors * np.sqrt(np.divide(left, found, out=np.zeros_like(left), where=found > 0.0))
+    result, vectors = np.linalg.eigh(gram)  # (1): s^2 and V
+    result, vectors = np.maximum(result[::-1][:size], 0.0), vectors[:, ::-1][:, :size]
+    left = result - result[-1]  # (2)
+    vectors = vectors * np.sqrt(np.divide(left, result, out=np.zeros_like(left), where=result > 0.0))
     return vectors[:size].T @ sketch + vectors[size:].T @ block, left  # (3)
 
 
@@ -264,5 +264,5 @@ class FSDS(RowSelector):
             )
         ridge = squares[:k, None] + _RIDGE * np.sqrt(squares[k - 1])
         long = np.abs(sketch[:k])
-        found: Floats = np.divide(long, ridge, out=np.zeros_like(long), where=ridge > 0.0).max(axis=0)  # (4)
-        return found
+        result: Floats = np.divide(long, ridge, out=np.zeros_like(long), where=ridge > 0.0).max(axis=0)  # (4)
+        return result

@@ -93,13 +93,13 @@ def _sample_columns(random: Array, drawn: Array, n_features: int) -> None:
 @njit(strict=True)
 def _cells_at(columns: Array, cells: Array, chosen: Array) -> Array:
     """Return the cells of the chosen columns of a sparse row."""
-    found, k = np.zeros(chosen.shape[0], cells.dtype), 0
+    result, k = np.zeros(chosen.shape[0], cells.dtype), 0
     for i in range(chosen.shape[0]):
         while k < columns.shape[0] and columns[k] < chosen[i]:
             k += 1
         if k < columns.shape[0] and columns[k] == chosen[i]:
-            found[i] = cells[k]
-    return found
+            result[i] = cells[k]
+    return result
 
 
 @njit(strict=True)
@@ -476,12 +476,12 @@ class OFS(LinearClasses):
         weights = self._scale * self._weights
         if len(weights) == 1:
             weights = np.vstack([0.5 * weights, -0.5 * weights])
-        found = np.zeros((max(len(classes), 2), weights.shape[1]))
+        result = np.zeros((max(len(classes), 2), weights.shape[1]))
         for code, vector in zip(order, weights, strict=False):
-            found[np.flatnonzero(classes == code)[0]] = vector
+            result[np.flatnonzero(classes == code)[0]] = vector
         if len(order) == 1:  # the opposite of the only class, whichever that becomes
-            found[1 - int(np.flatnonzero(classes == order[0])[0]) if len(classes) <= 2 else -1] = weights[1]
-        return found
+            result[1 - int(np.flatnonzero(classes == order[0])[0]) if len(classes) <= 2 else -1] = weights[1]
+        return result
 
     def _relevance(self) -> NDArray[np.float64]:
         sizes: NDArray[np.float64] = np.abs(self._weights).sum(axis=0)

@@ -121,5 +121,5 @@ class RandomSubset(RowSelector):
         """Do nothing."""
 
     def _relevance(self) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = 1.0 - self._rank / len(self._rank)
-        return found
+        result: NDArray[np.float64] = 1.0 - self._rank / len(self._rank)
+        return result

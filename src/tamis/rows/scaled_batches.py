@@ -32,19 +32,19 @@ class ScaledRows(NamedTuple):
     def sums(self, theta: Floats) -> Floats:
         """Return the products z . theta, of shape (n_samples, n_rows, n_units)."""
         folded = theta * self.inverse[:, None]
-        found = (
+        values = (
             np.stack([self.X @ one for one in folded]) if sp.issparse(self.X) else np.matmul(self.X, folded)
         )
-        return np.asarray(found - np.matmul(self.centre, folded)[:, None, :], dtype=np.float64)
+        return np.asarray(values - np.matmul(self.centre, folded)[:, None, :], dtype=np.float64)
 
     def back(self, slopes: Floats) -> Floats:
         """Return the sums over rows of z times the slopes, of shape (n_samples, n_features, n_units)."""
         turned = self.X.T
-        found = (
+        values = (
             np.stack([turned @ one for one in slopes]) if sp.issparse(turned) else np.matmul(turned, slopes)
         )
-        found = found - self.centre[:, None] * slopes.sum(axis=1)[:, None, :]
-        return np.asarray(found * self.inverse[:, None], dtype=np.float64)
+        values = values - self.centre[:, None] * slopes.sum(axis=1)[:, None, :]
+        return np.asarray(values * self.inverse[:, None], dtype=np.float64)
 
     def dense(self) -> Floats:
         """Return the rows as an array."""

@@ -48,8 +48,8 @@ class SoftsignScaler:
         """Return the scaled numbers."""
         with np.errstate(over="ignore"):
             z = np.clip((0.5 * X - self._middle) / self._unit, -1e300, 1e300)
-        found: Floats = z / (1.0 + np.abs(z))
-        return found
+        result: Floats = z / (1.0 + np.abs(z))
+        return result
 
     def widened(self, n_new: int) -> SoftsignScaler:
         """Return the scaler with additional columns, which were 0 in all rows."""
@@ -60,10 +60,10 @@ class SoftsignScaler:
 
     def without(self, columns: Array) -> SoftsignScaler:
         """Return the scaler as if some columns had been 0 in all rows."""
-        found = copy.copy(self)
-        found._middle, found._unit = self._middle.copy(), self._unit.copy()
-        found._middle[columns], found._unit[columns] = 0.0, 1e-300
-        return found
+        result = copy.copy(self)
+        result._middle, result._unit = self._middle.copy(), self._unit.copy()
+        result._middle[columns], result._unit[columns] = 0.0, 1e-300
+        return result
 
     def back(self, u: float, column: int) -> float:
         """Return the number whose scaled value is u."""

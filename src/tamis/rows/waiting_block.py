@@ -106,10 +106,10 @@ class WaitingBlock:
 
     def without(self, columns: Array) -> Self:
         """Return the block with zeros in some columns."""
-        found = copy.copy(self)
-        found.X = without_columns(self.X, columns)
-        found.sparse = tuple(without_columns(part, columns) for part in self.sparse)
-        return found
+        result = copy.copy(self)
+        result.X = without_columns(self.X, columns)
+        result.sparse = tuple(without_columns(part, columns) for part in self.sparse)
+        return result
 
     def rows(self) -> tuple[Rows, Array, Array]:
         """Return copies of the rows, targets and weights."""
@@ -122,8 +122,8 @@ class WaitingBlock:
         if not self.sparse and len(self.X) < self.n_rows:
             raise self._changed(len(self.X))
 
-    def _changed(self, found: int) -> StateError:
-        return changed(f"{self.n_rows} rows wait for their block, but there are {found}")
+    def _changed(self, result: int) -> StateError:
+        return changed(f"{self.n_rows} rows wait for their block, but there are {result}")
 
     def emptied(self) -> Self:
         """Return an empty block in separate memory; this one keeps its rows for a rollback."""

@@ -65,12 +65,12 @@ class ARFFTable(Table):
                 self._columns = columns
                 return
             if line.lower().startswith("@attribute"):
-                found = _ATTRIBUTE.match(line)
-                if found is None:
+                match = _ATTRIBUTE.match(line)
+                if match is None:
                     raise StreamError(
                         f"{self.source.name!r} declares a column without a name: {line[:80]!r}."
                     )
-                columns.append((_unquote(found[1]), self._parse_type(line[found.end() :])))
+                columns.append((_unquote(match[1]), self._parse_type(line[match.end() :])))
             elif not line.lower().startswith("@relation"):
                 raise StreamError(
                     f"{self.source.name!r} is not an ARFF file: its statement {number} is {line[:40]!r}."
@@ -194,12 +194,12 @@ def _split(text: str) -> list[str]:
     parts: list[str] = []
     begin = at = 0
     unclosed: set[str] = set()  # quote characters without a closing one: literal characters
-    while (found := _SIGN.search(text, at)) is not None:
-        sign, at = found[0], found.end()
+    while (match := _SIGN.search(text, at)) is not None:
+        sign, at = match[0], match.end()
         if sign == ",":
-            parts.append(text[begin : found.start()].strip())
+            parts.append(text[begin : match.start()].strip())
             begin = at
-        elif sign not in unclosed and (quoted := _QUOTED[sign].match(text, found.start())) is not None:
+        elif sign not in unclosed and (quoted := _QUOTED[sign].match(text, match.start())) is not None:
             at = quoted.end()
         else:
             unclosed.add(sign)

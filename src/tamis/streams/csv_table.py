@@ -313,9 +313,9 @@ class CSVTable(Table):
         if b'"' in block:
             data, most = bytes(block), self.options.get("max_quoted_lines") or MAX_LINES
             starts, ends = spans = quoted_spans(data, self.delimiter)
-            if found := first_unclosed(data, spans, self.delimiter, most, self.newline, whole=whole):
-                line = before + self.above.count("\n") + 1 + data.count(self.newline, 0, found.at)
-                raise StreamError(found.message(self.source.name, f"line {line}", most))
+            if unclosed := first_unclosed(data, spans, self.delimiter, most, self.newline, whole=whole):
+                line = before + self.above.count("\n") + 1 + data.count(self.newline, 0, unclosed.at)
+                raise StreamError(unclosed.message(self.source.name, f"line {line}", most))
             while end and (i := int(np.searchsorted(starts, end)) - 1) >= 0 and end <= ends[i]:
                 end = block.rfind(self.newline, 0, int(starts[i])) + 1
         return end
@@ -473,7 +473,7 @@ class CSVTable(Table):
         """Return the text columns whose values are mostly numbers: they must not be read as categories."""
         import pyarrow as pa
 
-        found = []
+        result = []
         for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False):
             if {name} & (self.text | {self.label, *self.grouped}) or not pa.types.is_string(kind):
                 continue
@@ -484,24 +484,24 @@ class CSVTable(Table):
             other = "." if self.decimal == "," else ","
             foreign = [value for value in words if is_number(plain[value], other)]
             if 2 * len(foreign) >= len(values) > 0:
-                found.append(
+                result.append(
                     MixedColumn(name, tuple(foreign), column.to_pylist().index(foreign[0]) + 1, other)
                 )
             elif 2 * len(words) < len(values):
-                found.append(MixedColumn(name, tuple(words), column.to_pylist().index(words[0]) + 1, ""))
-        return found
+                result.append(MixedColumn(name, tuple(words), column.to_pylist().index(words[0]) + 1, ""))
+        return result
 
     def fail(self, error: Exception, before: int = 0) -> None:
         """Raise the error of a block that begins after `before` lines, with the position in the file."""
         before += self.above.count("\n")
         text = re.sub(r"Row #(\d+)", lambda row: f"Row #{int(row[1]) + before}", " ".join(str(error).split()))
-        found = re.search(
+        match = re.search(
             r"CSV column #(\d+): (?:Row #(\d+): )?.*conversion error to ([\w\[\]]+): invalid value '(.*?)'",
             text,
         )
-        if found is None or not hasattr(self, "read_names"):
+        if match is None or not hasattr(self, "read_names"):
             self.source.fail(error, text)
-        column, line, kind, value = found.groups()
+        column, line, kind, value = match.groups()
         name = self.names()[int(column)]
         kind = "times" if kind.startswith(("timestamp", "date", "time")) else kind
         kind = {"double": "numbers", "bool": "false and true"}.get(kind, kind)

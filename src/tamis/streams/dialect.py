@@ -103,16 +103,16 @@ def detect_delimiter(text: str, whole: bool, preferred: str = ",") -> str:
     """
     lines = text.splitlines()[: 10 * _LINES]
     lines = lines if whole or len(lines) < 2 else lines[:-1]
-    found = {}
+    mapping = {}
     for candidate in dict.fromkeys((preferred, *DELIMITERS)):
         rows = _rows(lines, candidate)
         counts = Counter(map(len, rows))
         if len(counts) == 1 and (n := next(iter(counts))) > 1:
             values = [value for row in rows[1:] for value in row if value]
             numbers = sum(is_number(value, ".") or is_number(value, ",") for value in values[:5000])
-            found[candidate] = (numbers / max(len(values[:5000]), 1), n)
-    if found:
-        return max(found, key=found.__getitem__)
+            mapping[candidate] = (numbers / max(len(values[:5000]), 1), n)
+    if mapping:
+        return max(mapping, key=mapping.__getitem__)
     first = lines[0] if lines else ""  # lines of different length: what the names are separated by
     at = {candidate: first.count(candidate) for candidate in dict.fromkeys((preferred, *DELIMITERS))}
     return max(at, key=at.__getitem__) if any(at.values()) else preferred
@@ -133,12 +133,12 @@ def split_preamble(text: str) -> tuple[str, str | None]:
     """
     if said := _SEPARATOR_LINE.match(text):
         return said[0], said[1]
-    found = _NOTES.match(text)
-    if found is None:
+    match = _NOTES.match(text)
+    if match is None:
         return "", None
-    below = text[found.end() :]
+    below = text[match.end() :]
     delimiter = detect_delimiter(below, whole=False)
-    notes, first = found[0].splitlines(keepends=True), below.partition("\n")[0]
+    notes, first = match[0].splitlines(keepends=True), below.partition("\n")[0]
     if 0 < first.count(delimiter) == notes[-1].count(delimiter):
         notes.pop()
     return "".join(notes), None
@@ -189,8 +189,8 @@ def strip_sign(text: str, sign: str) -> str:
     >>> strip_sign("-$ 1,000", "$"), strip_sign("49.5 %", "%"), strip_sign("a%b", "%")
     ('-1,000', '49.5', 'a%b')
     """
-    before, found, after = (part.strip(BLANKS) for part in text.partition(sign))
-    if not found or (before not in ("", "+", "-") and after):
+    before, result, after = (part.strip(BLANKS) for part in text.partition(sign))
+    if not result or (before not in ("", "+", "-") and after):
         return text
     return before + after
 
@@ -228,8 +228,8 @@ class NumberFormat:
             if bool(only_point) != bool(only_comma):
                 self.decimal = "." if only_point else ","
         self.grouped = {
-            mark: bool(marked or self.sign) and len(found) == len(set(texts))
-            for mark, found in ((".", point), (",", comma))
+            mark: bool(marked or self.sign) and len(item) == len(set(texts))
+            for mark, item in ((".", point), (",", comma))
         }
 
 

@@ -129,8 +129,8 @@ class ColumnEncoder:
     def _encode_categories(self, column: Any) -> NDArray[np.float64]:
         encoded = column.dictionary_encode(null_encoding="encode")
         codes = [self._code(value) for value in encoded.dictionary.to_pylist()]
-        found: NDArray[np.float64] = np.array(codes, dtype=np.float64)[encoded.indices.to_numpy()]
-        return found
+        result: NDArray[np.float64] = np.array(codes, dtype=np.float64)[encoded.indices.to_numpy()]
+        return result
 
     def _code(self, value: Any) -> int:
         if value != value:  # NaN, which equals no key, not even itself
@@ -152,12 +152,12 @@ class ColumnEncoder:
         return np.where(finite, values, sums[:-1] / np.maximum(counts[:-1], 1))
 
     def _raise_nonfinite(self, values: NDArray[np.float64], first_row: int) -> None:
-        for what, found, advice in (
+        for what, item, advice in (
             ("infinite", np.isinf(values), ""),
             ("missing", np.isnan(values), ", or choose missing='mean'"),
         ):
-            if found.any() and not (what == "missing" and self.missing != "error"):
-                row = first_row + int(np.argmax(found))
+            if item.any() and not (what == "missing" and self.missing != "error"):
+                row = first_row + int(np.argmax(item))
                 raise StreamError(
                     f"Column {self.name!r} is {what} in row {row}: fix or drop the row{advice}."
                 )
@@ -201,8 +201,8 @@ def _part(column: Any, part: str) -> NDArray[np.float64]:
     year = times.astype("datetime64[Y]")
     length = (year + 1).astype("datetime64[D]") - year.astype("datetime64[D]")
     passed = (times - year.astype("datetime64[us]")) / length.astype("timedelta64[us]")
-    found: NDArray[np.float64] = 1970.0 + year.astype(np.float64) + passed
-    return np.where(np.isnan(seconds), np.nan, found)
+    values: NDArray[np.float64] = 1970.0 + year.astype(np.float64) + passed
+    return np.where(np.isnan(seconds), np.nan, values)
 
 
 def _to_float(column: Any) -> NDArray[np.float64]:

@@ -423,10 +423,10 @@ def match_columns(text: str, names: list[str], path: str) -> list[str]:
     (['x1', 'x2'], ['x*'])
     """
     if text not in names and any(letter in text for letter in "*?["):
-        found = [name for name in names if fnmatchcase(name, text)]
-        if not found:
+        result = [name for name in names if fnmatchcase(name, text)]
+        if not result:
             raise StreamError(f"{path!r} has no column like {text!r}: check the pattern.")
-        return found
+        return result
     return [names[find_column(text, names, path)]]
 
 
@@ -438,9 +438,9 @@ def find_column(label: str | int, names: list[str], path: str) -> int:
         return label % len(names)
     if label in names:
         return names.index(label)
-    if len(names) == 1 and (found := re.search("[;\t|]", names[0])):
+    if len(names) == 1 and (match := re.search("[;\t|]", names[0])):
         raise StreamError(
-            f"{path!r} has no column {label!r}, but a single one: choose delimiter={found[0]!r} to split it."
+            f"{path!r} has no column {label!r}, but a single one: choose delimiter={match[0]!r} to split it."
         )
     near = difflib.get_close_matches(label, names, n=3, cutoff=0.5)
     some = f"{', '.join(map(short_repr, names[:8]))}{' ...' if len(names) > 8 else ''}"

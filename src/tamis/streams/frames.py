@@ -28,8 +28,8 @@ _BLOCK = 1000  # rows
 
 def is_frame(value: Any) -> bool:
     """Return whether a value is a frame, in memory or lazy, of a library that narwhals knows."""
-    found = nw.from_native(value, pass_through=True)
-    return isinstance(found, nw.DataFrame | nw.LazyFrame)
+    result = nw.from_native(value, pass_through=True)
+    return isinstance(result, nw.DataFrame | nw.LazyFrame)
 
 
 class FrameStream(ArrayStream):
@@ -59,18 +59,18 @@ class FrameStream(ArrayStream):
     """
 
     def __init__(self, frame: Any, label: str | None = None, *, y: Any = None) -> None:
-        found = nw.from_native(frame, pass_through=True)
-        found = found.collect() if isinstance(found, nw.LazyFrame) else as_frame(frame)
-        names = [str(name) for name in found.columns]
+        result = nw.from_native(frame, pass_through=True)
+        result = result.collect() if isinstance(result, nw.LazyFrame) else as_frame(frame)
+        names = [str(name) for name in result.columns]
         if label is not None:
             _check_label(label, names)
-            y = found[found.columns[names.index(label)]].to_numpy()
-        kept = [name for name in found.columns if str(name) != label]
+            y = result[result.columns[names.index(label)]].to_numpy()
+        kept = [name for name in result.columns if str(name) != label]
         if not kept:
             raise DataError(f"The frame has no column besides the label {label!r}: add the features.")
         self._label = label
         self.categories: dict[str, list[Any]] = {}
-        columns = [self._numbers(str(name), found[name]) for name in kept]
+        columns = [self._numbers(str(name), result[name]) for name in kept]
         super().__init__(np.column_stack(columns), y, [str(name) for name in kept])
         self.categorical = [j for j, name in enumerate(self.feature_names or ()) if name in self.categories]
 
@@ -81,8 +81,8 @@ class FrameStream(ArrayStream):
     def _numbers(self, name: str, column: Any) -> NDArray[np.float64]:
         dtype = column.dtype
         if dtype.is_numeric() or dtype == nw.Boolean:
-            found: NDArray[np.float64] = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
-            return found
+            result: NDArray[np.float64] = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+            return result
         if dtype in (nw.Datetime, nw.Date):
             seconds = column.cast(nw.Datetime("us")).dt.timestamp("us").cast(nw.Float64).to_numpy() / 1e6
             return np.asarray(seconds, dtype=np.float64)

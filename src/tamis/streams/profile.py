@@ -184,44 +184,44 @@ def profile_table(
         If a named column does not exist, or the rows cannot be read at all.
     """
     names, path = table.names(), table.source.name
-    found = TableProfile(path, n_columns=len(names))
+    profile = TableProfile(path, n_columns=len(names))
     if isinstance(table, CSVTable):
-        found.written = {"delimiter": table.delimiter, "decimal": table.decimal, "encoding": table.encoding}
+        profile.written = {"delimiter": table.delimiter, "decimal": table.decimal, "encoding": table.encoding}
         if n := table.above.count("\n"):
             first = _short_text(table.above.lstrip("\ufeff").splitlines()[0])
-            found.notes.append(
+            profile.notes.append(
                 f"{_plural(n, 'line', 'lines')} above the header skipped, the first is {first!r}"
             )
     if label is not None:
-        found.label = names[find_column(label, names, path)]
+        profile.label = names[find_column(label, names, path)]
     chosen = [
         {name for one in given for name in match_columns(one, names, path)}
         for given in (categorical, drop, keep)
     ]
     text, dropped, kept = chosen
-    table.text, table.label = text | dropped, found.label or ""
+    table.text, table.label = text | dropped, profile.label or ""
     head = table.head()
     if head is None:
-        return found
-    found.n_rows, found.whole = head.n_rows, head.whole
+        return profile
+    profile.n_rows, profile.whole = head.n_rows, head.whole
     declared = {name for name in names if table.categories(name)}
     for name, column in zip(names, head.columns, strict=True):
-        found.columns.append(_profile_column(name, column, text | declared))
-    _note_signs(found, table, dropped)
+        profile.columns.append(_profile_column(name, column, text | declared))
+    _note_signs(profile, table, dropped)
     for name, n in Counter(names).items():
         if n > 1 and name not in dropped:
             message = f"{n:,} columns are named {name!r}: rename all but one"
-            fix = ("", None) if name == found.label else ("drop", name)
-            found.problems.append(Problem(f"{message}{', or drop them' * (name != found.label)}", *fix))
-    _check_label(found, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
-    _check_mixed(found, table, dropped)
-    _note_times(found, table, dropped | text, times)
-    _exclude_columns(found, dropped | kept | text, most_texts, grows=grows)
-    gone = dropped | set(found.excluded)
-    _note_copies(found, head, gone)
-    _check_missing(found, head, gone | text | {problem.value for problem in found.problems}, missing)
-    _add_notes(found, gone)
-    return found
+            fix = ("", None) if name == profile.label else ("drop", name)
+            profile.problems.append(Problem(f"{message}{', or drop them' * (name != profile.label)}", *fix))
+    _check_label(profile, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
+    _check_mixed(profile, table, dropped)
+    _note_times(profile, table, dropped | text, times)
+    _exclude_columns(profile, dropped | kept | text, most_texts, grows=grows)
+    gone = dropped | set(profile.excluded)
+    _note_copies(profile, head, gone)
+    _check_missing(profile, head, gone | text | {problem.value for problem in profile.problems}, missing)
+    _add_notes(profile, gone)
+    return profile
 
 
 def profile_stream(stream: Stream) -> TableProfile:
@@ -231,21 +231,21 @@ def profile_stream(stream: Stream) -> TableProfile:
 
     X, y = stream.take(_ROWS)
     described = stream.describe()
-    found = TableProfile(str(described.get("name") or described.get("path") or "rows"), n_rows=len(y))
-    found.whole = len(y) < _ROWS
-    found.n_columns = X.shape[1] - getattr(stream, "n_unused", 0)
-    found.label = str(described.get("label", "the label"))
+    profile = TableProfile(str(described.get("name") or described.get("path") or "rows"), n_rows=len(y))
+    profile.whole = len(y) < _ROWS
+    profile.n_columns = X.shape[1] - getattr(stream, "n_unused", 0)
+    profile.label = str(described.get("label", "the label"))
     values, counts = np.unique(y, return_counts=True)
-    _set_classes(found, values.tolist(), counts.tolist())
+    _set_classes(profile, values.tolist(), counts.tolist())
     if sp.issparse(X):
         share = X.nnz / max(1, X.shape[0])
-        found.notes.append(f"{share:,.1f} values are stored in each row, on average")
-        return found
+        profile.notes.append(f"{share:,.1f} values are stored in each row, on average")
+        return profile
     names = stream.feature_names or [f"x{j}" for j in range(X.shape[1])]
     for j, name in enumerate(names):
-        found.columns.append(_profile_dense_column(name, X[:, j], j in set(stream.categorical)))
-    _add_notes(found, set())
-    return found
+        profile.columns.append(_profile_dense_column(name, X[:, j], j in set(stream.categorical)))
+    _add_notes(profile, set())
+    return profile
 
 
 # -- columns -----------------------------------------------------------------------------------------------
@@ -340,42 +340,42 @@ def _profile_dense_column(name: str, values: Any, is_category: bool) -> ColumnPr
 
 
 def _check_label(
-    found: TableProfile, head: Head, names: list[str], *, classes: bool, drop_unlabelled: bool
+    profile: TableProfile, head: Head, names: list[str], *, classes: bool, drop_unlabelled: bool
 ) -> None:
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
-    if found.label is None:
-        likely = [column for column in found.columns if _may_be_label(column, found.n_rows)]
-        found.problems.append(
+    if profile.label is None:
+        likely = [column for column in profile.columns if _may_be_label(column, profile.n_rows)]
+        profile.problems.append(
             Problem("the label column is not named", "label", likely[-1].name if likely else None)
         )
         return
-    at = names.index(found.label)
-    column, seen = head.columns[at], found.columns[at]
-    found.change(found.label, kind="label", note="")
+    at = names.index(profile.label)
+    column, seen = head.columns[at], profile.columns[at]
+    profile.change(profile.label, kind="label", note="")
     if seen.n_missing and not drop_unlabelled:
         first = pc.index(column.is_null(nan_is_null=True), True).as_py() + 1
         text = f"{_plural(seen.n_missing, 'row has', 'rows have')} no label, the first is row {first:,}"
-        found.problems.append(Problem(text, "drop_unlabelled", True))
+        profile.problems.append(Problem(text, "drop_unlabelled", True))
     counted = pc.value_counts(column.drop_null())
     values, counts = counted.field(0), counted.field(1).to_pylist()
-    many = seen.n_unique > max(_NUMBERS, found.n_rows // 10)
+    many = seen.n_unique > max(_NUMBERS, profile.n_rows // 10)
     fractions = kinds.is_floating(column.type) and many
     if many and (fractions or kinds.is_integer(column.type)):
         if classes:
             text = (
-                f"the label {found.label} holds {seen.n_unique:,} different numbers, which are not classes: tamis run"
+                f"the label {profile.label} holds {seen.n_unique:,} different numbers, which are not classes: tamis run"
                 " and tamis follow predict a number with --task regression"
             )
-            found.problems.append(Problem(text))
+            profile.problems.append(Problem(text))
         return
     if many and seen.kind in ("identifier", "text"):
-        found.problems.append(
-            Problem(f"the label {found.label} has {seen.note}: choose another one", "label")
+        profile.problems.append(
+            Problem(f"the label {profile.label} has {seen.note}: choose another one", "label")
         )
         return
-    _set_classes(found, values.to_pylist(), counts)
+    _set_classes(profile, values.to_pylist(), counts)
 
 
 def _may_be_label(column: ColumnProfile, n_rows: int) -> bool:
@@ -384,25 +384,25 @@ def _may_be_label(column: ColumnProfile, n_rows: int) -> bool:
     )
 
 
-def _set_classes(found: TableProfile, values: list[Any], counts: list[int]) -> None:
+def _set_classes(profile: TableProfile, values: list[Any], counts: list[int]) -> None:
     order = sorted(range(len(counts)), key=lambda k: -counts[k])
-    found.classes = {str(values[k]): int(counts[k]) for k in order}
+    profile.classes = {str(values[k]): int(counts[k]) for k in order}
 
 
-def _check_mixed(found: TableProfile, table: Table, dropped: set[str]) -> None:
+def _check_mixed(profile: TableProfile, table: Table, dropped: set[str]) -> None:
     """Report columns that mix numbers and other words: missing-value markers, or categories."""
     if not isinstance(table, CSVTable):
         return
     for one in table.mixed():
         if one.name in dropped:
             continue
-        found.change(one.name, kind="mixed")
+        profile.change(one.name, kind="mixed")
         few = list(dict.fromkeys(one.words))
         listed = ", ".join(repr(word) for word in few[:3]) + (" ..." if len(few) > 3 else "")
         if one.decimal and table.options.get("decimal"):
             text = f"{one.name} holds {listed}, but the decimal mark is set to {table.decimal}"
             fix = Problem(text, "decimal", one.decimal)
-            found.problems += [fix] * all(problem.option != "decimal" for problem in found.problems)
+            profile.problems += [fix] * all(problem.option != "decimal" for problem in profile.problems)
             continue
         if one.decimal:
             other = "points" if table.decimal == "." else "commas"
@@ -411,66 +411,66 @@ def _check_mixed(found: TableProfile, table: Table, dropped: set[str]) -> None:
             text = f"{one.name} holds {listed} among numbers, first in row {one.row:,}"
         if not one.decimal and len(few) <= 3:
             for word in few:
-                found.problems.append(Problem(text, "na", word))
+                profile.problems.append(Problem(text, "na", word))
         else:
-            found.problems.append(Problem(text, "categorical", one.name))
+            profile.problems.append(Problem(text, "categorical", one.name))
 
 
-def _note_signs(found: TableProfile, table: Table, dropped: set[str]) -> None:
+def _note_signs(profile: TableProfile, table: Table, dropped: set[str]) -> None:
     """Note columns of numbers with a currency or percent sign."""
     if not isinstance(table, CSVTable):
         return
-    for column in list(found.columns):
+    for column in list(profile.columns):
         if column.name in dropped or column.kind != "number":
             continue
         marks = {".": "a decimal point", ",": "a decimal comma"}
         if sign := table.grouped.get(column.name) or marks.get(table.decimals.get(column.name, "")):
-            found.change(column.name, note=f"numbers written with {sign}")
+            profile.change(column.name, note=f"numbers written with {sign}")
             text = f"{column.name} holds numbers written with {sign}, read as {', '.join(column.examples)}"
-            found.notes.append(f"{text} (--categorical {quote(column.name)} makes categories of them)")
+            profile.notes.append(f"{text} (--categorical {quote(column.name)} makes categories of them)")
 
 
-def _note_times(found: TableProfile, table: Table, apart: set[str], times: str) -> None:
+def _note_times(profile: TableProfile, table: Table, apart: set[str], times: str) -> None:
     parts = table.times()
     if isinstance(table, CSVTable):
         for name in [name for name, form in table.time_formats.items() if not form and name not in apart]:
-            seen = next(column for column in found.columns if column.name == name)
+            seen = next(column for column in profile.columns if column.name == name)
             form = quote(fitting_time_formats(seen.examples)[0])
-            found.excluded[name] = f"day and month of its dates are ambiguous (set --time-format {form})"
-    for column in list(found.columns):
+            profile.excluded[name] = f"day and month of its dates are ambiguous (set --time-format {form})"
+    for column in list(profile.columns):
         if column.kind != "time" or column.name in apart:
             continue
         encoded = "seconds since 1970"
         if times == "parts" and column.name in parts:
             encoded = ", ".join(f".{part}" for part in parts[column.name])
-        found.change(column.name, note=f"becomes {encoded}")
+        profile.change(column.name, note=f"becomes {encoded}")
 
 
-def _exclude_columns(found: TableProfile, apart: set[str], most_texts: int | None, *, grows: bool) -> None:
-    for column in found.columns:
+def _exclude_columns(profile: TableProfile, apart: set[str], most_texts: int | None, *, grows: bool) -> None:
+    for column in profile.columns:
         if column.name in apart or column.kind == "label":
             continue
-        if not grows and found.n_rows >= _FEW:
+        if not grows and profile.n_rows >= _FEW:
             if column.kind == "empty":
-                found.excluded[column.name] = "it is empty" + " so far" * (not found.whole)
-            elif column.kind == "constant" and found.whole:
-                found.excluded[column.name] = f"it is {column.examples[0]} in every row"
+                profile.excluded[column.name] = "it is empty" + " so far" * (not profile.whole)
+            elif column.kind == "constant" and profile.whole:
+                profile.excluded[column.name] = f"it is {column.examples[0]} in every row"
         if column.kind in ("identifier", "text"):
             what = "an identifier" if column.kind == "identifier" else "free text"
-            found.excluded.setdefault(column.name, f"{what}, {column.note}")
+            profile.excluded.setdefault(column.name, f"{what}, {column.note}")
         elif column.kind == "unreadable":
-            found.excluded[column.name] = f"it is of type {column.note}, which is neither a number nor text"
+            profile.excluded[column.name] = f"it is of type {column.note}, which is neither a number nor text"
         elif column.kind == "category" and most_texts is not None and column.n_unique > most_texts:
-            found.excluded[column.name] = f"text: {column.n_unique:,} different ones"
+            profile.excluded[column.name] = f"text: {column.n_unique:,} different ones"
 
 
-def _check_missing(found: TableProfile, head: Head, apart: set[Any], missing: str) -> None:
+def _check_missing(profile: TableProfile, head: Head, apart: set[Any], missing: str) -> None:
     """Report columns with missing or infinite numbers."""
     import pyarrow.compute as pc
     import pyarrow.types as kinds
 
     holes, infinite = [], []
-    for seen, column in zip(found.columns, head.columns, strict=True):
+    for seen, column in zip(profile.columns, head.columns, strict=True):
         if seen.name in apart or seen.kind in ("label", "category", "text", "identifier", "unreadable"):
             continue
         is_text = kinds.is_string(column.type) or kinds.is_large_string(column.type)
@@ -479,28 +479,28 @@ def _check_missing(found: TableProfile, head: Head, apart: set[Any], missing: st
         if kinds.is_floating(column.type) and (n := pc.sum(pc.is_inf(column)).as_py()):
             infinite.append(f"{seen.name} ({n:,})")
     if holes and missing == "error":
-        shares = [f"{one.name or _NAMELESS} ({_share(one.n_missing, found.n_rows)})" for one in holes]
+        shares = [f"{one.name or _NAMELESS} ({_share(one.n_missing, profile.n_rows)})" for one in holes]
         text = f"{_join(shares)} have missing values"
         if len(holes) == 1:
-            column = head.columns[found.columns.index(holes[0])]
+            column = head.columns[profile.columns.index(holes[0])]
             first = pc.index(column.is_null(nan_is_null=True), True).as_py() + 1
             text = f"{shares[0]} has missing values, the first in row {first:,}"
-        found.problems.append(Problem(text, "missing", "mean"))
+        profile.problems.append(Problem(text, "missing", "mean"))
     if infinite:
         verb = "holds" if len(infinite) == 1 else "hold"
-        found.problems.append(Problem(f"{_join(infinite)} {verb} infinite numbers", "na", "inf"))
-    options = {problem.option for problem in found.problems}
+        profile.problems.append(Problem(f"{_join(infinite)} {verb} infinite numbers", "na", "inf"))
+    options = {problem.option for problem in profile.problems}
     if missing == "error" and "na" in options and "missing" not in options:
-        found.problems.append(Problem("what is then read as missing has to be filled", "missing", "mean"))
+        profile.problems.append(Problem("what is then read as missing has to be filled", "missing", "mean"))
 
 
-def _note_copies(found: TableProfile, head: Head, gone: set[str]) -> None:
+def _note_copies(profile: TableProfile, head: Head, gone: set[str]) -> None:
     """Note columns with the same values as an earlier one."""
     import pyarrow.types as kinds
 
     first: dict[bytes, str] = {}
     copies: dict[str, list[str]] = {}
-    for seen, column in zip(found.columns, head.columns, strict=True):
+    for seen, column in zip(profile.columns, head.columns, strict=True):
         if seen.name in gone or seen.n_unique < 2 or seen.kind in ("label", "unreadable"):
             continue
         digest = blake2b(str(column.type).encode())
@@ -516,26 +516,26 @@ def _note_copies(found: TableProfile, head: Head, gone: set[str]) -> None:
     for original, names in copies.items():
         verb = "has" if len(names) == 1 else "have"
         text = f"{_join(names)} {verb} the values of {original or _NAMELESS} in every row"
-        found.notes.append(f"{text} (--drop {quote(','.join(names))})")
+        profile.notes.append(f"{text} (--drop {quote(','.join(names))})")
 
 
-def _add_notes(found: TableProfile, gone: set[str]) -> None:
+def _add_notes(profile: TableProfile, gone: set[str]) -> None:
     """Add remarks on the remaining columns and the classes."""
-    used = [column for column in found.columns if column.kind != "label" and column.name not in gone]
-    if found.label is not None and found.columns and not used:
-        found.problems.append(Problem("no column is left besides the label", "keep", None))
+    used = [column for column in profile.columns if column.kind != "label" and column.name not in gone]
+    if profile.label is not None and profile.columns and not used:
+        profile.problems.append(Problem("no column is left besides the label", "keep", None))
     still = [column.name for column in used if column.kind in ("constant", "empty")]
     if still:
-        found.notes.append(f"{_join(still)}: the same in every row so far")
+        profile.notes.append(f"{_join(still)}: the same in every row so far")
     wide = [f"{c.name} ({c.n_unique:,})" for c in used if c.kind == "category" and c.n_unique > 100]
     if wide:
-        found.notes.append(f"{_join(wide)}: text of many values, which become numbers without an order")
-    n = sum(found.classes.values())
-    if len(found.classes) == 1:
-        found.notes.append(f"every row so far has the label {next(iter(found.classes))}")
-    rare = [f"{label} ({_share(k, n)})" for label, k in found.classes.items() if k < _RARE * n]
-    if rare and len(found.classes) <= 20:
-        found.notes.append(f"rare {'class' if len(rare) == 1 else 'classes'}: {_join(rare)}")
+        profile.notes.append(f"{_join(wide)}: text of many values, which become numbers without an order")
+    n = sum(profile.classes.values())
+    if len(profile.classes) == 1:
+        profile.notes.append(f"every row so far has the label {next(iter(profile.classes))}")
+    rare = [f"{label} ({_share(k, n)})" for label, k in profile.classes.items() if k < _RARE * n]
+    if rare and len(profile.classes) <= 20:
+        profile.notes.append(f"rare {'class' if len(rare) == 1 else 'classes'}: {_join(rare)}")
 
 
 def _join(parts: list[str]) -> str:

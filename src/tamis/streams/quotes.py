@@ -81,8 +81,8 @@ def quoted_spans(block: bytes, delimiter: str) -> tuple[Array, Array]:
             return starts, ends
         return starts[np.append(True, parted)], ends[np.append(parted, True)]
     at = rf'(?:^|(?<=[{re.escape(delimiter)}\r\n]))"[^"]*+(?:""[^"]*+)*+(?:"|\Z)'
-    found = [match.span() for match in re.finditer(at.encode(), block)]
-    spans = np.array(found, dtype=np.int64).reshape(-1, 2)
+    items = [match.span() for match in re.finditer(at.encode(), block)]
+    spans = np.array(items, dtype=np.int64).reshape(-1, 2)
     starts, ends = spans[:, 0], spans[:, 1] - 1
     if len(spans) and spans[-1, 1] == len(block) and block.count(b'"', int(starts[-1])) % 2:
         ends[-1] = len(block)
@@ -152,20 +152,20 @@ def row_ends(
         returns = returns[text[returns + 1] != ord("\n")]
         newline = newline if len(ends) else b"\r"
         ends = np.sort(np.concatenate([ends, returns])) if len(returns) else ends
-    found: UnclosedQuote | None = None
+    quote: UnclosedQuote | None = None
     if b'"' in block:
         starts, stops = quoted_spans(block, delimiter)
-        found = first_unclosed(block, (starts, stops), delimiter, most, newline, whole=whole)
+        quote = first_unclosed(block, (starts, stops), delimiter, most, newline, whole=whole)
         if len(starts):
             at = np.searchsorted(starts, ends) - 1
             is_end = (at < 0) | (ends > stops[np.maximum(at, 0)])
-            if found is not None:
-                is_end = (ends < found.at) & is_end
-                is_end[np.searchsorted(ends, found.at) :][:1] = True
+            if quote is not None:
+                is_end = (ends < quote.at) & is_end
+                is_end[np.searchsorted(ends, quote.at) :][:1] = True
             ends = ends[is_end]
     stops_at: list[int] = (ends + 1).tolist()
     # In the last line, which has no newline.
-    is_cut = found is not None and (not stops_at or stops_at[-1] <= found.at)
-    if whole and (is_cut or (found is None and len(block) > (stops_at[-1] if stops_at else 0))):
+    is_cut = quote is not None and (not stops_at or stops_at[-1] <= quote.at)
+    if whole and (is_cut or (quote is None and len(block) > (stops_at[-1] if stops_at else 0))):
         stops_at.append(len(block))
-    return stops_at, found
+    return stops_at, quote

@@ -69,8 +69,8 @@ def codec_of(head: bytes) -> Codec | None:
     >>> codec_of(b"BZh91AY&SY").name, codec_of(b"BZh,state")
     ('bzip2', None)
     """
-    found = next((codec for codec in CODECS if head.startswith(codec.magic)), None)
-    return None if found is not None and found.name == "bzip2" and not _BZIP2.match(head) else found
+    value = next((codec for codec in CODECS if head.startswith(codec.magic)), None)
+    return None if value is not None and value.name == "bzip2" and not _BZIP2.match(head) else value
 
 
 _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
@@ -96,16 +96,16 @@ class Source:
             self.name = "<stdin>"
             return
         try:
-            found = os.stat(self.name)
+            result = os.stat(self.name)
         except FileNotFoundError:
             raise StreamError(f"There is no file {self.name!r}: check the path.") from None
         except OSError as error:
             raise self._unreadable(error) from None
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(result.st_mode):
             raise StreamError(f"{self.name!r} is a folder: name a file in it.")
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(result.st_mode):
             raise StreamError(f"{self.name!r} is a pipe or a device: redirect it, and name '-' as the path.")
-        self.size, self.stamp = found.st_size, (found.st_size, found.st_mtime_ns)
+        self.size, self.stamp = result.st_size, (result.st_size, result.st_mtime_ns)
         if self.size == 0:
             raise StreamError(f"{self.name!r} is empty: name a file that has a header and rows.")
         self._codec = self._compression()

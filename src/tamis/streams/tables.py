@@ -196,8 +196,8 @@ class _BoundedFile:
 
     def read(self, size: int = -1) -> bytes:
         left = max(self._size - self._file.tell(), 0)
-        found: bytes = self._file.read(left if size < 0 else min(size, left))
-        return found
+        result: bytes = self._file.read(left if size < 0 else min(size, left))
+        return result
 
 
 class ArrowTable(Table):

@@ -145,10 +145,10 @@ def _add_lags_stored(
 
 
 @njit(strict=True)
-def _cells(X: Array, edges: Array, first: Array, found: Array) -> None:
+def _cells(X: Array, edges: Array, first: Array, result: Array) -> None:
     """Write the bin of each value less that of 0; NaN where it is missing. `edges` is (n_bins - 1, n_features)."""
     for i in range(X.shape[0]):
-        row, bins = X[i], found[i]
+        row, bins = X[i], result[i]
         for j in range(X.shape[1]):
             bins[j] = -first[j] if row[j] == row[j] else np.nan
         for h in range(edges.shape[0]):
@@ -157,12 +157,12 @@ def _cells(X: Array, edges: Array, first: Array, found: Array) -> None:
 
 
 @njit(strict=True)
-def _cells_stored(data: Array, indices: Array, edges: Array, first: Array, found: Array) -> None:
+def _cells_stored(data: Array, indices: Array, edges: Array, first: Array, result: Array) -> None:
     for at in range(data.shape[0]):
         x, j, b = data[at], indices[at], 0
         for h in range(edges.shape[1]):
             b += x > edges[j, h]
-        found[at] = b - first[j] if x == x else np.nan
+        result[at] = b - first[j] if x == x else np.nan
 
 
 @njit(strict=True)
@@ -386,9 +386,9 @@ class BlockSums:
     def _as_cells(self, X: Rows) -> Rows:
         """Return the bin of each value, less the bin of 0."""
         if sp.issparse(X):
-            found = np.empty(X.nnz)
-            _cells_stored(X.data, X.indices, self._edges, self._first, found)
-            return sp.csr_array((found, X.indices, X.indptr), shape=X.shape)
+            values = np.empty(X.nnz)
+            _cells_stored(X.data, X.indices, self._edges, self._first, values)
+            return sp.csr_array((values, X.indices, X.indptr), shape=X.shape)
         cells = np.empty(X.shape)
         _cells(X, np.ascontiguousarray(self._edges.T), self._first, cells)
         return cells
@@ -512,10 +512,10 @@ class BlockSums:
 
     def _now(self) -> Self:
         """Return a copy whose weights are those of now."""
-        found = type(self)(0, 0, fades=self.fades, lags=self.lags)
-        found.__dict__.update(vars(self))
-        found._rescale()
-        return found
+        result = type(self)(0, 0, fades=self.fades, lags=self.lags)
+        result.__dict__.update(vars(self))
+        result._rescale()
+        return result
 
     # -- results -------------------------------------------------------------------------------------------
 
@@ -587,8 +587,8 @@ class BlockSums:
     def spread_out(self, shortest: float = 1.0) -> NDArray[np.bool_]:
         """Return which classes have rows in two blocks at least, of `shortest` rows or more; shape (n_classes,)."""
         weight2 = self.by_block(shortest)[2]
-        found: NDArray[np.bool_] = (weight2 > 0.0).sum(axis=0) > 1
-        return found
+        result: NDArray[np.bool_] = (weight2 > 0.0).sum(axis=0) > 1
+        return result
 
     def lagged_means(self, shortest: float = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean of each feature over the rows whose label some rows before is of a class, lag by lag.

@@ -173,7 +173,7 @@ def _update_csr(
 
 @njit(strict=True)
 def _read(
-    present: Array, mean: Array, m2: Array, stored: Array, sparse_weight: Array, gain: Array, found: Array
+    present: Array, mean: Array, m2: Array, stored: Array, sparse_weight: Array, gain: Array, result: Array
 ) -> None:
     """Write count, mean and variance of each class and feature; a zero that is not stored is a value like any other."""
     for c in range(mean.shape[0]):
@@ -183,22 +183,22 @@ def _read(
                 zeros = 0.0  # of two sums of the same weights; times a large mean it would be a variance
             total = present[c, j] + zeros
             if total > 0.0:
-                found[0, c, j] = total / gain[c]
+                result[0, c, j] = total / gain[c]
                 # The ratio may be exactly 1, so that a constant is unchanged.
-                found[1, c, j] = mean[c, j] * (present[c, j] / total)
+                result[1, c, j] = mean[c, j] * (present[c, j] / total)
                 squares = m2[c, j] + mean[c, j] ** 2 * present[c, j] * (zeros / total)
-                found[2, c, j] = squares / total
+                result[2, c, j] = squares / total
 
 
 @njit(strict=True)
-def _effective(weight: Array, weight2: Array, gain: Array, count: Array, found: Array) -> None:
+def _effective(weight: Array, weight2: Array, gain: Array, count: Array, result: Array) -> None:
     """Write the counts times W / W2, W and W2 being the weight of the class and the sum of its squares."""
     for c in range(count.shape[0]):
         faded, share = weight[c] / gain[c], 0.0
         if faded > 0.0 and weight2[c] > 0.0:
             share = weight[c] * weight[c] / weight2[c] / faded
         for j in range(count.shape[1]):
-            found[c, j] = count[c, j] * share
+            result[c, j] = count[c, j] * share
 
 
 class ClassMoments(ThreadSafe):
@@ -447,33 +447,33 @@ class ClassMoments(ThreadSafe):
         -------
         ndarray of shape (n_classes, n_features), float64
         """
-        found = np.empty_like(count)
-        _effective(self._weight, self._weight2, self._gain, count, found)
-        return found
+        result = np.empty_like(count)
+        _effective(self._weight, self._weight2, self._gain, count, result)
+        return result
 
     def read(self) -> NDArray[np.float64]:
         """Return (faded) count of the values, mean and variance, shape (3, n_classes, n_features); 0 without values.
 
         The variance is divided by the weight, not the weight less one.
         """
-        found = np.zeros((3, *self._mean.shape))
-        _read(self._present, self._mean, self._m2, self._stored, self._sparse_weight, self._gain, found)
-        return found
+        result = np.zeros((3, *self._mean.shape))
+        _read(self._present, self._mean, self._m2, self._stored, self._sparse_weight, self._gain, result)
+        return result
 
     def count(self) -> NDArray[np.float64]:
         """Return the faded number of values of each class and feature that are not missing."""
-        found: NDArray[np.float64] = self.read()[0]
-        return found
+        result: NDArray[np.float64] = self.read()[0]
+        return result
 
     def mean(self) -> NDArray[np.float64]:
         """Return the mean of each class and feature, shape (n_classes, n_features)."""
-        found: NDArray[np.float64] = self.read()[1]
-        return found
+        result: NDArray[np.float64] = self.read()[1]
+        return result
 
     def variance(self) -> NDArray[np.float64]:
         """Return the variance of each class and feature, shape (n_classes, n_features)."""
-        found: NDArray[np.float64] = self.read()[2]
-        return found
+        result: NDArray[np.float64] = self.read()[2]
+        return result
 
     @property
     def nbytes(self) -> int:

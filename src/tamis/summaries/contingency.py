@@ -100,9 +100,9 @@ class Contingency(ThreadSafe):
     @classmethod
     def from_quantiles(cls, summary: QuantileSummary, n_bins: int = 5) -> Contingency:
         """Return the counts of bins of about equal weight, see :meth:`QuantileSummary.counts`."""
-        found = cls(summary.n_features, n_bins, summary.n_classes)
-        found._table = summary.counts(n_bins)
-        return found
+        result = cls(summary.n_features, n_bins, summary.n_classes)
+        result._table = summary.counts(n_bins)
+        return result
 
     @property
     def n_features(self) -> int:
@@ -195,8 +195,8 @@ class Contingency(ThreadSafe):
 
     def table(self) -> Table:
         """Return the (faded) counts, shape (n_features, n_bins, n_classes)."""
-        found: Table = self._table / self._gain
-        return found
+        result: Table = self._table / self._gain
+        return result
 
 
 @njit()
@@ -223,23 +223,23 @@ def _freedom(r: Array, k: Array) -> int:
 
 
 @njit()
-def _mutual_information(table: Array, found: Array) -> None:
+def _mutual_information(table: Array, result: Array) -> None:
     r, k = np.empty(table.shape[1]), np.empty(table.shape[2])
     for j in range(table.shape[0]):
         n, total = _margins(table, j, r, k), 0.0
         if _freedom(r, k) == 0:
-            found[j] = 0.0
+            result[j] = 0.0
             continue
         for b in range(table.shape[1]):
             for c in range(table.shape[2]):
                 t = table[j, b, c]
                 if t > 0.0:
                     total += t * np.log(t * n / (r[b] * k[c]))  # (1)
-        found[j] = max(total / n, 0.0) if n > 0.0 else 0.0
+        result[j] = max(total / n, 0.0) if n > 0.0 else 0.0
 
 
 @njit()
-def _chi_square(table: Array, found: Array, freedom: Array) -> None:
+def _chi_square(table: Array, result: Array, freedom: Array) -> None:
     r, k = np.empty(table.shape[1]), np.empty(table.shape[2])
     for j in range(table.shape[0]):
         n, total = _margins(table, j, r, k), 0.0
@@ -249,11 +249,11 @@ def _chi_square(table: Array, found: Array, freedom: Array) -> None:
                 if expected > 0.0:
                     total += (table[j, b, c] - expected) ** 2 / expected  # (2)
         freedom[j] = _freedom(r, k)
-        found[j] = total if freedom[j] > 0 else 0.0  # else it is rounding
+        result[j] = total if freedom[j] > 0 else 0.0  # else it is rounding
 
 
 @njit()
-def _gini_decrease(table: Array, found: Array) -> None:
+def _gini_decrease(table: Array, result: Array) -> None:
     r, k, below = np.empty(table.shape[1]), np.empty(table.shape[2]), np.empty(table.shape[2])
     for j in range(table.shape[0]):
         n, a, best = _margins(table, j, r, k), 0.0, 0.0
@@ -267,7 +267,7 @@ def _gini_decrease(table: Array, found: Array) -> None:
                 gain += (below[c] * n - k[c] * a) ** 2
             if a > 0.0 and n > a:
                 best = max(best, gain / (a * (n - a) * n))  # (3)
-        found[j] = best / n if n > 0.0 else 0.0
+        result[j] = best / n if n > 0.0 else 0.0
 
 
 def mutual_information(table: Table) -> NDArray[np.float64]:
@@ -289,9 +289,9 @@ def mutual_information(table: Table) -> NDArray[np.float64]:
     >>> mutual_information(np.array([[[50.0, 0.0], [0.0, 50.0]], [[25.0, 25.0], [25.0, 25.0]]]))
     array([0.69314718, 0.        ])
     """
-    found = np.empty(len(table))
-    _mutual_information(table, found)
-    return found
+    result = np.empty(len(table))
+    _mutual_information(table, result)
+    return result
 
 
 def chi_square(table: Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -315,9 +315,9 @@ def chi_square(table: Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     >>> chi_square(np.array([[[50.0, 0.0], [0.0, 50.0]], [[25.0, 25.0], [25.0, 25.0]]]))
     (array([100.,   0.]), array([1, 1]))
     """
-    found, freedom = np.empty(len(table)), np.empty(len(table), np.int64)
-    _chi_square(table, found, freedom)
-    return found, freedom
+    values, freedom = np.empty(len(table)), np.empty(len(table), np.int64)
+    _chi_square(table, values, freedom)
+    return values, freedom
 
 
 def independence_statistic(table: Table, log: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -372,8 +372,8 @@ def chi_square_pvalue(statistic: Array, freedom: Array) -> NDArray[np.float64]:
     array([0.05, 1.  ])
     """
     tail = scipy.special.chdtrc(np.maximum(freedom, 1), statistic)
-    found: NDArray[np.float64] = np.where(freedom > 0, tail, 1.0)
-    return found
+    result: NDArray[np.float64] = np.where(freedom > 0, tail, 1.0)
+    return result
 
 
 def gini_decrease(table: Table) -> NDArray[np.float64]:
@@ -395,6 +395,6 @@ def gini_decrease(table: Table) -> NDArray[np.float64]:
     >>> gini_decrease(np.array([[[50.0, 0.0], [0.0, 50.0]], [[25.0, 25.0], [25.0, 25.0]]]))
     array([0.5, 0. ])
     """
-    found = np.empty(len(table))
-    _gini_decrease(table, found)
-    return found
+    result = np.empty(len(table))
+    _gini_decrease(table, result)
+    return result

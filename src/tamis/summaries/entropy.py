@@ -554,8 +554,8 @@ class WindowCounts(ThreadSafe):
 
     def entropy(self) -> Floats:
         """Return H(X) of each feature in bits, (1): shape (n_features,), from 0 to log2 of its values."""
-        found: Floats = self._measured()[0].copy()
-        return found
+        result: Floats = self._measured()[0].copy()
+        return result
 
     def class_entropy(self) -> float:
         """Return H(Y) of the window in bits, (1): from 0 to log2(n_classes)."""
@@ -564,8 +564,8 @@ class WindowCounts(ThreadSafe):
 
     def conditional_entropy(self) -> Floats:
         """Return H(Y|X) of each feature in bits, (2): shape (n_features,), from 0 to H(Y)."""
-        found: Floats = self._measured()[2].copy()
-        return found
+        result: Floats = self._measured()[2].copy()
+        return result
 
     def information_gain(self, corrected: bool = False) -> Floats:
         """Return IG of each feature in bits, (3): shape (n_features,), from 0 to H(Y).
@@ -576,15 +576,15 @@ class WindowCounts(ThreadSafe):
             Whether to subtract the bias (4).
         """
         _, h_y, h_y_x, bias = self._measured()
-        found: Floats = np.maximum(h_y - h_y_x - (bias if corrected else 0.0), 0.0)
-        return found
+        result: Floats = np.maximum(h_y - h_y_x - (bias if corrected else 0.0), 0.0)
+        return result
 
     def gain_ratio(self) -> Floats:
         """Return IG / H(X) of each feature, (3): shape (n_features,), 0 where H(X) is 0."""
         h_x, h_y, h_y_x, _ = self._measured()
         gain = np.maximum(h_y - h_y_x, 0.0)
-        found: Floats = np.divide(gain, h_x, out=np.zeros(self.n_features), where=h_x > 0.0)
-        return found
+        result: Floats = np.divide(gain, h_x, out=np.zeros(self.n_features), where=h_x > 0.0)
+        return result
 
     def symmetrical_uncertainty(self, corrected: bool = False) -> Floats:
         """Return SU of each feature and the class, (3): shape (n_features,), in [0, 1].
@@ -654,8 +654,8 @@ class WindowCounts(ThreadSafe):
         if self._sparse is not None or self._numeric[j] < 0:
             raise ValueError(f"Feature {j} is categorical: it has values, no edges.")
         _, _, (_, cuts, grid, _, _, _, _), _ = self.state
-        found: Floats = cuts[j][np.isfinite(cuts[j])]
-        return 2.0 * ((found + 1.0) / grid[j, 1] + grid[j, 0]) if self.discretizer == "pad" else found
+        result: Floats = cuts[j][np.isfinite(cuts[j])]
+        return 2.0 * ((result + 1.0) / grid[j, 1] + grid[j, 0]) if self.discretizer == "pad" else result
 
     def _check_feature(self, j: Any) -> None:
         if not (is_integer(j) and 0 <= j < self.n_features):
@@ -728,5 +728,5 @@ def _numeric_columns(categorical: Any, n_features: int) -> NDArray[np.int64]:
                 f"categorical names the column {j!r}, but the columns are 0 to {n_features - 1}: give their numbers."
             )
         numeric[j] = False
-    found: NDArray[np.int64] = np.where(numeric, np.cumsum(numeric) - 1, -1)
-    return found
+    result: NDArray[np.int64] = np.where(numeric, np.cumsum(numeric) - 1, -1)
+    return result

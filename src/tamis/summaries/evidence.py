@@ -283,5 +283,5 @@ class Evidence(ThreadSafe):
             quadratic, volume = (self._sum * solved).sum(axis=-1), np.linalg.slogdet(precision)[1]
         log_e = self._start + 0.5 * quadratic - 0.5 * (volume + self.n_bins * np.log(_TAU2))  # (3)
         largest = log_e.max(axis=1)
-        found: NDArray[np.float64] = largest + np.log(np.mean(np.exp(log_e - largest[:, None]), axis=1))
-        return found
+        result: NDArray[np.float64] = largest + np.log(np.mean(np.exp(log_e - largest[:, None]), axis=1))
+        return result

@@ -124,8 +124,8 @@ class Part:
             zero = (self.edges < 0.0).sum(axis=1)
             table[np.arange(len(table)), zero] += np.maximum(self.sparse_weight - self.stored, 0.0)
         worth = np.divide(self.weight, self.weight2, out=np.zeros_like(self.weight), where=self.weight2 > 0.0)
-        found: NDArray[np.float64] = table * worth
-        return found
+        result: NDArray[np.float64] = table * worth
+        return result
 
 
 class FixedBins(ThreadSafe):
@@ -334,8 +334,8 @@ class FixedBins(ThreadSafe):
         for X, codes, weight in self._waiting:
             values.update(X, np.zeros_like(codes), weight)
         edges = values.quantile(np.arange(1, self.n_bins) / self.n_bins)
-        found: NDArray[np.float64] = np.where(np.isnan(edges), 0.0, edges)
-        return found
+        result: NDArray[np.float64] = np.where(np.isnan(edges), 0.0, edges)
+        return result
 
     def _count_waiting(self) -> None:
         waiting, self._waiting, self._open = self._waiting, [], False
@@ -399,8 +399,8 @@ class FixedBins(ThreadSafe):
         part = self._parts[-1]
         if self._first is None or not np.array_equal(part.weight, part.weight2):
             return None
-        found: NDArray[np.float64] = part.rows() - self._first
-        return found
+        result: NDArray[np.float64] = part.rows() - self._first
+        return result
 
     def test(
         self, statistic_of: Callable[[Array], tuple[Array, Array]]
@@ -421,10 +421,10 @@ class FixedBins(ThreadSafe):
 
 def zeros_in_first_bin(first: Array, columns: Any) -> NDArray[np.float64]:
     """Return counts in which some features were 0 in all rows; no feature has more rows than there were."""
-    found: NDArray[np.float64] = first.copy()
-    found[columns] = 0.0
-    found[columns, 0] = first.sum(axis=1).max(axis=0, initial=0.0)
-    return found
+    result: NDArray[np.float64] = first.copy()
+    result[columns] = 0.0
+    result[columns, 0] = first.sum(axis=1).max(axis=0, initial=0.0)
+    return result
 
 
 def _share(part: Part, parts: list[Part]) -> float:

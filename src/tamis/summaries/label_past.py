@@ -99,20 +99,20 @@ def _count_after_three(
 def _log_kt(counts: Array) -> NDArray[np.float64]:
     """Return log KT of the labels of each cell; `counts` is (..., c, j), the result (..., j)."""
     n_classes = counts.shape[-2]
-    found: NDArray[np.float64] = (
+    result: NDArray[np.float64] = (
         (gammaln(counts + 0.5) - gammaln(0.5)).sum(axis=-2)
         - gammaln(counts.sum(axis=-2) + 0.5 * n_classes)
         + gammaln(0.5 * n_classes)
     )
-    return found
+    return result
 
 
 def _log_e(counts: Array) -> NDArray[np.float64]:
     """Return (1) of each feature from N, (a, b, c, j)."""
     after = counts.sum(axis=1)  # L
     share = after / np.maximum(after.sum(axis=1, keepdims=True), 1.0)
-    found: NDArray[np.float64] = _log_kt(counts).sum(axis=(0, 1)) - xlogy(after, share).sum(axis=(0, 1))
-    return found
+    result: NDArray[np.float64] = _log_kt(counts).sum(axis=(0, 1)) - xlogy(after, share).sum(axis=(0, 1))
+    return result
 
 
 class LabelPast:
@@ -281,13 +281,13 @@ class LabelPast:
         penalty = _PER_ROW * float(self._of_label.sum()) * np.arange(_ORDERS)
         order = int(np.argmax(_WEIGHTS + found_in_labels - penalty))
         evidence = [_log_e(_older_summed(self._after_three, m)) for m in orders]
-        found: NDArray[np.float64] = np.logaddexp.reduce(
+        result: NDArray[np.float64] = np.logaddexp.reduce(
             [_WEIGHTS[m] + evidence[m] for m in range(order, _ORDERS)], axis=0
         )
-        return self._start + found
+        return self._start + result
 
 
 def _older_summed(counts: Array, order: int) -> NDArray[np.float64]:
     """Return counts after the last `order` labels from those after three."""
-    found: NDArray[np.float64] = counts.reshape(-1, 2**order, *counts.shape[1:]).sum(axis=0)
-    return found
+    result: NDArray[np.float64] = counts.reshape(-1, 2**order, *counts.shape[1:]).sum(axis=0)
+    return result

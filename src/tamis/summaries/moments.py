@@ -143,9 +143,9 @@ class RunningMoments(ThreadSafe):
 
     def copied(self) -> RunningMoments:
         """Return the same moments in arrays of their own."""
-        found: RunningMoments = copy.copy(self)
-        found.mean, found.m2 = self.mean.copy(), self.m2.copy()
-        return found
+        moments: RunningMoments = copy.copy(self)
+        moments.mean, moments.m2 = self.mean.copy(), self.m2.copy()
+        return moments
 
     def update(self, X: Rows, sample_weight: Array | None = None, keep: float = 1.0) -> bool:
         """Add a batch of rows.

@@ -69,17 +69,17 @@ class WaitingCells:
 
     def without(self, columns: Array) -> WaitingCells:
         """Return the cells of other columns."""
-        found, kept = WaitingCells(self.values.dtype.name), ~np.isin(self.columns[: self.n], columns)
+        cells, kept = WaitingCells(self.values.dtype.name), ~np.isin(self.columns[: self.n], columns)
         columns_of, values, weights = self.all()
-        found.add(columns_of[kept], values[kept], weights[kept], self.n)
-        return found
+        cells.add(columns_of[kept], values[kept], weights[kept], self.n)
+        return cells
 
     def scaled(self, factor: float) -> WaitingCells:
         """Return the same cells with all weights multiplied."""
-        found = WaitingCells(self.values.dtype.name)
+        cells = WaitingCells(self.values.dtype.name)
         columns, values, weights = self.all()
-        found.add(columns, values, weights * factor, self.n)
-        return found
+        cells.add(columns, values, weights * factor, self.n)
+        return cells
 
     @property
     def nbytes(self) -> int:

@@ -34,8 +34,8 @@ class Buffer:
 
     def mass(self) -> NDArray[np.float64]:
         """Return the weight of all points of each slot."""
-        found: NDArray[np.float64] = self.weight * self.points.shape[1]
-        return found
+        result: NDArray[np.float64] = self.weight * self.points.shape[1]
+        return result
 
 
 class Levels:
@@ -80,17 +80,17 @@ class Levels:
 
     def without(self, slots: Array) -> Levels:
         """Return the same without some features; the slots of the others move up."""
-        found = Levels(self.eps, self.dtype)
-        found.low, found.high = np.delete(self.low, slots), np.delete(self.high, slots)
-        found.buffers = [
+        levels = Levels(self.eps, self.dtype)
+        levels.low, levels.high = np.delete(self.low, slots), np.delete(self.high, slots)
+        levels.buffers = [
             b and Buffer(np.delete(b.points, slots, axis=0), np.delete(b.weight, slots)) for b in self.buffers
         ]
-        return found
+        return levels
 
     def mass(self, block: Buffer) -> NDArray[np.float64]:
         """Return the weight of all points of each slot, those of the block included."""
-        found: NDArray[np.float64] = sum((b.mass() for b in self.buffers if b is not None), block.mass())
-        return found
+        result: NDArray[np.float64] = sum((b.mass() for b in self.buffers if b is not None), block.mass())
+        return result
 
     # -- thinning ------------------------------------------------------------------------------------------
 
@@ -197,16 +197,16 @@ class Levels:
                 self.carry(buffer, level, mass)
 
     def _aligned(self, buffer: Buffer, slot: Array) -> Buffer:
-        found = Buffer(np.zeros((self.n_slots, buffer.points.shape[1]), self.dtype), np.zeros(self.n_slots))
-        found.points[slot], found.weight[slot] = buffer.points, buffer.weight
-        return found
+        result = Buffer(np.zeros((self.n_slots, buffer.points.shape[1]), self.dtype), np.zeros(self.n_slots))
+        result.points[slot], result.weight[slot] = buffer.points, buffer.weight
+        return result
 
     def scaled(self, factor: float) -> Levels:
         """Return the same with all weights multiplied."""
-        found = Levels(self.eps, self.dtype)
-        found.buffers = [b and replace(b, weight=b.weight * factor) for b in self.buffers]
-        found.low, found.high = self.low * factor, self.high * factor
-        return found
+        levels = Levels(self.eps, self.dtype)
+        levels.buffers = [b and replace(b, weight=b.weight * factor) for b in self.buffers]
+        levels.low, levels.high = self.low * factor, self.high * factor
+        return levels
 
     @property
     def nbytes(self) -> int:

@@ -142,23 +142,23 @@ class ClassPoints:
 
     def widened(self, n_features: int) -> ClassPoints:
         """Return the same points with further features, of which none were stored; no dense row may be staged."""
-        found, more = copy.copy(self), (0, n_features - len(self.slot))
-        found.staged = np.empty((0, n_features), self.dtype)
-        found.slot = np.pad(self.slot, more, constant_values=-1)
-        found.table = replace(self.table, start=np.pad(self.table.start, more, mode="edge"))
-        return found
+        result, more = copy.copy(self), (0, n_features - len(self.slot))
+        result.staged = np.empty((0, n_features), self.dtype)
+        result.slot = np.pad(self.slot, more, constant_values=-1)
+        result.table = replace(self.table, start=np.pad(self.table.start, more, mode="edge"))
+        return result
 
     def without(self, columns: NDArray[np.intp]) -> ClassPoints:
         """Return the same as if nothing of some features had been stored; no dense row may be staged."""
-        found, gone = copy.copy(self), np.zeros(len(self.slot), np.bool_)
+        result, gone = copy.copy(self), np.zeros(len(self.slot), np.bool_)
         gone[columns] = True
-        found.waiting, found.table = self.waiting.without(columns), split(self.table, gone)[1]
+        result.waiting, result.table = self.waiting.without(columns), split(self.table, gone)[1]
         thinned = self.thinned()
-        found.levels = self.levels.without(np.flatnonzero(gone[thinned]))
-        found.slot = np.full(len(self.slot), -1, np.int32)
+        result.levels = self.levels.without(np.flatnonzero(gone[thinned]))
+        result.slot = np.full(len(self.slot), -1, np.int32)
         left = thinned[~gone[thinned]]
-        found.slot[left] = np.arange(len(left))
-        return found
+        result.slot[left] = np.arange(len(left))
+        return result
 
     # -- counted and thinned features ----------------------------------------------------------------------
 
@@ -181,28 +181,28 @@ class ClassPoints:
 
     def scaled(self, factor: float) -> ClassPoints:
         """Return the same points with all weights multiplied."""
-        found = copy.copy(self)
-        found.staged_weight = self.staged_weight * factor
-        found.waiting = self.waiting.scaled(factor)
-        found.table = replace(self.table, weight=self.table.weight * factor)
-        found.levels = self.levels.scaled(factor)
-        return found
+        result = copy.copy(self)
+        result.staged_weight = self.staged_weight * factor
+        result.waiting = self.waiting.scaled(factor)
+        result.table = replace(self.table, weight=self.table.weight * factor)
+        result.levels = self.levels.scaled(factor)
+        return result
 
     def merged(self, other: ClassPoints) -> ClassPoints:
         """Return these points and those of the same class from elsewhere, whose weights have the same meaning."""
-        found = self.scaled(1.0)
-        found.staged, found.even = self.staged.copy(), self.even and other.even
-        block, theirs = found.levels.new_block(found.size), other.thinned()
-        block = found._add_slots(theirs[found.slot[theirs] < 0], block)
-        found.levels.merge(other.levels, found.slot[theirs], block)
-        mine, found.table = split(found.table, found.slot >= 0)
-        crowded, counted = split(other.table, found.slot >= 0)
-        found.levels.enter(join(mine, crowded), found.slot, block)
-        found._absorb(block, counted)
-        found.add_rows(other.staged, np.arange(other.n_staged), other.staged_weight[: other.n_staged])
+        result = self.scaled(1.0)
+        result.staged, result.even = self.staged.copy(), self.even and other.even
+        block, theirs = result.levels.new_block(result.size), other.thinned()
+        block = result._add_slots(theirs[result.slot[theirs] < 0], block)
+        result.levels.merge(other.levels, result.slot[theirs], block)
+        mine, result.table = split(result.table, result.slot >= 0)
+        crowded, counted = split(other.table, result.slot >= 0)
+        result.levels.enter(join(mine, crowded), result.slot, block)
+        result._absorb(block, counted)
+        result.add_rows(other.staged, np.arange(other.n_staged), other.staged_weight[: other.n_staged])
         if other.waiting.n:
-            found.add_cells(*other.waiting.all())
-        return found
+            result.add_cells(*other.waiting.all())
+        return result
 
     # -- results -------------------------------------------------------------------------------------------
 

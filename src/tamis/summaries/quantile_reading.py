@@ -104,10 +104,10 @@ def _up_to(values: Array, low: int, high: int, x: float) -> int:
             low = mid + 1
         else:
             high = mid
-    found = np.float32(0.0)  # counting the last few takes no branch that could be mispredicted
+    array = np.float32(0.0)  # counting the last few takes no branch that could be mispredicted
     for i in range(low, high):
-        found += np.float32(1.0) if values[i] <= x else np.float32(0.0)
-    return low + int(found)
+        array += np.float32(1.0) if values[i] <= x else np.float32(0.0)
+    return low + int(array)
 
 
 @njit(strict=True, allocates=False)
@@ -177,7 +177,7 @@ def _around_zero(
 @njit(strict=True, allocates=False)
 def select(
     values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, fractions: Array,
-    room: Array, found: Array, weights: Array,
+    room: Array, result: Array, weights: Array,
 ) -> None:  # fmt: skip
     """Find the smallest value up to which at least a fraction of the weight lies, for ascending fractions.
 
@@ -207,8 +207,8 @@ def select(
                     reached[r] = stop[f, r]
                     if stop[f, r] > start[f, r] and not values[stop[f, r] - 1] <= best:
                         best = values[stop[f, r] - 1]
-            found[f, h] = best
-            if weights.shape[0] and h > 0 and best == found[f, h - 1]:  # a frequent value
+            result[f, h] = best
+            if weights.shape[0] and h > 0 and best == result[f, h - 1]:  # a frequent value
                 overwrite(weights[f, h], weights[f, h - 1])
             elif weights.shape[0] and best == best:
                 for r in range(n_runs):
@@ -216,27 +216,27 @@ def select(
 
 
 @njit(strict=True, allocates=False)
-def between(upto: Array, gain: Array, whole: Array, found: Array) -> None:
+def between(upto: Array, gain: Array, whole: Array, result: Array) -> None:
     """Write the weight of each class between the cuts from its weight up to each, in units of `gain`, and the whole."""
-    for f in range(found.shape[0]):
-        for c in range(found.shape[2]):
+    for f in range(result.shape[0]):
+        for c in range(result.shape[2]):
             before, most = 0.0, whole[c, f]
-            for h in range(found.shape[1]):
+            for h in range(result.shape[1]):
                 weight = upto[f, h, c] / gain[c] if h < upto.shape[1] else most
                 if weight > (1.0 - TOLERANCE) * most:  # rounding
                     weight = most
-                found[f, h, c] = weight - before
+                result[f, h, c] = weight - before
                 before = weight
 
 
 @njit(strict=True)
 def weigh(
     values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, cuts: Array,
-    found: Array,
+    result: Array,
 ) -> None:  # fmt: skip
     """Add up the weight of each class up to each cut."""
     for f in range(start.shape[0]):
         for r in range(of_class.shape[0]):
             for h in range(cuts.shape[1]):
                 place = _up_to(values, start[f, r], stop[f, r], cuts[f, h])
-                found[f, h, of_class[r]] += _weight_before(place, start[f, r], unit[f, r], below)
+                result[f, h, of_class[r]] += _weight_before(place, start[f, r], unit[f, r], below)

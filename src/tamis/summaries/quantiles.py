@@ -383,8 +383,8 @@ class QuantileSummary(ThreadSafe):
     def count(self) -> NDArray[np.float64]:
         """Return the faded number of values of each class and feature that are not missing, exactly."""
         missing = self._missing if self._missing.size else np.zeros((self.n_classes, 1))
-        found = np.maximum(self._weight[:, None] - missing, 0.0) / self._gain[:, None]
-        return found + np.zeros((1, self.n_features))
+        values = np.maximum(self._weight[:, None] - missing, 0.0) / self._gain[:, None]
+        return values + np.zeros((1, self.n_features))
 
     def quantile(self, q: float | Array) -> NDArray[np.float64]:
         """Return the smallest value x with F(x) >= q.
@@ -402,12 +402,12 @@ class QuantileSummary(ThreadSafe):
         if not ((fractions >= 0.0) & (fractions <= 1.0)).all():
             raise ValueError(f"q must lie in [0, 1], got {q!r}.")
         order = np.argsort(fractions)
-        found = np.empty((self.n_features, len(fractions)))
+        values = np.empty((self.n_features, len(fractions)))
         for first, runs, of_class in self._in_one_scale()._runs():
             part = np.empty((len(runs.start), len(fractions)))
             select(*runs, of_class, fractions[order], _places(of_class), part, np.empty((0, 0, 0)))
-            found[first : first + len(part), order] = part
-        return found[:, 0] if np.ndim(q) == 0 else found
+            values[first : first + len(part), order] = part
+        return values[:, 0] if np.ndim(q) == 0 else values
 
     def weight_below(self, cuts: Array) -> NDArray[np.float64]:
         """Return the weight of the values up to and including each cut.
@@ -421,11 +421,11 @@ class QuantileSummary(ThreadSafe):
         ndarray of shape (n_features, n, n_classes)
         """
         cuts = np.ascontiguousarray(cuts, dtype=np.float64)
-        found = np.zeros((*cuts.shape, self.n_classes))
+        values = np.zeros((*cuts.shape, self.n_classes))
         for first, runs, of_class in self._runs():
             part = slice(first, first + len(runs.start))
-            weigh(*runs, of_class, cuts[part], found[part])
-        return found / self._gain
+            weigh(*runs, of_class, cuts[part], values[part])
+        return values / self._gain
 
     def counts(self, n_bins: int) -> NDArray[np.float64]:
         """Return the weight of each class in each of `n_bins` bins of about equal weight.
@@ -440,14 +440,14 @@ class QuantileSummary(ThreadSafe):
         """
         check_number("n_bins", n_bins, low=1, integer=True)
         fractions = np.arange(1, n_bins) / n_bins
-        found = np.empty((self.n_features, n_bins, self.n_classes))
+        result = np.empty((self.n_features, n_bins, self.n_classes))
         now, count = self._in_one_scale(), self.count()
         for first, runs, of_class in now._runs():
             part = slice(first, first + len(runs.start))
             upto = np.zeros((len(runs.start), n_bins - 1, self.n_classes))
             select(*runs, of_class, fractions, _places(of_class), np.empty(upto.shape[:2]), upto)
-            between(upto, now._gain, count[:, part], found[part])
-        return found
+            between(upto, now._gain, count[:, part], result[part])
+        return result
 
     def rank_error(self, *, by_class: bool = False) -> NDArray[np.float64]:
         """Return the certified bound of the error of a weight up to any cut, as a fraction of all.

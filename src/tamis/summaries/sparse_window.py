@@ -75,10 +75,10 @@ def _measure_ones(ones: Array, class_counts: Array, f: Array, unit: float, measu
 def _count_with(i: int, pool: Array, place: Array, n: int, together: Array) -> None:
     """Count in how many rows each feature is one together with feature i."""
     for p in range(n):
-        found = False
+        is_found = False
         for at in range(place[p, 0], place[p, 1]):
-            found = found or pool[at] == i
-        if found:
+            is_found = is_found or pool[at] == i
+        if is_found:
             for at in range(place[p, 0], place[p, 1]):
                 together[pool[at]] += 1
 
@@ -181,10 +181,10 @@ class SparseWindow(ThreadSafe):
 
     def measures(self, class_counts: Array, f: Array, scale: int) -> NDArray[np.float64]:
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
-        found = np.zeros((4, len(self._ones)))
+        result = np.zeros((4, len(self._ones)))
         if class_counts.sum() > 0:
-            _measure_ones(self._ones, class_counts, f, 2.0**-scale, found)
-        return found
+            _measure_ones(self._ones, class_counts, f, 2.0**-scale, result)
+        return result
 
     def table(self, j: int, class_counts: Array) -> NDArray[np.int64]:
         """Return how often feature j is 0, 1 and NaN (never) together with each class."""
@@ -200,8 +200,8 @@ class SparseWindow(ThreadSafe):
         t_both = f[both] + f[a - both] + f[b - both] + f[n - a - b + both]
         spread = (2 * f[n] - t_a - t_b).astype(np.float64)
         su = np.divide(2.0 * (f[n] - t_a - t_b + t_both), spread, out=np.zeros(len(b)), where=spread > 0.0)
-        found: NDArray[np.float64] = np.clip(su, 0.0, 1.0)
-        return found
+        result: NDArray[np.float64] = np.clip(su, 0.0, 1.0)
+        return result
 
     def rows(self, order: Array) -> sp.csr_matrix:
         """Return the rows at these places of the ring."""

@@ -59,8 +59,8 @@ def show_datasets(console: Console, rows: Iterable[dict[str, Any]], folder: str)
     from rich.table import Table
     from rich.text import Text
 
-    found = list(rows)
-    widest = width_of((row["name"] for row in found), 24)
+    items = list(rows)
+    widest = width_of((row["name"] for row in items), 24)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("name", style="cyan", no_wrap=True, overflow="ellipsis", width=widest)
     table.add_column("rows", justify="right", no_wrap=True, width=10)
@@ -69,7 +69,7 @@ def show_datasets(console: Console, rows: Iterable[dict[str, Any]], folder: str)
     table.add_column(
         "licence", style="dim", no_wrap=True, overflow="ellipsis", width=console.width - widest - 38
     )
-    for row in found:
+    for row in items:
         size = [f"{row[key]:,}" if row[key] is not None else "-" for key in ("rows", "features")]
         table.add_row(printable(row["name"]), *size, _WHERE[row["where"]], Text(row["licence"] or "-"))
     console.print(table)
@@ -83,10 +83,10 @@ def show_streams(console: Console, rows: Iterable[dict[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    found = list(rows)
-    widest = width_of((row["name"] for row in found), 24)
+    items = list(rows)
+    widest = width_of((row["name"] for row in items), 24)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    numbers = [[f"{row[key]:,}" for key in ("n_rows", "n_features", "drifts")] for row in found]
+    numbers = [[f"{row[key]:,}" for key in ("n_rows", "n_features", "drifts")] for row in items]
     heads = ("rows", "features", "drifts")
     sizes = [max(map(len, column)) for column in zip(heads, *numbers, strict=True)]
     widest = max(min(widest, console.width // 3), 12)
@@ -95,7 +95,7 @@ def show_streams(console: Console, rows: Iterable[dict[str, Any]]) -> None:
         table.add_column(name, justify="right", no_wrap=True, width=size)
     rest = console.width - widest - sum(sizes) - 8  # two between columns
     table.add_column("what decides", style="dim", no_wrap=True, overflow="ellipsis", width=max(rest, 8))
-    for row, shown in zip(found, numbers, strict=True):
+    for row, shown in zip(items, numbers, strict=True):
         table.add_row(printable(row["name"]), *shown, Text(row["text"]))
     console.print()
     console.print(table)

@@ -180,8 +180,8 @@ def chosen_steps(result: PrequentialResult, feature: int) -> NDArray[np.bool_]:
     turns = np.zeros(len(steps) + 1, dtype=np.int8)
     at = np.searchsorted(steps, changes["step"][of_feature])
     np.add.at(turns, at, np.where(changes["event"][of_feature] == "enter", 1, -1))
-    found: NDArray[np.bool_] = np.cumsum(turns[:-1]).astype(bool)
-    return found
+    output: NDArray[np.bool_] = np.cumsum(turns[:-1]).astype(bool)
+    return output
 
 
 def feature_map(

@@ -37,7 +37,7 @@ class AlertLog(ThreadSafe):
         version: int | str | None,
     ) -> list[dict[str, Any]]:
         """Apply the rules after `row` rows; return the new alerts."""
-        found = []
+        result = []
         for number, rule in enumerate(self.rules):
             features: list[Any] = list(names) if "*" in rule.features else [None]
             for feature in features:
@@ -45,9 +45,9 @@ class AlertLog(ThreadSafe):
                 if not rule.holds(of_feature, performance, first, feature):
                     self._held.pop(key, None)
                 elif self._is_due(key, rule, row):
-                    found.append(_alert(rule, row, self._held[key], feature, version))
-        self.alerts = [*self.alerts, *found][-_MOST_ALERTS:]
-        return found
+                    result.append(_alert(rule, row, self._held[key], feature, version))
+        self.alerts = [*self.alerts, *result][-_MOST_ALERTS:]
+        return result
 
     def _is_due(self, key: str, rule: Rule, row: int) -> bool:
         since, last = self._held.setdefault(key, row), self._last.get(key)

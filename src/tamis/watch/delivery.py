@@ -76,11 +76,11 @@ class Delivery:
             What failed.
         """
         data = json.dumps(null_nonfinite(dict(alert)), default=str).encode()
-        found = [
+        items = [
             None if self.command is None else self._run(data),
             None if self.webhook is None else self._post(data),
         ]
-        return [failure for failure in found if failure is not None]
+        return [failure for failure in items if failure is not None]
 
     def _run(self, data: bytes) -> str | None:
         assert self.command is not None

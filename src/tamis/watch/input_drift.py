@@ -127,11 +127,11 @@ class InputDrift(ThreadSafe):
                 edges.append(np.unique(cuts[j][~np.isnan(cuts[j])]))
         width = max(1, *map(len, edges))
         self._edges = np.full((n_features, width), np.inf)
-        for j, found in enumerate(edges):
-            self._edges[j, : len(found)] = found
+        for j, entry in enumerate(edges):
+            self._edges[j, : len(entry)] = entry
         self._is_category = np.isin(np.arange(n_features), self.categorical)
         self._n_bins = np.array(
-            [max(1, len(found) + (j not in self._found)) for j, found in enumerate(edges)]
+            [max(1, len(entry) + (j not in self._found)) for j, entry in enumerate(edges)]
         )
         self._counts = np.zeros((2, n_features, width + 3))
         below = self._summary.weight_below(self._edges)[:, :, 0]

@@ -191,10 +191,10 @@ class LostRelevance(ThreadSafe):
         for k, j in enumerate(self._features.tolist()):
             altered[:, k, :, j] = self._stored[donors[:, k], j]
         every = np.concatenate([X, altered.reshape(-1, X.shape[1])])
-        found, labels = outputs(model, every, names, numeric=False)
+        result, labels = outputs(model, every, names, numeric=False)
         codes = np.asarray(encode_labels(y, np.asarray(labels))[0], dtype=np.int64)
-        known = np.append(found, np.zeros((len(found), 1)), axis=1)  # a class that the model does not know
-        at = np.minimum(codes, found.shape[1])
+        known = np.append(result, np.zeros((len(result), 1)), axis=1)  # a class that the model does not know
+        at = np.minimum(codes, result.shape[1])
         true = np.take_along_axis(known[n:].reshape(n, f * _N_DONORS, -1), at[:, None, None], axis=2)
         own = np.take_along_axis(known[:n], at[:, None], axis=1)
         return np.column_stack([own, true.reshape(n, f, _N_DONORS).mean(axis=2)]), at
@@ -234,10 +234,10 @@ class LostRelevance(ThreadSafe):
         shares = np.append(self._shares, 1.0 / _REFERENCE)[np.minimum(codes, len(self._shares))][:, None]
         p = (1.0 - _EPS) * p + _EPS * shares
         own, replaced = p[:, :1], p[:, 1:]
-        found = np.empty((len(p), 2 * replaced.shape[1] + 2))
-        found[:, :-2:2], found[:, 1:-2:2] = replaced, 0.5 * (replaced + shares)
-        found[:, -2:] = np.column_stack([0.5 * (own + shares), shares])
-        return np.asarray(np.log(found / own))
+        values = np.empty((len(p), 2 * replaced.shape[1] + 2))
+        values[:, :-2:2], values[:, 1:-2:2] = replaced, 0.5 * (replaced + shares)
+        values[:, -2:] = np.column_stack([0.5 * (own + shares), shares])
+        return np.asarray(np.log(values / own))
 
     def _test(self, raw: Floats) -> list[tuple[int, int]]:
         limit = math.log(self.n_rows * max(1, int(self._tested.sum())))

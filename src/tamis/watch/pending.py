@@ -23,8 +23,8 @@ class PendingRows(ThreadSafe):
     >>> rows = PendingRows(most=2)
     >>> rows.add(["a", "b", "c"], np.arange(3.0)[:, None], np.zeros((3, 1)))
     1
-    >>> found, X, _ = rows.take(["c", "a"])
-    >>> found, X.tolist()
+    >>> result, X, _ = rows.take(["c", "a"])
+    >>> result, X.tolist()
     ([0], [[2.0]])
     """
 

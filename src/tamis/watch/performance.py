@@ -74,8 +74,8 @@ class Performance(ThreadSafe):
 
     def measures(self) -> dict[str, float]:
         """Return the measures over the last rows; "auc" is NaN unless the predictions are scores of two classes."""
-        found: dict[str, float] = dict(self._running.windowed)
-        return found | ({"auc": self._auc.windowed} if self.task == "classification" else {})
+        mapping: dict[str, float] = dict(self._running.windowed)
+        return mapping | ({"auc": self._auc.windowed} if self.task == "classification" else {})
 
 
 def ranked(classes: Array) -> list[int]:

@@ -140,8 +140,8 @@ class Rule:
                 except ZeroDivisionError:
                     return math.nan
             if isinstance(node, ast.UnaryOp):
-                found = value(node.operand)
-                return not found if isinstance(node.op, ast.Not) else -found
+                result = value(node.operand)
+                return not result if isinstance(node.op, ast.Not) else -result
             if isinstance(node, ast.BoolOp):
                 parts = (bool(value(part)) for part in node.values)
                 return all(parts) if isinstance(node.op, ast.And) else any(parts)

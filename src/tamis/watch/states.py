@@ -53,14 +53,14 @@ class FeatureStates(ThreadSafe):
         """Add what holds after `row` rows; of the features with an age above 0, since so many rows, with certainty."""
         ages = np.zeros(len(used), dtype=np.int64) if ages is None else ages
         self._was_relevant |= ages > 0
-        found = 2 * used.astype(np.int64) + relevant
-        found = np.where((found == 2) & ~self._was_relevant, 4, found)
-        changed = found != self._candidate
+        values = 2 * used.astype(np.int64) + relevant
+        values = np.where((values == 2) & ~self._was_relevant, 4, values)
+        changed = values != self._candidate
         self._candidate_since = np.where(changed, np.maximum(row - ages, 0), self._candidate_since)
-        self._candidate = found
-        settled = (found != self._state) & ((row - self._candidate_since >= self.patience) | (ages > 0))
+        self._candidate = values
+        settled = (values != self._state) & ((row - self._candidate_since >= self.patience) | (ages > 0))
         self._since = np.where(settled, self._candidate_since, self._since)
-        self._state = np.where(settled, found, self._state)
+        self._state = np.where(settled, values, self._state)
         self._was_relevant |= (self._state == 1) | (self._state == 3)
 
     @property
@@ -71,8 +71,8 @@ class FeatureStates(ThreadSafe):
     @property
     def since(self) -> list[int]:
         """Number of rows before the state began."""
-        found: list[int] = self._since.tolist()
-        return found
+        result: list[int] = self._since.tolist()
+        return result
 
 
 def share(values: Floats) -> Floats:

@@ -281,10 +281,10 @@ class Watch(ThreadSafe):
             )
         if predictions is None and self.model is None:
             raise DataError("predictions must be given, since Watch has no model: pass them, or a model.")
-        found: list[dict[str, Any]] = atomically(
+        result: list[dict[str, Any]] = atomically(
             self, self._update, dense, names, predictions, chosen, labels, in_parts=True
         )
-        return found
+        return result
 
     def update_labels(self, keys: Sequence[Any], y: ArrayLike) -> list[dict[str, Any]]:
         """Add the labels of earlier rows. If it raises, the object is unchanged.
@@ -310,8 +310,8 @@ class Watch(ThreadSafe):
         reject_missing(labels)
         if len(set(wanted)) != len(wanted):
             raise DataError("keys must not repeat a row: pass one label per row.")
-        found: list[dict[str, Any]] = atomically(self, self._update_labels, wanted, labels, in_parts=True)
-        return found
+        result: list[dict[str, Any]] = atomically(self, self._update_labels, wanted, labels, in_parts=True)
+        return result
 
     def _update(
         self, X: Floats, names: list[str] | None, predictions: Any, keys: list[Any], y: Array | None
@@ -492,8 +492,8 @@ class Watch(ThreadSafe):
     def _reliances(self) -> Floats:
         if self.model is None and self._of_predictions is not None:
             return np.asarray(self._of_predictions.scores_, dtype=np.float64)
-        found = self._importance.importances_
-        return found if len(found) == len(self._names) else np.full(len(self._names), np.nan)
+        result = self._importance.importances_
+        return result if len(result) == len(self._names) else np.full(len(self._names), np.nan)
 
     def _values(self) -> dict[str, Any]:
         """Return each measure of a feature, in the order of the features."""
@@ -503,7 +503,7 @@ class Watch(ThreadSafe):
             "relevance": share(self._relevances()),
             "reliance": share(self._reliances()),
             "state": self._states.names,
-            **{name: found.tolist() for name, found in self._drift().items()},
+            **{name: item.tolist() for name, item in self._drift().items()},
         }
 
     def _drift(self) -> dict[str, Floats]:
@@ -530,7 +530,7 @@ class Watch(ThreadSafe):
             "reliance": self._reliances().tolist(),
             "relevance_share": share(self._relevances()).tolist(),
             "reliance_share": share(self._reliances()).tolist(),
-            **{name: found.tolist() for name, found in self._drift().items()},
+            **{name: item.tolist() for name, item in self._drift().items()},
         }
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

@@ -68,9 +68,9 @@ def _frame(batch: Any, columns: dict[str, Any]) -> Any:
     """Return columns of numbers as an Arrow table of one type; null becomes NaN when it is read."""
     import pyarrow as pa
 
-    found = [batch.column(name) for name in columns["features"]]
+    items = [batch.column(name) for name in columns["features"]]
     return pa.Table.from_arrays(
-        found if columns["single"] else [_number(c) for c in found], columns["features"]
+        items if columns["single"] else [_number(c) for c in items], columns["features"]
     )
 
 

@@ -30,7 +30,7 @@ def list_files(source: Any) -> list[tuple[str, int]]:
     from pyarrow import fs
 
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
-    found: list[tuple[str, int]] = []
+    result: list[tuple[str, int]] = []
     for path in (os.fspath(one) for one in paths):
         system, inner = _file_system(path)
         start = path.removesuffix(inner) if path != inner else ""
@@ -46,21 +46,21 @@ def list_files(source: Any) -> list[tuple[str, int]]:
                     " that DeltaTable(path).file_uris() returns."
                 )
         kept = [one for one in infos if one.type == fs.FileType.File and not _is_hidden(one.path, inner)]
-        found += sorted((start + one.path, one.size) for one in kept if one.size)
-    if not found:
+        result += sorted((start + one.path, one.size) for one in kept if one.size)
+    if not result:
         raise DataError(f"{short_repr(source)} contains no data files: name a folder or files of rows.")
-    kinds = {_kind(path) for path, _ in found}
+    kinds = {_kind(path) for path, _ in result}
     if len(kinds) > 1:
         raise DataError(f"The files are of several formats ({', '.join(sorted(kinds))}): give files of one.")
-    return found
+    return result
 
 
 def _file_system(path: str) -> tuple[Any, str]:
     from pyarrow import fs
 
     if "://" in path:
-        found: tuple[Any, str] = fs.FileSystem.from_uri(path)
-        return found
+        result: tuple[Any, str] = fs.FileSystem.from_uri(path)
+        return result
     return fs.LocalFileSystem(), os.path.abspath(path)
 
 
@@ -150,9 +150,9 @@ def _read_csv(path: str, names: list[str], n_rows: int, share: int, n_shares: in
     import pyarrow as pa
 
     table = _csv(path)
-    found = table.names()
-    _check_names(path, names, found)
-    table.label, at = names[0], [found.index(name) for name in names]
+    result = table.names()
+    _check_names(path, names, result)
+    table.label, at = names[0], [result.index(name) for name in names]
     for columns, _ in table.blocks():
         needed = [columns[i] for i in at]
         for name, column in zip(names[1:], needed[1:], strict=True):
@@ -172,6 +172,6 @@ def _csv(path: str) -> Table:
     return table
 
 
-def _check_names(path: str, names: list[str], found: Sequence[str]) -> None:
-    if lacking := [name for name in names if name not in set(found)]:
+def _check_names(path: str, names: list[str], sequence: Sequence[str]) -> None:
+    if lacking := [name for name in names if name not in set(sequence)]:
         raise DataError(f"{path!r} has no column {lacking[0]!r}, which the first file has.")

@@ -37,14 +37,14 @@ def learn_partitions(rows: FrameRows | FileRows, start: Any, classes: Any, when:
     states = rows.map(on_worker("learn", task, own), SCHEMA).persist()
     try:
         failed = F.min(F.when(F.col("error").isNotNull(), F.struct("part", "error")))
-        found = _run_job(lambda: states.agg(F.max("part"), F.max(F.length("state")), failed).first())
-        if found[2] is not None:
-            _raise(found[2]["error"])
-        if found[0] is None:
+        result = _run_job(lambda: states.agg(F.max("part"), F.max(F.length("state")), failed).first())
+        if result[2] is not None:
+            _raise(result[2]["error"])
+        if result[0] is None:
             return None
-        fan_in = max(2, min(32, _GROUP_BYTES // found[1]))
+        fan_in = max(2, min(32, _GROUP_BYTES // result[1]))
         merged = _merge_states(
-            states, found[0] + 1, fan_in, on_worker("merge", dumps(merge_options(when)), own)
+            states, result[0] + 1, fan_in, on_worker("merge", dumps(merge_options(when)), own)
         )
         [last] = _run_job(lambda: merged.select("state", "error").collect())
     finally:
@@ -56,8 +56,8 @@ def learn_partitions(rows: FrameRows | FileRows, start: Any, classes: Any, when:
 
 def collect(rows: FrameRows | FileRows, verb: str, task: dict[str, Any]) -> list[tuple[int, Any]]:
     """Return what a function of the workers returns for each partition with rows, in their order."""
-    found = rows.map(on_worker(verb, dumps({**rows.columns, **task}), ()), SCHEMA)
-    states = sorted(_run_job(found.collect), key=lambda row: int(row["part"]))
+    result = rows.map(on_worker(verb, dumps({**rows.columns, **task}), ()), SCHEMA)
+    states = sorted(_run_job(result.collect), key=lambda row: int(row["part"]))
     for row in states:
         if row["error"] is not None:
             _raise(row["error"])
@@ -112,10 +112,10 @@ def _python_problem(text: str) -> str | None:
         return "The workers run another Python than this program, which is {}.{}".format(
             *sys.version_info[:2]
         )
-    if (found := re.search(r"No module named '([\w.]+)'", text)) is not None:
-        return f"The Python of a worker has no package {found[1]!r}"
-    if (found := re.search(r'Cannot run program "([^"]+)"', text)) is not None:
-        return f"A worker cannot start {found[1]!r} as its Python"
+    if (match := re.search(r"No module named '([\w.]+)'", text)) is not None:
+        return f"The Python of a worker has no package {match[1]!r}"
+    if (match := re.search(r'Cannot run program "([^"]+)"', text)) is not None:
+        return f"A worker cannot start {match[1]!r} as its Python"
     return None
 
 

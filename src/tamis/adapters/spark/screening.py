@@ -140,8 +140,8 @@ def transform(df: DataFrame, selector: Any, *, features: str | None = None) -> D
         raise DataError(f"Column {vector!r} is not a vector column, but the selector learned from one.")
     sliced = f"{vector}_selected"
     slicer = VectorSlicer(inputCol=vector, outputCol=sliced, indices=np.flatnonzero(kept).tolist())
-    found = slicer.transform(df)
-    return found.select(*(column_of(sliced).alias(c) if c == vector else column_of(c) for c in df.columns))
+    result = slicer.transform(df)
+    return result.select(*(column_of(sliced).alias(c) if c == vector else column_of(c) for c in df.columns))
 
 
 class StreamingScreen:
@@ -273,8 +273,8 @@ class StreamingScreen:
 def _query_of(df: DataFrame) -> str | None:
     """Return the id of the query; None if Spark does not provide it."""
     with contextlib.suppress(Exception):  # Spark Connect has no context
-        found: str | None = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-        return found
+        result: str | None = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+        return result
     return None
 
 

@@ -54,9 +54,11 @@ class ForwardOnce(ForwardPartialCorrelation):
         if self._pending.n_rows:
             self._take_block()
         self._choose()
-        found = ForwardPartialCorrelation(**self.get_params())
-        found.__dict__.update({name: value for name, value in vars(self).items() if name != "_is_whole"})
-        return found
+        correlation = ForwardPartialCorrelation(**self.get_params())
+        correlation.__dict__.update(
+            {name: value for name, value in vars(self).items() if name != "_is_whole"}
+        )
+        return correlation
 
     def pvalues(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the statistic and the p-value of each selected feature on entry, equation (5)."""
@@ -172,13 +174,13 @@ class Selection:
             ]
         )
         style = "body{font-family:sans-serif;margin:2em}td,th{padding:.2em .8em;text-align:right}"
-        found = Path(path)
-        found.write_text(
+        result = Path(path)
+        result.write_text(
             f"<!DOCTYPE html><html lang=en><meta charset=utf-8><title>Selection</title><style>{style}</style>"
             f"<h1>Selection</h1><p>{escape('; '.join(self._facts()))}.</p>{body}</html>\n",
             encoding="utf-8",
         )
-        return found
+        return result
 
 
 class _Support:
@@ -310,7 +312,7 @@ def select(
 
 
 def _learned(rows: Any, selector: Any, classes: Any) -> Any:
-    found = learn_partitions(rows, selector, classes, None)
-    if found is None:
+    result = learn_partitions(rows, selector, classes, None)
+    if result is None:
         raise DataError("df has no rows: there is nothing to learn from.")
-    return found
+    return result

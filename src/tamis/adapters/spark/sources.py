@@ -58,8 +58,8 @@ class FrameRows:
 
     def map(self, function: Any, schema: str) -> DataFrame:
         """Return what a function for `mapInArrow` makes of each partition."""
-        found: DataFrame = self._rows.mapInArrow(function, schema)
-        return found
+        frame: DataFrame = self._rows.mapInArrow(function, schema)
+        return frame
 
 
 class FileRows:
@@ -83,8 +83,8 @@ class FileRows:
     def map(self, function: Any, schema: str) -> DataFrame:
         """Return what a function for `mapInArrow` makes of each partition."""
         n_parts = len(self.columns["parts"])
-        found: DataFrame = self.session.range(0, n_parts, 1, n_parts).mapInArrow(function, schema)
-        return found
+        frame: DataFrame = self.session.range(0, n_parts, 1, n_parts).mapInArrow(function, schema)
+        return frame
 
 
 def open_rows(source: Any, label: str, features: Any, weight: str | None) -> FrameRows | FileRows:

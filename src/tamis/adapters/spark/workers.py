@@ -79,15 +79,15 @@ def count(arrow: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator[
     """Yield the number of rows of each label in a partition."""
     from pyspark import TaskContext
 
-    given, part, found = loads(task), TaskContext.get().partitionId(), Counter[Any]()
+    given, part, mapping = loads(task), TaskContext.get().partitionId(), Counter[Any]()
     try:
         for batch in arrow_of(arrow, part, {**given, "features": [], "weight": None}):
-            found.update(labels_of(batch, given["label"]).tolist())
+            mapping.update(labels_of(batch, given["label"]).tolist())
     except (TamisError, ValueError, TypeError) as error:
         yield state_row(part, None, f"{_kind(error)}: Partition {part}: {error}")
         return
-    if found:
-        yield state_row(part, dumps(list(found.items())))
+    if mapping:
+        yield state_row(part, dumps(list(mapping.items())))
 
 
 def sample(arrow: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator[Any]:
@@ -190,11 +190,11 @@ def _cache_folder() -> Path | None:
     folder = Path(tempfile.gettempdir(), f"tamis-{tamis.__version__}-{os.getuid()}")
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        result = folder.lstat()
     except OSError:
         return None
     return (
         folder
-        if stat.S_ISDIR(found.st_mode) and (found.st_uid, found.st_mode & 0o077) == (os.getuid(), 0)
+        if stat.S_ISDIR(result.st_mode) and (result.st_uid, result.st_mode & 0o077) == (os.getuid(), 0)
         else None
     )

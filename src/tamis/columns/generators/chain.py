@@ -125,8 +125,8 @@ class Chain(FeatureGenerator):
             part.discard_last_block()
 
     def _find_recipe(self, name: str) -> Recipe | None:
-        found = [recipe for part in self.parts if (recipe := part._find_recipe(name)) is not None]
-        return found[0] if found else None
+        items = [recipe for part in self.parts if (recipe := part._find_recipe(name)) is not None]
+        return items[0] if items else None
 
     def _column_names(self) -> list[str]:
         return next((names for part in self.parts if (names := part._column_names())), [])

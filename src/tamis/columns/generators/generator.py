@@ -199,12 +199,12 @@ class FeatureGenerator(ABC):
             If the selector contains a feature that this stream did not generate.
         """
         self.store_accepted(selector)
-        found, means = {}, {}
+        mapping, means = {}, {}
         for name in selector.get_feature_names_out().tolist():
-            found[name] = self.recipe_of(name)
+            mapping[name] = self.recipe_of(name)
             if selector.missing == "mean" and name in self.book.means:
                 means[name] = self.book.means[name]
-        return Recipes(found, means, self._column_names())
+        return Recipes(mapping, means, self._column_names())
 
     def recipe_of(self, name: str) -> Recipe:
         """Return the recipe of a selected feature.
@@ -269,10 +269,10 @@ class FeatureGenerator(ABC):
 
     def _find_recipe(self, name: str) -> Recipe | None:
         """Return the recipe of an accepted feature; columns of the table need none."""
-        found = self.book.recipes.get(name)
-        if found is None and self.columns is not None and name in self.columns.index:
+        result = self.book.recipes.get(name)
+        if result is None and self.columns is not None and name in self.columns.index:
             return Column(name)
-        return found
+        return result
 
     def _values_of(self, name: str) -> Floats:
         """Return the values of an accepted feature, or of a column."""

@@ -109,8 +109,8 @@ class Database:
         DataError
             If so.
         """
-        found = self.columns("SELECT table_name FROM information_schema.tables")[0]
-        known = {str(name).lower() for name in found.tolist()}
+        result = self.columns("SELECT table_name FROM information_schema.tables")[0]
+        known = {str(name).lower() for name in result.tolist()}
         for table in tables:
             if table.lower() not in known:
                 raise DataError(f"There is no table {table!r} in the database: give the one with all tables.")
@@ -127,8 +127,8 @@ class Database:
         set of str
         """
         text = "\n".join(queries).lower()
-        found = self.columns("SELECT table_name FROM information_schema.tables")[0]
-        return {str(name) for name in found.tolist() if str(name).lower() in text}
+        result = self.columns("SELECT table_name FROM information_schema.tables")[0]
+        return {str(name) for name in result.tolist() if str(name).lower() in text}
 
     def digest(self, tables: Iterable[str]) -> dict[str, str]:
         """Return a fingerprint of the columns and rows of each table; independent of the order of the rows.
@@ -141,14 +141,14 @@ class Database:
         -------
         dict of str to str
         """
-        found = {}
+        result = {}
         for table in sorted(tables):
             rows = f"(SELECT * FROM {sql_identifier(table)})"
             kinds = [column.tolist() for column in self.columns(f"DESCRIBE {rows[1:-1]}")[:2]]
             count = f"SELECT count(*)::VARCHAR, sum(hash(r)::HUGEINT)::VARCHAR FROM {rows} AS r"
             values = [str(column[0]) for column in self.columns(count)]
-            found[table] = hashlib.sha256(repr((kinds, values)).encode()).hexdigest()[:32]
-        return found
+            result[table] = hashlib.sha256(repr((kinds, values)).encode()).hexdigest()[:32]
+        return result
 
     def columns(self, query: str) -> list[Any]:
         """Run a query and return its columns, masked where they are NULL.
@@ -256,9 +256,9 @@ class Keys:
         if (twice := _first_duplicate(self._sorted)) is not None:
             raise DataError(f"The key {self.name!r} is {twice!r} in two rows: keys must be unique.")
 
-    def align(self, found: Any, values: list[Floats], empty: list[float], query: str) -> list[Floats]:
+    def align(self, result: Any, values: list[Floats], empty: list[float], query: str) -> list[Floats]:
         """Return columns in the order of the rows; `empty` for rows without a result."""
-        known, given = _comparable(found)
+        known, given = _comparable(result)
         if not len(given):
             return [np.full(len(self.values), nothing) for nothing in empty]
         if (given.dtype.kind == "U") != (self.values.dtype.kind == "U"):
@@ -337,25 +337,25 @@ class Query(Recipe):
 
 def query_texts(recipes: Iterable[Recipe]) -> set[str]:
     """Return the texts of all queries in recipes and in their components."""
-    found, seen, left = set(), set(), list[Any](recipes)
+    result, seen, left = set(), set(), list[Any](recipes)
     while left:
         one = left.pop()
         if id(one) in seen:
             continue
         seen.add(id(one))
         if isinstance(one, Query):
-            found.add(one.text)
+            result.add(one.text)
         left += one if isinstance(one, tuple) else vars(one).values() if isinstance(one, Recipe) else []
-    return found
+    return result
 
 
 def run_query(database: Database, text: str, keys: Keys, empty: float) -> Floats:
     """Return one feature, in the order of the keys."""
-    found = database.columns(text)
-    values = numbers(found[1]) if len(found) == 2 else None
+    columns = database.columns(text)
+    values = numbers(columns[1]) if len(columns) == 2 else None
     if values is None:
         raise DataError(f"The query {text!r} must give two columns, the key of a row and a number.")
-    return keys.align(found[0], [values], [empty], text)[0]
+    return keys.align(columns[0], [values], [empty], text)[0]
 
 
 class SQLFeatures(FeatureGenerator):

@@ -146,9 +146,9 @@ class Relational(FeatureGenerator):
             f"SELECT {sql_identifier(self.key)}, {sql_identifier(name)} FROM {sql_identifier(self.target)}"
         )
         keys, values = self.database.columns(query)
-        found = numbers(values)
-        if found is not None:
-            return self.keys.align(keys, [found], [np.nan], query)[0]
+        result = numbers(values)
+        if result is not None:
+            return self.keys.align(keys, [result], [np.nan], query)[0]
         places = self.keys.align(keys, [np.arange(len(keys), dtype=np.float64)], [np.nan], query)[0]
         if np.isnan(places).any():
             raise DataError(f"A row's key is not in {self.target!r}: use keys of the table.")
@@ -160,15 +160,15 @@ class Relational(FeatureGenerator):
         return Scope(self.target, self.key, path, where)
 
     def _first_scopes(self) -> list[Scope]:
-        found = []
+        items = []
         for path in self.schema.paths(self.target, self.depth):
             conditions = self.schema.conditions(path, self.max_values) if self.max_conditions else []
-            found += [self._scope(path), *(self._scope(path, condition) for condition in conditions)]
+            items += [self._scope(path), *(self._scope(path, condition) for condition in conditions)]
         if self.random_state is not None:
             seed = seed_of(self.random_state, self.place)
-            mixed = np.random.default_rng(seed).permutation(len(found))
-            found = [found[j] for j in mixed.tolist()]
-        return sorted(found, key=lambda scope: len(scope.path) + len(scope.where))
+            mixed = np.random.default_rng(seed).permutation(len(items))
+            items = [items[j] for j in mixed.tolist()]
+        return sorted(items, key=lambda scope: len(scope.path) + len(scope.where))
 
     # -- features of a scope -------------------------------------------------------------------------------
 
@@ -176,9 +176,9 @@ class Relational(FeatureGenerator):
         path, last = scope.path, scope.path[-1].far
         lookup = not any(link.to_children for link in path)  # at most one row for each row of the target
         limited = any(table == last for table, _, _ in scope.where)
-        found = []
+        result = []
         if "count" in self.aggregates and (limited or path[-1].to_children):
-            found.append(self._aggregate(scope, "count"))
+            result.append(self._aggregate(scope, "count"))
         tables = [last]
         if limited:  # earlier tables whose rows the last steps do not repeat
             tables += [
@@ -186,12 +186,12 @@ class Relational(FeatureGenerator):
             ]
         for table in tables:
             for column in [*self.schema.numbers(table), *self.schema.times(table)]:
-                found += self._column_aggregates(scope, table, column, lookup)
+                result += self._column_aggregates(scope, table, column, lookup)
         if "distinct" in self.aggregates and not lookup:
             fixed = {(table, column) for table, column, _ in scope.where}
-            found += [self._aggregate(scope, "distinct", last, column)
+            result += [self._aggregate(scope, "distinct", last, column)
                       for column in self.schema.categories(last) if (last, column) not in fixed]  # fmt: skip
-        return found
+        return result
 
     def _column_aggregates(self, scope: Scope, table: str, column: str, lookup: bool) -> list[_Named]:
         is_time = column in self.schema.times(table)
@@ -249,8 +249,8 @@ class Relational(FeatureGenerator):
             if aggregates:
                 text = joint_query([recipe for _, recipe in aggregates])
                 keys, *columns = self.database.columns(text)
-                found = [column for values in columns if (column := numbers(values)) is not None]
-                values = self.keys.align(keys, found, [recipe.empty for _, recipe in aggregates], text)
+                items = [column for values in columns if (column := numbers(values)) is not None]
+                values = self.keys.align(keys, items, [recipe.empty for _, recipe in aggregates], text)
             some = [i for i, column in enumerate(values) if not np.isnan(column).all()]
             self._loaded = self._at, [aggregates[i] for i in some], [values[i] for i in some]
         return self._loaded[1], self._loaded[2]

@@ -84,8 +84,8 @@ class Schema:
         dict of str to str
         """
         if table not in self._types:
-            found = self.database.columns(f"DESCRIBE SELECT * FROM {sql_identifier(table)}")
-            self._types[table] = dict(zip(map(str, found[0]), map(str, found[1]), strict=True))
+            columns = self.database.columns(f"DESCRIBE SELECT * FROM {sql_identifier(table)}")
+            self._types[table] = dict(zip(map(str, columns[0]), map(str, columns[1]), strict=True))
         return self._types[table]
 
     def check_column(self, place: str) -> tuple[str, str]:
@@ -120,13 +120,13 @@ class Schema:
         -------
         list of Link
         """
-        found = []
+        result = []
         for child, child_column, parent, parent_column in self.links:
             if parent == table:
-                found.append(Link(table, parent_column, child, child_column, True))
+                result.append(Link(table, parent_column, child, child_column, True))
             if child == table:
-                found.append(Link(table, child_column, parent, parent_column, False))
-        return found
+                result.append(Link(table, child_column, parent, parent_column, False))
+        return result
 
     def step_name(self, link: Link) -> str:
         """Return the table that a step leads to, with the foreign key if two lead there.
@@ -156,7 +156,7 @@ class Schema:
         -------
         list of tuple of Link
         """
-        found: list[Path] = []
+        result: list[Path] = []
         last: list[Path] = [()]
         for _ in range(depth):
             longer: list[Path] = []
@@ -164,9 +164,9 @@ class Schema:
                 been = {target, *(link.far for link in path)}
                 steps = self.steps(path[-1].far if path else target)
                 longer += [(*path, link) for link in steps if link.far not in been]
-            found += longer
+            result += longer
             last = longer
-        return found
+        return result
 
     def numbers(self, table: str) -> list[str]:
         """Return the numeric columns, without keys.
@@ -227,21 +227,21 @@ class Schema:
         -------
         list of (table, column, value)
         """
-        found: list[Condition] = []
+        result: list[Condition] = []
         for table in reversed([link.far for link in path]):
             for column in self.categories(table):
                 values = self._frequent_values(table, column, max_values)
-                found += [(table, column, value) for value in values if len(values) > 1]
-        return found
+                result += [(table, column, value) for value in values if len(values) > 1]
+        return result
 
     def _frequent_values(self, table: str, column: str, max_values: int) -> list[Any]:
         """Return the most frequent values of a column."""
         place = (table, column, max_values)
         if place not in self._values:
             name = sql_identifier(column)
-            found = self.database.columns(
+            result = self.database.columns(
                 f"SELECT {name} FROM {sql_identifier(table)} WHERE {name} IS NOT NULL GROUP BY 1"
                 f" ORDER BY count(*) DESC, 1 LIMIT {max_values}"
             )[0]
-            self._values[place] = np.asarray(found).tolist()
+            self._values[place] = np.asarray(result).tolist()
         return self._values[place]

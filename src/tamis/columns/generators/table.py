@@ -104,8 +104,8 @@ class Columns:
             places = np.asarray(places, dtype=np.int64)
             if len(places) and places[-1] - places[0] == len(places) - 1 and (np.diff(places) == 1).all():
                 places = slice(int(places[0]), int(places[-1]) + 1)
-        found = self.X[:, places]
-        return found.astype(np.float64) if sp.issparse(found) else np.asarray(found, dtype=np.float64)
+        result = self.X[:, places]
+        return result.astype(np.float64) if sp.issparse(result) else np.asarray(result, dtype=np.float64)
 
     def column(self, name: str) -> Floats:
         """Return one column by its name, dense.
@@ -120,8 +120,8 @@ class Columns:
         """
         if name not in self.index:
             raise DataError(f"The rows have no column {name!r}: the columns are {_short_list(self.names)}.")
-        found = self.block([self.index[name]])
-        column: Floats = found.toarray()[:, 0] if sp.issparse(found) else found[:, 0]
+        block = self.block([self.index[name]])
+        column: Floats = block.toarray()[:, 0] if sp.issparse(block) else block[:, 0]
         return column
 
     def parts(self, cells: int) -> Iterator[tuple[slice, Block]]:

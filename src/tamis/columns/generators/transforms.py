@@ -76,7 +76,7 @@ class _Transform(FeatureGenerator):
         if self.of == "selected":
             waiting = set(self._queue)
             atoms = [
-                name for name in selector.selected_ if (found := self._find_recipe(name)) and found.is_atom
+                name for name in selector.selected_ if (recipe := self._find_recipe(name)) and recipe.is_atom
             ]
             self._queue += [name for name in atoms if name not in waiting]
             return np.arange(self._next, min(self._next + width, len(self._queue) * self._variants))

@@ -100,26 +100,26 @@ class ELORD(ChargingRule):
         return 1.0
 
     def _log_e(self, log_p: Floats) -> Floats:
-        found: Floats = math.log(self.kappa) + (self.kappa - 1.0) * log_p
-        return found
+        result: Floats = math.log(self.kappa) + (self.kappa - 1.0) * log_p
+        return result
 
     def _levels(self, log_p: Floats) -> Floats:
         """Return (5)."""
         k = self._clocks(log_p) + _SPREAD
         scale = (self.n_rejected_ + 1) * self.budget_ * self._share() * np.log(self.n_before_ + _SPREAD)
         # 1 / log k - 1 / log(k + 1), without the digits that cancel
-        found: Floats = np.minimum(scale * np.log1p(1.0 / k) / (np.log(k) * np.log(k + 1.0)), self._cap)
-        return found
+        result: Floats = np.minimum(scale * np.log1p(1.0 / k) / (np.log(k) * np.log(k + 1.0)), self._cap)
+        return result
 
     def levels(self, log_p: Floats) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
-        found: Floats = (math.log(self.kappa) + super().levels(log_p)) / (1.0 - self.kappa)
-        return found
+        result: Floats = (math.log(self.kappa) + super().levels(log_p)) / (1.0 - self.kappa)
+        return result
 
     def _costs(self, levels: Floats, log_p: Floats) -> Floats:
         # C_t / (R + 1)
-        found: Floats = levels * self._ticks(log_p) / (self._share() * (self.n_rejected_ + 1))
-        return found
+        result: Floats = levels * self._ticks(log_p) / (self._share() * (self.n_rejected_ + 1))
+        return result
 
     def _rejection_cost(self, a: float, log_e: float) -> float:
         """Return C_t of a test that rejects."""

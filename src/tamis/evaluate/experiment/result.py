@@ -174,8 +174,8 @@ class ExperimentResult:
         if not len(at):
             which = "" if seed is None else f" with the seed {seed}"
             raise ValueError(f"No finished cell has the stream {stream!r} and the method {method!r}{which}.")
-        found: PrequentialResult = self.runs(str(self.cells["key"][at[0]]))
-        return found
+        result: PrequentialResult = self.runs(str(self.cells["key"][at[0]]))
+        return result
 
     def _run(self, key: str) -> PrequentialResult:
         return PrequentialResult.load(self.folder / CELLS / key)
@@ -280,11 +280,11 @@ class ExperimentResult:
         behind = np.where(
             by_rank, is_behind("auc", "random_auc_spread"), is_behind("accuracy", "random_spread")
         )
-        found = {
+        mapping = {
             stream: [method for j, method in enumerate(self.methods) if behind[i, j]]
             for i, stream in enumerate(self.streams)
         }
-        return {stream: methods for stream, methods in found.items() if methods}
+        return {stream: methods for stream, methods in mapping.items() if methods}
 
     def no_better_than_frozen(self) -> dict[str, list[str]]:
         """Return, by stream, the methods that predict no better than a selection frozen after the first rows.
@@ -310,11 +310,11 @@ class ExperimentResult:
             by_rank = tells_little(mean("accuracy"), mean("majority_accuracy"), mean("frozen_auc"))
             behind = np.where(by_rank, is_behind("frozen_auc_gain"), behind)
         behind &= mean("n_selected") < mean("n_features")
-        found = {
+        mapping = {
             stream: [method for j, method in enumerate(self.methods) if behind[i, j]]
             for i, stream in enumerate(self.streams)
         }
-        return {stream: methods for stream, methods in found.items() if methods}
+        return {stream: methods for stream, methods in mapping.items() if methods}
 
     def compare(self, metric: str = "accuracy", *, alpha: float = 0.05, rope: float = 0.01) -> Significance:
         """Test whether the methods differ over the streams, by their means over seeds.
@@ -421,17 +421,17 @@ def _read_cells(folder: Path) -> tuple[Frame, Array, Array]:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{str(folder)!r} does not hold an experiment: run it there first.") from error
-    found = [_outcome(folder, key) for key in parts["key"]]
-    names = dict.fromkeys(name for _, _, summary in found for name in summary)
+    items = [_outcome(folder, key) for key in parts["key"]]
+    names = dict.fromkeys(name for _, _, summary in items for name in summary)
     cells = {
         **{part: parts[part] for part in _PARTS},
         "method": _methods(parts["selector"].tolist(), parts["learner"].tolist()),
         "seed": seeds,
-        "status": np.array([status for status, _, _ in found], dtype=object),
-        "error": np.array([error for _, error, _ in found], dtype=object),
+        "status": np.array([status for status, _, _ in items], dtype=object),
+        "error": np.array([error for _, error, _ in items], dtype=object),
         "key": parts["key"],
         **{
-            name: np.array([_number(summary.get(name)) for _, _, summary in found], dtype=np.float64)
+            name: np.array([_number(summary.get(name)) for _, _, summary in items], dtype=np.float64)
             for name in names
         },
     }

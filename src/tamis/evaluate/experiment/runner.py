@@ -143,10 +143,10 @@ def run_experiment(
     >>> def stream(seed):
     ...     X = np.random.default_rng(seed).normal(size=(2000, 10))
     ...     return X, X[:, 2] > X[:, 7]
-    >>> found = run_experiment(stream, ["fires", "none"], "perceptron", seeds=2, n_features_to_select=2)
-    >>> found
+    >>> result = run_experiment(stream, ["fires", "none"], "perceptron", seeds=2, n_features_to_select=2)
+    >>> result
     ExperimentResult(1 streams, 2 selectors, 1 learners; cells: 4 done)
-    >>> table = found.table("accuracy")
+    >>> table = result.table("accuracy")
     >>> print(table)
     accuracy  fires          none
     stream    0.97... ± 0.0...  0.93... ± 0.0...

@@ -99,8 +99,8 @@ class ScoreTable:
         """Which means are the best of their stream, shape (n_streams, n_methods); equal ones all are."""
         compared = np.isfinite(self.mean) & np.array([name not in self.unranked for name in self.methods])
         filled = np.where(compared, self.mean if self.larger_is_better else -self.mean, -np.inf)
-        found: NDArray[np.bool_] = (filled == filled.max(axis=1, keepdims=True)) & np.isfinite(filled)
-        return found
+        result: NDArray[np.bool_] = (filled == filled.max(axis=1, keepdims=True)) & np.isfinite(filled)
+        return result
 
     def comparable(self) -> tuple[list[str], list[str], Numbers]:
         """Return the methods to be ranked that have a score at all, the streams on which each has one, and the scores.
@@ -216,8 +216,8 @@ def significance(table: ScoreTable, *, alpha: float = 0.05, rope: float = 0.01) 
     Examples
     --------
     >>> values = [[np.array([0.9]), np.array([0.8])], [np.array([0.8]), np.array([0.6])]]
-    >>> found = significance(ScoreTable.of("accuracy", ["s", "t"], ["a", "b"], values))
-    >>> found.nemenyi.ranks
+    >>> result = significance(ScoreTable.of("accuracy", ["s", "t"], ["a", "b"], values))
+    >>> result.nemenyi.ranks
     {'a': 1.0, 'b': 2.0}
     """
     names, streams, means = table.comparable()

@@ -58,9 +58,9 @@ class Detections:
         return _mean(self.delays)
 
     def __str__(self) -> str:
-        found = len(self.delays) - self.n_missed
-        late = f" after {self.mean_delay:,.0f} rows on average" if found else ""
-        return f"{found} of {len(self.delays)} drifts detected{late}, {self.n_false_alarms} false alarms"
+        values = len(self.delays) - self.n_missed
+        late = f" after {self.mean_delay:,.0f} rows on average" if values else ""
+        return f"{values} of {len(self.delays)} drifts detected{late}, {self.n_false_alarms} false alarms"
 
     def __repr__(self) -> str:
         return f"Detections({self})"
@@ -94,10 +94,10 @@ def detections(drifts: Any, detected: Any, *, widths: Any = 0, max_delay: float 
 
     Examples
     --------
-    >>> found = detections(drifts=[1000, 2000], detected=[400, 1030, 1700])
-    >>> found.delays, found.n_false_alarms
+    >>> result = detections(drifts=[1000, 2000], detected=[400, 1030, 1700])
+    >>> result.delays, result.n_false_alarms
     (array([30., nan]), 2)
-    >>> print(found)
+    >>> print(result)
     1 of 2 drifts detected after 30 rows on average, 2 false alarms
     """
     begins = _begins(drifts, widths)

@@ -213,7 +213,7 @@ def preq_cv_stability(
     if max_rows is not None:
         check_number("max_rows", max_rows, low=1, integer=True)
     copies, taught = [clone(selector) for _ in range(n_folds)], np.zeros(n_folds, dtype=bool)
-    rng, seen, found = np.random.default_rng(random_state), 0, []
+    rng, seen, items = np.random.default_rng(random_state), 0, []
     for X, y in source.batches(batch_size):
         rows = slice(0, None if max_rows is None else max_rows - seen)
         X, y = X[rows], y[rows]
@@ -224,10 +224,10 @@ def preq_cv_stability(
                 _teach(copy, source.classes, X[mine], y[mine], first=not taught[i])
                 taught[i] = True
         seen += len(y)
-        found.append((seen, *(_similarities(copies) if taught.all() else (math.nan, math.nan))))
+        items.append((seen, *(_similarities(copies) if taught.all() else (math.nan, math.nan))))
         if seen == max_rows:
             break
-    columns = np.array(found, dtype=np.float64).reshape(-1, 3).T
+    columns = np.array(items, dtype=np.float64).reshape(-1, 3).T
     return PreqCVStability(columns[0].astype(np.int64), columns[1], columns[2], folds)
 
 

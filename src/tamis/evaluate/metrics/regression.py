@@ -185,7 +185,7 @@ class RunningErrors(Running):
 
 def _numbers(name: str, given: Any) -> NDArray[np.float64]:
     reject_masked(name, given)
-    found: NDArray[np.float64] = np.ascontiguousarray(as_numbers(name, given), dtype=np.float64)
-    if np.isnan(found).any():
+    result: NDArray[np.float64] = np.ascontiguousarray(as_numbers(name, given), dtype=np.float64)
+    if np.isnan(result).any():
         raise ValueError(f"{name} must not hold NaN.")
-    return found
+    return result

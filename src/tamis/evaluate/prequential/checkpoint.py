@@ -70,20 +70,20 @@ class Checkpoint:
         """
         if self.path is None or not self.path.exists():
             return None
-        found = load(self.path, classes=classes)
-        if not isinstance(found, dict) or set(found) != {"settings", "run"}:
+        result = load(self.path, classes=classes)
+        if not isinstance(result, dict) or set(result) != {"settings", "run"}:
             raise CheckpointError(
                 f"{str(self.path)!r} is not a checkpoint of a run: choose another file, or remove it."
             )
         for name in _COMPARED:
-            differs = _difference(settings[name], found["settings"][name], name)
+            differs = _difference(settings[name], result["settings"][name], name)
             if differs is not None:
                 what, now, then = differs
                 raise CheckpointError(
                     f"{str(self.path)!r} is the checkpoint of another run, whose {what} is {then!r}, not {now!r}:"
                     " choose another file, or remove it."
                 )
-        return found["run"]
+        return result["run"]
 
     def keep(self, step: int, settings: dict[str, Any], state: Callable[[], dict[str, Any]]) -> None:
         """Save the run if it is due and there is anything new."""
@@ -107,8 +107,8 @@ def _difference(now: Any, then: Any, where: str) -> tuple[str, Any, Any] | None:
     """Return where two JSON values differ first, and how; None if they do not."""
     if isinstance(now, dict) and isinstance(then, dict):
         for key in [*now, *(key for key in then if key not in now)]:
-            if (found := _difference(now.get(key), then.get(key), f"{where}.{key}")) is not None:
-                return found
+            if (result := _difference(now.get(key), then.get(key), f"{where}.{key}")) is not None:
+                return result
         return None
     same = json.dumps(now) == json.dumps(then)  # so that a NaN equals itself
     return None if same else (where, now, then)

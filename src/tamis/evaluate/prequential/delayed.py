@@ -189,5 +189,5 @@ def _known_after(arrival: Array, of_row: Array, now: Array, number: Array) -> ND
     """Return how many labels are known after each row: of rows at one time, none knows the label of a later one."""
     is_row = np.repeat([False, True], [len(arrival), len(now)])
     order = np.lexsort((is_row, np.append(of_row, number), np.append(arrival, now)))
-    found: NDArray[np.int64] = np.cumsum(~is_row[order])[is_row[order]]
-    return found
+    result: NDArray[np.int64] = np.cumsum(~is_row[order])[is_row[order]]
+    return result

@@ -56,30 +56,30 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
         return [
             "Every row has the same label, so nothing can be selected or judged: check which column is the label."
         ]
-    found = []
+    result = []
     scale = "" if settings.get("scale") == "standard" else ", or standardised columns"
     first = "another learner, more features" if scale else "another learner, or more features"
     if is_imbalanced(total):
         if total["auc"] <= _RANKS:
-            found.append(
+            result.append(
                 f"AUC {total['auc']:.3f}: the model ranks rows of the rare class hardly better than a random ranking,"
                 f" 0.5. Try {first}{scale}."
             )
     elif accuracy < total["majority_accuracy"]:
         below = f"Accuracy {accuracy:.3f} is below the majority class, {total['majority_accuracy']:.3f}"
-        found.append(
+        result.append(
             f"{below}, but the model ranks the rows: AUC {total['auc']:.3f}. Read AUC and average precision here."
             if total.get("auc", 0.5) > _RANKS
             else f"{below}: the model is worse than the majority-class baseline. Try {first}{scale}."
         )
     kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
     if kept > 0.5:
-        found.append(
+        result.append(
             f"The race kept every column for {kept:.0%} of the rows: there no selection that it tried predicted better."
         )
-        return found
+        return result
     ranks = tells_little(accuracy, total["majority_accuracy"], total.get("frozen_auc", math.nan))
-    found += _beside_frozen("auc" if ranks else "accuracy", total, settings)
+    result += _beside_frozen("auc" if ranks else "accuracy", total, settings)
     by_rank = tells_little(accuracy, total["majority_accuracy"], total.get("random_auc", math.nan))
     metric, name, spread = (
         ("AUC", "auc", "random_auc_spread") if by_rank else ("accuracy", "accuracy", "random_spread")
@@ -88,31 +88,31 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     error, draws = _chance(total.get(spread, math.nan), settings)
     if ours <= mean + error:
         verdict = "loses to" if ours < mean - error else "does no better than"
-        found.append(
+        result.append(
             f"The selection {verdict} random subsets of the same size: {metric} {ours:.3f} against"
             f" {mean:.3f} ± {error:.3f} (mean and standard error of {draws}). Try more features, or another selector."
         )
-    found += [why] if (why := settings.get("why_fewer")) else []
-    return found
+    result += [why] if (why := settings.get("why_fewer")) else []
+    return result
 
 
 def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
-    mae, constant, found = total["mae"], total["mean_mae"], []
+    mae, constant, items = total["mae"], total["mean_mae"], []
     if mae >= constant:
-        found.append(
+        items.append(
             f"The mean absolute error {mae:.4g} is not below that of the mean of all targets before, {constant:.4g}:"
             " the model is worth no more than a constant. Try another learner, or more features."
         )
-    found += _beside_frozen("mae", total, settings)
+    items += _beside_frozen("mae", total, settings)
     mean = total.get("random_mae", math.nan)
     error, draws = _chance(total.get("random_spread", math.nan), settings)
     if mae >= mean - error:
         verdict = "loses to" if mae > mean + error else "does no better than"
-        found.append(
+        items.append(
             f"The selection {verdict} random subsets of the same size: mean absolute error {mae:.4g} against"
             f" {mean:.4g} ± {error:.2g} (mean and standard error of {draws}). Try more features, or another selector."
         )
-    return [*found, *([why] if (why := settings.get("why_fewer")) else [])]
+    return [*items, *([why] if (why := settings.get("why_fewer")) else [])]
 
 
 def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any]) -> list[str]:
@@ -152,23 +152,23 @@ def threshold_note(settings: dict[str, Any]) -> str:
 
     Examples
     --------
-    >>> found = {"value": 0.03, "every": 1000, "window": 10000, "own_value": 0.5, "score": "probability",
+    >>> result = {"value": 0.03, "every": 1000, "window": 10000, "own_value": 0.5, "score": "probability",
     ...          "precision": 0.25, "recall": 0.5, "own_precision": None, "own_recall": 0.0}
-    >>> threshold_note({"positive": "fraud", "threshold": found})[:50]
+    >>> threshold_note({"positive": "fraud", "threshold": result})[:50]
     "Decision threshold of 'fraud': probability 0.03, c"
     """
-    if not (found := settings.get("threshold")):
+    if not (value := settings.get("threshold")):
         return ""
-    own = "none is predicted" if found["own_precision"] is None else _precision_of(found, "own_")
+    own = "none is predicted" if value["own_precision"] is None else _precision_of(value, "own_")
     return (
-        f"Decision threshold of {settings['positive']!r}: {found['score']} {found['value']:.3g}, chosen every"
-        f" {found['every']:,} rows for the largest F1 of the last {found['window']:,} labelled rows:"
-        f" {_precision_of(found)}; at the learner's own threshold, {found['own_value']:g}: {own}."
+        f"Decision threshold of {settings['positive']!r}: {value['score']} {value['value']:.3g}, chosen every"
+        f" {value['every']:,} rows for the largest F1 of the last {value['window']:,} labelled rows:"
+        f" {_precision_of(value)}; at the learner's own threshold, {value['own_value']:g}: {own}."
     )
 
 
-def _precision_of(found: dict[str, Any], prefix: str = "") -> str:
-    precision, recall = (found[f"{prefix}{name}"] for name in ("precision", "recall"))
+def _precision_of(result: dict[str, Any], prefix: str = "") -> str:
+    precision, recall = (result[f"{prefix}{name}"] for name in ("precision", "recall"))
     return f"precision {math.nan if precision is None else precision:.3f}, recall {recall or 0.0:.3f}"
 
 

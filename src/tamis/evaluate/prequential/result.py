@@ -272,9 +272,9 @@ class PrequentialResult:
         It is the number of rows divided by the variance inflation of the labels or targets, an upper bound of that of
         every unrelated feature (:mod:`tamis.summaries.label_series`).
         """
-        if not (found := self.settings.get("dependence")):
+        if not (value := self.settings.get("dependence")):
             return ""
-        return f"rows are autocorrelated: {found['n_rows']:,} rows count as {found['n_effective']:,.0f}"
+        return f"rows are autocorrelated: {value['n_rows']:,} rows count as {value['n_effective']:,.0f}"
 
     def threshold_note(self) -> str:
         """Return the decision threshold and what it reached, where one of two classes is rare; else an empty text.
@@ -339,8 +339,8 @@ class PrequentialResult:
         flips = np.zeros((n_steps + 1, self.n_features), dtype=np.int8)
         at = np.searchsorted(self.frames["steps"]["step"], changes["step"])
         np.add.at(flips, (at, changes["feature"]), np.where(changes["event"] == "enter", 1, -1))
-        found: NDArray[np.bool_] = np.cumsum(flips[:n_steps], axis=0, dtype=np.int8).astype(bool)
-        return found
+        result: NDArray[np.bool_] = np.cumsum(flips[:n_steps], axis=0, dtype=np.int8).astype(bool)
+        return result
 
     def selected(self, step: int = -1) -> list[str]:
         """Return the names of the columns selected at a step, by default the last; empty before any selection."""

@@ -374,15 +374,15 @@ class Run:
 
         In the measure of the task, then in AUC where the task has it.
         """
-        found: list[float] = []
+        items: list[float] = []
         for name in ("score", "ranking")[: 1 + bool(self.task.ranks)]:
             for scores in (
                 zip(*(getattr(draw, name) for draw in self.draws), strict=True) if self.draws else ((), ())
             ):
-                found += mean_and_spread([*scores])
+                items += mean_and_spread([*scores])
             for one in (self.every, self.frozen):
-                found += (math.nan, math.nan) if one is None else getattr(one, name)
-        return tuple(found)
+                items += (math.nan, math.nan) if one is None else getattr(one, name)
+        return tuple(items)
 
     # -- learner -------------------------------------------------------------------------------------------
 

@@ -188,11 +188,11 @@ def _exact_p_value(ranks: Numbers) -> float:
         sums: Numbers = np.sum(others, axis=0) + first
         return np.asarray((sums**2).sum(axis=axis))
 
-    found = stats.permutation_test(
+    result = stats.permutation_test(
         rest, spread, permutation_type="pairings", alternative="greater", n_resamples=_ORDERS, vectorized=True,
         batch=2_000, random_state=0,
     )  # fmt: skip
-    return float(found.pvalue)
+    return float(result.pvalue)
 
 
 def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:
@@ -248,7 +248,7 @@ class Nemenyi:
     def groups(self) -> list[list[str]]:
         """The largest sets of methods that do not differ from one another, best first; sets of one are left out."""
         order = sorted(self.ranks, key=self.ranks.__getitem__)
-        found: list[tuple[int, int]] = []
+        items: list[tuple[int, int]] = []
         for start, first in enumerate(order):
             near = [
                 name
@@ -256,9 +256,9 @@ class Nemenyi:
                 if self.ranks[name] - self.ranks[first] < self.critical_difference
             ]
             stop = start + len(near)
-            if len(near) > 1 and (not found or stop > found[-1][1]):
-                found.append((start, stop))
-        return [order[start:stop] for start, stop in found]
+            if len(near) > 1 and (not items or stop > items[-1][1]):
+                items.append((start, stop))
+        return [order[start:stop] for start, stop in items]
 
     def __str__(self) -> str:
         same = "; ".join(", ".join(group) for group in self.groups) or "none"
@@ -309,10 +309,10 @@ def nemenyi(
 
 def _for_all_pairs(z: Numbers, n_methods: int) -> Numbers:
     """Return the probability that some pair of equal methods differs by as many standard errors."""
-    found: Numbers = np.clip(
+    numbers: Numbers = np.clip(
         stats.studentized_range.sf(np.abs(z) * math.sqrt(2), n_methods, np.inf), 0.0, 1.0
     )
-    return found
+    return numbers
 
 
 @dataclass(frozen=True)

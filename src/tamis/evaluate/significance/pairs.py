@@ -196,8 +196,8 @@ def bayesian_signed_rank(
     --------
     >>> better = [0.90, 0.85, 0.70, 0.93, 0.62, 0.84, 0.75, 0.88]
     >>> worse = [0.82, 0.80, 0.66, 0.84, 0.60, 0.84, 0.70, 0.80]
-    >>> found = bayesian_signed_rank(better, worse)
-    >>> found.first > 0.99, found.second < 0.001
+    >>> result = bayesian_signed_rank(better, worse)
+    >>> result.first > 0.99, result.second < 0.001
     (True, True)
     """
     check_number("rope", rope, low=0)

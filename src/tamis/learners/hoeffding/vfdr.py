@@ -271,15 +271,15 @@ class VFDR(TreeClassifier):
 
     def _literals(self, node: int) -> tuple[Literal, ...]:
         rules, columns = self._rules_, np.concatenate([self._numeric_, self._categorical_])
-        found = []
+        items = []
         for place in np.flatnonzero(rules.features[node] != NOTHING):
             feature, operator = rules.features[node, place], int(rules.operators[node, place])
             value = float(rules.values[node, place])
             if feature >= len(self._numeric_):
                 value = float(self._categories_.values[int(value)])
             gain = float(rules.gains[node, place])
-            found.append(Literal(int(columns[feature]), OPERATORS[operator], value, gain))
-        return tuple(found)
+            items.append(Literal(int(columns[feature]), OPERATORS[operator], value, gain))
+        return tuple(items)
 
     @property
     def n_rules_(self) -> int:

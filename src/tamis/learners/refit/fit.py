@@ -76,16 +76,16 @@ class Fit:
     def __deepcopy__(self, memo: dict[int, Any]) -> Fit:
         twin = memo[id(self)] = object.__new__(Fit)
         vars(twin).update(deepcopy(vars(self), memo))
-        if (found := _fitted.get(self)) is not None:
-            _fitted[twin] = found
+        if (value := _fitted.get(self)) is not None:
+            _fitted[twin] = value
         return twin
 
     def fitted(self) -> Fitted:
         """Return the fitted estimator; it is fitted by the first call, and after loading again."""
-        found = _fitted.get(self)
-        if found is None:
-            found = _fitted[self] = self._run()
-        return found
+        result = _fitted.get(self)
+        if result is None:
+            result = _fitted[self] = self._run()
+        return result
 
     def _run(self) -> Fitted:
         X, y, weights = self.rows.joined()
@@ -116,11 +116,11 @@ class Fit:
 
     def answer(self, X: Rows, verb: str) -> Array:
         """Return what a method of the fitted estimator returns for rows of all columns."""
-        found = self.fitted()
-        rows = filled(self._selected(X), found.fill)
+        result = self.fitted()
+        rows = filled(self._selected(X), result.fill)
         if len(self.categorical):
             rows, _ = with_categories(clone(self.recipe), rows, self._categorical())
-        answer: Array = np.asarray(getattr(found.model, verb)(rows))
+        answer: Array = np.asarray(getattr(result.model, verb)(rows))
         return answer
 
     def _selected(self, X: Rows) -> Rows:

@@ -422,14 +422,14 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         else:
             errors = answer != block.y
         detector = deepcopy(self._detector_)
-        found = None
+        result = None
         for i, error in enumerate(errors.tolist()):
             if detector.update(float(error)):
-                found = i
+                result = i
                 self.drifts_ = [*self.drifts_, self.n_seen_ + i]
                 break
         self._detector_ = detector
-        return found
+        return result
 
     # -- predicting ----------------------------------------------------------------------------------------
 
@@ -467,23 +467,23 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_rows,)
         """
         answer = self._answer(self._rows_to_predict(X))
-        found: Array = answer if self._is_numeric else self.classes_[answer]
-        return found
+        result: Array = answer if self._is_numeric else self.classes_[answer]
+        return result
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); 0 for classes not in the last fit."""
         X = self._rows_to_predict(X)
-        found = np.zeros((X.shape[0], len(self.classes_)))
+        result = np.zeros((X.shape[0], len(self.classes_)))
         fitted = None if self._fit_ is None else self._fit_.fitted()
         if fitted is None:
-            found[:] = self._totals_ / max(self._totals_.sum(), 1.0)
+            result[:] = self._totals_ / max(self._totals_.sum(), 1.0)
         elif fitted.model is None:
-            found[:, fitted.present] = fitted.constant
+            result[:, fitted.present] = fitted.constant
         else:
             assert self._fit_ is not None
-            found[:, fitted.present] = self._fit_.answer(X, "predict_proba")
-        return found
+            result[:, fitted.present] = self._fit_.answer(X, "predict_proba")
+        return result
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, or for a regressor R^2, on rows that were not learned from."""

@@ -70,11 +70,11 @@ def cost_curves(
     """
     rows, held = _sides(model, X, X_held)
     tell = on_progress or (lambda share, what: None)
-    found = [_of_model(model, X, y, X_held, y_held, tell)]
+    items = [_of_model(model, X, y, X_held, y_held, tell)]
     tell(_REFITTED, "the same values for every row")
     counts = [k for k in _COUNTS if k <= min(rows.shape[1], max(len(model.candidates_), 1))]
     fixed = [_of_fixed(fixed_subset(model, X, y, k), X_held, y_held) for k in counts]
-    found.append(Curve("same values for every row", *np.array(fixed, dtype=np.float64).reshape(-1, 3).T))
+    items.append(Curve("same values for every row", *np.array(fixed, dtype=np.float64).reshape(-1, 3).T))
     y, y_held = np.asarray(y), np.asarray(y_held)
     rng = np.random.default_rng(0)
     drawn = [
@@ -88,9 +88,9 @@ def cost_curves(
         known = np.zeros((len(sets), rows.shape[1]), dtype=bool)
         np.put_along_axis(known, np.array(sets), True, axis=1)
         points.append((float(_total_prices(model, known).mean()), right, float(len(sets[0]))))
-    found.append(Curve("random values", *np.array(points, dtype=np.float64).reshape(-1, 3).T))
+    items.append(Curve("random values", *np.array(points, dtype=np.float64).reshape(-1, 3).T))
     return [
-        *found,
+        *items,
         *_anchors(boosting, float(_total_prices(model, np.ones((1, rows.shape[1]), dtype=bool))[0])),
     ]
 
@@ -172,13 +172,13 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
         misclassification_cost=model._Q,
         categorical=model.categorical,
     ).fit(X, y)
-    found = [
+    result = [
         _baseline(model, name, one.predict(X_held), y_held, one.cost_, one.n_features_used_)
         for name, one in ((type(model).__name__, model), ("same values for every row", fixed))
     ]
     decided = model.classes_[np.argmin(model.prior_ @ model._Q)]
     nothing = np.zeros(len(y_held))
-    found.append(
+    result.append(
         _baseline(model, "nothing", np.full(len(y_held), decided, y.dtype), y_held, nothing, nothing)
     )
     rows, held = _sides(model, X, X_held)
@@ -194,7 +194,7 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
             seen, asked = (indicators(part, model._sizes) for part in (rows, held))
             posterior = other.fit(seen, y).predict_proba(asked)
             label = model.classes_[np.argmin(posterior @ model._Q, axis=1)]
-            found.append(
+            result.append(
                 _baseline(
                     model,
                     f"all values, {name}",
@@ -204,7 +204,7 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
                     there.sum(axis=1),
                 )
             )
-    return found
+    return result
 
 
 def _logistic(*, sparse: bool) -> Any:

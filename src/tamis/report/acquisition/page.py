@@ -189,12 +189,12 @@ def _chosen(shown: _Shown) -> list[tuple[int, str]]:
     """Return short, usual and long paths, right and wrong."""
     n = np.array([len(trace.features) for trace in shown.traces])
     right = shown.right[: len(n)]
-    found: dict[int, str] = {}
+    mapping: dict[int, str] = {}
     for verdict, mine in (("right", np.flatnonzero(right)), ("wrong", np.flatnonzero(~right))):
         ranked = mine[np.argsort(n[mine], kind="stable")]
         for share in (0.05, 0.5, 0.99) if len(ranked) else ():
-            found.setdefault(int(ranked[int(share * (len(ranked) - 1))]), verdict)
-    return sorted(found.items(), key=lambda item: n[item[0]])
+            mapping.setdefault(int(ranked[int(share * (len(ranked) - 1))]), verdict)
+    return sorted(mapping.items(), key=lambda item: n[item[0]])
 
 
 def _path(shown: _Shown, i: int, verdict: str) -> dict[str, Any]:

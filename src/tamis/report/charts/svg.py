@@ -65,12 +65,12 @@ def sample(mark: Mark) -> Shape:
 
 def shapes(chart: Chart) -> list[Shape]:
     """Return what is to be drawn, from the bottom to the top."""
-    found = [shape for mark in reversed(chart.marks) for shape in _shapes_of(mark, chart)]
+    items = [shape for mark in reversed(chart.marks) for shape in _shapes_of(mark, chart)]
     if len(chart.rows) > 1 and any(isinstance(mark, HeatStrip | Points) for mark in chart.marks):
         path = "".join(f"M0 {UNIT * row / len(chart.rows):.5g}h{UNIT}" for row in range(1, len(chart.rows)))
         at = 1 if isinstance(chart.marks[-1], HeatStrip) else 0
-        found.insert(at, Shape("between", path))
-    return [shape for shape in found if shape.path or shape.source]
+        items.insert(at, Shape("between", path))
+    return [shape for shape in items if shape.path or shape.source]
 
 
 def _shapes_of(mark: Mark, chart: Chart) -> list[Shape]:

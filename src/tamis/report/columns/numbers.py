@@ -90,8 +90,8 @@ class Course:
 
     def counts(self) -> dict[str, int]:
         """Return how many offers had each decision, those that never occurred left out."""
-        found = {name: int(np.count_nonzero(self.records["decision"] == name)) for name in DECISIONS}
-        return {name: n for name, n in found.items() if n}
+        mapping = {name: int(np.count_nonzero(self.records["decision"] == name)) for name in DECISIONS}
+        return {name: n for name, n in mapping.items() if n}
 
     def entered(self) -> NDArray[np.intp]:
         """Return which records were accepted, in the order in which they were offered."""
@@ -114,27 +114,27 @@ class Course:
         worth = self.evidence[refused]
         ends = np.append(starts[1:], len(refused))
         best = [a + int(np.argmax(worth[a:b])) for a, b in zip(starts, ends, strict=True)]
-        found: NDArray[np.intp] = refused[best]
-        return found
+        result: NDArray[np.intp] = refused[best]
+        return result
 
     def redundant(self) -> NDArray[np.bool_]:
         """Return which records were rejected as redundant although they passed their threshold."""
-        found: NDArray[np.bool_] = (self.records["decision"] == "rejected") & (self.evidence > self.bar)
-        return found
+        result: NDArray[np.bool_] = (self.records["decision"] == "rejected") & (self.evidence > self.bar)
+        return result
 
     def near_misses(self, at_most: int) -> NDArray[np.intp]:
         """Return the refused records that came nearest to their bar from below, the nearest first."""
         refused = np.flatnonzero((self.records["decision"] == "rejected") & (self.evidence <= self.bar))
         short = self.bar[refused] - self.evidence[refused]
-        found: NDArray[np.intp] = refused[np.argsort(short, kind="stable")[:at_most]]
-        return found
+        result: NDArray[np.intp] = refused[np.argsort(short, kind="stable")[:at_most]]
+        return result
 
     def standing(self, values: Floats) -> Floats:
         """Return the values with those that were not noted replaced by the ones before."""
         known = np.isfinite(values)
         last = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
-        found: Floats = np.where(last >= 0, values[np.maximum(last, 0)], np.nan)
-        return found
+        result: Floats = np.where(last >= 0, values[np.maximum(last, 0)], np.nan)
+        return result
 
 
 def course_of(selector: Any) -> Course:

@@ -58,12 +58,12 @@ def plot_experiment(result: ExperimentResult, column: str = "accuracy_windowed")
     ValueError
         If the column does not exist, or no cell has a value for it.
     """
-    found = {stream: curves for stream, curves in mean_curves(result, column).items() if curves}
-    if not found:
+    mapping = {stream: curves for stream, curves in mean_curves(result, column).items() if curves}
+    if not mapping:
         raise ValueError(f"No finished cell has a value of {column!r}.")
     charts = [
         curves_chart("", stream, curves, drifts_of(result, stream), has_bands=True)
-        for stream, curves in found.items()
+        for stream, curves in mapping.items()
     ]
     figure = draw_stacked(charts, [2.1] * len(charts), "rows seen", share_x=False)
     figure.supylabel(column.replace("_", " "), fontsize=9)

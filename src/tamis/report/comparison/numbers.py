@@ -46,7 +46,7 @@ class Curve:
 def mean_curves(result: ExperimentResult, column: str) -> dict[str, list[Curve]]:
     """Return for each stream the curves of the methods that have values, the highest six; in the methods' order."""
     frame = result.curves(column)
-    found: dict[str, list[Curve]] = {}
+    output: dict[str, list[Curve]] = {}
     for stream in result.streams:
         curves = []
         for method in result.methods:
@@ -55,8 +55,8 @@ def mean_curves(result: ExperimentResult, column: str) -> dict[str, list[Curve]]
             if curve is not None:
                 curves.append(curve)
         best = sorted(curves, key=lambda curve: -curve.level)[:_MOST_LINES]
-        found[stream] = [curve for curve in curves if curve in best]
-    return found
+        output[stream] = [curve for curve in curves if curve in best]
+    return output
 
 
 def _curve(method: str, frame: dict[str, Any], column: str) -> Curve | None:

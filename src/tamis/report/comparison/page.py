@@ -229,10 +229,10 @@ def _curves(result: ExperimentResult) -> Values | None:
 
 
 def _selection(result: ExperimentResult) -> Values | None:
-    found = {stream: selection_maps(result, stream) for stream in result.streams}
+    mapping = {stream: selection_maps(result, stream) for stream in result.streams}
     streams = [
         {"name": stream, "seed": maps.seed, "n_more": maps.n_more, "charts": map_charts(f"sel{i}", maps)}
-        for i, (stream, maps) in enumerate(found.items())
+        for i, (stream, maps) in enumerate(mapping.items())
         if maps is not None
     ]
     return {"streams": streams} if streams else None

@@ -123,8 +123,8 @@ def steps_in(result: PrequentialResult, events: dict[str, Column]) -> Numbers:
     left = len(steps) - np.searchsorted(steps, events["step"])
     sign = np.where(events["event"] == "enter", 1.0, -1.0)
     feature = np.asarray(events["feature"], np.intp)
-    found: Numbers = np.bincount(feature, sign * left, len(result.feature_names)).astype(np.float64)
-    return found
+    numbers: Numbers = np.bincount(feature, sign * left, len(result.feature_names)).astype(np.float64)
+    return numbers
 
 
 def _shares(

@@ -176,8 +176,8 @@ def _beside(result: PrequentialResult, measure: str, form: Callable[[float], str
 
 
 def _truth_tile(result: PrequentialResult) -> tuple[str, str, str]:
-    found, spared = (100 * mean(result, name) for name in ("rsr", "cucp"))
-    note = f"{found:.0f} % of what is relevant kept, {spared:.0f} % of the rest left out"
+    value, spared = (100 * mean(result, name) for name in ("rsr", "cucp"))
+    note = f"{value:.0f} % of what is relevant kept, {spared:.0f} % of the rest left out"
     return "Selection accuracy", fraction(mean(result, "selection_accuracy")), note
 
 

@@ -361,8 +361,8 @@ class ABFS(RowSelector):
         more = len(self.classes_) - len(self._codes)
         if more or (self._codes < 0).any():
             self._codes = np.r_[self._codes, np.full(more, -1)]
-            found, first = np.unique(y, return_index=True)
-            new = found[np.argsort(first)]
+            result, first = np.unique(y, return_index=True)
+            new = result[np.argsort(first)]
             new = new[self._codes[new] < 0]
             n_known = int(self._codes.max(initial=-1)) + 1
             self._codes[new] = np.arange(n_known, n_known + len(new))
@@ -377,9 +377,9 @@ class ABFS(RowSelector):
         right, wrong = self._right.copy(), self._wrong.copy()
         due, left = self._tried + self.grace_period, np.empty(len(y))
         n, candidate = _weigh(hits, right, wrong, weight, self.weight_cap, self._weight, due, left)
-        found, row = self._watch(hits[:, :n])
-        if found >= 0:
-            self._drop(found, hits[:found, : row + 1], weight[: row + 1])
+        result, row = self._watch(hits[:, :n])
+        if result >= 0:
+            self._drop(result, hits[:result, : row + 1], weight[: row + 1])
             return row + 1, True
         self._right, self._wrong = right, wrong
         self._observers.add(X[:n], ids[:n], y[:n], left[:n])
@@ -392,16 +392,16 @@ class ABFS(RowSelector):
         """Update the detectors with the units' errors; return the unit that drifts first, and the row, or -1 and -1."""
         errors = 1.0 - hits
         before = [copy.deepcopy(unit.detector) for unit in self._units] if errors.shape[1] > 1 else []
-        found = row = -1
+        values = row = -1
         end = errors.shape[1]
         for u, unit in enumerate(self._units):
             at = _update(unit.detector, errors[u, :end])
             if at >= 0:  # units after it do not see this row
-                found, row, end = u, at, at
-        for u in range(found if before else 0):  # they were updated with rows after the drift
+                values, row, end = u, at, at
+        for u in range(values if before else 0):  # they were updated with rows after the drift
             self._units[u].detector = before[u]
             _update(before[u], errors[u, : row + 1])
-        return found, row
+        return values, row
 
     def _drop(self, first: int, hits: Array, weight: Array) -> None:
         """Remove a unit and all after it; the other units learn the rows up to its drift."""

@@ -328,14 +328,14 @@ class Observers:
 
     def without(self, columns: NDArray[np.intp]) -> Observers:
         """Return a copy as if some numeric features, given by their positions, had been 0 in all rows."""
-        found, fresh = copy.copy(self), _no_normals(len(self.total), len(columns))
+        result, fresh = copy.copy(self), _no_normals(len(self.total), len(columns))
         if self._scaler is not None or not self.robust:  # else the early rows are still to be seen
             fresh[_LOW : _HIGH + 1, self.total > 0.0] = 0.0
-        found._normal = self._normal.copy()
-        found._normal[:, :, columns] = fresh
-        found._early = without_columns(self._early[0], columns), *self._early[1:]
-        found._scaler = None if self._scaler is None else self._scaler.without(columns)
-        return found
+        result._normal = self._normal.copy()
+        result._normal[:, :, columns] = fresh
+        result._early = without_columns(self._early[0], columns), *self._early[1:]
+        result._scaler = None if self._scaler is None else self._scaler.without(columns)
+        return result
 
     def _move_counts(self) -> None:
         """Move the counts to the current positions of their values."""
@@ -399,16 +399,16 @@ class Observers:
         gains, splits = np.zeros((2, n + len(self.values.columns)))
         if not self.total.any():
             return gains, splits
-        found, ways = np.zeros_like(gains), np.zeros_like(splits)
+        values, ways = np.zeros_like(gains), np.zeros_like(splits)
         if n:
-            _numeric_gains(self.total, self._normals()[0], found[:n], ways[:n])
-        if n < len(found):
+            _numeric_gains(self.total, self._normals()[0], values[:n], ways[:n])
+        if n < len(values):
             rows = self.total.sum() ** 2 / self._squares if self.corrected else 0.0  # Kish's effective size
             _categorical_gains(
-                self.total, self._start, self.values.used, self._counts, rows, found[n:], ways[n:]
+                self.total, self._start, self.values.used, self._counts, rows, values[n:], ways[n:]
             )
         order = np.r_[self.numeric, self.values.columns]
-        gains[order], splits[order] = found, ways
+        gains[order], splits[order] = values, ways
         return gains, splits
 
     def stump(self, feature: int, gain: float, split: float) -> Stump:

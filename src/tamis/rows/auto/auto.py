@@ -453,10 +453,12 @@ class Auto(RowSelector):
         """Return a ranker that looks for as many columns as the largest arm has."""
         if getattr(ranker, "n_features_to_select", None) is None:
             return ranker
-        found = copy.copy(ranker).set_params(n_features_to_select=self._sizes[-1])
-        if isinstance(found, ForwardPartialCorrelation):
-            found._parts = tuple(self._sizes)  # the columns of every arm hold still, not of the largest alone
-        return found
+        result = copy.copy(ranker).set_params(n_features_to_select=self._sizes[-1])
+        if isinstance(result, ForwardPartialCorrelation):
+            result._parts = tuple(
+                self._sizes
+            )  # the columns of every arm hold still, not of the largest alone
+        return result
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         self._rankers = {
@@ -553,11 +555,11 @@ class Auto(RowSelector):
                 max(_BLOCK, self._n_tested // 2)
             )
         unit = _MOST_LOSS if self._is_regression() else 1.0
-        found = self._detector.drifts(wrong[self._arm] / unit)
-        if found:
-            self.drifts_ = [*self.drifts_, *(self._rows + int(tested[at]) for at in found)]
+        result = self._detector.drifts(wrong[self._arm] / unit)
+        if result:
+            self.drifts_ = [*self.drifts_, *(self._rows + int(tested[at]) for at in result)]
             self._alarm = self._rows
-        return bool(found) or self._is_late()
+        return bool(result) or self._is_late()
 
     def _choose_measure(self) -> None:
         """Judge the arms by the rows of a class that has become rare, or by all rows again; then count from scratch."""
@@ -579,8 +581,8 @@ class Auto(RowSelector):
         """Return the rows that the arms are judged by: all of them, or where a class is rare those of that class."""
         if self._rare < 0:
             return np.arange(len(y))
-        found = np.flatnonzero(y == self._rare)
-        return found if len(found) < len(y) else found[:0]
+        values = np.flatnonzero(y == self._rare)
+        return values if len(values) < len(y) else values[:0]
 
     def _losses(self, X: Rows, y: Array) -> tuple[Array, Array]:
         """Return the losses of all arms on the rows they are judged by, of old learners and of young ones.
@@ -590,15 +592,15 @@ class Auto(RowSelector):
         """
 
         def judged(scores: Array) -> Array:
-            found: Array
+            result: Array
             if self._is_regression():
                 unit = max(self._centre_and_deviation()[1], 1e-300)
-                found = np.minimum(np.abs(scores[:, :, 0] - y[:, None]).T / unit, _MOST_LOSS)
-                return found
+                result = np.minimum(np.abs(scores[:, :, 0] - y[:, None]).T / unit, _MOST_LOSS)
+                return result
             if self._rare < 0:
                 return np.asarray(predictions(scores) != y, np.float64)
-            found = misranked(scores if self._rare == 1 else -scores, y == self._rare)
-            return found
+            result = misranked(scores if self._rare == 1 else -scores, y == self._rare)
+            return result
 
         if self._is_linear(X):
             young = wrong = judged(self._learners.scores(Scale(self._old).of(X), self._masks))
@@ -724,8 +726,8 @@ class Auto(RowSelector):
         """Return the scores of a ranking by the forest, or by the moments."""
         if name == "trees":
             return self._forests.importance
-        found: NDArray[np.float64] = fisher_score(self._old if name == "fisher" else self._young)
-        return found
+        result: NDArray[np.float64] = fisher_score(self._old if name == "fisher" else self._young)
+        return result
 
     def _let_rest(self) -> None:
         """Suspend selectors that are far behind, and resume one that leads."""
@@ -801,8 +803,8 @@ class Auto(RowSelector):
         arm = now._arm
         if now.arms_[arm] == "all":
             arm = 1 + int(now.errors_[1:].argmin())
-        found: NDArray[np.float64] = 1.0 - now._ranks[now._which[arm]] / now.n_features_in_
-        return found
+        result: NDArray[np.float64] = 1.0 - now._ranks[now._which[arm]] / now.n_features_in_
+        return result
 
     @property
     def followed_(self) -> str:
@@ -924,12 +926,12 @@ def _keys(arms: list[str]) -> dict[tuple[str, str | int], int]:
     >>> _keys(["all", "fires 2", "fires 5", "fires knee"])
     {('all', 0): 0, ('fires', 0): 1, ('fires', 1): 2, ('fires', 'knee'): 3}
     """
-    found: dict[tuple[str, str | int], int] = {}
+    result: dict[tuple[str, str | int], int] = {}
     for at, arm in enumerate(arms):
         selector, _, size = arm.partition(" ")
         is_own = size == "knee" or arm == "joint"
-        found[selector, "knee" if is_own else sum(known == selector for known, _ in found)] = at
-    return found
+        result[selector, "knee" if is_own else sum(known == selector for known, _ in result)] = at
+    return result
 
 
 def _places(scores: Array) -> NDArray[np.int64]:

@@ -50,10 +50,10 @@ def _teach(X: Array, codes: Array, times: Array, orders: Array, masks: Array, W:
             w = W[a, k]
             for i in orders[k]:
                 s = 1.0 if codes[i] == k + (n_outputs == 1) else -1.0
-                found, x = b[a, k], X[i]
+                result, x = b[a, k], X[i]
                 for j in range(p):
-                    found += w[j] * x[j]
-                if s * found <= 0.0:
+                    result += w[j] * x[j]
+                if s * result <= 0.0:
                     s *= times[i]
                     b[a, k] += s
                     mask = masks[a]
@@ -72,10 +72,10 @@ def _teach_csr(
         for k in range(n_outputs):
             for i in orders[k]:
                 s = 1.0 if codes[i] == k + (n_outputs == 1) else -1.0
-                found = b[a, k]
+                result = b[a, k]
                 for at in range(indptr[i], indptr[i + 1]):
-                    found += W[a, k, indices[at]] * masks[a, indices[at]] * data[at]
-                if s * found <= 0.0:
+                    result += W[a, k, indices[at]] * masks[a, indices[at]] * data[at]
+                if s * result <= 0.0:
                     s *= times[i]
                     b[a, k] += s
                     for at in range(indptr[i], indptr[i + 1]):
@@ -89,12 +89,12 @@ def _regress(X: Array, y: Array, times: Array, masks: Array, W: Array, b: Array,
     for a in range(n_sets):
         w, mask = W[a, 0], masks[a]
         for i in range(len(y)):
-            found, square, x = b[a, 0], 1.0, X[i]
+            result, square, x = b[a, 0], 1.0, X[i]
             for j in range(p):
-                found += w[j] * x[j]
+                result += w[j] * x[j]
                 square += mask[j] * x[j] * x[j]
             rate = _RATE * times[i]
-            step = rate / (1.0 + rate * square) * min(max(y[i] - found, -limit), limit)
+            step = rate / (1.0 + rate * square) * min(max(y[i] - result, -limit), limit)
             b[a, 0] += step
             for j in range(p):
                 w[j] += step * mask[j] * x[j]
@@ -121,8 +121,8 @@ class Scale:
             scaled = X.astype(np.float64)
             scaled.data = np.clip(scaled.data * self.factor[scaled.indices], -_LIMIT, _LIMIT)
             return scaled
-        found: Array = np.clip((X - self.shift) * self.factor, -_LIMIT, _LIMIT)
-        return found
+        result: Array = np.clip((X - self.shift) * self.factor, -_LIMIT, _LIMIT)
+        return result
 
 
 class Perceptrons:
@@ -154,22 +154,22 @@ class Perceptrons:
 
     def without(self, columns: Array) -> Perceptrons:
         """Return a copy with the weights of some columns reset."""
-        found = copy.copy(self)
-        found.W = self.W.copy()
-        found.W[:, :, columns] = 0.0
-        return found
+        result = copy.copy(self)
+        result.W = self.W.copy()
+        result.W[:, :, columns] = 0.0
+        return result
 
     def of(self, sets: Array) -> Perceptrons:
         """Return those of some sets, each as often as it is named."""
-        found = copy.copy(self)
-        found.W, found.b = self.W[sets], self.b[sets]
-        return found
+        result = copy.copy(self)
+        result.W, result.b = self.W[sets], self.b[sets]
+        return result
 
     def scores(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return how each set scores each row (1), shape (n_rows, n_sets, n_outputs)."""
         inside = (self.W * masks[:, None, :]).reshape(-1, masks.shape[1])
-        found: NDArray[np.float64] = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
-        return found
+        result: NDArray[np.float64] = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
+        return result
 
     def learn(
         self, Z: Rows, codes: Array, weight: Array, masks: NDArray[np.bool_], rng: np.random.Generator | None = None
@@ -261,8 +261,10 @@ def bayes_scores(X: Array, moments: ClassMoments, masks: NDArray[np.bool_]) -> N
         prior = np.log(moments.weight() / moments.weight().sum())
     Z, (n_sets, p), n_classes = (X - scale.shift) * scale.factor, masks.shape, len(prior)
     inside = masks[:, None, :].astype(np.float64)
-    found: Any = (Z * Z) @ (pull * inside).reshape(-1, p).T + Z @ (lean * inside).reshape(-1, p).T
-    log_joint: NDArray[np.float64] = found.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
+    values: Any = (Z * Z) @ (pull * inside).reshape(-1, p).T + Z @ (lean * inside).reshape(-1, p).T
+    log_joint: NDArray[np.float64] = (
+        values.reshape(len(Z), n_sets, n_classes) + inside[:, 0] @ level.T + prior
+    )
     return log_joint
 
 
@@ -288,5 +290,5 @@ def misranked(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> ND
     """
     margin = (scores[:, :, -1] if scores.shape[2] == 1 else scores[:, :, 1] - scores[:, :, 0]).T
     own, others = margin[:, is_positive, None], margin[:, None, ~is_positive]
-    found: NDArray[np.float64] = (others > own).mean(axis=2) + 0.5 * (others == own).mean(axis=2)
-    return found
+    result: NDArray[np.float64] = (others > own).mean(axis=2) + 0.5 * (others == own).mean(axis=2)
+    return result

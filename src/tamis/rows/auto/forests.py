@@ -129,7 +129,7 @@ def _grow(
 
 
 @njit()
-def _predict(X: Array, feature: Array, cut: Array, value: Array, found: Array) -> None:
+def _predict(X: Array, feature: Array, cut: Array, value: Array, result: Array) -> None:
     """Add the mean of the leaves of every set's trees, `found` (n, sets, outputs)."""
     n_sets, n_trees, _ = feature.shape
     for i in range(len(X)):
@@ -138,8 +138,8 @@ def _predict(X: Array, feature: Array, cut: Array, value: Array, found: Array) -
                 node = 0
                 while feature[a, t, node] >= 0:
                     node = 2 * node + 1 + (X[i, feature[a, t, node]] > cut[a, t, node])
-                for c in range(found.shape[2]):
-                    found[i, a, c] += value[a, t, node, c] / n_trees
+                for c in range(result.shape[2]):
+                    result[i, a, c] += value[a, t, node, c] / n_trees
 
 
 class Forests:
@@ -205,7 +205,7 @@ class Forests:
         rng : numpy.random.Generator
         """
         n_sets, n_features = masks.shape
-        found = Forests(n_sets, n_features, self.value.shape[3])
+        forests = Forests(n_sets, n_features, self.value.shape[3])
         cuts = np.quantile(X, np.linspace(0, 1, _N_CUTS + 2)[1:-1], axis=0, method="lower").T.copy()
         codes = np.empty(X.T.shape, np.uint8)
         for j in range(n_features):
@@ -216,47 +216,47 @@ class Forests:
             centre, unit = float(target.mean()), max(float(target.std()), 1e-300)
             target = (target - centre) / unit
         # Of two classes the shares add up to 1: that of the second one is a numeric target.
-        many = target.dtype.kind == "i" and found.value.shape[3] > 1
+        many = target.dtype.kind == "i" and forests.value.shape[3] > 1
         classes = target if many else np.zeros(len(target), np.int64)
         target = np.ones(len(target)) if many else target.astype(np.float64)
         sets = [np.flatnonzero(mask) for mask in masks]
         # The last forest, of every column, only ranks them.
-        unused = Forests(1, n_features, found.value.shape[3])
+        unused = Forests(1, n_features, forests.value.shape[3])
         for a, columns in enumerate([*sets, np.arange(n_features)]):
             n_tried = min(len(columns), math.ceil(2.0 * math.sqrt(len(columns))))
-            of, at, gains = (found, a, unused.importance) if a < n_sets else (unused, 0, found.importance)
+            of, at, gains = (forests, a, unused.importance) if a < n_sets else (unused, 0, forests.importance)
             for t in range(N_TREES):
                 state[0] = rng.integers(2**63)
                 _grow(
                     codes, cuts, classes, target, weight, columns, n_tried, state, of.feature[at, t], of.cut[at, t],
                     of.value[at, t], gains,
                 )  # fmt: skip
-        found.value = centre + unit * found.value
-        found.is_fitted = True
-        return found
+        forests.value = centre + unit * forests.value
+        forests.is_fitted = True
+        return forests
 
     def widened(self, n_features: int) -> Forests:
         """Return a copy with additional columns, which no tree uses."""
-        found = copy.copy(self)
-        found.importance = np.pad(self.importance, (0, n_features - len(self.importance)))
-        return found
+        result = copy.copy(self)
+        result.importance = np.pad(self.importance, (0, n_features - len(self.importance)))
+        return result
 
     def without(self, columns: Array) -> Forests:
         """Return a copy in which nodes that split by some columns are leaves, and these have no importance."""
-        found = copy.copy(self)
-        found.feature = np.where(np.isin(self.feature, columns), -1, self.feature).astype(np.int32)
-        found.importance = self.importance.copy()
-        found.importance[columns] = 0.0
-        return found
+        result = copy.copy(self)
+        result.feature = np.where(np.isin(self.feature, columns), -1, self.feature).astype(np.int32)
+        result.importance = self.importance.copy()
+        result.importance[columns] = 0.0
+        return result
 
     def of(self, sets: Array) -> Forests:
         """Return those of some sets, each as often as it is named."""
-        found = copy.copy(self)
-        found.feature, found.cut, found.value = self.feature[sets], self.cut[sets], self.value[sets]
-        return found
+        result = copy.copy(self)
+        result.feature, result.cut, result.value = self.feature[sets], self.cut[sets], self.value[sets]
+        return result
 
     def scores(self, X: Array) -> NDArray[np.float64]:
         """Return the prediction of each set for each row, shape (n_rows, n_sets, n_outputs)."""
-        found = np.zeros((len(X), len(self.feature), self.value.shape[3]))
-        _predict(np.ascontiguousarray(X, np.float64), self.feature, self.cut, self.value, found)
-        return found
+        result = np.zeros((len(X), len(self.feature), self.value.shape[3]))
+        _predict(np.ascontiguousarray(X, np.float64), self.feature, self.cut, self.value, result)
+        return result

@@ -66,20 +66,20 @@ class PairedLosses:
 
     def last(self, n_rows: int) -> Self:
         """Return a copy with the last rows only."""
-        found, first = copy.copy(self), max(len(self) - n_rows, 0)
-        found.losses, found.weight = self.losses[first:], self.weight[first:]
-        return found
+        result, first = copy.copy(self), max(len(self) - n_rows, 0)
+        result.losses, result.weight = self.losses[first:], self.weight[first:]
+        return result
 
     def of(self, arms: Array) -> Self:
         """Return a copy with the losses of some arms, each as often as it is named."""
-        found = copy.copy(self)
-        found.losses = self.losses[:, arms]
-        return found
+        result = copy.copy(self)
+        result.losses = self.losses[:, arms]
+        return result
 
     def mean(self) -> NDArray[np.float64]:
         """Return the mean loss of each arm; 0 without rows."""
-        found: NDArray[np.float64] = self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
-        return found
+        result: NDArray[np.float64] = self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
+        return result
 
     def behind(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return by how much each arm is behind the best, and the standard error of that (1)."""

@@ -82,11 +82,11 @@ class Present:
 
     def without(self, columns: NDArray[np.intp]) -> Present:
         """Return a copy as if some features had been 0 in all rows."""
-        found = copy.copy(self)
+        result = copy.copy(self)
         if len(self._edges):
-            found._edges, found._tables = self._edges.copy(), self._tables.copy()
-            found._set_zero(columns, self._tables[0].sum(axis=0))
-        return found
+            result._edges, result._tables = self._edges.copy(), self._tables.copy()
+            result._set_zero(columns, self._tables[0].sum(axis=0))
+        return result
 
     def _set_zero(self, columns: NDArray[np.intp], rows: Array) -> None:
         """Set some features to 0 in all rows; `rows` is the number of rows of each class."""

@@ -27,7 +27,7 @@ _LN4 = 2.0 * np.log(2.0)
 
 
 @njit(strict=True)
-def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
+def measure(n: int, state: Any, n_classes: int, result: Array) -> None:
     """Write the information gain of each feature over the last n rows.
 
     Parameters
@@ -44,10 +44,10 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
     Examples
     --------
     >>> from tamis.summaries.entropy import WindowCounts
-    >>> counts, found = WindowCounts(2, 2, window=8, categorical=[0, 1]), np.empty((4, 2))
+    >>> counts, result = WindowCounts(2, 2, window=8, categorical=[0, 1]), np.empty((4, 2))
     >>> counts.update(np.array([[0.0, 3.0], [1.0, 3.0], [0.0, 3.0], [1.0, 4.0]]), np.array([0, 1, 0, 1]))
-    >>> measure(3, counts.with_bins(3), 2, found)
-    >>> found.round(2)
+    >>> measure(3, counts.with_bins(3), 2, result)
+    >>> result.round(2)
     array([[0.92, 0.25],
            [1.84, 1.84],
            [1.59, 1.59],
@@ -84,10 +84,10 @@ def measure(n: int, state: Any, n_classes: int, found: Array) -> None:
             t_x += f[n_x]
             values += n_x > 0
             free += chance[min(n_x, MANY)]
-        found[0, j] = (f[n] - t_x - t_y + t_xy) * scale
-        found[1, j] = (2 * f[n] - t_x - t_y) * scale
-        found[2, j] = max(free - (classes - 1), 0.0) if values > 1 else 0.0
-        found[3, j] = (values - 1) * (classes - 1)
+        result[0, j] = (f[n] - t_x - t_y + t_xy) * scale
+        result[1, j] = (2 * f[n] - t_x - t_y) * scale
+        result[2, j] = max(free - (classes - 1), 0.0) if values > 1 else 0.0
+        result[3, j] = (values - 1) * (classes - 1)
 
 
 @njit(strict=True)

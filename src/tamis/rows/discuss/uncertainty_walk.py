@@ -36,8 +36,8 @@ class WindowStatistics(NamedTuple):
 
 def view(n: int, counts: WindowCounts, corrected: bool) -> WindowStatistics:
     """Return the statistics of the last n rows of the window."""
-    gain, spread, free, classic = found = np.empty((4, counts.n_features))
-    measure(n, counts.with_bins(n), counts.n_classes, found)
+    gain, spread, free, classic = values = np.empty((4, counts.n_features))
+    measure(n, counts.with_bins(n), counts.n_classes, values)
     if corrected:
         gain -= free / (n * _LN4)
     su = np.clip(np.divide(2.0 * gain, spread, out=np.zeros(len(gain)), where=spread > 0.0), 0.0, 1.0)
@@ -126,5 +126,5 @@ class SelectionRules(NamedTuple):
 def _chi_square(free: Floats, p: float) -> Floats:
     """Return the upper p quantile of chi-square for each of the degrees of freedom (at least 1)."""
     degrees, which = np.unique(free, return_inverse=True)
-    found: Floats = chdtri(np.maximum(degrees, 1.0), p)[which]
-    return found
+    result: Floats = chdtri(np.maximum(degrees, 1.0), p)[which]
+    return result

@@ -272,8 +272,8 @@ class MonteCarloFIRES(ScaledBatches):
         """Move mu and sigma one step along (3) and (4)."""
         rng = np.random.default_rng((self._seed, self._n_outputs, self._n_drawn))
         r = rng.standard_normal((self.n_samples, self._size))
-        found = model.gradients(rows, self._parts(self._mu + self._sigma * r), y, weight)
-        slopes = np.concatenate([part.reshape(self.n_samples, -1) for part in found], axis=1)
+        gradients = model.gradients(rows, self._parts(self._mu + self._sigma * r), y, weight)
+        slopes = np.concatenate([part.reshape(self.n_samples, -1) for part in gradients], axis=1)
         of_mu, of_sigma = slopes.sum(axis=0), (slopes * r).sum(axis=0)
         length = math.sqrt(of_mu @ of_mu + of_sigma @ of_sigma)
         rate = float(self.learning_rate or (1.0 if isinstance(model, SoftTree) else 0.3))
@@ -288,8 +288,8 @@ class MonteCarloFIRES(ScaledBatches):
     def _relevance(self) -> Floats:
         penalty, model = float(self.uncertainty_penalty), self._base()
         if self.aggregation == "rms":  # (5)
-            found: Floats = (self.mu_**2).mean(axis=1) - penalty * (self.sigma_**2).mean(axis=1)
-            return found
+            result: Floats = (self.mu_**2).mean(axis=1) - penalty * (self.sigma_**2).mean(axis=1)
+            return result
         mu, sigma = (
             model.units(parts).mean(axis=1) + model.shift(parts)
             for parts in (self._parts(self._mu), self._parts(self._sigma))

@@ -368,10 +368,10 @@ class NormalLinear:
 
     def copied(self) -> NormalLinear:
         """Return a copy of the state."""
-        found = copy.copy(self)
-        found.mu, found.sigma, found.bias = self.mu.copy(), self.sigma.copy(), self.bias.copy()
-        found._average = self._average.copy()
-        return found
+        result = copy.copy(self)
+        result.mu, result.sigma, result.bias = self.mu.copy(), self.sigma.copy(), self.bias.copy()
+        result._average = self._average.copy()
+        return result
 
     def grow(self, n_models: int) -> None:
         """Give every class a model: that of two classes becomes the second's, and its mirror image the first's."""

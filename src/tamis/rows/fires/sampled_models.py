@@ -117,11 +117,11 @@ class Network:
         sums = [rows.sums(theta[0])]
         for matrix in theta[1:]:
             sums.append(np.matmul(np.logaddexp(0.0, sums[-1]), matrix))
-        slopes, found = _logit_slopes(sums[-1], codes, weight), []
+        slopes, items = _logit_slopes(sums[-1], codes, weight), []
         for below, matrix in zip(sums[-2::-1], theta[:0:-1], strict=True):
-            found.append(np.matmul(_transpose(np.logaddexp(0.0, below)), slopes))
+            items.append(np.matmul(_transpose(np.logaddexp(0.0, below)), slopes))
             slopes = np.matmul(slopes, _transpose(matrix)) / (1.0 + np.exp(-np.maximum(below, -700.0)))
-        return [rows.back(slopes), *found[::-1]]
+        return [rows.back(slopes), *items[::-1]]
 
 
 class SoftTree:

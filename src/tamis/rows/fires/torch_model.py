@@ -46,9 +46,9 @@ class TorchModel:
 
     def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
         """Return the module's own parameters, and zeros for those that are linked to features."""
-        found = [part.detach().cpu().numpy().astype(np.float64) for part in self._parameters.values()]
-        found[self._linked][:] = 0.0
-        return found
+        result = [part.detach().cpu().numpy().astype(np.float64) for part in self._parameters.values()]
+        result[self._linked][:] = 0.0
+        return result
 
     def units(self, parts: list[Floats]) -> Floats:
         """Return the first parameter of shape (n_units, n_features), turned."""
@@ -76,8 +76,8 @@ class TorchModel:
             )
         log_likelihood = torch.log_softmax(logits, 2)[:, torch.arange(len(codes)), target]
         objective = torch.logsumexp(log_likelihood, 0) @ torch.tensor(weight, **as_tensor)
-        found = torch.autograd.grad(objective, list(samples.values()))
-        return [part.cpu().numpy().astype(np.float64) for part in found]
+        result = torch.autograd.grad(objective, list(samples.values()))
+        return [part.cpu().numpy().astype(np.float64) for part in result]
 
 
 def _is_linked(part: Any, n_features: int) -> bool:

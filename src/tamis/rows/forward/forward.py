@@ -598,8 +598,8 @@ class ForwardPartialCorrelation(RowSelector):
         else:
             share = np.maximum(marginals.target_mean, 0.0)
         of_each = marginals.covariance**2 * inverse(share)[:, None] * inverse(marginals.variance)
-        found: NDArray[np.float64] = of_each.sum(axis=0)
-        return found
+        result: NDArray[np.float64] = of_each.sum(axis=0)
+        return result
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -657,10 +657,10 @@ class ForwardPartialCorrelation(RowSelector):
         """The chosen feature whose entry took most of what a feature would have added; -1 if there is none."""
         _ = self.warming_up_  # raises if nothing was learned
         now = self._now()
-        found = np.full(self.n_features_in_, -1)
-        found[now._columns] = np.where(now._blame < 0, -1, now._columns[now._blame])
-        found[now._columns[now._order]] = -1
-        return found
+        result = np.full(self.n_features_in_, -1)
+        result[now._columns] = np.where(now._blame < 0, -1, now._columns[now._blame])
+        result[now._columns[now._order]] = -1
+        return result
 
     @property
     def table_(self) -> dict[str, NDArray[Any]]:
@@ -771,5 +771,5 @@ class ForwardPartialCorrelation(RowSelector):
 
 def _picked(X: Rows, columns: Array) -> NDArray[np.float64]:
     """Return some columns, dense."""
-    found = X[:, columns].toarray() if sp.issparse(X) else X.take(columns, axis=1)
-    return np.asarray(found, dtype=np.float64, order="C")
+    result = X[:, columns].toarray() if sp.issparse(X) else X.take(columns, axis=1)
+    return np.asarray(result, dtype=np.float64, order="C")

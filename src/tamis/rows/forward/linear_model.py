@@ -79,8 +79,8 @@ def target_scales(
 
 def inverse(values: Array) -> NDArray[np.float64]:
     """Return one over each value, 0 of 0."""
-    found: NDArray[np.float64] = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
-    return found
+    result: NDArray[np.float64] = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
+    return result
 
 
 def inverse_root(squares: Array) -> NDArray[np.float64]:

@@ -72,18 +72,18 @@ def merged(
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
     """Return mean, variance, target mean and covariance of all rows; a and b are the shares of earlier and new ones."""
     n_targets, p = covariance.shape
-    found, between = (np.empty(p), np.empty(p), np.empty(n_targets)), np.empty((n_targets, p))
+    result, between = (np.empty(p), np.empty(p), np.empty(n_targets)), np.empty((n_targets, p))
     for j in range(p):
         gap = new_mean[j] - mean[j]
-        found[0][j] = mean[j] + b * gap
-        found[1][j] = a * variance[j] + b * new_variance[j] + a * b * gap * gap
+        result[0][j] = mean[j] + b * gap
+        result[1][j] = a * variance[j] + b * new_variance[j] + a * b * gap * gap
     for c in range(n_targets):
         target_gap = new_target_mean[c] - target_mean[c]
-        found[2][c] = target_mean[c] + b * target_gap
+        result[2][c] = target_mean[c] + b * target_gap
         for j in range(p):
             together = target_gap * (new_mean[j] - mean[j])
             between[c, j] = a * covariance[c, j] + b * new_covariance[c, j] + a * b * together
-    return (*found, between)
+    return (*result, between)
 
 
 class Marginals:

@@ -80,7 +80,7 @@ def _update_rows(
 def standardised(X: Array, at: Array, unit: Array, mean: Array, S: Array, weight: float) -> Array:
     """Return the first columns, at these places in a scatter matrix, in standard deviations from their means."""
     n, p = X.shape[0], len(at)
-    found, shift, inverse, root = np.empty((n, p)), np.empty(p), np.empty(p), np.empty(p)
+    result, shift, inverse, root = np.empty((n, p)), np.empty(p), np.empty(p), np.empty(p)
     for j in range(p):
         a = at[j]
         inverse[j] = 1.0 / unit[a] if unit[a] > 0.0 else 1.0
@@ -90,8 +90,8 @@ def standardised(X: Array, at: Array, unit: Array, mean: Array, S: Array, weight
         for j in range(p):
             far = (X[i, j] * inverse[j] - shift[j]) * root[j]
             far = far if far < FAR else FAR
-            found[i, j] = far if far > -FAR else -FAR
-    return found
+            result[i, j] = far if far > -FAR else -FAR
+    return result
 
 
 @njit(strict=True)
@@ -300,8 +300,8 @@ class Recency:
 
 def _recoded(known: Marginals, codes: Array, n_targets: int) -> Marginals:
     """Return the same, with other codes of the targets."""
-    found = copy.copy(known)
-    found.target_mean, found.covariance = np.zeros(n_targets), np.zeros((n_targets, len(known.mean)))
+    result = copy.copy(known)
+    result.target_mean, result.covariance = np.zeros(n_targets), np.zeros((n_targets, len(known.mean)))
     codes = codes[: len(known.target_mean)]  # not all may have been met
-    found.target_mean[codes], found.covariance[codes] = known.target_mean, known.covariance
-    return found
+    result.target_mean[codes], result.covariance[codes] = known.target_mean, known.covariance
+    return result

@@ -55,7 +55,7 @@ def _deviations(
         arriving / (old + arriving),
         np.sqrt(old * arriving / (old + arriving)),
     )
-    step, inverse, found = np.zeros(p), np.empty(p), np.empty(p)
+    step, inverse, result = np.zeros(p), np.empty(p), np.empty(p)
     for j in range(p):
         inverse[j] = 1.0 / unit[j] if unit[j] > 0.0 else 1.0
     for i in range(n):
@@ -65,12 +65,12 @@ def _deviations(
     for j in range(p):
         step[j] /= arriving
         rows[n, j] = gap_weight * step[j]
-        found[j] = mean[j] + share * step[j] * (unit[j] if unit[j] > 0.0 else 1.0)
+        result[j] = mean[j] + share * step[j] * (unit[j] if unit[j] > 0.0 else 1.0)
     for i in range(n):
         root = np.sqrt(weight[i])
         for j in range(p):
             rows[i, j] = (rows[i, j] - step[j]) * root
-    return found
+    return result
 
 
 def _outgrown(spread: Array, unit: Array) -> NDArray[np.intp]:
@@ -80,8 +80,8 @@ def _outgrown(spread: Array, unit: Array) -> NDArray[np.intp]:
 
 def _power_of_two(size: Array) -> NDArray[np.float64]:
     """Return a power of two near each size, whose inverse is exact."""
-    found: NDArray[np.float64] = np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
-    return found
+    result: NDArray[np.float64] = np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
+    return result
 
 
 class Scatter:
@@ -228,8 +228,8 @@ class Scatter:
     def covariance(self) -> NDArray[np.float64]:
         """Return the covariance matrix in units of the data."""
         upper = np.triu(self.S)
-        found: NDArray[np.float64] = (upper + np.triu(upper, 1).T) / max(self.weight, 1e-300)
-        return found * self.unit * self.unit[:, None]
+        values: NDArray[np.float64] = (upper + np.triu(upper, 1).T) / max(self.weight, 1e-300)
+        return values * self.unit * self.unit[:, None]
 
     def merge(self, later: Scatter, fade: float) -> None:
         """Take in the rows of another scatter as if they had come after those of this one.

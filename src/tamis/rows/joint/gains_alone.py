@@ -42,5 +42,5 @@ def trend_alone(alone: Array) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
 
 
 def _f(counts: Array) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = counts * np.log2(np.maximum(counts, 1))
-    return found
+    result: NDArray[np.float64] = counts * np.log2(np.maximum(counts, 1))
+    return result

@@ -381,8 +381,8 @@ class JointScreening(RowSelector):
         if self._pair_evidence is not None and self._working:
             log_e = np.full(self.n_features_in_, -np.inf)
             log_e[self._working] = self._pair_evidence.log_e()[self._working]
-            found = e_bh(log_e, restart_level(level, self._n_beginnings))
-            self.selected_ = [x for x in self._working if found[x]]
+            result = e_bh(log_e, restart_level(level, self._n_beginnings))
+            self.selected_ = [x for x in self._working if result[x]]
 
     @property
     def evalues_(self) -> NDArray[np.float64]:
@@ -393,8 +393,8 @@ class JointScreening(RowSelector):
         if self._pair_evidence is None:
             return np.ones(self.n_features_in_)
         with np.errstate(over="ignore"):
-            found: NDArray[np.float64] = np.exp(self._pair_evidence.log_e())
-        return found
+            result: NDArray[np.float64] = np.exp(self._pair_evidence.log_e())
+        return result
 
     def _levels_are_too_fine(self) -> bool:
         """Whether there are more columns by now, for whose pairs so many levels would cost too much."""

@@ -97,9 +97,9 @@ def cut(rows: Array, n_levels: int) -> NDArray[np.float64]:
 def _distinct(values: Array, n: int) -> NDArray[np.float64]:
     """Return the distinct values of each row of sorted ones, at most n; infinity where there are fewer."""
     new = np.diff(values, axis=1, prepend=-np.inf) > 0.0
-    found = np.full((len(values), n), np.inf)
-    found[np.nonzero(new)[0], np.cumsum(new, axis=1)[new] - 1] = values[new]
-    return found
+    result = np.full((len(values), n), np.inf)
+    result[np.nonzero(new)[0], np.cumsum(new, axis=1)[new] - 1] = values[new]
+    return result
 
 
 def zeros(
@@ -117,22 +117,22 @@ def zeros(
 
 def set_zero(alone: Array, columns: Array) -> NDArray[np.int64]:
     """Return counts of features alone, some of which were 0 in all rows; they have one level."""
-    found: NDArray[np.int64] = alone.copy()
-    found[columns] = 0
-    found[columns, 0] = alone[0].sum(axis=0)
-    return found
+    result: NDArray[np.int64] = alone.copy()
+    result[columns] = 0
+    result[columns, 0] = alone[0].sum(axis=0)
+    return result
 
 
 def clear_columns(counts: Counts, columns: Array) -> Counts:
     """Return the counts, in new arrays, for features some of which were 0 in all rows; these have one level now."""
     gone = np.isin(counts.columns, columns)
     first, second = np.triu_indices(len(gone), 1)
-    found = Counts._make(part.copy() for part in counts)
-    found.edges[columns] = found.fine[columns] = np.inf
-    found.bits[:, gone] = 0
-    found.above[gone] = 0
-    found.pairs[..., gone[first] | gone[second]] = 0
-    return found._replace(alone=set_zero(counts.alone, columns))
+    result = Counts._make(part.copy() for part in counts)
+    result.edges[columns] = result.fine[columns] = np.inf
+    result.bits[:, gone] = 0
+    result.above[gone] = 0
+    result.pairs[..., gone[first] | gone[second]] = 0
+    return result._replace(alone=set_zero(counts.alone, columns))
 
 
 def widened(counts: Counts, n_new: int, n_paired: int) -> Counts:
@@ -195,12 +195,12 @@ def count_pairs(counts: Counts) -> None:
             for i in range(q):
                 counts.above[i, a, c] += popcount(counts.bits[a, i] & counts.class_bits[c])
             for b in range(n_edges):
-                found, others = counts.pairs[a, b, c], counts.bits[b]
+                result, others = counts.pairs[a, b, c], counts.bits[b]
                 first = 0
                 for i in range(q):
                     word = counts.bits[a, i] & counts.class_bits[c]
                     for j in range(i + 1, q):
-                        found[first + j - i - 1] += popcount(word & others[j])
+                        result[first + j - i - 1] += popcount(word & others[j])
                     first += q - i - 1
     counts.bits[:] = np.uint32(0)
     counts.class_bits[:] = np.uint32(0)

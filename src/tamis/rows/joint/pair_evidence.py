@@ -64,10 +64,10 @@ def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array) -> None:
 def _spreads() -> NDArray[np.float64]:
     """Return 2 n (m - n) y (m - y) / (3 m^2 (m - 1)) of n, y and m up to 32."""
     n, y, m = np.ogrid[0:33, 0:33, 0:33]
-    found: NDArray[np.float64] = (
+    result: NDArray[np.float64] = (
         2.0 * n * (m - n) * y * (m - y) / np.maximum(3.0 * m * m * (m - 1.0), 1.0) * (n <= m) * (y <= m)
     )
-    return found
+    return result
 
 
 class PairEvidence(ThreadSafe):
@@ -142,27 +142,27 @@ class PairEvidence(ThreadSafe):
         self._rows, self._codes = rows[whole:].copy(), labels[whole:].copy()
 
     def _cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
-        found: NDArray[np.int16] = (X[:, :, None] > self._fine[columns]).sum(axis=2).astype(np.int16)
-        return found
+        result: NDArray[np.int16] = (X[:, :, None] > self._fine[columns]).sum(axis=2).astype(np.int16)
+        return result
 
     def log_e(self) -> NDArray[np.float64]:
         """Return the logarithm of each feature's e-value, (4), shape (n_features,)."""
-        found = self._alone.log_e()
+        result = self._alone.log_e()
         q = len(self._columns)
         if q < 2:
-            return found
+            return result
         log_e = 0.5 * self._sum**2 / (self._spread + 1.0 / _TAU2) - 0.5 * np.log1p(_TAU2 * self._spread)
         beside = log_e.sum(axis=1)  # (3), of class, z and x
         beside[:, np.arange(q), np.arange(q)] = -np.inf
         largest = beside.max(axis=(0, 1))
         mean = np.exp(beside - largest).sum(axis=(0, 1)) / (len(beside) * (q - 1))
         pairs = largest + np.log(mean)
-        found[self._columns] = np.logaddexp(found[self._columns], pairs) - np.log(2.0)  # (4)
-        return found
+        result[self._columns] = np.logaddexp(result[self._columns], pairs) - np.log(2.0)  # (4)
+        return result
 
 
 def _words(bits: NDArray[np.bool_]) -> NDArray[np.uint32]:
     """Return a word of 32 rows for each column."""
     powers = np.uint32(1) << np.arange(BLOCK, dtype=np.uint32)
-    found: NDArray[np.uint32] = (bits * powers[:, None]).sum(axis=0, dtype=np.uint32)
-    return found
+    result: NDArray[np.uint32] = (bits * powers[:, None]).sum(axis=0, dtype=np.uint32)
+    return result

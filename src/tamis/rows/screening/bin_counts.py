@@ -241,19 +241,19 @@ class BinCounts:
 
     def cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
         """Return the bin of each value of some columns, -1 where it is missing."""
-        found = np.empty(X.shape, np.int16)
+        result = np.empty(X.shape, np.int16)
         numeric = np.isin(columns, self.numeric)
         if numeric.any():
             assert self._exact is not None
             assert self._exact.edges is not None
             places = np.searchsorted(self.numeric, columns[numeric])
-            found[:, numeric] = (X[:, numeric, None] > self._exact.edges[places]).sum(axis=2)
+            result[:, numeric] = (X[:, numeric, None] > self._exact.edges[places]).sum(axis=2)
         if not numeric.all():
             places = np.searchsorted(self.categorical, columns[~numeric])
             same = X[:, ~numeric, None] == self._common[places]
-            found[:, ~numeric] = np.where(same.any(axis=2), same.argmax(axis=2), self.n_bins - 1)
-        found[np.isnan(X)] = -1
-        return found
+            result[:, ~numeric] = np.where(same.any(axis=2), same.argmax(axis=2), self.n_bins - 1)
+        result[np.isnan(X)] = -1
+        return result
 
     def test(self, statistic_of: Statistic) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
         """Return a statistic of exact counts of the numbers and its degrees of freedom; None if there are none yet."""
@@ -271,13 +271,13 @@ class BinCounts:
 
         Of categories, the first codes have a bin of their own, and the others share one.
         """
-        found = np.empty((self.n_features, self.n_bins - 1))
-        found[self.categorical] = np.arange(self.n_bins - 1) + 0.5
+        result = np.empty((self.n_features, self.n_bins - 1))
+        result[self.categorical] = np.arange(self.n_bins - 1) + 0.5
         if len(self.numeric):
             if self._exact is None or self._exact.edges is None:
                 return None
-            found[self.numeric] = self._exact.edges
-        return found
+            result[self.numeric] = self._exact.edges
+        return result
 
     def information_band(
         self, alpha: float, inflation: Array | None = None
@@ -385,10 +385,10 @@ def gini_statistic(
         """Return a decrease in units of its mean, less where small counts make it too large."""
         chi, ratio = chi_square(of)[0], np.ones(len(of))
         np.divide(independence_statistic(of, log=False)[0], chi, out=ratio, where=chi > 0.0)
-        found: NDArray[np.float64] = np.divide(
+        result: NDArray[np.float64] = np.divide(
             n * decrease * ratio, mean, out=np.zeros_like(n), where=mean > 0.0
         )
-        return found
+        return result
 
     if in_order:
         below, times = table.cumsum(axis=1), dimensions

@@ -67,9 +67,9 @@ def t_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.floa
     (array([4.]), array([4.]), array([8.]))
     """
     count, mean, variance = moments.read() if read is None else read
-    found = np.zeros(count.shape[1])
-    _t(count, mean, variance, moments.effective_count(count), found)
-    return found
+    result = np.zeros(count.shape[1])
+    _t(count, mean, variance, moments.effective_count(count), result)
+    return result
 
 
 def t_pvalues(
@@ -118,8 +118,8 @@ def t_pvalues(
         2.0 * scipy.special.stdtr(np.maximum(freedom, 1.0), -t),
     )
     tail = np.where(np.isnan(t), 1.0, tail)  # undetermined
-    found: NDArray[np.float64] = np.minimum(len(t) * tail.min(axis=0), 1.0)
-    return found
+    result: NDArray[np.float64] = np.minimum(len(t) * tail.min(axis=0), 1.0)
+    return result
 
 
 def trend(
@@ -186,8 +186,8 @@ def _by_chance(*sizes: Array) -> NDArray[np.float64]:
     """Return the probability that rows dealt out to classes of these sizes at random come into one given order."""
     n: NDArray[np.float64] = np.sum(sizes, axis=0)
     ways = scipy.special.gammaln(n + 1.0) - sum(scipy.special.gammaln(size + 1.0) for size in sizes)
-    found: NDArray[np.float64] = np.exp(-np.maximum(ways, 0.0))
-    return found
+    result: NDArray[np.float64] = np.exp(-np.maximum(ways, 0.0))
+    return result
 
 
 def fisher_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.float64]:
@@ -205,9 +205,9 @@ def fisher_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np
         Infinite where the classes differ and nothing varies within them; 0 for a constant or missing feature.
     """
     count, mean, variance = moments.read() if read is None else read
-    found = np.zeros(count.shape[1])
-    _fisher(count, mean, variance, found)
-    return found
+    result = np.zeros(count.shape[1])
+    _fisher(count, mean, variance, result)
+    return result
 
 
 def too_small(read: Array) -> int:
@@ -236,11 +236,11 @@ def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
     ndarray of shape (n_features,), float64
     """
     count, mean, variance = moments.read()
-    effective, found = moments.effective_count(count), np.zeros(moments.n_features)
-    _fisher(effective, mean, variance, found)
+    effective, result = moments.effective_count(count), np.zeros(moments.n_features)
+    _fisher(effective, mean, variance, result)
     n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
-    found *= np.maximum(n - n_classes, 0.0) / np.maximum(n_classes - 1, 1)  # (3)
-    return found
+    result *= np.maximum(n - n_classes, 0.0) / np.maximum(n_classes - 1, 1)  # (3)
+    return result
 
 
 def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) -> NDArray[np.float64]:
@@ -284,8 +284,8 @@ def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) ->
         for statistic in (f, welch):
             tail = np.maximum(tail, inflated_pvalue(np.where(np.isinf(f), 0.0, statistic), by, left, blocks))
         e = e / by
-    found: NDArray[np.float64] = np.where(np.isinf(f), np.nan_to_num(_by_chance(*e), nan=1.0), tail)
-    return found
+    result: NDArray[np.float64] = np.where(np.isinf(f), np.nan_to_num(_by_chance(*e), nan=1.0), tail)
+    return result
 
 
 @njit(strict=True)
@@ -304,7 +304,7 @@ def _ratio(a: float, b: float) -> float:
 
 
 @njit(strict=True)
-def _t(count: Array, mean: Array, variance: Array, effective: Array, found: Array) -> None:
+def _t(count: Array, mean: Array, variance: Array, effective: Array, result: Array) -> None:
     """Write (1); of three classes or more the largest of each class against the rest."""
     n_classes = mean.shape[0]
     for j in range(mean.shape[1]):
@@ -318,7 +318,7 @@ def _t(count: Array, mean: Array, variance: Array, effective: Array, found: Arra
                 centre, spread, e = _rest(k, count[:, j], mean[:, j], variance[:, j], effective[:, j])
             if effective[k, j] > 0.0 and e > 0.0:
                 error = np.sqrt(variance[k, j] / effective[k, j] + spread / e)
-                found[j] = max(found[j], _ratio(_gap(mean[k, j], centre), error))  # (1)
+                result[j] = max(result[j], _ratio(_gap(mean[k, j], centre), error))  # (1)
 
 
 @njit(strict=True)
@@ -357,7 +357,7 @@ def _rest(k: int, count: Array, mean: Array, variance: Array, effective: Array) 
 
 
 @njit(strict=True)
-def _fisher(count: Array, mean: Array, variance: Array, found: Array) -> None:
+def _fisher(count: Array, mean: Array, variance: Array, result: Array) -> None:
     """Write (2)."""
     for j in range(mean.shape[1]):
         n, total, between, within, lowest, highest = 0.0, 0.0, 0.0, 0.0, np.inf, -np.inf
@@ -370,7 +370,7 @@ def _fisher(count: Array, mean: Array, variance: Array, found: Array) -> None:
             for c in range(mean.shape[0]):
                 between += count[c, j] * (mean[c, j] - total / n) ** 2
                 within += count[c, j] * variance[c, j]
-            found[j] = _ratio(between, within)  # (2)
+            result[j] = _ratio(between, within)  # (2)
 
 
 @njit(strict=True)

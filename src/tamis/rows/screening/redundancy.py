@@ -81,25 +81,25 @@ class LastRows:
 
     def without(self, columns: Array) -> LastRows:
         """Return the same (CSR) rows with zeros in some columns."""
-        found = LastRows(self.size)
-        found.blocks = tuple((without_columns(X, columns), codes) for X, codes in self.blocks)
-        found.n_rows = self.n_rows
-        return found
+        rows = LastRows(self.size)
+        rows.blocks = tuple((without_columns(X, columns), codes) for X, codes in self.blocks)
+        rows.n_rows = self.n_rows
+        return rows
 
     def widened(self, n_features: int) -> LastRows:
         """Return the same rows with further columns, which are 0."""
-        found = LastRows(self.size)
-        found.blocks = tuple((padded(X, n_features), codes) for X, codes in self.blocks)
-        found.n_rows = self.n_rows
-        return found
+        rows = LastRows(self.size)
+        rows.blocks = tuple((padded(X, n_features), codes) for X, codes in self.blocks)
+        rows.n_rows = self.n_rows
+        return rows
 
     def merged(self, other: LastRows, codes: Array, *, first: bool) -> LastRows:
         """Return the last rows of both; those of the other, whose class c is `codes[c]` here, come first or last."""
         theirs = [(X, codes[y]) for X, y in other.blocks]
-        found = LastRows(self.size)
+        rows = LastRows(self.size)
         for X, y in [*theirs, *self.blocks] if first else [*self.blocks, *theirs]:
-            found.add(X, y)
-        return found
+            rows.add(X, y)
+        return rows
 
     def columns(self, which: Array, n_features: int) -> tuple[NDArray[np.float64], Array]:
         """Return some columns of the rows, dense, and the codes; a block that knew fewer columns has 0 there."""
@@ -204,5 +204,5 @@ def _standardised(X: NDArray[np.float64]) -> NDArray[np.float64]:
     Z = np.where(there, X / unit, 0.0)
     Z = np.where(there, Z - Z.sum(axis=0) / count, 0.0)
     deviation = np.sqrt((Z**2).sum(axis=0) / len(Z))
-    found: NDArray[np.float64] = np.divide(Z, deviation, out=np.zeros_like(Z), where=deviation > 1e-9)
-    return found
+    result: NDArray[np.float64] = np.divide(Z, deviation, out=np.zeros_like(Z), where=deviation > 1e-9)
+    return result

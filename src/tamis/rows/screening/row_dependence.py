@@ -241,9 +241,9 @@ class RowDependence:
         """Return the inflation of T, shape (1 or n_classes, n_features); `variance` is that within the classes."""
 
         def read(at: _Means) -> tuple[Array, Array, Array]:
-            found = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged)
+            result = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged)
             own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
-            return found, np.ones(self.n_features), own
+            return result, np.ones(self.n_features), own
 
         n_tests = 1 if len(variance) == 2 else len(variance)
         return self._by_length(self.values, read, n_tests)
@@ -255,9 +255,9 @@ class RowDependence:
             level = np.arange(float(len(variance)))[:, None]
             centre = (at.count * level).sum(axis=0) / np.maximum(at.count.sum(axis=0), 1e-300)
             a = at.count * (level - centre)
-            found = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged, a[None])
+            result = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged, a[None])
             own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
-            return found, np.ones(self.n_features), own
+            return result, np.ones(self.n_features), own
 
         return self._by_length(self.values, read, 1)
 
@@ -265,9 +265,9 @@ class RowDependence:
         """Return the inflation of the Fisher score; `variance` is that within the classes."""
 
         def read(at: _Means) -> tuple[Array, Array, Array]:
-            found, left = anova_inflation(at.covariance, variance, at.effective, at.freedom, at.lagged)
+            result, left = anova_inflation(at.covariance, variance, at.effective, at.freedom, at.lagged)
             own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
-            return found[None], left, own
+            return result[None], left, own
 
         return self._by_length(self.values, read, 1)
 
@@ -285,11 +285,11 @@ class RowDependence:
                     for h in range(counts.shape[2] - 1)
                 ]
             reads = [table_inflation(part, weight2, at.freedom, at.spread[:, 0]) for part in parts]
-            found, left, own = reads[0]
+            result, left, own = reads[0]
             for one, freedom, of_feature in reads[1:]:
-                left = np.where(one > found, freedom, left)
-                found, own = np.maximum(found, one), np.maximum(own, of_feature)
-            return (found * cycle_inflation(at.covariance, at.count, at.lagged))[None], left, own
+                left = np.where(one > result, freedom, left)
+                result, own = np.maximum(result, one), np.maximum(own, of_feature)
+            return (result * cycle_inflation(at.covariance, at.count, at.lagged))[None], left, own
 
         return self._by_length(self.cells, read, 1)
 
@@ -297,10 +297,10 @@ class RowDependence:
         self, blocks: BlockSums | None, read: Callable[[_Means], tuple[Array, Array, Array]], n_tests: int
     ) -> Inflation:
         """Return what `read` finds for each feature with the shortest blocks that are long enough for it."""
-        found = np.full((n_tests, self.n_features), np.nan)
+        array = np.full((n_tests, self.n_features), np.nan)
         left, freedom = np.ones(self.n_features), np.zeros(self.n_features)
         if blocks is None or not blocks.n_rows:
-            return Inflation(found, left, freedom)
+            return Inflation(array, left, freedom)
         enough, shortest = _LENGTHS * self.labels.correlation_length(), float(blocks.length)
         _, weight, weight2 = blocks.by_block()
         count = np.broadcast_to(weight.sum(axis=0), (self.labels.n_classes, self.n_features))
@@ -318,10 +318,10 @@ class RowDependence:
             if not spread.all():
                 values[:], of_statistic = own, np.ones(self.n_features)
             here = missing & ((shortest >= _OWN_LENGTHS * own) | bool(spread.all() and shortest >= enough))
-            found[:, here], left[here], freedom[here] = values[:, here], of_statistic[here], nu
+            array[:, here], left[here], freedom[here] = values[:, here], of_statistic[here], nu
             missing &= ~here
             shortest *= 2.0
-        return Inflation(found, left, freedom)
+        return Inflation(array, left, freedom)
 
 
 @dataclass(frozen=True)

@@ -575,8 +575,8 @@ class Screener(RowSelector):
         if self._evidence is None:
             raise AttributeError("evalues_ needs level: give n_features_to_select=None, level=0.05, say.")
         with np.errstate(over="ignore"):
-            found: NDArray[np.float64] = np.exp(self._log_e())
-        return found
+            result: NDArray[np.float64] = np.exp(self._log_e())
+        return result
 
     def effect_band(self, alpha: float = 0.05) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a lower and an upper bound of each feature's effect on the class; both hold at all times.
@@ -609,12 +609,14 @@ class Screener(RowSelector):
                 "effect_band needs rows that do not fade: leave half_life and fading out, or give restarts."
             )
         if self._score_names()[0] not in _OF_MOMENTS and self._bins is not None:
-            found = self._inflation(self._score_names()[0])
-            return self._bins.information_band(alpha, None if found is None else self._largest(found, alpha))
+            result = self._inflation(self._score_names()[0])
+            return self._bins.information_band(
+                alpha, None if result is None else self._largest(result, alpha)
+            )
         count, mean, variance = self._moments.read()
         effective = self._moments.effective_count(count)
-        if (found := self._inflation(self._score_names()[0])) is not None:
-            effective = effective / np.nan_to_num(self._largest(found, alpha), nan=np.inf)
+        if (result := self._inflation(self._score_names()[0])) is not None:
+            effective = effective / np.nan_to_num(self._largest(result, alpha), nan=np.inf)
         return mean_band(effective, mean, variance, alpha)
 
     # -- dependent rows ------------------------------------------------------------------------------------
@@ -633,8 +635,8 @@ class Screener(RowSelector):
         """
         rows, effective = self._moments.weight().sum(), self._moments.effective().sum()
         n: NDArray[np.float64] = self.n_observed_ * (effective / rows if rows > 0.0 else 1.0)
-        if (found := self._inflation(self._score_names()[0])) is not None:
-            n /= found.inflation.max(axis=0)
+        if (result := self._inflation(self._score_names()[0])) is not None:
+            n /= result.inflation.max(axis=0)
         return n
 
     def _inflation(self, name: str) -> Inflation | None:
@@ -648,13 +650,13 @@ class Screener(RowSelector):
         variance = self._moments.read()[2]
         return self._dependence.contrasts(variance) if name == "t" else self._dependence.anova(variance)
 
-    def _largest(self, found: Inflation, alpha: float) -> NDArray[np.float64]:
+    def _largest(self, inflation: Inflation, alpha: float) -> NDArray[np.float64]:
         """Return the inflation of a band, in which the direction of the largest variance counts."""
-        by = found.inflation.max(axis=0)
+        by = inflation.inflation.max(axis=0)
         if self._score_names()[0] != "t":
             n_bins = 2 if self._score_names()[0] in _OF_MOMENTS or self._bins is None else self._bins.n_bins
-            by = by * np.maximum((len(self.classes_) - 1) * (n_bins - 1) / found.freedom, 1.0)
-        largest: NDArray[np.float64] = by * uncertainty(found.blocks, alpha)
+            by = by * np.maximum((len(self.classes_) - 1) * (n_bins - 1) / inflation.freedom, 1.0)
+        largest: NDArray[np.float64] = by * uncertainty(inflation.blocks, alpha)
         return largest
 
     def _selection(self) -> NDArray[np.bool_]:
@@ -681,13 +683,13 @@ class Screener(RowSelector):
         """(Faded) number of values of each feature that are not missing; 0 where all are, and every score is 0."""
         _ = self.warming_up_  # raises if nothing was learned
         if self._moments.n_features:
-            found: NDArray[np.float64] = self._moments.count().sum(axis=0)
-            return found
+            result: NDArray[np.float64] = self._moments.count().sum(axis=0)
+            return result
         assert self._bins is not None
-        found = np.empty(self.n_features_in_)
+        result = np.empty(self.n_features_in_)
         for columns, table, _ordered in self._bins.tables():
-            found[columns] = table.sum(axis=(1, 2))
-        return found
+            result[columns] = table.sum(axis=(1, 2))
+        return result
 
     @property
     def nbytes_(self) -> int:
@@ -721,8 +723,8 @@ class Screener(RowSelector):
         if name == "t":
             scores = t_score(self._moments, read)
             return Readout(scores, t_pvalues(self._moments, read, self._inflation(name)) if pvalues else None)
-        found = fisher_pvalues(self._moments, self._inflation(name)) if pvalues else None
-        return Readout(fisher_score(self._moments, read), found)
+        result = fisher_pvalues(self._moments, self._inflation(name)) if pvalues else None
+        return Readout(fisher_score(self._moments, read), result)
 
     def _read_bins(self, name: str, tables: list[tuple[Array, Array, bool]], pvalues: bool) -> Readout:
         scores = np.zeros(self.n_features_in_)
@@ -755,15 +757,15 @@ class Screener(RowSelector):
         worth = np.divide(effective, weight, out=np.zeros_like(weight), where=weight > 0.0)
         for columns, table, in_order in tables:
             statistic_of = self._statistic_of(name, columns, in_order)
-            found = self._bins.test(statistic_of) if in_order else None
-            if in_order and found is None and self._bins.rank_error * np.sqrt(effective.sum()) > 0.1:
+            result = self._bins.test(statistic_of) if in_order else None
+            if in_order and result is None and self._bins.rank_error * np.sqrt(effective.sum()) > 0.1:
                 warnings.warn(
                     f"pvalues_ are of bins that are known to {self._bins.rank_error:g} of the rows only: as many as"
                     f" {effective.sum():.0f} take this error for a signal. Learn again, or choose a smaller eps.",
                     UserWarning,
                     stacklevel=2,
                 )
-            statistic, freedom = statistic_of(table * worth) if found is None else found
+            statistic, freedom = statistic_of(table * worth) if result is None else result
             pvalues[columns] = chi_square_pvalue(statistic, freedom)
             if inflation is not None:
                 share = statistic / np.maximum(freedom, 1)

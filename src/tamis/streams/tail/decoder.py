@@ -84,8 +84,8 @@ class RowDecoder:
             rows[i] = row_values
         for i, label in zip(np.flatnonzero(has_label).tolist(), values, strict=True):
             its_label[i] = label
-        found, labels_found = waiting.match(keys, rows, its_label)
-        return np.array(found).reshape(len(found), X.shape[1]), np.array(labels_found, dtype=values.dtype)
+        result, labels_found = waiting.match(keys, rows, its_label)
+        return np.array(result).reshape(len(result), X.shape[1]), np.array(labels_found, dtype=values.dtype)
 
     def mark(self) -> DecoderState:
         """Return a mark of the current state, for `rollback`."""

@@ -96,12 +96,12 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def check_same_columns(name: str, known: list[str], found: list[str]) -> None:
+def check_same_columns(name: str, known: list[str], result: list[str]) -> None:
     """Raise if the columns of a file are not those of the first one."""
-    if found == known or (sorted(found) == sorted(known) and len(set(known)) == len(known)):
+    if result == known or (sorted(result) == sorted(known) and len(set(known)) == len(known)):
         return
-    lacks = [one for one in known if one not in found]
-    adds = [one for one in found if one not in known]
+    lacks = [one for one in known if one not in result]
+    adds = [one for one in result if one not in known]
     differences = [f"lacks {', '.join(map(repr, lacks[:3]))}"] if lacks else []
     differences += [f"has {', '.join(map(repr, adds[:3]))} more"] if adds else []
     what = " and ".join(differences) or "has them twice or in another order"

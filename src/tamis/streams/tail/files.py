@@ -51,14 +51,14 @@ class FollowedFiles:
     def names(self) -> list[str]:
         """Return the existing files."""
         if self.is_pattern:
-            found = sorted(name for name in glob.glob(self.path, recursive=True) if os.path.isfile(name))
-            plain = [name for name in found if not name.lower().endswith(_PACKED)]
-            for name in set(found).difference(plain, self._passed) if plain else ():
+            items = sorted(name for name in glob.glob(self.path, recursive=True) if os.path.isfile(name))
+            plain = [name for name in items if not name.lower().endswith(_PACKED)]
+            for name in set(items).difference(plain, self._passed) if plain else ():
                 self._passed.add(name)
                 warnings.warn(
                     f"{name!r} is compressed and passed over: unpack it if it has new rows.", stacklevel=2
                 )
-            return plain or found
+            return plain or items
         if not os.path.isdir(self.path):
             return [self.path] if os.path.exists(self.path) else []
         with os.scandir(self.path) as entries:
@@ -74,8 +74,8 @@ class FollowedFiles:
             kind = self.format or _kind(name) or "csv"
             if name.lower().endswith(_PACKED) or _is_packed(name):
                 raise StreamError(f"{name!r} is compressed: unpack what is to be followed.")
-            if self.format is None and (found := SUFFIXES.get(Path(name).suffix.lower(), kind)) != kind:
-                raise StreamError(f"{name!r} is {found}: only CSV and Parquet files can be followed.")
+            if self.format is None and (value := SUFFIXES.get(Path(name).suffix.lower(), kind)) != kind:
+                raise StreamError(f"{name!r} is {value}: only CSV and Parquet files can be followed.")
             if self.format is None:
                 self.format = kind  # of all that come
             elif _kind(name) not in (None, self.format):

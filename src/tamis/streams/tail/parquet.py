@@ -56,12 +56,13 @@ class FollowedParquet(FollowedFile):
         return self.names is not None
 
     def _check_kinds(self, table: Table) -> None:
-        known, found = table.types(), dict(zip(self.schema.names, self.schema.types, strict=True))
+        known, mapping = table.types(), dict(zip(self.schema.names, self.schema.types, strict=True))
         check_same_columns(self.name, list(known), self.schema.names)
         for name, kind in known.items():
-            if _value_kind(kind) != _value_kind(found[name]):
+            if _value_kind(kind) != _value_kind(mapping[name]):
                 raise StreamError(
-                    f"{self.name!r} has column {name!r} as {found[name]}, the first file as {kind}: write it as there."
+                    f"{self.name!r} has column {name!r} as {mapping[name]}, the first file as {kind}:"
+                    " write it as there."
                 )
 
     def has_more(self, size: int) -> bool:
@@ -88,10 +89,10 @@ class FollowedParquet(FollowedFile):
                 self._rest = next(self._blocks)
             except Exception as error:
                 raise StreamError(f"{self.name!r} is damaged ({error}): copy it again.") from error
-        found = self._rest.slice(0, n)
+        result = self._rest.slice(0, n)
         self._rest = self._rest.slice(n)
-        self.at = self.row = self.at + found.num_rows
-        return found
+        self.at = self.row = self.at + result.num_rows
+        return result
 
     def _blocks_from(self, row: int) -> Iterator[Any]:
         """Yield blocks from a row on; the row groups before it are not read."""

@@ -60,7 +60,7 @@ class PendingRows:
             None: the row has nothing but a key and a label.
         labels : list of (label or None)
         """
-        found: list[Array] = []
+        items: list[Array] = []
         found_labels: list[Any] = []
         for key, row, label in zip(keys, rows, labels, strict=True):
             if label is None:
@@ -70,9 +70,9 @@ class PendingRows:
             if known is None:
                 self.counts["unmatched"] += 1
             else:
-                found.append(known)
+                items.append(known)
                 found_labels.append(label)
-        return found, found_labels
+        return items, found_labels
 
     def _wait(self, key: str, row: Array | None) -> None:
         if key in self.waiting:
@@ -137,7 +137,7 @@ def keys_of(column: Any, name: str, path: str, row: int) -> list[str]:
 
 def all_missing(columns: list[Any], n: int) -> Array:
     """Return the rows in which all of these columns are missing."""
-    found = np.ones(n, dtype=bool)
+    result = np.ones(n, dtype=bool)
     for column in columns:
-        found &= column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    return found
+        result &= column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    return result

@@ -251,11 +251,11 @@ class FollowedStream(Stream):
         With a `label_key` also the number of rows that wait for their label, ``pending``, and the other counts of
         :class:`~tamis.streams.tail.pending.PendingRows`: ``given_up``, ``unmatched``, ``twice``.
         """
-        found = {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
+        result = {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
         if self._late is not None:
-            found["pending"] = len(self._late.waiting)
-            found |= {name: self._late.counts[name] for name in ("given_up", "unmatched", "twice")}
-        return found
+            result["pending"] = len(self._late.waiting)
+            result |= {name: self._late.counts[name] for name in ("given_up", "unmatched", "twice")}
+        return result
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -358,17 +358,17 @@ class FollowedStream(Stream):
                     return None
                 if part.has_more(0):
                     return ParquetTable(Source(name, seekable=True))
-            elif (found := self._head(part, size, is_whole)) is not None:
-                return found
+            elif (result := self._head(part, size, is_whole)) is not None:
+                return result
             elif not is_whole or part.n_waiting():
                 return None
         return None
 
     def _head(self, part: FollowedText, size: int, is_whole: bool) -> Table | None:
-        found = part.peek(size + self._header, is_whole)
-        if len(found) <= self._header or (len(found) < size + self._header and not is_whole):
+        result = part.peek(size + self._header, is_whole)
+        if len(result) <= self._header or (len(result) < size + self._header and not is_whole):
             return None
-        rows = [row for row in found if not isinstance(row, UnclosedLine)]
+        rows = [row for row in result if not isinstance(row, UnclosedLine)]
         written = {name: value or None for name, value in self._written.items()}
         head = b"".join(rows)
         encoding = written.get("encoding") or detect_encoding(head, True)
@@ -408,8 +408,8 @@ class FollowedStream(Stream):
         while True:
             have: list[Batch] = []
             n_left = size
-            while n_left and (found := self._next(n_left)) is not None:
-                part, rows = found
+            while n_left and (result := self._next(n_left)) is not None:
+                part, rows = result
                 have += self._decode(part, rows, part.row - len(rows))
                 n_left = size - sum(len(y) for _, y in have)
             if n_left and (not self.is_pipe or not have):

@@ -54,9 +54,9 @@ class FollowedText(FollowedFile):
         if self.names is None and not self.header:
             self.names = table.read_names
         if self.names is None and (row := self.first_row()):
-            found = table.names_in(_as_utf8(row, table.encoding))
-            check_same_columns(self.name, table.read_names, found)
-            self.names = found
+            result = table.names_in(_as_utf8(row, table.encoding))
+            check_same_columns(self.name, table.read_names, result)
+            self.names = result
         return self.names is not None
 
     # -- rows ----------------------------------------------------------------------------------------------
@@ -129,12 +129,12 @@ class FollowedText(FollowedFile):
                 raise StreamError(line.quote.message(self.name, f"row {row}", self.most))
         try:
             block = _as_utf8(b"".join(rows), table.encoding)
-            found = list(table.parts(block, self.names, before))
+            items = list(table.parts(block, self.names, before))
         except Exception as error:
             table.fail(error, before + self.header)
-        if len(found) != 1 or found[0][1] != len(rows):
+        if len(items) != 1 or items[0][1] != len(rows):
             raise StreamError(f"{self.name!r} has a line in row {before + 1} that is not a row: fix it.")
-        return found[0]
+        return items[0]
 
     def row_text(self, rows: list[bytes]) -> str:
         """Return a single row as text."""

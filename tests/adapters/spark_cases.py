@@ -430,7 +430,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from tests.adapters import spark_cases as cases
-from tamis.adapters.spark import jobs, screening
+from tamis.adapters.spark import screening as adapter
 
 rows, states, checkpoint, at, when = sys.argv[1:]
 real = adapter.save

@@ -7,11 +7,13 @@ import doctest
 import importlib
 import importlib.util
 import inspect
+import io
 import json
 import pkgutil
 import re
 import subprocess
 import sys
+import tokenize
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -266,6 +268,20 @@ def test_links_lead_somewhere(document: str) -> None:
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     assert len(links) >= 1
     assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def test_comments_within_brackets_stand_above_their_lines() -> None:
+    """After code, they break a tuple or a call into one line per item."""
+    found = []
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        depth = 0
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+            if token.type == tokenize.OP:
+                depth += (token.string in "([{") - (token.string in ")]}")
+            is_after_code = token.type == tokenize.COMMENT and token.line[: token.start[1]].strip()
+            if depth and is_after_code and not token.string.startswith(("# noqa", "# type", "# fmt")):
+                found.append(f"{path.name}:{token.start[0]}: {token.string}")
+    assert found == []
 
 
 def test_no_line_of_a_page_is_lost_as_a_comment() -> None:

@@ -383,7 +383,8 @@ SCORE_MEANINGS = {
     "chi2": "how unlike the classes are spread over the bins of a column",
     "gini": "how much the best cut takes off the Gini impurity",
 }
-EFFECT_TITLES = {  # of the bands that are true at all times
+# Of the bands that are true at all times.
+EFFECT_TITLES = {
     "t": "class means apart by",
     "fisher": "class means apart by",
     "mi": "mutual information, nats",

@@ -161,7 +161,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         ),
         misclassification_cost=(Kind("a table of numbers", lambda value: len(np.shape(value)) == 2), None),
         random_state=(SEED[0], None),
-        n_bins=integer("[2, 256]"),  # tables of pairs have their square
+        # Tables of pairs have their square.
+        n_bins=integer("[2, 256]"),
         classifier=(with_methods("a classifier with predict_proba", "fit", "predict_proba"), None),
         binning=("quantile", "width"),
         n_beliefs=integer("[1, 100000]"),

@@ -201,9 +201,8 @@ class Discriminant:
         self._middle = (np.where(gaps, 0.0, raw) / count).sum(axis=0)
         apart = np.where(gaps, 0.0, raw - self._middle)
         largest = np.abs(apart).max(axis=0, initial=0.0)
-        largest[largest == 0.0] = (
-            1.0  # constant; numbers are squared in units of the largest, to avoid overflow
-        )
+        # Constant; numbers are squared in units of the largest, to avoid overflow.
+        largest[largest == 0.0] = 1.0
         spread = largest * np.sqrt(((apart / largest) ** 2).sum(axis=0) / count)
         self._scale = np.where(spread > 0.0, spread, 1.0)
         D = int(self._start[-1])

@@ -38,9 +38,8 @@ _DEPTH = 5
 _BINS = 16
 _LEAST = 5.0  # rows in a leaf
 _RECORDS = 10_000  # rows at a step of their walk, used for the fit
-_DRAFT = (
-    30_000  # records times trees of a round, where only the weights of the evidence are fitted to the result
-)
+# Records times trees of a round, where only the weights of the evidence are fitted to the result.
+_DRAFT = 30_000
 _SHARE = 2  # each round uses one in this many of the records
 
 

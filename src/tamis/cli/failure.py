@@ -10,7 +10,8 @@ from tamis.errors import TamisError, UnknownNameError
 __all__ = ["FAILED", "INTERRUPTED", "MISUSED", "MisuseError", "ProblemsError", "explain", "spell"]
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-_SPELLING = {  # parameters named in messages -> the options that set them
+# Parameters named in messages -> the options that set them.
+_SPELLING = {
     "n_features_to_select": "--select",
     "label": "--label",
     "format": "--format",

@@ -201,7 +201,8 @@ def _is_part_of_a_result(place: str, folder: str) -> bool:
 PICTURE_MARK = "Created with Tamis"
 _MARKS = (
     b"<footer>Made by Tamis",
-    b"tamis sha256 ",  # the seal of tamis.persistence
+    # The seal of tamis.persistence.
+    b"tamis sha256 ",
     PICTURE_MARK.encode(),
 )
 # Of tamis screen --out, the truth of tamis generate, what tamis follow tells and puts aside, alerts.

@@ -224,7 +224,8 @@ class CSVTable(Table):
             return None
         columns = [
             _parse_grouped(column, self.decimals.get(name, self.decimal), self.grouped[name])
-            if name in self.grouped and column.type == "string"  # of two of one name the other may be numbers
+            # Of two of one name the other may be numbers.
+            if name in self.grouped and column.type == "string"
             else column
             for name, column in zip(self.names(), self._unquote(self._first.columns), strict=True)
         ]

@@ -30,7 +30,8 @@ OPENML: dict[str, tuple[int, str | None]] = {
     "mnist": (554, "036f63690dc0251c42d56900f32978003a77d76ff0304ca3acb9aa625231f93a"),
     "nomao": (1486, None),
     "spambase": (44, "f21f688482571803afecdb7c96700d727776c75afe787e2da1330e5989d16fb6"),
-    "wdbc": (1510, None),  # mirrors differ in the digits of six values
+    # Mirrors differ in the digits of six values.
+    "wdbc": (1510, None),
 }
 
 

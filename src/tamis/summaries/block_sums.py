@@ -259,9 +259,8 @@ class BlockSums:
         self.length = 1  # L
         self._gain = np.ones(n_classes)
         self._edges = np.empty((0, 0)) if edges is None else np.asarray(edges, np.float64)
-        self._first = (
-            np.zeros(n_features, np.int64) if edges is None else (self._edges < 0.0).sum(axis=1)  # bin of 0
-        )
+        # The bin of 0.
+        self._first = np.zeros(n_features, np.int64) if edges is None else (self._edges < 0.0).sum(axis=1)
         self._sums = np.zeros((0, n_classes, self._edges.shape[1] + 1, n_features))
         self._missing = np.zeros((0, n_classes, 0))
         self._stored = np.zeros((0, n_classes, 0))  # weight of the stored cells, of counts in CSR rows

@@ -78,9 +78,8 @@ class Watch:
         self._is_plain = not self._is_live and not quiet
         self._step: Step | None = None
         self._began = self._last_line_time = time.monotonic()
-        self._first: tuple[float, float, float] | None = (
-            None  # time, rows seen and progress at the first step
-        )
+        # Time, rows seen and progress at the first step.
+        self._first: tuple[float, float, float] | None = None
         self._trend: list[float] = []
         self._stride, self._n_steps = 1, 0
         self._tenth = self._widest = 0

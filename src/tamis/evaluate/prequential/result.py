@@ -380,9 +380,8 @@ class PrequentialResult:
         document = {
             "settings": self.settings,
             "feature_names": self.feature_names,
-            "summary": {
-                k: None if math.isnan(v) else v for k, v in self.summary().items()
-            },  # JSON has no NaN
+            # JSON has no NaN.
+            "summary": {k: None if math.isnan(v) else v for k, v in self.summary().items()},
         }
         new = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
         old = new.with_suffix(".old")

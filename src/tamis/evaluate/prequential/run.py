@@ -52,9 +52,8 @@ _SCORE_INTERVAL = 1000
 _SHORT_RUN_STEPS = 20  # whose scores are all recorded; then those of every second step, of every third, ...
 _ROW_BY_ROW, _MOST_COLUMNS = 50_000, 1000  # rows and columns up to which batches of one row are affordable
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
-_STEPS_PER_BLOCK = (
-    20  # records are written in blocks: one by one, between two models, they would cost three times as much
-)
+# Records are written in blocks: one by one, between two models, they would cost three times as much.
+_STEPS_PER_BLOCK = 20
 
 
 class _BatchOutcome(NamedTuple):
@@ -653,7 +652,8 @@ class Run:
                 or (pair.support is not None and np.array_equal(np.flatnonzero(pair.mask), pair.support))
             )
             and (self.positive is None or self.positive in self.labels.tolist())
-            and (pair.learner.n_known_classes != 2 or n_classes == 2)  # two are separated by their scores
+            # Two are separated by their scores.
+            and (pair.learner.n_known_classes != 2 or n_classes == 2)
         )
         if not fits:
             raise StateError(

@@ -21,7 +21,8 @@ def settings_of(stream: Stream, selector: Any, learner: Any, options: RunOptions
     return {
         "stream": stream.describe(),
         **(known if hasattr(stream, "relevant_rows") else {}),
-        "categorical": features_of(stream, options)[1],  # before any row is read, as `tamis run` sees it
+        # Before any row is read, as `tamis run` sees it.
+        "categorical": features_of(stream, options)[1],
         "selector": _describe(selector),
         "learner": _describe(learner),
         "options": options.describe(),

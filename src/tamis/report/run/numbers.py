@@ -37,7 +37,8 @@ __all__ = [
     "steps_in",
 ]
 
-MAP_COLOURS = {  # seen on white and on near-black; red, green, blue, opacity
+# Seen on white and on near-black; red, green, blue, opacity.
+MAP_COLOURS = {
     "relevant, kept": (47, 127, 193, 255),
     "relevant, not kept": (128, 138, 148, 130),
     "kept, not relevant": (213, 94, 0, 255),

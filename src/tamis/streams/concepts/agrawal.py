@@ -54,7 +54,8 @@ _FEATURES = (
 _RELEVANT = (
     (2,), (0, 2), (2, 3), (0, 2, 3), (0, 2, 8), (0, 1, 2), (0, 1, 8), (0, 1, 3), (0, 1, 3, 8), (0, 1, 3, 6, 7),
 )  # fmt: skip
-_RANGES = Ranges(  # house values as a factor in [0.5, 1.5) here
+# House values as a factor in [0.5, 1.5) here.
+_RANGES = Ranges(
     np.array([20e3, 10e3, 20, 0, 0, 0, 0.5, 1, 0]),
     np.array([130e3, 65e3, 61, 5, 20, 9, 1, 30, 500e3]),
     np.array([False, False, True, True, True, True, False, True, False]),

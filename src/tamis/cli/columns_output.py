@@ -79,7 +79,7 @@ def _dependence_note(walk: Walk) -> str:
     """Return what tests do with autocorrelated rows, if they found any; else an empty text."""
     if not getattr(walk.selector, "rows_dependent_", False):
         return ""
-    return "rows are autocorrelated: tests count them as fewer, by the variance between blocks of rows"
+    return "rows are autocorrelated: tests use the variance between blocks of rows"
 
 
 def _repeat(walk: Walk) -> dict[str, str]:

@@ -164,7 +164,7 @@ def test_skipped_checks_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
         "single_class": "a regression has no classes",
         "late_class": "a regression has no classes",
         "labels_of_any_type": "a regression has no labels",
-        "merge": "the method cannot be merged",
+        "labels_are_optional": "the method uses labels",
         "columns_that_come_later": "what the method learns depends on the number of columns",
         "frame_pandas": "pandas is not installed",
         "frame_polars": "polars is not installed",
@@ -573,6 +573,12 @@ class LearnsItsParameter(MeanGap):
     def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
         super()._learn(X, y, sample_weight)
         self.shift += 0.125
+
+
+class NeedsLabels(MeanGap):
+    """labels_are_optional"""
+
+    _unsupervised = True
 
 
 class PicklesParameters(MeanGap):

@@ -62,7 +62,7 @@ def features(out):
 
 
 def test_table_fits_the_terminal(call):
-    code, out, err = call("table.csv", "--label", "state", "--top", "4", "-q")
+    code, out, err = call("table.csv", "--label", "state", "--top", "4", "--keep", "empty", "-q")
     lines = out.splitlines()
     assert (code, err) == (0, "")
     assert lines[0] == "Mutual information on table.csv"
@@ -168,8 +168,8 @@ def test_a_half_life_follows_what_is_true_now(call, folder):
 def test_csv_and_picture(call, tmp_path):
     table, picture = tmp_path / "scores.csv", tmp_path / "scores.png"
     code, out, _ = call(
-        "table.csv", "--label", "state", "--score", "gini", "--score", "fisher", "--top", "2", "--out", table,
-        "--plot", picture,
+        "table.csv", "--label", "state", "--keep", "empty", "--score", "gini", "--score", "fisher", "--top", "2",
+        "--out", table, "--plot", picture,
     )  # fmt: skip
     assert code == 0
     assert [line for line in out.splitlines() if line.startswith("The ")] == [
@@ -248,7 +248,7 @@ def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code
 )
 def test_mistakes_are_told_in_one_line(call, line, code, message):
     given = line if "--label" in line else (*line, "--label", "state")
-    found = call("table.csv", *given)
+    found = call("table.csv", "--keep", "empty", *given)
     assert (found[0], found[1]) == (code, "")
     assert found[2].startswith(f"tamis: {message}")
     assert found[2].count("\n") == 1
@@ -379,7 +379,8 @@ def test_of_copies_few_are_shown_with_redundancy(call, tmp_path):
 
 def test_the_page_shows_the_ranking_and_how_to_do_it_again(call, folder):
     every = [word for name in SCORE_TITLES for word in ("--score", name)]
-    code, out, err = call("table.csv", "--label", "state", "--top", "2", "--report", "page.html", *every)
+    kept = ("--top", "2", "--keep", "empty")
+    code, out, err = call("table.csv", "--label", "state", *kept, "--report", "page.html", *every)
     assert (code, err) == (0, "")
     assert out.endswith("The report: page.html\n")
     page = (folder / "page.html").read_text(encoding="utf-8")

@@ -124,15 +124,20 @@ def test_what_has_no_rows_is_named_with_what_to_pass(key: str) -> None:
 def test_what_is_no_stream_is_named_with_what_to_pass() -> None:
     for source, kind in (
         (None, "None"),
-        ("rows.csv", "a str"),
         ({"a": 1}, "a dict"),
         (X, "a ndarray"),
         (sp.csr_matrix(X), "a csr_matrix"),
-        (FRAME, "a DataFrame"),
-        (pl.from_pandas(FRAME).lazy(), "a LazyFrame"),
     ):
         message = refusal(evaluate.prequential, source, tamis.FisherScore(1))
         assert f"got {kind}: pass the pair (X, y), or open a file with tamis.open_file" in message
+    for frame in (FRAME, pl.from_pandas(FRAME).lazy()):
+        message = refusal(evaluate.prequential, frame, tamis.FisherScore(1))
+        assert message == 'The frame needs the name of its label column: pass label="...".'
+    message = refusal(evaluate.prequential, "rows.csv", tamis.FisherScore(1))
+    assert (
+        "'rows.csv' is neither a file nor the name of a data set: give the path of a file to tamis.open"
+        in message
+    )
     for rows, words in NO_ROWS.values():
         message = refusal(evaluate.prequential, (rows, Y), tamis.FisherScore(1))
         assert all(word in message for word in words), message

@@ -108,14 +108,14 @@ class Stranger:
 
 def test_every_learner_has_a_way():
     expected = {
-        "perceptron": "zeros", "sgd": "zeros", "logistic": "zeros", "sgd-regressor": "zeros",
+        "perceptron": "zeros", "svm": "zeros", "sgd": "zeros", "logistic": "zeros", "sgd-regressor": "zeros",
         "least-squares": "zeros", "hoeffding-tree": "missing",
         "hoeffding-adaptive-tree": "missing", "hoeffding-tree-adwin": "missing", "hoeffding-tree-ecdd": "missing",
         "adaptive-random-forest": "missing", "streaming-random-patches": "missing",
         "streaming-random-forest": "missing",
         "vfdr": "missing", "vfdr-unordered": "missing", "avfdr": "missing", "random-rules": "missing",
         "heft-stream": "missing",
-        "huwrs": "missing", "streaming-stacking": "missing", "cvfdt": "missing",
+        "sgbt": "missing", "oza-boost": "missing", "huwrs": "missing", "streaming-stacking": "missing", "cvfdt": "missing",
         **{entry.key: "columns" for entry in LEARNERS if entry.name == "Refit"},
     }  # fmt: skip
     for entry in LEARNERS:

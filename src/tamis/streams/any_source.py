@@ -96,4 +96,7 @@ def _opened_by(name: Any) -> str:
                 return f"{name!r} is a name, not rows: pass tamis.{function}({name!r})."
     if Path(name if not isinstance(name, bytes) else name.decode()).exists():
         return f"{str(name)!r} is a file: pass tamis.open_file({str(name)!r}, label=...)."
-    return f"{str(name)!r} is neither a file nor the name of a data set: tamis.streams.list_datasets() has the names."
+    return (
+        f"{str(name)!r} is neither a file nor the name of a data set: give the path of a file to tamis.open_file, or a"
+        " name of tamis.streams.list_datasets() to tamis.load_dataset."
+    )

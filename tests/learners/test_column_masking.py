@@ -115,7 +115,8 @@ def test_every_learner_has_a_way():
         "streaming-random-forest": "missing",
         "vfdr": "missing", "vfdr-unordered": "missing", "avfdr": "missing", "random-rules": "missing",
         "heft-stream": "missing",
-        "sgbt": "missing", "oza-boost": "missing", "huwrs": "missing", "streaming-stacking": "missing", "cvfdt": "missing",
+        "sgbt": "missing", "oza-boost": "missing",
+        "huwrs": "missing", "streaming-stacking": "missing", "cvfdt": "missing",
         **{entry.key: "columns" for entry in LEARNERS if entry.name == "Refit"},
     }  # fmt: skip
     for entry in LEARNERS:

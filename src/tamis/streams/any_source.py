@@ -42,7 +42,9 @@ def as_stream(source: Any, label: str | None = None) -> Stream:
     >>> as_stream([({"heat": 1.5}, "on"), ({"heat": 0.5}, "off")]).feature_names
     ['heat']
     """
-    is_pair = isinstance(source, tuple) and len(source) == 2 and not isinstance(source[0], tuple | dict)
+    is_pair = isinstance(source, tuple) and len(source) == 2 and not isinstance(source[0], tuple)
+    # Two dicts, or two pairs of dict and label, are rows.
+    is_pair = is_pair and not all(isinstance(part, dict) for part in source)
     if label is not None and (isinstance(source, Stream) or is_pair):
         raise DataError(f"label={label!r} is for a frame or dicts, but these rows have labels: leave it out.")
     if isinstance(source, Stream):

@@ -99,6 +99,7 @@ def test_readme_python_runs(measurements: Path) -> None:
     assert names["X_small"].shape == (len(names["X"]), 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_page_python_runs(
     page: str, measurements: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

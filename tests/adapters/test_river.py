@@ -297,16 +297,10 @@ class Sorts(RiverSelector):
         super().learn_one(x, y > 40)
 
 
-SLOW = {"abfs", "auto", "discuss", "forward", "joint", "screening"}  # other kernels of the same adapter
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "key",
-    [
-        pytest.param(entry.key, marks=pytest.mark.slow if entry.key in SLOW else ())
-        for entry in CATALOG
-        if entry.family == "rows"
-    ],
+    [entry.key for entry in CATALOG if entry.family == "rows"],
 )
 def test_rivers_own_checks_pass(key):
     cls = next(entry for entry in CATALOG if entry.key == key).load()

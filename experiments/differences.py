@@ -187,7 +187,7 @@ def screening_faded() -> Found:
     true = fisher(sums[0], sums[1] / sums[0], sums[2] / sums[0] - (sums[1] / sums[0]) ** 2)
     here = float(tamis.FisherScore(half_life=100).fit(X, y).scores_[0])
     return Found(
-        f"Screening: Fisher score of rows that fade by half in 100 rows; by weighted averages {true:.3f}",
+        f"Screening: Fisher score of rows with a half-life of 100 rows; by weighted averages {true:.3f}",
         f"{there:.2g}", f"{here:.3f}", there < 0 < here and abs(here - true) < 1e-3,
     )  # fmt: skip
 

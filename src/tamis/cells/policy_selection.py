@@ -56,6 +56,7 @@ _LEVELS = np.linspace(0.0, 1.0, 26)[:-1]  # quantiles of the observed risks
 _EARLY = 4  # steps: later, nearly all risks are small
 _QUANTILES = np.linspace(0.0, 1.0, 25)  # of observed risks and rates: the candidate thresholds
 ROUNDING = 1e-9  # of costs
+_NO_BUDGET = 1e300  # a larger one limits nothing
 _SURE = 1.28  # standard errors by which a policy must beat no acquisition: one-sided 10 % level
 
 
@@ -215,7 +216,7 @@ def _best_per_family(
         _add_costs(risk, np.ascontiguousarray(walk.spent.T), levels, stops, group, paid)
         bounds[:] = len(y)
         bounds[:GROUPS] -= np.bincount(group, minlength=GROUPS)
-        bounds = bounds * mean_budget + ROUNDING * len(y)
+        bounds = bounds * min(mean_budget, _NO_BUDGET) + ROUNDING * len(y)
     for rule, columns in _policy_families(len(levels), totals.shape[2]):
         at = [
             _argmin_cost(totals.sum(axis=0) - part, columns, paid.sum(axis=0) - own, bound)

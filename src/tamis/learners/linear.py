@@ -122,7 +122,9 @@ def _eta(t: float, rate: int, eta0: float, power_t: float, alpha: float) -> floa
         return eta0
     if rate == 1:
         return eta0 / math.pow(t, power_t)
-    return 1.0 / (alpha * (1.0 / (math.sqrt(1.0 / math.sqrt(alpha)) * alpha) + t - 1.0))
+    first = 1.0 / (math.sqrt(1.0 / math.sqrt(alpha)) * alpha)
+    place = first + t - 1.0
+    return 1.0 / (alpha * (place if place > 0.0 else first))  # a large lambda's t0 is lost in the sum
 
 
 @njit(strict=True)

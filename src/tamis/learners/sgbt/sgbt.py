@@ -299,6 +299,7 @@ class SGBT(DenseRowClassifier):
         ):
             every = np.sort(np.concatenate([used, stack[: self._counts_[count]]]))
             require(np.array_equal(every, np.arange(len(stack))), name)
+        require(self._n_known_ <= len(self.classes_), "classes_")
         require(len(self._roots_) == self._n_outputs * self.n_estimators, "_roots_")
         require((np.diff(self._cuts_, axis=1) >= 0).all(), "_cuts_")
         require(np.isfinite(self._sums_).all() and (self._sums_[:, 1:] >= 0).all(), "_sums_")
@@ -382,10 +383,13 @@ class SGBT(DenseRowClassifier):
         rows = self._validate_rows(X)
         proba = np.zeros((len(rows), len(self.classes_)))
         if self.n_seen_ < _BLOCK:
-            counts = np.bincount(self._first_codes_[: max(self.n_seen_, 1)], minlength=len(self.classes_))
+            codes = self._first_codes_[: max(self.n_seen_, 1)]
+            require(codes.max() < len(self.classes_), "classes_")
+            counts = np.bincount(codes, minlength=len(self.classes_))
             proba[:] = counts / counts.sum()
             return proba
         scores = np.zeros((len(rows), self._n_outputs))
+        require(self._n_known_ <= len(self.classes_), "classes_")
         score_rows(self._arrays(), rows, float(self.learning_rate), 1.0, scores)
         if self._n_outputs > 1:
             proba[:, : self._n_known_] = softmax(scores, axis=1)

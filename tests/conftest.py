@@ -48,17 +48,22 @@ def pytest_report_header() -> list[str]:
     return [f"tamis: {_TAMIS}", f"numba cache: {os.environ['NUMBA_CACHE_DIR']}"]
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at its options, which its processes get
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at its options
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Unless files are named, leave out what is slow, and run in a process per core; `-m` and `-n` say otherwise."""
+    """Run the suite in a process per core, unless files are named, or `-n` says otherwise (0: in this process)."""
     option = config.option
-    if option.file_or_dir or hasattr(config, "workerinput"):
-        return
-    if not option.markexpr:
-        option.markexpr = "not slow"
-    by_hand = option.usepdb or option.collectonly
-    if not by_hand and getattr(option, "numprocesses", 0) is None:
+    by_hand = option.file_or_dir or option.usepdb or option.collectonly
+    if not by_hand and getattr(option, "numprocesses", 0) is None and not hasattr(config, "workerinput"):
         option.numprocesses, option.dist = len(os.sched_getaffinity(0)), "worksteal"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is slow, unless files are named, or tests are chosen by `-m`."""
+    if config.option.file_or_dir or config.option.markexpr:
+        return
+    fast = [item for item in items if not item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("slow")])
+    items[:] = fast
 
 
 @pytest.fixture(scope="session")

@@ -90,7 +90,7 @@ def call(folder, capsys):
 
 def printed_options(text):
     """Return the options that are printed in brackets, to be added."""
-    text = re.sub(r" *\n(?! )", " ", text)  # a long line goes on without indent
+    text = re.sub(r" *\n(?! )", " ", text)  # a long line continues without indent
     return re.findall(r"\((?:set )?(--[^()]+?)(?: makes [^()]+)?\)", text)
 
 

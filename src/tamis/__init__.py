@@ -113,10 +113,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import PackageNotFoundError, version
 
         try:
-            result = version("tamis")
+            version_ = version("tamis")
         except PackageNotFoundError:  # the source alone
-            result = "0+unknown"
-        return globals().setdefault(name, result)
+            version_ = "0+unknown"
+        return globals().setdefault(name, version_)
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")
 
 

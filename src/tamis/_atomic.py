@@ -345,9 +345,9 @@ class Snapshot:
     __slots__ = ("_arrays", "_copies", "_dicts", "_others", "is_complete")
 
     def __init__(self, one: Any, most: int | None = None, n_rows: int | None = None) -> None:
-        result = _read(one, n_rows)
-        has_foreign = _read_rest(one, result) if result[3] else False
-        self._dicts, self._arrays, self._others, _ = result
+        parts_read = _read(one, n_rows)
+        has_foreign = _read_rest(one, parts_read) if parts_read[3] else False
+        self._dicts, self._arrays, self._others, _ = parts_read
         record = record_of(one) if isinstance(one, ThreadSafe) else None
         size = sys.maxsize if record is None else record.snapshot_size
         if most is not None and size > most:

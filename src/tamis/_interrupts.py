@@ -57,11 +57,11 @@ def _handled(handler: Callable[[int, FrameType | None], object], *numbers: Signa
     before: dict[Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for number in numbers:
-            if (result := getsignal(number)) in (SIG_DFL, default_int_handler):
-                before[number] = result
+            if (earlier := getsignal(number)) in (SIG_DFL, default_int_handler):
+                before[number] = earlier
                 signal(number, handler)
     try:
         yield
     finally:
-        for number, result in before.items():
-            signal(number, result)
+        for number, earlier in before.items():
+            signal(number, earlier)

@@ -78,7 +78,7 @@ def test_declared_categories_keep_their_order_and_objects_may_be_numbers():
 
 
 def test_a_frame_leads_to_the_run_of_its_codes():
-    """The positions of the categories are told to the selector and to the learner."""
+    """The selector and the learner get the positions of the categories."""
     frame = polars_frame().drop("heat")
     selector = FIRES(2)
     result = prequential(frame, selector, label="state", batch_size=50)

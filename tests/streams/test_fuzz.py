@@ -1,7 +1,7 @@
 """Files of every format, changed at random: each is read, or refused in one sentence, in time and memory in proportion.
 
 ``python -m tests.streams.test_fuzz SECONDS [FIRST]`` goes on for so long, from the change of that number on, and prints
-what became of them. Each 250 have a process of their own; one that dies is told with the number of its change.
+what became of them. Each 250 have a process of their own; one that dies is reported with the number of its change.
 """
 
 from __future__ import annotations

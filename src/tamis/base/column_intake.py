@@ -108,12 +108,12 @@ def _unusual(columns: Columns) -> NDArray[np.intp]:
             squares = np.where(np.diff(at) > 0, np.add.reduceat(values * values, at[:-1]), 0.0)
         else:
             squares = np.einsum("ij,ij->j", columns, columns)
-    array = np.flatnonzero(~((squares > _VANISHING) & (squares < 1.0 / _VANISHING)))
-    empty = array[squares[array] == 0.0]
+    unusual = np.flatnonzero(~((squares > _VANISHING) & (squares < 1.0 / _VANISHING)))
+    empty = unusual[squares[unusual] == 0.0]
     if len(empty):  # of zeros, most often
         values = columns[:, empty]
         empty = empty[np.asarray((values != 0).sum(axis=0)).ravel() == 0]
-    return np.setdiff1d(array, empty, assume_unique=True)
+    return np.setdiff1d(unusual, empty, assume_unique=True)
 
 
 def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:

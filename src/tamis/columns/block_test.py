@@ -138,8 +138,8 @@ def blocked_log_p(
         excess = (own**2).sum(axis=0) / np.maximum(spare * square, 1e-300)
         meat = (scores**2).sum(axis=0) / spare
         here = missing & ((size >= _LENGTHS * length) | (size >= _OWN_LENGTHS * excess))
-        values = c * c / np.maximum(meat * (1.0 + length / size), 1e-300)
-        t2[here], log_p[here] = values[here], log_t_tail(values[here], df)
+        statistic = c * c / np.maximum(meat * (1.0 + length / size), 1e-300)
+        t2[here], log_p[here] = statistic[here], log_t_tail(statistic[here], df)
         missing &= ~here
         own, scores, share, size = join_pairs(own), join_pairs(scores), join_pairs(share), 2 * size
     return t2, log_p

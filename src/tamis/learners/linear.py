@@ -580,7 +580,34 @@ class Perceptron(_LinearClassifier):
         self.random_state = random_state
 
 
-class SGDLogisticRegression(_LinearClassifier):
+class _SGDClassifier(_LinearClassifier):
+    """What logistic regression and the support vector machine share: their parameters."""
+
+    def __init__(
+        self,
+        *,
+        penalty: str | None = "l2",
+        alpha: float = 1e-4,
+        learning_rate: str = "optimal",
+        eta0: float = 0.01,
+        power_t: float = 0.5,
+        average: bool | int = False,
+        fit_intercept: bool = True,
+        shuffle: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self.penalty = penalty
+        self.alpha = alpha
+        self.learning_rate = learning_rate
+        self.eta0 = eta0
+        self.power_t = power_t
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+
+class SGDLogisticRegression(_SGDClassifier):
     """Logistic regression by stochastic gradient descent.
 
     Its coefficients are those of scikit-learn's ``SGDClassifier("log_loss")`` after the same calls of `partial_fit`.
@@ -654,31 +681,8 @@ class SGDLogisticRegression(_LinearClassifier):
 
     _loss = _LOGISTIC
 
-    def __init__(
-        self,
-        *,
-        penalty: str | None = "l2",
-        alpha: float = 1e-4,
-        learning_rate: str = "optimal",
-        eta0: float = 0.01,
-        power_t: float = 0.5,
-        average: bool | int = False,
-        fit_intercept: bool = True,
-        shuffle: bool = True,
-        random_state: int = 0,
-    ) -> None:
-        self.penalty = penalty
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.power_t = power_t
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.random_state = random_state
 
-
-class SGDLinearSVM(_LinearClassifier):
+class SGDLinearSVM(_SGDClassifier):
     """A linear support vector machine by stochastic gradient descent.
 
     Its coefficients are those of scikit-learn's ``SGDClassifier("hinge")`` after the same calls of `partial_fit`.
@@ -752,29 +756,6 @@ class SGDLinearSVM(_LinearClassifier):
 
     _loss = _HINGE
 
-    def __init__(
-        self,
-        *,
-        penalty: str | None = "l2",
-        alpha: float = 1e-4,
-        learning_rate: str = "optimal",
-        eta0: float = 0.01,
-        power_t: float = 0.5,
-        average: bool | int = False,
-        fit_intercept: bool = True,
-        shuffle: bool = True,
-        random_state: int = 0,
-    ) -> None:
-        self.penalty = penalty
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.power_t = power_t
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.random_state = random_state
-
 
 def are_alike(models: list[Any]) -> bool:
     """Return whether models are linear classifiers in the same state but for their weights, and not averaged."""
@@ -799,7 +780,7 @@ def predict_and_train(
     Parameters
     ----------
     models : list of Perceptron, SGDLogisticRegression or SGDLinearSVM
-        Clones that are alike, see :func:`are_alike`, fitted to their subset of the columns or to all of them.
+        Clones for which :func:`are_alike` is true, fitted to their subset of the columns or to all of them.
     rows : ndarray of shape (n_rows, n_features), float64, C-contiguous
     subsets : ndarray of shape (n_models, size), int
         Columns of each model, the others counting as 0.

@@ -20,7 +20,7 @@ A row (x, y), y = -1 or +1, with y w.x < 1 is a mistake of the hinge loss and is
     w_j  <- 0 outside the B features of the smallest Sigma_j                    (4)
 
 Sigma only shrinks, and only in columns where the row is not 0. So a heap of the B features with the least certain one
-on top decides (4): a row costs O(log B) for each of its values that are not 0, whatever the number of features.
+on top decides (4): a row costs O(log B) for each of its values that are not 0, for any number of features.
 
 Our deviations, each with its reason:
 
@@ -150,7 +150,7 @@ def _learn_rows(
 class SOFS(LinearClasses):
     """Second-order online feature selection: an AROW classifier of the features with the most certain weights.
 
-    A row costs O(log B) for each value that is not 0, whatever the number of features. A batch is the same as its rows
+    A row costs O(log B) for each value that is not 0, for any number of features. A batch is the same as its rows
     one at a time, bit for bit. SOFS has no intercept. The certainty of a weight grows with the squares of its feature
     in the rows that are learned, so SOFS keeps features that are often present near the border of the classes: words of
     texts, not standardised numbers, which all grow alike.
@@ -260,7 +260,7 @@ class SOFS(LinearClasses):
         ):
             raise changed("'_place' of a SOFS does not have the places of its heap")
         if self._n_kept > self._n_most or (certain[1:] < above[1:]).any():
-            raise changed("'_heap' of a SOFS is no heap")
+            raise changed("'_heap' of a SOFS is not a heap")
 
     @property
     def _counts_columns(self) -> bool:

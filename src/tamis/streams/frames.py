@@ -47,7 +47,7 @@ class FrameStream(ArrayStream):
     Raises
     ------
     DataError
-        If there is no such column, or a column is neither numbers, text nor times; the message names it.
+        If the column does not exist, or a column is neither numbers, text nor times; the message names it.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def merge_options(when: str | None) -> dict[str, str]:
 
 
 def learn_partitions(rows: FrameRows | FileRows, start: Any, classes: Any, when: str | None) -> Any:
-    """Return the merged selectors of the partitions; None if there are no rows."""
+    """Return the merged selectors of the partitions; None without rows."""
     from pyspark.sql import functions as F
 
     own, classes = foreign_class(start), None if classes is None else list(classes)
@@ -65,7 +65,7 @@ def collect(rows: FrameRows | FileRows, verb: str, task: dict[str, Any]) -> list
 
 
 def _with_first_rows(rows: FrameRows | FileRows, selector: Any, classes: Any) -> Any:
-    """Return an unfitted selector with the settings that the first rows determine; None if there are no rows."""
+    """Return an unfitted selector with the settings that the first rows determine; None without rows."""
     if not selector._n_first:
         return selector
     some = False

@@ -58,9 +58,9 @@ class Detections:
         return _mean(self.delays)
 
     def __str__(self) -> str:
-        values = len(self.delays) - self.n_missed
-        late = f" after {self.mean_delay:,.0f} rows on average" if values else ""
-        return f"{values} of {len(self.delays)} drifts detected{late}, {self.n_false_alarms} false alarms"
+        n_detected = len(self.delays) - self.n_missed
+        late = f" after {self.mean_delay:,.0f} rows on average" if n_detected else ""
+        return f"{n_detected} of {len(self.delays)} drifts detected{late}, {self.n_false_alarms} false alarms"
 
     def __repr__(self) -> str:
         return f"Detections({self})"

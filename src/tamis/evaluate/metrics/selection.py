@@ -59,17 +59,17 @@ def _score(mask: Any, truth: Any, gamma: float, out: Any) -> None:
     for j in range(n_features):
         n_selected += mask[j]
     for i in range(n_rows):
-        result, relevant = 0, 0  # k, K
+        hits, relevant = 0, 0  # k, K
         for j in range(n_features):
-            result += truth[i, j] & mask[j]
+            hits += truth[i, j] & mask[j]
             relevant += truth[i, j]
-        rsr = result / relevant if relevant > 0 else 1.0  # (2)
+        rsr = hits / relevant if relevant > 0 else 1.0  # (2)
         others = n_features - relevant
-        cucp = 1.0 - (n_selected - result) / others if others > 0 else 1.0  # (3)
+        cucp = 1.0 - (n_selected - hits) / others if others > 0 else 1.0  # (3)
         out[0] += gamma * rsr + (1.0 - gamma) * cucp  # (1)
         out[1] += rsr
         out[2] += cucp
-        out[3] += result / n_selected if n_selected > 0 else 1.0
+        out[3] += hits / n_selected if n_selected > 0 else 1.0
 
 
 def selection_accuracy(
@@ -149,10 +149,10 @@ def _score_with_copies(
 ) -> tuple[float, ...]:
     stand_for = np.zeros_like(truth)
     stand_for[original[mask]] = True  # the originals that a selected column, itself or a copy, stands for
-    result, n_selected, n_relevant = int((stand_for & truth).sum()), int(mask.sum()), int(truth.sum())
-    rsr = result / n_relevant if n_relevant else 1.0
-    cucp = 1.0 - (n_selected - result) / (len(truth) - n_relevant) if n_relevant < len(truth) else 1.0
-    return gamma * rsr + (1 - gamma) * cucp, rsr, cucp, result / n_selected if n_selected else 1.0
+    hits, n_selected, n_relevant = int((stand_for & truth).sum()), int(mask.sum()), int(truth.sum())
+    rsr = hits / n_relevant if n_relevant else 1.0
+    cucp = 1.0 - (n_selected - hits) / (len(truth) - n_relevant) if n_relevant < len(truth) else 1.0
+    return gamma * rsr + (1 - gamma) * cucp, rsr, cucp, hits / n_selected if n_selected else 1.0
 
 
 def detection_rate(scores: Any, relevant: Any, k: int | None = None) -> float:

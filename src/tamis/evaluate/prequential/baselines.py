@@ -95,8 +95,8 @@ class Baseline:
     def count_margins(self, margins: Array, y: Array, positive: Any) -> None:
         """Judge what a linear learner predicted by its decision function, and count the rows that it learned."""
         classes = self.learner.model.classes_
-        result = (margins > 0.0).astype(np.intp) if margins.ndim == 1 else margins.argmax(axis=1)
-        self._count(self.learner.row_scores(classes[result], y))
+        codes = (margins > 0.0).astype(np.intp) if margins.ndim == 1 else margins.argmax(axis=1)
+        self._count(self.learner.row_scores(classes[codes], y))
         self.learner.count_rows(y)
         if self.auc is not None and positive is not None and margins.ndim == 1:
             self.auc.update(np.asarray(y == positive), margins if positive == classes[1] else -margins)

@@ -59,8 +59,8 @@ def lasso_order(X: Rows, y: Array, *, is_regression: bool = False) -> NDArray[np
         targets = (np.asarray(y, np.float64) - np.mean(y))[:, None] / (deviation or 1.0)
     else:
         codes, classes = encode_labels(y, np.array([]))
-        result = np.eye(len(classes))[codes]
-        targets = result[:, 1:] if len(classes) == 2 else result
+        of_class = np.eye(len(classes))[codes]
+        targets = of_class[:, 1:] if len(classes) == 2 else of_class
     fit = _linear_weights if is_regression else _logistic_weights
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a fit that has not converged still ranks

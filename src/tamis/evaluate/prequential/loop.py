@@ -281,7 +281,7 @@ def _wrap_river(learner: Any) -> Any:
 
 
 def _declare_categories(source: Stream, selector: Any, learner: Any) -> None:
-    """Name the categories of a frame or of dicts to models that take them and were not told any."""
+    """Name the categories of a frame or of dicts to models that take them and have none."""
     if not source.categorical or not isinstance(source, FrameStream | DictStream):
         return
     for model in (selector, learner):

@@ -157,18 +157,18 @@ def threshold_note(settings: dict[str, Any]) -> str:
     >>> threshold_note({"positive": "fraud", "threshold": result})[:50]
     "Decision threshold of 'fraud': probability 0.03, c"
     """
-    if not (value := settings.get("threshold")):
+    if not (threshold := settings.get("threshold")):
         return ""
-    own = "none is predicted" if value["own_precision"] is None else _precision_of(value, "own_")
+    own = "none is predicted" if threshold["own_precision"] is None else _precision_of(threshold, "own_")
     return (
-        f"Decision threshold of {settings['positive']!r}: {value['score']} {value['value']:.3g}, chosen every"
-        f" {value['every']:,} rows for the largest F1 of the last {value['window']:,} labelled rows:"
-        f" {_precision_of(value)}; at the learner's own threshold, {value['own_value']:g}: {own}."
+        f"Decision threshold of {settings['positive']!r}: {threshold['score']} {threshold['value']:.3g}, chosen every"
+        f" {threshold['every']:,} rows for the largest F1 of the last {threshold['window']:,} labelled rows:"
+        f" {_precision_of(threshold)}; at the learner's own threshold, {threshold['own_value']:g}: {own}."
     )
 
 
-def _precision_of(result: dict[str, Any], prefix: str = "") -> str:
-    precision, recall = (result[f"{prefix}{name}"] for name in ("precision", "recall"))
+def _precision_of(threshold: dict[str, Any], prefix: str = "") -> str:
+    precision, recall = (threshold[f"{prefix}{name}"] for name in ("precision", "recall"))
     return f"precision {math.nan if precision is None else precision:.3f}, recall {recall or 0.0:.3f}"
 
 

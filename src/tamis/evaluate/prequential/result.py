@@ -272,9 +272,9 @@ class PrequentialResult:
         It is the number of rows divided by the variance inflation of the labels or targets, an upper bound of that of
         every unrelated feature (:mod:`tamis.summaries.label_series`).
         """
-        if not (value := self.settings.get("dependence")):
+        if not (counts := self.settings.get("dependence")):
             return ""
-        return f"rows are autocorrelated: {value['n_rows']:,} rows count as {value['n_effective']:,.0f}"
+        return f"rows are autocorrelated: {counts['n_rows']:,} rows count as {counts['n_effective']:,.0f}"
 
     def threshold_note(self) -> str:
         """Return the decision threshold and what it reached, where one of two classes is rare; else an empty text.

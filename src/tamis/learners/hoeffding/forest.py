@@ -87,7 +87,7 @@ class TreeEnsemble(TreeClassifier):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Merit times weight of all splits, summed by feature; the sum is 1, or 0 while there is no split."""
+        """Merit times weight of all splits, summed by feature; the sum is 1, or 0 before the first split."""
         check_is_fitted(self)
         return importances(chain.from_iterable(self._nodes()), self.n_features_in_)
 

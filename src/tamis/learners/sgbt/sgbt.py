@@ -408,7 +408,7 @@ class SGBT(DenseRowClassifier):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Gain of the splits, summed by feature; the sum is 1, or 0 while there is no split."""
+        """Gain of the splits, summed by feature; the sum is 1, or 0 before the first split."""
         check_is_fitted(self)
         live = np.ones(len(self._feature_), dtype=bool)
         live[self._free_nodes_[: self._counts_[FREE_NODES]]] = False

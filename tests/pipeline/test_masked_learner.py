@@ -298,7 +298,7 @@ def test_a_learner_of_standardised_columns_gets_missing_values_at_the_mean():
         summary = prequential((X, y), selector, Perceptron(random_state=0), baselines="both").summary()
         assert summary["accuracy"] > 0.6
         model = StreamPipeline(selector, Perceptron(random_state=0)).fit(X, y)
-        scale = model._now().scale
+        scale = model._current_models().scale
         filled = np.where(np.isnan(X), scale.shift, X)
         np.testing.assert_allclose(model.decision_function(X), model.decision_function(filled), atol=1e-9)
         with pytest.raises(ValueError, match="infinity in column"):

@@ -1,4 +1,4 @@
-"""A selector and a learner as one model that learns from rows as they come."""
+"""A selector and a learner as one incremental model."""
 
 from tamis.pipeline.heft_stream import HEFTStream
 from tamis.pipeline.stream_pipeline import StreamPipeline

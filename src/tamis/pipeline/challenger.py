@@ -1,13 +1,15 @@
-"""The test by which a reset learner replaces the old one: paired predictions of both on the same rows.
+"""The test that decides whether a reset learner replaces the old one, from paired predictions on the same rows.
 
-After an alarm of the selector, a new learner is trained on the replayed rows, and both learn on. On each row both
-predict before they learn it. With b rows on which the new one alone is right (or is nearer to a numeric target), c on
-which the old one alone is, and with p the chance that a row on which they differ is one of the b::
+After the selector raises an alarm, a new learner is trained on the replayed rows, and both are updated from then on.
+Both predict each row before they learn from it. Let b be the number of rows on which only the new learner is correct
+(or is closer to a numeric target), c the number on which only the old one is, and p the probability that a row on
+which they differ is one of the b::
 
     H0: p <= 1/2,     E = int_{1/2}^1 2 (2 p)^b (2 (1 - p))^c dp                                     (1)
 
 E is a mixture of likelihood ratios against p = 1/2, so under H0 its expectation is at most 1 at any time, and the
-chance that it ever reaches 1 / level is at most `level` (Ville's inequality). So it may be looked at after each batch.
+probability that it ever reaches 1 / level is at most `level` (Ville's inequality). It can thus be tested after every
+batch.
 
 Robbins (1970), Annals of Mathematical Statistics 41(5); Ramdas, Grunwald, Vovk, Shafer (2023), Statistical Science
 38(4).
@@ -27,10 +29,10 @@ from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor
 
 __all__ = ["LEVEL", "MAX_ROWS", "Challenger", "log_evidence"]
 
-# Of the first challenger. False alarms make the next ones less credible: after f challengers that failed (they were not
-# adopted, or the old learner won its place back) the level is LEVEL / (1 + f)^2, which adds up to 1.65 LEVEL.
+# Level of the first challenger. False alarms make later ones less credible: after f failed challengers (not adopted,
+# or replaced again by the old learner) the level is LEVEL / (1 + f)^2, which sums to at most 1.65 LEVEL.
 LEVEL = 0.2
-MAX_ROWS = 1000  # both learners run that long at most, unless they are exchanged
+MAX_ROWS = 1000  # length of a comparison, unless the learners are swapped
 
 
 def log_evidence(n_ahead: int, n_behind: int) -> float:
@@ -49,23 +51,23 @@ def log_evidence(n_ahead: int, n_behind: int) -> float:
 
 
 class Challenger:
-    """A learner that runs beside the one that predicts, and how often each was better than the other.
+    """A learner that runs beside the one that predicts, and counts of which of the two was better.
 
     Parameters
     ----------
     learner : MaskedLearner
         Trained on the replayed rows.
     n_failed : int, default=0
-        Number of challengers before that failed.
+        Number of earlier challengers that failed.
     is_old : bool, default=False
-        Whether it is the learner that was replaced before.
+        Whether it is the learner that was replaced.
 
     Attributes
     ----------
     n_rows : int
         Number of rows that both predicted.
     n_ahead, n_behind : int
-        On how many of them the challenger alone was right (or nearer), and the other one alone.
+        Rows on which only the challenger was correct (or closer to the target), and only the other learner.
     """
 
     def __init__(self, learner: MaskedLearner, n_failed: int = 0, is_old: bool = False) -> None:
@@ -80,7 +82,7 @@ class Challenger:
 
     @property
     def level(self) -> float:
-        """Chance at which a challenger that is no better may be adopted."""
+        """Probability of adopting a challenger that is not better."""
         return LEVEL / (1.0 + self.n_failed) ** 2
 
     @property
@@ -94,7 +96,7 @@ class Challenger:
         return self.n_rows >= MAX_ROWS or log_evidence(self.n_behind, self.n_ahead) >= -math.log(self.level)
 
     def another(self) -> Challenger:
-        """Return a copy that learns without changing this one."""
+        """Return a copy that can be updated independently."""
         twin = copy(self)
         twin.learner = copy(self.learner)
         twin.learner.model = deepcopy(self.learner.model)

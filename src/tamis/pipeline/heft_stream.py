@@ -1,8 +1,8 @@
-"""HEFTStream: classifiers of several kinds, each on the features that were selected when it began.
+"""HEFTStream: a heterogeneous ensemble whose members use the features selected when they were created.
 
 Nguyen, Woon, Ng, Wan: Heterogeneous Ensemble for Feature Drifts in Data Streams, PAKDD 2012; Barddal's thesis, section
-5.5.2. Rows come in chunks of a fixed number. After each, FCBF selects from it; where it selects other features than
-before, a feature drift has occurred, and the worst member gives way to a new one.
+5.5.2. Rows are processed in chunks of a fixed size. FCBF selects from each chunk; a selection that differs from the
+previous one indicates a feature drift, and a new member replaces the worst one.
 
 ===========  ==================  ======================================================================
 paper        here                meaning
@@ -12,20 +12,21 @@ chunk        `chunk_size`        rows between two selections
 E_i          `members_`          a classifier on the features selected when it began
 ===========  ==================  ======================================================================
 
-With P_i[y] what member i, as it was before the chunk, gave the true class y of a row in it, and p_c the share of class
-c in the chunk::
+Let P_i[y] be the probability that member i, in its state before the chunk, assigned to the true class y of a row, and
+p_c the proportion of class c in the chunk::
 
     e_i = mean (1 - P_i[y])^2,    e = sum_c p_c (1 - p_c)^2                                        (1)
     w_i = max(e - e_i, 0),        P[c] ~ sum_i w_i P_i[c]                                          (2)
 
-e is the error of one who knows the shares alone (Wang, Fan, Yu, Han, KDD 2003); where no member is better, all weigh
-the same. A new member weighs as much as the best. Each row counts Poisson(1) times in each member (online bagging).
+e is the error of a classifier that only knows the class proportions (Wang, Fan, Yu, Han, KDD 2003); if no member is
+better, all weights are equal. A new member gets the weight of the best. Each member learns each row Poisson(1) times
+(online bagging).
 
 Deviations, each with its reason:
 
-* The first chunk has no selection before it: members begin with every feature, and again on the chunk when FCBF has
-  selected from it, so that a prediction can be had from the first row on.
-* A new member learns the chunk that it was selected from, or its first predictions would be guesses.
+* No selection precedes the first chunk: members start with all features, so that the model predicts from the first row
+  on, and are retrained on that chunk once FCBF has selected from it.
+* A new member is trained on the chunk it was selected from, or its first predictions would be guesses.
 """
 
 from __future__ import annotations
@@ -72,13 +73,13 @@ class Member(NamedTuple):
     Attributes
     ----------
     kind : int
-        Which of the `estimators` it is.
+        Index of its kind in `estimators`.
     columns : ndarray of shape (n_columns,), int
-        The features that it knows.
+        The features it uses.
     model : classifier
-        It has learned the positions of the labels in `classes_`.
+        Fitted on positions in `classes_` as labels.
     weight : float
-        How much its probabilities count; in all 1.
+        Weight of its probabilities; the weights sum to 1.
     """
 
     kind: int
@@ -89,7 +90,7 @@ class Member(NamedTuple):
 
 @njit()
 def _times(seed: int, first: int, born: int, shares: Floats, times: Ints) -> None:
-    """Write how often rows count in a member: a Poisson number that only seed, row and member decide."""
+    """Write how often a member learns each row: Poisson numbers determined by seed, row and member."""
     for i in range(times.shape[0]):
         share, k = uniform(seed, first + i, born), 0
         while k < shares.shape[0] and share >= shares[k]:
@@ -98,50 +99,51 @@ def _times(seed: int, first: int, born: int, shares: Floats, times: Ints) -> Non
 
 
 class HEFTStream(ChunkedEnsemble):
-    """An ensemble of several kinds of classifiers, renewed when other features are selected (HEFT-Stream).
+    """An ensemble of several kinds of classifiers, renewed when the selection changes (HEFT-Stream).
 
     Parameters
     ----------
     n_estimators : int from 1 to 1000, default=10
-        How many classifiers the ensemble has.
+        Number of members.
     chunk_size : int from 8 to 1000000, default=150
-        Rows between two selections of features.
+        Number of rows between two selections.
     estimators : sequence of str or classifier, default=("nb", "hoeffding-tree")
-        The kinds of members: learners of the catalogue by their keys, or classifiers with `partial_fit` and
-        `predict_proba`, which are copied before they learn. In the beginning there are as many of each.
+        The kinds of members: keys of learners in the catalogue, or classifiers with `partial_fit` and `predict_proba`,
+        which are cloned. The ensemble starts with an equal number of each kind.
     selector : row selector or None, default=None
-        What selects; it is copied before it learns. None: :class:`~tamis.rows.FCBF` over the last `chunk_size` rows.
+        The selector, which is cloned. None: :class:`~tamis.rows.FCBF` over the last `chunk_size` rows.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        The columns whose values are categories, for FCBF and for those `estimators` given by name.
+        Categorical features, for FCBF and for the `estimators` given by name.
     random_state : int, at least 0, default=0
-        Seed of how often a row counts in a member.
+        Seed of the online bagging.
 
     Attributes
     ----------
     selected_ : ndarray of int
-        The features selected after the last chunk; all before.
+        The features selected after the last chunk; before the first selection, all features.
     drifts_ : list of int
-        Rows, counted from 0, at which other features were selected than before.
+        Row numbers, from 0, at which the selection changed.
     members_ : list of Member
-        Kind, columns, classifier and weight of each.
+        Kind, features, classifier and weight of each member.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
         Rows learned from.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----
-    Members learn a row when it comes; what is decided per chunk is decided by the number of the row, so a batch leaves
-    the same state as its rows one at a time if the members and the selector do. Memory: twice the members, for each is
-    judged as it was before the chunk, and `chunk_size` rows. Sparse rows are refused. Missing values go to the members.
+    Members learn each row on arrival, and chunks are counted in rows, so a batch leaves the same state as its rows one
+    at a time if this holds for the members and the selector. Memory: two copies of each member, because errors are
+    measured in the state before the chunk, and `chunk_size` rows. Sparse rows are rejected. Missing values are passed
+    to the members.
 
     References
     ----------
@@ -186,10 +188,10 @@ class HEFTStream(ChunkedEnsemble):
     )
 
     # State:
-    #   _models_, _models_before_   n of (kind, members that began before it, classifier): now, and before the chunk
+    #   _models_, _models_before_   n of (kind, serial number, classifier): now, and before the chunk
     #   _knows_, _knew_    (n, J) bool    their features, now and before the chunk
-    #   _weights_          (n,)   float64 w_i, in all 1
-    #   _counts_           (K,)   int64   how many rows of the chunk have each class
+    #   _weights_          (n,)   float64 w_i, sum 1
+    #   _counts_           (K,)   int64   rows of each class in the chunk
     _models_: list[_Model]
     _models_before_: list[_Model]
 
@@ -240,10 +242,10 @@ class HEFTStream(ChunkedEnsemble):
         self._counts_ = np.pad(self._counts_, (0, n_classes - len(self._counts_)))
 
     def _new(self, kind: int) -> _Model:
-        """Return a classifier for the features that are selected now."""
-        given, columns = self.estimators[kind], self.selected_
-        model = new_classifier(given)
-        if isinstance(given, str) and "categorical" in model.get_params():
+        """Return a new classifier for the currently selected features."""
+        estimator, columns = self.estimators[kind], self.selected_
+        model = new_classifier(estimator)
+        if isinstance(estimator, str) and "categorical" in model.get_params():
             model.set_params(categorical=np.flatnonzero(np.isin(columns, self._categorical_)).tolist())
         self._begun_ += 1
         return kind, self._begun_ - 1, model
@@ -255,7 +257,7 @@ class HEFTStream(ChunkedEnsemble):
             self._train(model, knows, X, y, first)
 
     def _train(self, member: _Model, knows: Mask, X: Floats, y: Ints, first: int) -> None:
-        """Let a member learn rows, of which the first has a number, as often as they count."""
+        """Update a member with rows, each repeated by its Poisson number; `first` is the number of the first row."""
         times, (_, born, model) = np.empty(len(y), dtype=np.int64), member
         _times(int(self.random_state), first, born, _SHARES, times)
         rows = np.repeat(np.arange(len(y)), times)
@@ -263,7 +265,7 @@ class HEFTStream(ChunkedEnsemble):
             model.partial_fit(X[rows][:, knows], y[rows], **self._classes_argument(model))
 
     def _end_chunk(self, seen: int) -> None:
-        """Judge the members, select, and renew the worst member if other features are selected."""
+        """Evaluate the members, select, and replace the worst member if the selection changed."""
         errors, is_first = self._errors(), not self._models_before_
         selected = np.flatnonzero(self._selector_.get_support())
         self._models_, self._knows_ = list(self._models_), self._knows_.copy()
@@ -284,13 +286,13 @@ class HEFTStream(ChunkedEnsemble):
         self._counts_ = np.zeros_like(self._counts_)
 
     def _renew(self, m: int, kind: int, seen: int) -> None:
-        """Put a new member in a place, which knows what is selected now and learns the chunk."""
+        """Replace a member by a new one, trained on the chunk with the currently selected features."""
         self._models_[m], self._knows_[m] = self._new(kind), False
         self._knows_[m, self.selected_] = True
         self._train(self._models_[m], self._knows_[m], self._rows_, self._codes_, seen - self._chunk_)
 
     def _errors(self) -> Floats:
-        """Return the mean square error of each member, as it was before the chunk, by (1)."""
+        """Return the mean squared error of each member, in its state before the chunk, by (1)."""
         errors, every = np.zeros(self._size_), np.arange(self._chunk_)
         for m, (_, _, model) in enumerate(self._models_before_):
             votes = self._member_proba(model, self._rows_[:, self._knew_[m]])
@@ -301,7 +303,7 @@ class HEFTStream(ChunkedEnsemble):
 
     @property
     def members_(self) -> list[Member]:
-        """The members as they are now."""
+        """Members of the ensemble."""
         check_is_fitted(self)
         return [
             Member(kind, np.flatnonzero(knows), model, float(weight))
@@ -315,6 +317,6 @@ class HEFTStream(ChunkedEnsemble):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        given = [one for one in self.estimators if not isinstance(one, str)]
-        tags.input_tags.allow_nan = all(accepts_nan(one) for one in given)
+        classifiers = [one for one in self.estimators if not isinstance(one, str)]
+        tags.input_tags.allow_nan = all(accepts_nan(one) for one in classifiers)
         return tags

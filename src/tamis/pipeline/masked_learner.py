@@ -21,7 +21,7 @@ __all__ = ["MaskedLearner", "MaskedRegressor", "View", "in_order"]
 
 
 class View(NamedTuple):
-    """The learner's view of a batch; dense rows may be overwritten by the next one."""
+    """The learner's view of a batch; the next view may overwrite its dense rows."""
 
     learned: Rows  # rows to learn from
     asked: Rows  # rows to predict
@@ -35,20 +35,20 @@ class MaskedLearner:
     Parameters
     ----------
     model : classifier with `partial_fit`
-        It is fitted in place; unless already fitted, with the classes passed to it.
+        It is fitted in place. If it is already fitted, its classes are kept.
     classes : ndarray of shape (n_classes,)
         Labels known in advance.
     masking : {"auto", "zeros"}, default="auto"
-        How unselected features are removed: as suits the learner, or as zeros.
+        How unselected features are removed: the best way for the learner, or zeros.
 
     Attributes
     ----------
     way : {"whole", "columns", "missing", "zeros"}
         How unselected features are removed: see :mod:`tamis.learners.column_masking`.
     n_known_classes : int
-        Number of classes known to the model; 0: it cannot predict yet.
+        Number of classes known to the model; 0: not fitted yet.
     restarts : int
-        Number of resets caused by a label unknown to it.
+        Number of resets caused by a label unknown to the model.
     """
 
     _state_spec = Shapes(
@@ -142,7 +142,7 @@ class MaskedLearner:
         return scores if positive == self.model.classes_[1] else -scores
 
     def learn(self, view: View, y: Array, classes: Array) -> None:
-        """Learn from a batch, whose labels are among the classes."""
+        """Update the model with a batch whose labels are among the classes."""
         if len(classes) < 2:
             self.classes = classes
             return
@@ -159,22 +159,22 @@ class MaskedLearner:
         self.count_rows(y)
 
     def count_rows(self, y: Array) -> None:
-        """Count the rows of each class that the model has learned."""
+        """Count the rows of each class that the model was trained on."""
         self._rows_of_class = self._rows_of_class + [np.count_nonzero(y == label) for label in self.classes]
 
     def _columns_argument(self, view: View) -> dict[str, Any]:
-        """Return the selected columns for a learner that is passed them."""
+        """Return the selected columns as a keyword argument, for a learner whose `partial_fit` accepts it."""
         monitors = self.way == "whole" and isinstance(self.model, ResetOnDrift)  # its own errors
         is_passed = view.support is not None and (monitors or self.way == "columns")
         return {"columns": view.support} if is_passed else {}
 
     def row_scores(self, predicted: Array, y: Array) -> Array:
-        """Return for each prediction whether it is correct."""
+        """Return whether each prediction is correct."""
         is_correct: Array = predicted == y
         return is_correct
 
     def losses(self, predicted: Array, y: Array) -> Array:
-        """Return for each prediction its loss: 1 for a wrong class, the absolute error of a number."""
+        """Return the loss of each prediction: 0 or 1 for a class, the absolute error for a number."""
         return 1.0 - self.row_scores(predicted, y)
 
     def swap(self, other: MaskedLearner) -> None:
@@ -211,8 +211,8 @@ class MaskedLearner:
 class MaskedRegressor(MaskedLearner):
     """A regressor that uses only the selected features.
 
-    Where the columns are standardised for it, the target is too, by the mean and the standard deviation of all
-    targets so far. A linear model would take long to learn a mean far from 0.
+    If the features are standardised for it, so is the target, by the running mean and standard deviation: a linear
+    model would need many rows to learn a mean far from 0.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class MaskedRegressor(MaskedLearner):
     Attributes
     ----------
     target : RunningScale
-        The scale of the targets so far.
+        Running scale of the target.
     """
 
     _kept = (*MaskedLearner._kept, "target")
@@ -246,8 +246,8 @@ class MaskedRegressor(MaskedLearner):
         """Return the numbers that the learner predicts; the mean so far before it is fitted."""
         if self.n_known_classes == 0:
             return np.repeat(self.target.shift, view.asked.shape[0])
-        result = np.array(view.predictor.predict(view.asked), dtype=np.float64).reshape(-1)
-        return result / self.target.factor + self.target.shift if self.is_scaled else result
+        predicted = np.array(view.predictor.predict(view.asked), dtype=np.float64).reshape(-1)
+        return predicted / self.target.factor + self.target.shift if self.is_scaled else predicted
 
     def row_scores(self, predicted: Array, y: Array) -> Array:
         """Return the absolute error of each prediction."""
@@ -255,14 +255,14 @@ class MaskedRegressor(MaskedLearner):
         return errors
 
     def losses(self, predicted: Array, y: Array) -> Array:
-        """Return for each prediction its absolute error."""
+        """Return the absolute error of each prediction."""
         return self.row_scores(predicted, y)
 
     def learn(self, view: View, y: Array, classes: Array) -> None:
         """Learn from a batch."""
         self.target.update(y[:, None])
-        given = (y - self.target.shift) * self.target.factor if self.is_scaled else y
-        self.model.partial_fit(view.learned, given, **self._columns_argument(view))
+        target = (y - self.target.shift) * self.target.factor if self.is_scaled else y
+        self.model.partial_fit(view.learned, target, **self._columns_argument(view))
         self.n_known_classes = 1
 
 

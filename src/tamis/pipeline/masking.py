@@ -1,4 +1,4 @@
-"""Zeros (or NaN) in place of the columns that are not selected, so that a learner keeps its width."""
+"""Zeros (or NaN) in place of unselected features, so that a learner keeps its width."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOTHING = np.empty(0, np.intp)
 
 @njit(strict=True)
 def _fill(X: Any, mask: Any, left: Any, selected: Any, blank: float, masked: Any) -> None:
-    # Then touching only their columns is quicker than reading the rows.
+    # Touching only the selected columns is then faster than copying rows.
     few = 20 * selected.shape[0] < X.shape[1]
     for i in range(X.shape[0]):
         if few:
@@ -45,12 +45,12 @@ def _fill_scaled(
 
 
 class Masker:
-    """Masks batches, dense ones in one array that is used again and again.
+    """Masks batches; dense ones share one buffer.
 
     Parameters
     ----------
     blank : float, default=0.0
-        What stands in dense rows where a column is not selected. Sparse rows store nothing there.
+        Value of unselected features in dense rows. In sparse rows they are not stored.
 
     Examples
     --------
@@ -74,16 +74,16 @@ class Masker:
         selected: NDArray[np.intp],
         scale: RunningScale | None = None,
     ) -> Rows:
-        """Return the rows with blanks in the columns that are not selected; dense ones only until the next call.
+        """Return the rows with unselected features blank; dense rows are valid only until the next call.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_rows, n_features)
         mask : ndarray of shape (n_features,), bool
         selected : ndarray of shape (n_selected,), int
-            Where the mask is true; the same array as long as it is the same mask.
+            Where the mask is true. The same array must be passed as long as the mask is the same.
         scale : RunningScale, optional
-            Scales the selected columns.
+            Applied to the selected features.
         """
         if sp.issparse(X):
             kept = _drop_stored(X, mask)

@@ -1,10 +1,10 @@
-"""Standardisation of the columns for a learner, by the mean and the deviation of the rows before each batch.
+"""Standardisation of features for a learner, by the mean and standard deviation of all rows before each batch.
 
     z_j = min(max((x_j - m_j) / s_j, -5), 5)      m_j, s_j: mean and standard deviation of all rows before       (1)
 
-A linear model that learns row by row takes steps in proportion to the values: raw columns of unlike sizes leave it with
-the largest one alone. CSR rows are divided by s_j and stay sparse. A column that has been constant so far has s_j = 1,
-and 5 is the limit, lest the first other value of such a column undo what was learned of all others.
+The steps of an online linear model are proportional to the feature values: without scaling, the feature with the
+largest values dominates. CSR rows are divided by s_j and stay sparse. A feature that has been constant so far has
+s_j = 1, and the limit of 5 prevents its first other value from undoing what was learned about all other features.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LINEAR = (Perceptron, SGDClassifier, PassiveAggressiveClassifier, SGDRegressor,
 
 @njit(strict=True)
 def bounded(z: float) -> float:
-    """Return z within the limit; NaN and infinity stay, for the learner to refuse."""
+    """Return z within the limit; NaN and infinity are kept, for the learner to reject."""
     return min(max(z, -LIMIT), LIMIT) if abs(z) < np.inf else z
 
 
@@ -48,9 +48,9 @@ def _standardise(X: Any, shift: Any, factor: Any, scaled: Any) -> None:
 
 
 def wants_scale(learner: Any) -> bool:
-    """Return whether the scale of a column decides what a learner makes of it: linear models, River's neighbours.
+    """Return whether a learner depends on the scale of features: linear models, River's neighbours.
 
-    One that was fitted before has its own idea of the scale, and keeps it.
+    A learner that is already fitted was trained on its own scale, and keeps it.
 
     Examples
     --------
@@ -67,9 +67,9 @@ def wants_scale(learner: Any) -> bool:
 
 
 class RunningScale:
-    """Mean and standard deviation of each column of the rows so far, to scale the next ones by.
+    """Running mean and standard deviation of each feature, to scale the next batch.
 
-    NaN is passed over in what is learned, and stays NaN. Memory: 48 bytes per column.
+    NaN is ignored by `update` and kept by `transform`. Memory: 48 bytes per feature.
 
     Parameters
     ----------
@@ -94,20 +94,20 @@ class RunningScale:
         self.shift, self.factor = np.zeros(n_features), np.ones(n_features)
 
     def update(self, X: Rows) -> None:
-        """Learn from rows; infinite ones change nothing."""
+        """Update with a batch; a batch with infinite values is ignored."""
         if self.moments.update(X, np.zeros(X.shape[0], dtype=np.int64)):
             deviation = np.sqrt(self.moments.variance()[0])
             self.shift = self.moments.mean()[0]
             self.factor = np.divide(1.0, deviation, out=np.ones_like(deviation), where=deviation > 0.0)
 
     def of(self, columns: NDArray[np.intp]) -> RunningScale:
-        """Return the scale of some columns as it is now."""
+        """Return the current scale of some features."""
         result = copy(self)
         result.shift, result.factor = self.shift[columns], self.factor[columns]
         return result
 
     def transform(self, X: Rows) -> Rows:
-        """Return rows scaled (1).
+        """Return the scaled rows (1).
 
         Parameters
         ----------

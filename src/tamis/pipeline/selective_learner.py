@@ -1,12 +1,12 @@
-"""A selector and a learner that uses only the selected features, and how both process a batch.
+"""A selector, and a learner that uses only the selected features; how both process a batch.
 
-    1. the learner receives the features selected before the batch, standardised by the earlier rows
-    2. the selector learns from the whole batch, and selects
-    3. the learner learns from the batch; if the selection reports a drift, a reset one runs beside it and replaces it
-       if it predicts better (`challenger.py`)
-    4. the scaler is updated with the batch
+1. the learner gets the features selected before the batch, standardised by the earlier rows
+2. the selector is updated with the batch, and selects
+3. the learner is updated with the batch; after a drift reported by the selector, a reset learner runs beside it and
+   replaces it if it predicts better (`challenger.py`)
+4. the scaler is updated with the batch
 
-The first batch trains both: the learner then uses all columns, and the scaler has seen the batch.
+The first batch trains both: the learner then uses all features, and the scaler is updated before.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ __all__ = ["SelectiveLearner", "check_learner", "default_learner", "is_regressio
 
 
 class SelectiveLearner:
-    """A selector and a learner, between two batches.
+    """A selector and a learner; their state between two batches.
 
     Parameters
     ----------
     selector : estimator with `partial_fit` and `get_support`, or None
-        None selects every column.
+        None selects every feature.
     learner : classifier or regressor with `partial_fit`
-        Both are fitted themselves.
+        Selector and learner are fitted in place.
     classes : ndarray of shape (n_classes,)
-        Labels known in advance; empty where numbers are predicted.
+        Labels known in advance; empty for a regression.
     numbers : bool
-        Whether numbers are predicted.
+        Whether the task is a regression.
     scale : {"auto", "standard", "none"}
     masking : {"auto", "zeros"}
     replay : {"auto", "always", "never"} or int
@@ -58,15 +58,15 @@ class SelectiveLearner:
     ----------
     learner : MaskedLearner
     scale : RunningScale or None
-        None where columns are not scaled, and before `begin`.
+        None if features are not scaled, and before `begin`.
     mask, support : ndarray or None
-        The selection now, and its columns; None: nothing is selected yet, and every column is used.
+        The current selection, and its columns; None: nothing is selected yet, and every feature is used.
     replays : int
         Number of resets of the learner with a replay of the last rows.
     challenger : Challenger or None
-        A learner that was reset at an alarm, or that was replaced by one, and runs beside the learner.
+        A reset learner, or the learner it replaced; it runs beside the one that predicts.
     challenges, failures : int
-        Number of learners that were reset and tried, and of those that were not adopted or not for long.
+        Number of challengers so far, and of those not adopted or replaced again.
     n_seen : int
         Number of rows seen, with or without labels.
 
@@ -109,7 +109,7 @@ class SelectiveLearner:
         self.replays = self.challenges = self.failures = 0
         self.mask: NDArray[np.bool_] | None = None
         self.support: NDArray[np.intp] | None = None
-        self.is_started = False  # nothing has been learned yet
+        self.is_started = False  # whether the first batch was processed
         self.n_features, self.n_seen, self.is_sparse = 0, 0, False  # of the rows
 
     def begin(self, n_features: int, *, is_sparse: bool) -> None:
@@ -121,7 +121,7 @@ class SelectiveLearner:
     # -- a batch -------------------------------------------------------------------------------------------
 
     def learn(self, X: Rows, y: Array, classes: Array, declared: Array | None = None) -> None:
-        """Learn from a batch whose labels are among the classes; `declared`: those known before the first batch."""
+        """Update with a batch whose labels are among the classes; `declared`: those known before the first batch."""
         if not self.is_started:
             self.begin(X.shape[1], is_sparse=sp.issparse(X))
             self.update_scale(X)
@@ -133,7 +133,7 @@ class SelectiveLearner:
         self.update_scale(X)
 
     def learn_first(self, X: Rows, y: Array, classes: Array, declared: Array | None) -> None:
-        """Learn from the first batch."""
+        """Update with the first batch."""
         if isinstance(self.selector, RowSelector) and not self.selector._is_regression():
             self.selector.partial_fit(X, y, classes=declared)
         else:
@@ -145,7 +145,7 @@ class SelectiveLearner:
             self.reset(classes)
 
     def update_scale(self, X: Rows) -> None:
-        """Learn the scale of the columns."""
+        """Update the scale with a batch."""
         self.n_seen += X.shape[0]
         if self.scale is not None:
             self.scale.update(X)
@@ -156,7 +156,7 @@ class SelectiveLearner:
             self.selector.partial_fit(X, y)
 
     def select(self) -> bool:
-        """Adopt the current selection; return whether the learner must reset."""
+        """Update the selection; return whether the learner must be reset."""
         if self.selector is None or (self.mask is None and getattr(self.selector, "warming_up_", False)):
             return False
         # A copy: the selector may reuse its own array.
@@ -184,7 +184,7 @@ class SelectiveLearner:
     # -- resets that are tried first -----------------------------------------------------------------------
 
     def _challenge(self, classes: Array) -> None:
-        """Train a new learner on the last rows, to run beside the present one."""
+        """Train a new learner on the last rows, to run beside the current one."""
         kept = self.replay.rows()
         if kept is None or self.learner.n_known_classes == 0:
             return
@@ -197,7 +197,7 @@ class SelectiveLearner:
             self.challenges += 1
 
     def _challenger_view(self, view: View, X: Rows) -> View:
-        """Return the challenger's view of rows, with the columns of the present learner's view."""
+        """Return the challenger's view of rows, with the features of the current learner's view."""
         assert self.challenger is not None
         if view.support is None:
             return self.challenger.learner.view(X, None, None, self.scale)
@@ -206,16 +206,16 @@ class SelectiveLearner:
         return self.challenger.learner.view(X, mask, view.support, self.scale)
 
     def _compare(self, view: View, X: Rows, y: Array) -> None:
-        """Let both learners predict rows that neither has learned."""
+        """Compare the predictions of both learners on rows that neither was trained on."""
         assert self.challenger is not None
         other = self.challenger.learner
         ours = other.losses(other.predict(self._challenger_view(view, X)), y)
         self.challenger.compare(ours, self.learner.losses(self.learner.predict(view), y))
 
     def _decide(self) -> None:
-        """Exchange the two if the challenger is ahead, and drop it when the comparison is over.
+        """Swap the two if the challenger is better, and drop it when the comparison is over.
 
-        The old learner then challenges the new one: what was ahead for a while need not stay ahead.
+        The old learner then challenges the new one, since a temporary advantage may not last.
         """
         assert self.challenger is not None
         if self.challenger.is_ahead:
@@ -242,12 +242,12 @@ class SelectiveLearner:
         return self.learner.view(X, self.mask, self.support, self.scale)
 
     def reject(self, error: Exception, X: Rows, names: list[str] | None) -> None:
-        """Raise an error that locates NaN or infinity, if one of them is the reason why rows were rejected.
+        """Raise an error that locates NaN or infinity, if one of them is why rows were rejected.
 
-        The selector has no column names, and scikit-learn's learners only report that NaN is present. Where selector
-        and learner accept NaN, it is not the reason.
+        The selector has no column names, and scikit-learn's learners only report that NaN is present. If selector and
+        learner both accept NaN, it is not the reason.
         """
-        takes = self.scale is not None or accepts_nan(self.learner.model)  # the scale puts NaN at the mean
+        takes = self.scale is not None or accepts_nan(self.learner.model)  # scaling replaces NaN by the mean
         takes = takes and (self.selector is None or accepts_nan(self.selector))
         is_masked = self.mask is not None and self.support is not None and not isinstance(error, DataError)
         seen: Any = Masker().mask(X, self.mask, self.support) if is_masked else X  # type: ignore[arg-type]
@@ -256,10 +256,10 @@ class SelectiveLearner:
     # -- state ---------------------------------------------------------------------------------------------
 
     def another(self) -> Self:
-        """Return a copy that learns without changing this one."""
+        """Return a copy that can be updated independently."""
         twin = copy(self)
         twin.replay, twin.learner = copy(self.replay), copy(self.learner)
-        twin.replay.restore([*self.replay.batches])  # never written to
+        twin.replay.restore([*self.replay.batches])  # batches are never modified
         twin.selector = twin.replay.selector = deepcopy(self.selector)
         twin.learner.model = deepcopy(self.learner.model)
         twin.learner.release_buffers()
@@ -296,7 +296,7 @@ _KEPT = (
 
 
 def is_regression_learner(selector: Any, learner: Any) -> bool:
-    """Return whether the task is regression: decided by the learner, or without one by the selector, never by y.
+    """Return whether the task is a regression: determined by the learner, or without one by the selector, not by y.
 
     Raises
     ------
@@ -320,17 +320,17 @@ def is_regression_learner(selector: Any, learner: Any) -> bool:
     check_learner(learner)
     numbers = _is_regressor(learner)
     if is_own and selector._is_regression() != numbers:
-        given, kind = type(learner).__name__, type(selector).__name__
+        predictor, kind = type(learner).__name__, type(selector).__name__
         targets = ("numbers", "classes") if numbers else ("classes", "numbers")
         raise ValueError(
-            f"{given} predicts {targets[0]}, but {kind} is set to learn {targets[1]}: choose"
+            f"{predictor} predicts {targets[0]}, but {kind} is set to learn {targets[1]}: choose"
             f" {_as_regressor(kind) if numbers else 'a regressor'}."
         )
     return numbers
 
 
 def check_learner(learner: Any) -> None:
-    """Raise for an estimator that cannot learn from a stream; the message says how to wrap it.
+    """Raise for an estimator without `partial_fit`; the message explains how to wrap it.
 
     Raises
     ------
@@ -366,10 +366,10 @@ def _as_regressor(kind: str) -> str:
 
 
 def default_learner(*, numbers: bool) -> Any:
-    """Return the learner that is used if none is given."""
+    """Return the default learner."""
     if not numbers:
         return Perceptron()
     from sklearn.linear_model import SGDRegressor
 
-    # With Huber's loss no single row or bad step can throw the weights off permanently.
+    # Under the Huber loss no single row or step can permanently distort the weights.
     return SGDRegressor(loss="huber", epsilon=1.0, random_state=0)

@@ -1,8 +1,8 @@
-"""StreamPipeline: scale, select, learn, row by row, as one model of scikit-learn's kind.
+"""StreamPipeline: scaling, selection and learning as one incremental scikit-learn estimator.
 
-The rows are cut into blocks of `batch_size`, counted from the first row that ever came, however many come at once.
-Whole blocks are learned as they are by :func:`tamis.prequential`. Rows that are too few for a block are learned by a
-copy, which answers until the block is whole. So what the model says depends on the rows and their order alone.
+Rows are grouped into batches of `batch_size`, counted from the first row, regardless of how many arrive per call.
+Complete batches are processed as in :func:`tamis.prequential`. A copy of the models learns the rows of an incomplete
+batch and predicts until the batch is complete, so the predictions depend only on the rows and their order.
 """
 
 from __future__ import annotations
@@ -52,77 +52,77 @@ _SELECTOR = with_methods("an estimator with partial_fit and get_support", "parti
 _LEARNER = with_methods("a classifier or regressor with partial_fit", "partial_fit", "predict")
 _REPLAY = Kind("a number of rows", lambda value: is_integer(value) and value >= 0)
 
-# What a pipeline says while rows wait for their block; it is made again from these rows, so it is not saved.
+# The models that also learned an incomplete batch. They are rebuilt from its rows, so they are not saved.
 _ahead: WeakKeyDictionary[StreamPipeline, SelectiveLearner] = WeakKeyDictionary()
 
 
-def _has(name: str) -> Any:
+def _if_learner_has(name: str) -> Any:
     return available_if(lambda self: hasattr(self._learner(), name))
 
 
 class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """A running scaler, a row selector and a learner, as one model that learns from rows as they come.
+    """A running scaler, a row selector and a learner, as one incremental model.
 
-    It is the model that :func:`tamis.prequential` evaluates, with the same predictions. Columns that are not selected
-    are left out in the way that suits the learner, and the learner restarts when the selector asks for it.
+    :func:`tamis.prequential` evaluates the same model, with the same predictions. Unselected features are removed in
+    the way that suits the learner, and the learner is reset when the selector requests it.
 
     Parameters
     ----------
     selector : RowSelector or estimator with `partial_fit` and `get_support`, optional
-        It is copied. By default every column is kept.
+        It is cloned. By default every feature is kept.
     learner : classifier or regressor with `partial_fit`, optional
-        It is copied. By default a :class:`tamis.Perceptron`, or ``SGDRegressor(loss="huber", epsilon=1.0,
-        random_state=0)`` for a selector that is set to learn from numbers.
+        It is cloned. The default is a :class:`tamis.Perceptron`, or ``SGDRegressor(loss="huber", epsilon=1.0,
+        random_state=0)`` if the selector is set to regression.
     batch_size : int, default=100
-        Rows of a block, counted from the first row; the selection is updated after each block.
+        Rows per batch, counted from the first row; the selection is updated after each batch.
     scale : {"auto", "standard", "none"}, default="auto"
-        Whether the learner is given columns standardised by the mean and the standard deviation of the rows before.
-        ``"auto"``: on dense rows, where the scale matters to the learner. The selector sees the rows as they are.
+        Whether features are standardised for the learner, by the mean and standard deviation of the rows before.
+        ``"auto"``: for dense rows, if the learner depends on the scale. The selector gets unscaled rows.
     replay : {"auto", "always", "never"} or int, default="auto"
-        When the learner restarts, and from how many of the last rows; see :func:`tamis.prequential`.
+        When the learner is reset, and on how many of the last rows it is retrained; see :func:`tamis.prequential`.
     masking : {"auto", "zeros"}, default="auto"
-        How columns that are not selected are left out; see :func:`tamis.prequential`.
+        How unselected features are removed; see :func:`tamis.prequential`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Present if the learner is a classifier.
     selector_, learner_ : estimator
-        The fitted selector and learner, for reading.
+        The fitted selector and learner, read-only.
     scores_ : ndarray of shape (n_features,), float64
-        The selector's score of each column, if it has scores.
+        The selector's score of each feature, if it has scores.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
     n_seen_ : int
         Number of rows learned from.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, or if one of selector and learner is for classes and the other for numbers.
+        If a parameter is invalid, or if one of selector and learner is for classification and the other for
+        regression.
     DataError
-        If rows cannot be learned from; the model is left as it was.
+        If rows are invalid; the model is left unchanged.
 
     Notes
     -----
-    **Row-exact.** The result does not depend on how rows are cut into calls. A call copies the models once, or twice if
-    it ends within a block, so many rows at once are faster. For one row in each call ``batch_size=1`` is fastest.
+    **Row-exact.** The model does not depend on how rows are split into calls. A call copies the models once, or twice
+    if it ends within a batch, so many rows per call are faster. For one row per call ``batch_size=1`` is fastest.
 
-    **Missing values** are accepted where the selector accepts them (without a selector: where the learner does). A
-    learner that gets standardised columns, but does not accept missing values, gets the mean of the column.
-    Another learner that does not accept them refuses them in the columns that it is given: all columns in the first
-    block, then the selected ones.
+    **Missing values** are accepted if the selector accepts them (without a selector: if the learner does). A learner
+    that gets standardised features but does not accept missing values gets the mean of the feature. Any other learner
+    that does not accept them rejects them in the features passed to it: all features in the first batch, then the
+    selected ones.
 
-    **Labels.** While only one class is known, it is predicted, and the learner learns nothing. If a label comes that
-    was not known when the learner started, the learner restarts, because scikit-learn's linear models cannot add
-    classes.
+    **Labels.** While only one class is known, it is predicted, and the learner is not trained. A label that was unknown
+    when the learner was first trained resets it, because scikit-learn's linear models cannot add classes.
 
-    Memory: the models, two copies of them while a block is not full, and the rows of a block.
+    Memory: the models, two copies of them while a batch is incomplete, and the rows of a batch.
 
     Examples
     --------
-    The class is decided by two of thirty columns, whose values are a thousand times as large as the others:
+    The class is determined by two of the 30 features, whose values are a thousand times as large as the others:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import SGDClassifier
@@ -136,7 +136,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     >>> model.get_feature_names_out().tolist(), round(model.score(X[2000:], y[2000:]), 2)
     (['x3', 'x9'], 0.99)
 
-    Ten rows at once, or all of them, give the same model:
+    Forty rows per call and all of them at once give the same model:
 
     >>> whole = StreamPipeline(FIRES(2), SGDClassifier(random_state=0)).fit(X[:2000], y[:2000])
     >>> bool((whole.decision_function(X) == model.decision_function(X)).all())
@@ -166,7 +166,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     @classmethod
     def of_run(cls, models: SelectiveLearner, names: list[str] | None, options: RunOptions) -> StreamPipeline:
-        """Return the selector and learner of a run as they are now, as a separate model.
+        """Return a copy of the selector and learner of a run, as a separate model.
 
         Parameters
         ----------
@@ -180,42 +180,42 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         Returns
         -------
         StreamPipeline
-            The next row begins a new block.
+            The next row starts a new batch.
         """
         selector = None if models.selector is None else clone(models.selector)
-        result = cls(
+        pipeline = cls(
             selector, clone(models.learner.model), batch_size=options.rows_per_block, scale=options.scale,
             replay=options.replay, masking=options.masking,
         )  # fmt: skip
-        result._models, result._waiting, result._declared = models.another(), [], None
-        result.n_features_in_, result.is_sparse_, result.n_seen_ = (
+        pipeline._models, pipeline._waiting, pipeline._declared = models.another(), [], None
+        pipeline.n_features_in_, pipeline.is_sparse_, pipeline.n_seen_ = (
             models.n_features,
             models.is_sparse,
             models.n_seen,
         )
         if names is not None:
-            result.feature_names_in_ = np.array(names, dtype=object)
-        return result
+            pipeline.feature_names_in_ = np.array(names, dtype=object)
+        return pipeline
 
     # -- learning ------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Forget all earlier rows, then learn from these rows in order; see `partial_fit`."""
+        """Reset the model, then learn from these rows in order; see `partial_fit`."""
         return self._fit_atomic(X, y, None, forget=True)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:
-        """Learn from rows. If it raises, the model is as it was before the call.
+        """Update the model with rows. If it raises, the model is unchanged.
 
-        Ctrl-C waits until a block of `batch_size` rows is learned; the model is then as it was before the call.
+        Ctrl-C takes effect after a batch of `batch_size` rows; the model is then unchanged.
 
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-            Dense or sparse. Later rows are converted to the kind of the first ones.
+            Dense or sparse. Later rows are converted to the format of the first ones.
         y : array-like of shape (n_rows,)
             Labels, or numbers for a regressor.
         classes : array-like, optional
-            Labels known in advance, at the first call. The learner then need not restart when they come.
+            Labels known in advance, at the first call. The learner is then not reset when they first occur.
 
         Returns
         -------
@@ -238,7 +238,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             self.__dict__.pop("_models", None)
         if not hasattr(self, "_models"):
             self._begin(X, names, classes)
-        self._learn(self._as_first(X, names), y)
+        self._learn(self._convert(X, names), y)
 
     def _begin(self, X: Rows, names: list[str] | None, classes: Any) -> None:
         self.n_features_in_ = X.shape[1]
@@ -264,7 +264,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         return default_learner(numbers=is_regression_learner(self.selector, None))
 
     def _learn(self, X: Rows, y: Array) -> None:
-        """Learn whole blocks by a copy that takes the place of the models, and the rest by another one."""
+        """Update a copy of the models with complete batches, and another copy with the remaining rows."""
         y = as_target(y) if self._models.numbers else y.copy()
         rows, labels = (
             joined_rows([*(X for X, _ in self._waiting), X]),
@@ -274,7 +274,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         models = self._models.another() if whole else self._models
         for at in range(0, whole, self.batch_size):
             deliver_signals()
-            self._take(models, rows[at : at + self.batch_size], labels[at : at + self.batch_size])
+            self._learn_batch(models, rows[at : at + self.batch_size], labels[at : at + self.batch_size])
         rest = [] if whole == len(labels) else [(rows[whole:].copy(), labels[whole:].copy())]
         ahead = self._ahead_of(models, rest)
         self._models, self._waiting = models, rest
@@ -282,17 +282,17 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         self.n_seen_ = ahead.n_seen
 
     def _ahead_of(self, models: SelectiveLearner, rest: list[tuple[Rows, Array]]) -> SelectiveLearner:
-        """Return models that have learned from the rows that wait, too."""
+        """Return models that have also learned the incomplete batch."""
         models.learner.release_buffers()
         if not rest:
             return models
         ahead = models.another()
         for block in rest:
-            self._take(ahead, *block)
+            self._learn_batch(ahead, *block)
         ahead.learner.release_buffers()
         return ahead
 
-    def _take(self, models: SelectiveLearner, X: Rows, y: Array) -> None:
+    def _learn_batch(self, models: SelectiveLearner, X: Rows, y: Array) -> None:
         try:
             known = models.learner.classes
             classes = known if models.numbers else encode_labels(y, known)[1]
@@ -301,19 +301,19 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             models.reject(error, X, self._names())
             raise
 
-    def _now(self) -> SelectiveLearner:
+    def _current_models(self) -> SelectiveLearner:
         """Return the models that have learned from every row."""
         check_is_fitted(self)
-        if self not in _ahead:  # it was loaded, or is a copy
+        if self not in _ahead:  # loaded or copied
             _ahead[self] = self._ahead_of(self._models, self._waiting)
         return _ahead[self]
 
     # -- rows ----------------------------------------------------------------------------------------------
 
-    def _as_first(self, X: Rows, names: list[str] | None) -> Rows:
-        """Return rows as the first ones came, dense or sparse; refuse other columns, and what nobody can learn."""
+    def _convert(self, X: Rows, names: list[str] | None) -> Rows:
+        """Return rows in the format of the first ones; reject other columns and unsupported values."""
         check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
-        first = self._learner() if self.selector is None else self.selector  # who passes over NaN
+        first = self._learner() if self.selector is None else self.selector  # decides on NaN
         reject_nonfinite(X, self._names(), allow_nan=get_tags(first).input_tags.allow_nan)
         if sp.issparse(X) == self.is_sparse_:
             return X
@@ -323,16 +323,16 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         names = vars(self).get("feature_names_in_")
         return None if names is None else list(names)
 
-    def _answer(self, X: Any, verb: str) -> Any:
+    def _apply_learner(self, X: Any, verb: str) -> Any:
         """Return the learner's output for rows."""
-        models = self._now()
-        X = self._as_first(*as_rows(X))
+        models = self._current_models()
+        X = self._convert(*as_rows(X))
         learner = models.learner
         try:
             view = models.view(X)
             if verb == "predict":
                 return learner.predict(view)
-            if learner.n_known_classes == 0:  # one class is known, and it is sure
+            if learner.n_known_classes == 0:  # one class is known: probability 1
                 return np.ones(X.shape[0] if verb == "decision_function" else (X.shape[0], 1))
             return np.array(getattr(view.predictor, verb)(view.asked), dtype=np.float64)
         except ValueError as error:
@@ -345,28 +345,28 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     def predict(self, X: Any) -> Array:
         """Return the label (or number) of each row, shape (n_rows,)."""
-        result: Array = self._answer(X, "predict")
-        return result
+        labels: Array = self._apply_learner(X, "predict")
+        return labels
 
-    @_has("predict_proba")  # type: ignore[untyped-decorator]
+    @_if_learner_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); only if the learner has it."""
-        result: NDArray[np.float64] = self._answer(X, "predict_proba")
-        return result
+        proba: NDArray[np.float64] = self._apply_learner(X, "predict_proba")
+        return proba
 
-    @_has("decision_function")  # type: ignore[untyped-decorator]
+    @_if_learner_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each class, or of the second of two; only if the learner has it."""
-        result: NDArray[np.float64] = self._answer(X, "decision_function")
-        return result
+        scores: NDArray[np.float64] = self._apply_learner(X, "decision_function")
+        return scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, or for a regressor R^2, on rows that were not learned from."""
+        """Return the accuracy, or for a regressor R^2, on held-out rows."""
         measure = r2_score if is_regression_learner(self.selector, self._learner()) else accuracy_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     def transform(self, X: Any) -> Any:
-        """Return the columns that are selected now, without scaling.
+        """Return the selected features, unscaled.
 
         Parameters
         ----------
@@ -379,32 +379,32 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         return super().transform(X)
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
-        mask = self._now().mask
+        mask = self._current_models().mask
         return np.ones(self.n_features_in_, dtype=bool) if mask is None else mask.copy()
 
     @property
     def classes_(self) -> Array:
         """The labels, in the order of the columns of `predict_proba`."""
-        models = self._now()
+        models = self._current_models()
         if models.numbers:
             raise AttributeError("A pipeline that predicts numbers has no classes_.")
         return in_order(models.learner.classes)
 
     @property
     def selector_(self) -> Any:
-        """The fitted selector; None where every column is kept."""
-        return self._now().selector
+        """The fitted selector; None if every feature is kept."""
+        return self._current_models().selector
 
     @property
     def learner_(self) -> Any:
-        """The fitted learner; it expects columns masked and scaled."""
-        return self._now().learner.model
+        """The fitted learner; it expects masked and scaled features."""
+        return self._current_models().learner.model
 
     @property
     def scores_(self) -> NDArray[np.float64]:
-        """The selector's score of each column; larger is more relevant."""
-        result: NDArray[np.float64] = self._now().selector.scores_
-        return result
+        """The selector's score of each feature; larger is more relevant."""
+        scores: NDArray[np.float64] = self._current_models().selector.scores_
+        return scores
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_seen_")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier, is_regressor
@@ -279,3 +280,56 @@ def test_parts_that_do_not_go_together_are_refused() -> None:
         StreamPipeline(learner=3).fit(X, y)
     with pytest.raises(DataError, match="X has 3 features, but StreamPipeline is expecting 8"):
         StreamPipeline().fit(X, y).predict(X[:, :3])
+
+
+def _sales(n, seed=0):
+    rng = np.random.default_rng(seed)
+    sold = rng.integers(0, 2, n)
+    city = np.where(rng.random(n) < 0.9, np.array(["Bern", "Oslo"])[sold], "Rome")
+    return pd.DataFrame({"size": rng.normal(size=n), "city": city, "age": rng.normal(size=n)}), sold
+
+
+def test_a_frame_with_text_however_it_is_cut():
+    frame, sold = _sales(900)
+    whole = StreamPipeline(FIRES(1), tamis.WeightedNaiveBayes(weight=None)).fit(frame, sold)
+    assert whole.categories_ == {1: frame["city"].drop_duplicates().tolist()}
+    assert (whole.selector_.categorical, whole.learner_.categorical) == ([1], [1])
+    assert whole.get_feature_names_out().tolist() == ["city"]
+    assert whole.score(*_sales(500, seed=1)) > 0.9
+    parts = StreamPipeline(FIRES(1), tamis.WeightedNaiveBayes(weight=None))
+    for at in range(0, 900, 70):
+        parts.partial_fit(frame[at : at + 70], sold[at : at + 70])
+    later = _sales(50, seed=2)[0]
+    np.testing.assert_array_equal(parts.predict_proba(later), whole.predict_proba(later))
+
+
+def test_a_category_of_later_rows_changes_nothing_and_another_kind_is_rejected(tmp_path):
+    frame, sold = _sales(400)
+    model = StreamPipeline(FIRES(2), tamis.WeightedNaiveBayes(weight=None)).fit(frame, sold)
+    before = copy.deepcopy(model.categories_)
+    new = frame[:3].assign(city=["Kyiv", None, "Oslo"])
+    assert model.predict(new).shape == (3,)
+    assert model.categories_ == before
+    assert model.predict(frame[:3].assign(city=1.0)).shape == (3,)  # numbers are categories here
+    with pytest.raises(DataError, match=r"Feature 'age' had numbers in the first rows, got text"):
+        model.partial_fit(frame.assign(age="old"), sold)
+    with pytest.raises(DataError, match="now missing: 'city', 'age'"):
+        model.predict(frame[["size"]])
+    assert model.categories_ == before
+    with pytest.raises(DataError, match="OFS learns from numbers, but column 'city' contains categories"):
+        StreamPipeline(tamis.OFS(2)).fit(frame, sold)
+    path = tmp_path / "model.tamis"
+    tamis.save(model, path)
+    np.testing.assert_array_equal(tamis.load(path).predict_proba(new), model.predict_proba(new))
+
+
+def test_a_run_of_a_frame_leaves_a_pipeline_for_frames():
+    frame, sold = _sales(900)
+    model = tamis.prequential(
+        frame.assign(sold=sold), FIRES(1), tamis.WeightedNaiveBayes(weight=None), label="sold"
+    ).pipeline()
+    later, labels = _sales(500, seed=1)
+    assert model.score(later, labels) > 0.9
+    codes = {value: code for code, value in enumerate(model.categories_[1])}
+    coded = later.assign(city=later["city"].map(codes)).to_numpy(float)
+    np.testing.assert_array_equal(model.predict_proba(coded), model.predict_proba(later))

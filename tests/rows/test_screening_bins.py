@@ -243,6 +243,20 @@ def test_pvalues_of_unrelated_features_are_uniform(options):
         assert 0.36 < np.mean(pvalues < 0.5) < 0.62, name
 
 
+@pytest.mark.parametrize("kind", [MutualInformation, ChiSquare, GiniIndex])
+@pytest.mark.parametrize("repeats", [1, 4])
+def test_an_identifier_is_not_relevant(kind, repeats, rng):
+    n = 2000
+    y = rng.integers(0, 2, n)
+    weak = np.where(rng.random(n) < 0.6, y, 1 - y)
+    X = np.column_stack([rng.permutation(n) // repeats, weak]).astype(float)
+    scores = kind(1, categorical="all").fit(X, y).scores_
+    assert scores[0] < 0.1 * scores[1]
+    zips = np.column_stack([rng.integers(0, 200, n) + 200 * y, weak]).astype(float)  # 5 rows and more in each
+    kept = kind(1, categorical="all").fit(zips, y).scores_
+    assert kept[0] > kept[1]
+
+
 def test_categories_have_no_order():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 12, size=(400, 2)).astype(float), rng.integers(0, 2, 400)

@@ -16,10 +16,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
+import tamis
 from tamis.errors import StreamError
 from tamis.streams import arff, open_file
 from tamis.streams.files import open_table
@@ -183,6 +185,23 @@ def test_label_by_position_and_without_header(tmp_path):
     X, y = stream.take(5)
     assert (X.tolist(), y.tolist()) == ([[1.0, 5.0], [2.0, 6.0]], ["x", "y"])
     assert open_file(path, label=-1, header=False).take(5)[1].tolist() == [5, 6]
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_text_is_categorical_before_a_row_is_read(tmp_path, format):
+    path, rng = tmp_path / f"t.{format}", np.random.default_rng(0)
+    y = rng.integers(0, 2, 600)
+    city = np.where(
+        rng.random(600) < 0.8, np.array(["Bern", "Oslo"])[y], rng.choice(["Kyiv", "Rome", "Bonn"], 600)
+    )
+    frame = pd.DataFrame({"a": rng.normal(size=600), "city": city, "b": rng.normal(size=600), "y": y})
+    frame.to_csv(path, index=False) if format == "csv" else frame.to_parquet(path)
+    stream = open_file(path, label="y")
+    assert stream.categorical == [1]
+    selector = tamis.FIRES(1)
+    tamis.prequential(stream, selector)
+    assert selector.categorical == [1]
+    assert selector.get_support().tolist() == [False, True, False]
 
 
 def test_booleans_dates_and_declared_categories(tmp_path):

@@ -9,7 +9,7 @@ the square of the number of bins.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -20,9 +20,47 @@ from tamis._validation import Array, Rows, as_rows, columns_of, short_repr
 from tamis._validation.arrays import as_frame
 from tamis.errors import DataError
 
-__all__ = ["Categories", "split_rows"]
+__all__ = ["Categories", "CategoryCodes", "split_rows"]
 
 _MOST = 32  # bins of a column
+
+
+class CategoryCodes:
+    """Codes of the categories of one feature, in the order in which they first appear.
+
+    Parameters
+    ----------
+    values : iterable, optional
+        The categories known so far. A missing value is a category, None.
+    most : int, optional
+        After so many categories, new ones share the next code. By default there is no limit.
+
+    Examples
+    --------
+    >>> codes = CategoryCodes(["red"])
+    >>> [codes.add(value) for value in ["blue", "red", None]], codes.find("green"), codes.values
+    ([1, 0, 2], 3, ['red', 'blue', None])
+    """
+
+    def __init__(self, values: Iterable[Any] = (), most: int | None = None) -> None:
+        self.values = list(values)
+        self._most = most
+        self._codes = {value: code for code, value in enumerate(self.values)}
+
+    def add(self, value: Any) -> int:
+        """Return the code of a category; a new one gets the next code."""
+        value = None if value != value else value  # NaN equals no key
+        code = self._codes.get(value)
+        if code is None:
+            code = len(self.values)
+            if self._most is None or code < self._most:
+                self._codes[value] = code
+                self.values.append(value)
+        return code
+
+    def find(self, value: Any) -> int:
+        """Return the code of a category, or the next free one if it is unknown."""
+        return self._codes.get(None if value != value else value, len(self.values))
 
 
 class Categories:

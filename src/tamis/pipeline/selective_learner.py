@@ -11,6 +11,7 @@ The first batch trains both: the learner then uses all features, and the scaler 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy, deepcopy
 from typing import Any, Self
 
@@ -33,7 +34,13 @@ from tamis.pipeline.masking import Masker
 from tamis.pipeline.scaling import RunningScale, wants_scale
 from tamis.replay import Replay
 
-__all__ = ["SelectiveLearner", "check_learner", "default_learner", "is_regression_learner"]
+__all__ = [
+    "SelectiveLearner",
+    "check_learner",
+    "declare_categories",
+    "default_learner",
+    "is_regression_learner",
+]
 
 
 class SelectiveLearner:
@@ -327,6 +334,41 @@ def is_regression_learner(selector: Any, learner: Any) -> bool:
             f" {_as_regressor(kind) if numbers else 'a regressor'}."
         )
     return numbers
+
+
+def declare_categories(
+    columns: Sequence[int], names: Sequence[str] | None, selector: Any, learner: Any, *, strict: bool = True
+) -> None:
+    """Pass the positions of categorical features to models with a parameter `categorical` that is None.
+
+    Parameters
+    ----------
+    columns : sequence of int
+        Positions of the features whose values are codes of categories.
+    names : sequence of str, optional
+        Names of all features, for messages.
+    selector, learner : estimator or None
+        They are changed.
+    strict : bool, default=True
+        Whether a selector without the parameter is an error.
+
+    Raises
+    ------
+    DataError
+        If a feature is categorical, and the selector has no parameter `categorical`.
+    """
+    if not columns:
+        return
+    for model in (selector, learner):
+        params = model.get_params(deep=False) if hasattr(model, "get_params") else {}
+        if "categorical" in params and params["categorical"] is None:
+            model.set_params(categorical=[int(j) for j in columns])
+        elif strict and model is selector and selector is not None and "categorical" not in params:
+            name = names[columns[0]] if names else columns[0]
+            raise DataError(
+                f"{type(selector).__name__} learns from numbers, but column {name!r} contains categories: encode it as"
+                " numbers, or choose a selector with a parameter categorical, such as Auto or FIRES."
+            )
 
 
 def check_learner(learner: Any) -> None:

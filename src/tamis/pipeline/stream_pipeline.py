@@ -7,6 +7,8 @@ batch and predicts until the batch is complete, so the predictions depend only o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -27,20 +29,22 @@ from tamis._validation import (
     Rows,
     as_classes,
     as_column,
-    as_rows,
     as_target,
     encode_labels,
     is_integer,
     reject_nonfinite,
 )
 from tamis._validation.parameters import Kind, check_parameters, integer, parameters, with_methods
+from tamis.base.categories import CategoryCodes, split_rows
 from tamis.base.rows import check_columns
+from tamis.errors import DataError
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import in_order
 from tamis.pipeline.scaling import wants_scale
 from tamis.pipeline.selective_learner import (
     SelectiveLearner,
     check_learner,
+    declare_categories,
     default_learner,
     is_regression_learner,
 )
@@ -50,6 +54,7 @@ __all__ = ["StreamPipeline"]
 
 _SELECTOR = with_methods("an estimator with partial_fit and get_support", "partial_fit", "get_support")
 _LEARNER = with_methods("a classifier or regressor with partial_fit", "partial_fit", "predict")
+_MOST_CATEGORIES = 10_000  # of a feature; new ones share one more code
 _REPLAY = Kind("a number of rows", lambda value: is_integer(value) and value >= 0)
 
 # The models that also learned an incomplete batch. They are rebuilt from its rows, so they are not saved.
@@ -92,6 +97,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     scores_ : ndarray of shape (n_features,), float64
         The selector's score of each feature, if it has scores.
     n_features_in_ : int
+    categories_ : dict of int to list
+        The categories of each feature of text, in the order of their codes.
     feature_names_in_ : ndarray of shape (n_features,), str
         Present if the first rows were a frame with column names.
     n_seen_ : int
@@ -114,6 +121,10 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     that gets standardised features but does not accept missing values gets the mean of the feature. Any other learner
     that does not accept them rejects them in the features passed to it: all features in the first batch, then the
     selected ones.
+
+    **Categories.** Text and categorical features of a frame become codes in the order in which they first appear. A
+    selector or learner whose parameter `categorical` is None is given their positions; a selector without this
+    parameter rejects them. A category that was not seen in training gets the next code. An array contains codes.
 
     **Labels.** While only one class is known, it is predicted, and the learner is not trained. A label that was unknown
     when the learner was first trained resets it, because scikit-learn's linear models cannot add classes.
@@ -152,6 +163,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         masking=("auto", "zeros"),
     )
     _fitted_by = ("_begin",)
+    categories_: dict[int, list[Any]]
 
     def __init__(
         self, selector: Any = None, learner: Any = None, *, batch_size: int = 100, scale: str = "auto",
@@ -165,7 +177,10 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         self.masking = masking
 
     @classmethod
-    def of_run(cls, models: SelectiveLearner, names: list[str] | None, options: RunOptions) -> StreamPipeline:
+    def of_run(
+        cls, models: SelectiveLearner, names: list[str] | None, options: RunOptions,
+        categories: Mapping[int, list[Any]] = MappingProxyType({}),
+    ) -> StreamPipeline:  # fmt: skip
         """Return a copy of the selector and learner of a run, as a separate model.
 
         Parameters
@@ -176,6 +191,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             Names of the columns.
         options : RunOptions
             Of the run.
+        categories : mapping of int to list
+            The categories of each feature of text, in the order of their codes.
 
         Returns
         -------
@@ -188,6 +205,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             replay=options.replay, masking=options.masking,
         )  # fmt: skip
         pipeline._models, pipeline._waiting, pipeline._declared = models.another(), [], None
+        pipeline.categories_ = {j: list(values) for j, values in categories.items()}
         pipeline.n_features_in_, pipeline.is_sparse_, pipeline.n_seen_ = (
             models.n_features,
             models.is_sparse,
@@ -226,22 +244,57 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     def _fit_atomic(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
         check_learner(self.learner)
         check_parameters(self)
-        X, names = as_rows(X)
+        raw, X, names = self._split(X, forget=forget)
         y = as_column(y, X.shape[0], type(self).__name__)
-        atomically(self, self._partial_fit, X, names, y, classes, forget, from_scratch=True)  # copies learn
+        atomically(
+            self, self._partial_fit, X, raw, names, y, classes, forget, from_scratch=True
+        )  # copies learn
         return self
 
-    def _partial_fit(self, X: Rows, names: list[str] | None, y: Array, classes: Any, forget: bool) -> None:
+    def _partial_fit(
+        self,
+        X: Rows,
+        raw: dict[int, list[Any]],
+        names: list[str] | None,
+        y: Array,
+        classes: Any,
+        forget: bool,
+    ) -> None:
         if forget:
             for name in [name for name in vars(self) if name.endswith("_")]:
                 delattr(self, name)
             self.__dict__.pop("_models", None)
         if not hasattr(self, "_models"):
-            self._begin(X, names, classes)
-        self._learn(self._convert(X, names), y)
+            self._begin(X, raw, names, classes)
+        self._learn(self._convert(X, raw, names, learn=True), y)
 
-    def _begin(self, X: Rows, names: list[str] | None, classes: Any) -> None:
+    def _split(self, X: Any, *, forget: bool = False) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
+        """Return the categories of a frame, by feature, its numbers, and the names; an array contains codes."""
+        known = {} if forget or not hasattr(X, "columns") else vars(self).get("categories_", {})
+        return split_rows(X, [j for j in known if j < X.shape[1]] or None)
+
+    def _encode(self, X: Rows, raw: dict[int, list[Any]], *, learn: bool) -> Rows:
+        """Return rows with the codes of their categories; new categories are added if `learn`."""
+        if not raw:
+            return X
+        new, names = sorted(raw.keys() - self.categories_.keys()), self._names()
+        if new:
+            name = names[new[0]] if names else new[0]
+            raise DataError(
+                f"Feature {name!r} had numbers in the first rows, got text: convert it to numbers."
+            )
+        rows, categories = np.array(X, dtype=np.float64), dict(self.categories_)
+        for j, values in raw.items():
+            codes = CategoryCodes(categories[j], _MOST_CATEGORIES)
+            rows[:, j] = [codes.add(value) if learn else codes.find(value) for value in values]
+            categories[j] = codes.values
+        if learn:
+            self.categories_ = categories
+        return rows
+
+    def _begin(self, X: Rows, raw: dict[int, list[Any]], names: list[str] | None, classes: Any) -> None:
         self.n_features_in_ = X.shape[1]
+        self.categories_ = {j: [] for j in raw}
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         self.is_sparse_ = bool(sp.issparse(X))
@@ -251,9 +304,11 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     def _new_models(self) -> SelectiveLearner:
         numbers = is_regression_learner(self.selector, self.learner)
+        selector, learner = None if self.selector is None else clone(self.selector), clone(self._learner())
+        declare_categories(list(self.categories_), self._names(), selector, learner)
         return SelectiveLearner(
-            None if self.selector is None else clone(self.selector),
-            clone(self._learner()),
+            selector,
+            learner,
             np.array([]) if self._declared is None else self._declared,
             numbers=numbers, scale=self.scale, masking=self.masking, replay=self.replay,
         )  # fmt: skip
@@ -310,9 +365,10 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     # -- rows ----------------------------------------------------------------------------------------------
 
-    def _convert(self, X: Rows, names: list[str] | None) -> Rows:
-        """Return rows in the format of the first ones; reject other columns and unsupported values."""
+    def _convert(self, X: Rows, raw: dict[int, list[Any]], names: list[str] | None, *, learn: bool) -> Rows:
+        """Return coded rows in the format of the first ones, dense or sparse; raise if they do not match."""
         check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
+        X = self._encode(X, raw, learn=learn)
         first = self._learner() if self.selector is None else self.selector  # decides on NaN
         reject_nonfinite(X, self._names(), allow_nan=get_tags(first).input_tags.allow_nan)
         if sp.issparse(X) == self.is_sparse_:
@@ -326,7 +382,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     def _apply_learner(self, X: Any, verb: str) -> Any:
         """Return the learner's output for rows."""
         models = self._current_models()
-        X = self._convert(*as_rows(X))
+        raw, X, names = self._split(X)
+        X = self._convert(X, raw, names, learn=False)
         learner = models.learner
         try:
             view = models.view(X)

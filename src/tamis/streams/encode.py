@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tamis._validation import warn_of_rounding
 from tamis.errors import StreamError
 
-__all__ = ["MAX_CATEGORIES", "ColumnEncoder", "time_parts"]
+__all__ = ["MAX_CATEGORIES", "ColumnEncoder", "is_text", "time_parts"]
 
 MAX_CATEGORIES = 10_000  # per column, so that free text cannot exhaust the memory
 
@@ -105,7 +105,7 @@ class ColumnEncoder:
         kind = column.type
         if kinds.is_dictionary(kind):
             column, kind = column.dictionary_decode(), kind.value_type
-        if self.categorical or kinds.is_string(kind) or kinds.is_large_string(kind):
+        if self.categorical or is_text(kind):
             return self._encode_categories(column)
         if kinds.is_temporal(kind):
             values = _seconds(column) if self.part is None else _part(column, self.part)
@@ -170,6 +170,19 @@ def _seconds(column: Any) -> NDArray[np.float64]:
     to = pa.time64("us") if kinds.is_time(column.type) else pa.timestamp("us")
     to = pa.duration("us") if kinds.is_duration(column.type) else to
     return _to_float(column.cast(to, safe=False).cast(pa.int64())) / 1e6
+
+
+def is_text(kind: Any) -> bool:
+    """Return whether an Arrow type, or the type of the values of a dictionary, is text.
+
+    >>> import pyarrow as pa
+    >>> is_text(pa.string()), is_text(pa.dictionary(pa.int32(), pa.string())), is_text(pa.float64())
+    (True, True, False)
+    """
+    import pyarrow.types as kinds
+
+    kind = kind.value_type if kinds.is_dictionary(kind) else kind
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
 
 
 def time_parts(kind: Any) -> tuple[str, ...]:

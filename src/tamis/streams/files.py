@@ -21,7 +21,7 @@ from tamis._validation import Array, check_choice, check_number, is_integer, sho
 from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
 from tamis.streams.csv_table import CSVTable
-from tamis.streams.encode import ColumnEncoder
+from tamis.streams.encode import ColumnEncoder, is_text
 from tamis.streams.prefetch import prefetch
 from tamis.streams.quotes import MAX_LINES, check_max_quoted_lines
 from tamis.streams.source import FileStream, Source
@@ -238,7 +238,7 @@ class TableStream(FileStream):
         clock: Sequence[str] = (),
     ) -> None:
         super().__init__(table.source)
-        self.categorical: list[int] = []  # text columns read so far
+        self.categorical: list[int] = []  # text columns, and those named as categories
         self.categories: dict[str, list[Any]] = {}  # their values, in the order of their codes
         self._table = table
         label = int(label) if is_integer(label) else label
@@ -261,11 +261,11 @@ class TableStream(FileStream):
         declared = table.categories(names[self._label])
         self.classes = np.array(declared) if declared else None
         table.text, table.label = text | dropped, names[self._label]
-        columns = set(names)
-        known = [
-            name in text or (name in columns and bool(table.categories(name))) for name in self.feature_names
-        ]
-        self.categorical = [j for j, is_known in enumerate(known) if is_known]
+        kinds = table.types()
+        text = text | {
+            name for name in names if table.categories(name) or (name in kinds and is_text(kinds[name]))
+        }
+        self.categorical = [j for j, name in enumerate(self.feature_names) if name in text]
 
     def _check_columns(self, names: list[str], text: set[str], dropped: set[str]) -> None:
         """Raise if the options contradict each other, or names are not unique."""
@@ -351,15 +351,16 @@ class TableStream(FileStream):
                 X[:, j] = encoder.encode(column, first_row)
         except StreamError as error:
             raise StreamError(f"{self._source.name!r}: {error}") from None
-        self.categorical = [j for j, encoder in enumerate(encoders) if encoder.categories]
-        for j in self.categorical:
+        categories = {j: encoder.categories for j, encoder in enumerate(encoders) if encoder.categories}
+        self.categorical = sorted({*self.categorical, *categories})
+        for j in categories:
             if encoders[j].name in self._clock:
                 raise StreamError(
                     f"{self._source.name!r}: column {encoders[j].name!r} must contain times, but has text such as"
                     f" {short_repr(encoders[j].categories[0])}: give numbers or dates, or say how"
                     f" they are put (time_format)."
                 )
-        self.categories = {encoders[j].name: encoders[j].categories for j in self.categorical}
+        self.categories = {encoders[j].name: values for j, values in categories.items()}
         return X
 
     def split(self, columns: list[Any]) -> tuple[Any, list[Any]]:
@@ -403,7 +404,7 @@ class TableStream(FileStream):
         kind = labels.type
         if kinds.is_dictionary(kind):
             labels, kind = labels.dictionary_decode(), kind.value_type
-        if self._table.label in self._table.text or kinds.is_string(kind) or kinds.is_large_string(kind):
+        if self._table.label in self._table.text or is_text(kind):
             return np.array([str(value) for value in labels.to_pylist()], dtype=np.str_)
         if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
             raise StreamError(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tamis._validation import Array, short_repr
 from tamis._validation.arrays import as_frame, as_numbers
+from tamis.base.categories import CategoryCodes
 from tamis.errors import DataError, StreamError
 from tamis.streams.stream import ArrayStream, Batch, Stream
 
@@ -97,8 +98,8 @@ class FrameStream(ArrayStream):
                 f"Column {name!r} is of type {dtype}, which is neither numbers, text nor times: drop or convert it."
             )
         declared = column.cat.get_categories().to_list() if dtype in (nw.Categorical, nw.Enum) else []
-        coder = _Coder(declared)
-        codes = np.array([coder.code(value) for value in values], dtype=np.float64)
+        coder = CategoryCodes(declared)
+        codes = np.array([coder.add(value) for value in values], dtype=np.float64)
         self.categories[name] = coder.values
         return codes
 
@@ -174,7 +175,7 @@ class DictStream(Stream):
         if self._once and self._spent:
             raise StreamError("These rows have been read already: give a list of them, or a new iterator.")
         self._spent = True
-        coders = {self._keys[j]: _Coder() for j in self.categorical}
+        coders = {self._keys[j]: CategoryCodes() for j in self.categorical}
         self.categories = {str(key): coder.values for key, coder in coders.items()}
         rows = iter(self._source) if self._rows is None else self._rows
         n_rows = 0
@@ -187,12 +188,12 @@ class DictStream(Stream):
             if skip < len(y):
                 yield X[skip:], y[skip:]
 
-    def _encode(self, x: dict[Any, Any], coders: dict[Any, _Coder], row: int) -> list[float]:
-        values = []
+    def _encode(self, x: dict[Any, Any], coders: dict[Any, CategoryCodes], row: int) -> list[float]:
+        values: list[float] = []
         for key in self._keys:
             value = x.get(key)
             if (coder := coders.get(key)) is not None:
-                values.append(coder.code(value))
+                values.append(coder.add(value))
                 continue
             try:
                 values.append(np.nan if value is None else float(value))
@@ -208,21 +209,6 @@ class DictStream(Stream):
                 " tamis.ByName for features that come and go."
             )
         return values
-
-
-class _Coder:
-    """Codes of categories, in the order in which they first appear."""
-
-    def __init__(self, declared: Iterable[Any] = ()) -> None:
-        self.values = list(declared)
-        self._codes = {value: float(code) for code, value in enumerate(self.values)}
-
-    def code(self, value: Any) -> float:
-        value = None if value != value else value  # NaN equals no key
-        if value not in self._codes:
-            self._codes[value] = float(len(self._codes))
-            self.values.append(value)
-        return self._codes[value]
 
 
 def _labels(values: list[Any]) -> Array:

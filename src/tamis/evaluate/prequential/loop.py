@@ -8,13 +8,12 @@ from typing import Any
 
 from tamis._interrupts import defer_interrupts
 from tamis._validation import Array, Rows, check_choice
-from tamis.errors import DataError
 from tamis.evaluate.prequential.checkpoint import Checkpoint
 from tamis.evaluate.prequential.result import PrequentialResult, Step
 from tamis.evaluate.prequential.run import Run
 from tamis.evaluate.prequential.task import REGRESSION, task_of
 from tamis.options import RunOptions
-from tamis.pipeline.selective_learner import default_learner
+from tamis.pipeline.selective_learner import declare_categories, default_learner
 from tamis.streams.any_source import as_stream
 from tamis.streams.frames import DictStream, FrameStream
 from tamis.streams.stream import Stream
@@ -223,7 +222,9 @@ def prequential(
         raise ValueError(
             f"auc=True needs a learner with decision_function or predict_proba, got {type(learner).__name__}."
         )
-    _declare_categories(source, selector, learner)
+    # The text of a file is coded for every selector; that of a frame or of dicts only for those that take categories.
+    in_memory = isinstance(source, FrameStream | DictStream)
+    declare_categories(source.categorical, source.feature_names, selector, learner, strict=in_memory)
     run = Run(source, selector, learner, options, task)
     listener: Any = on_step
     interrupt: BaseException | None = None
@@ -278,23 +279,6 @@ def _wrap_river(learner: Any) -> Any:
     from tamis.adapters.river import RiverClassifier
 
     return RiverClassifier(learner)
-
-
-def _declare_categories(source: Stream, selector: Any, learner: Any) -> None:
-    """Name the categories of a frame or of dicts to models that take them and have none."""
-    if not source.categorical or not isinstance(source, FrameStream | DictStream):
-        return
-    for model in (selector, learner):
-        known = model.get_params(deep=False) if hasattr(model, "get_params") else {}
-        if "categorical" in known and known["categorical"] is None:
-            model.set_params(categorical=[int(j) for j in source.categorical])
-        elif model is selector and selector is not None and "categorical" not in known:
-            names = source.feature_names or []
-            raise DataError(
-                f"{type(selector).__name__} learns from numbers, but column {names[source.categorical[0]]!r} contains"
-                " categories: encode it as numbers, or choose a selector with a parameter categorical, such as Auto or"
-                " FIRES."
-            )
 
 
 def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Iterator[tuple[Rows, Array]]:

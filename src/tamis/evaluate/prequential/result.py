@@ -7,8 +7,10 @@ import math
 import os
 import shutil
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -103,8 +105,9 @@ class PrequentialResult:
         settings: dict[str, Any],
         feature_names: list[str],
         models: SelectiveLearner | None = None,
+        categories: Mapping[int, list[Any]] = MappingProxyType({}),
     ) -> None:
-        self._models = models
+        self._models, self._categories = models, categories
         self.frames = frames
         self.settings = settings
         self.feature_names = feature_names
@@ -158,7 +161,7 @@ class PrequentialResult:
         """
         if self._models is None:
             raise ValueError("This result has no models: it was read from a folder, or learned from no row.")
-        return StreamPipeline.of_run(self._models, self.feature_names, self.options)
+        return StreamPipeline.of_run(self._models, self.feature_names, self.options, self._categories)
 
     @property
     def n_features(self) -> int:

@@ -568,7 +568,9 @@ class Run:
             settings["dependence"] = {"n_rows": self.n_seen, "n_effective": n_effective}
         names = list(self._names())
         frames = self.records.frames(names) | self._reasons(np.array(names, dtype=object))
-        return PrequentialResult(frames, settings, names, self.pair if self.n_seen else None)
+        values = getattr(self.stream, "categories", {})
+        categories = {j: list(values[name]) for j, name in enumerate(names) if name in values}
+        return PrequentialResult(frames, settings, names, self.pair if self.n_seen else None, categories)
 
     def _threshold_summary(self, threshold: PastThreshold) -> dict[str, Any]:
         """Return the decision threshold, how it was chosen, and what it and the learner's own decisions reached."""

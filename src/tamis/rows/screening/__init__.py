@@ -45,7 +45,8 @@ Errata and deviations, each with its reason:
 * The Gini index is printed as the impurity that is left, smaller for a better feature; (6) is what the best edge takes
   off the impurity, so that larger is more relevant in all scores.
 * Categories (`categorical`) have no order: each value is a bin of (4) and (5), and (6) splits the categories in two: it
-  cuts them in the order of their share of a class, of every class in turn; of two classes this is the best split.
+  cuts them in the order of their share of a class, of every class in turn; of two classes this is the best split. In a
+  feature of more than 32 categories, those of fewer than 5 rows are one bin, so that identifiers have no score.
 * Faded counts are smaller than the evidence: p-values multiply (5), and G = 2 n MI, by W / W2, the effective number of
   rows per weight, which is 1 if nothing fades.
 """

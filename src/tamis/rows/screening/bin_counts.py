@@ -27,11 +27,13 @@ from tamis.summaries.contingency import (
 from tamis.summaries.fixed_bins import FixedBins
 from tamis.summaries.quantiles import QuantileSummary, first_lost
 
-__all__ = ["BinCounts", "gini_of_categories", "gini_statistic"]
+__all__ = ["BinCounts", "gini_of_categories", "gini_statistic", "pool_rare_categories"]
 
 Statistic = Callable[[Array], tuple[Array, Array]]
 Counts = tuple[NDArray[np.intp], NDArray[np.float64], bool]
 _MOST_CATEGORIES = 1 << 16
+_FEW_CATEGORIES = 32  # a feature of fewer is scored by its raw counts
+_RARE = 5.0  # rows; Cochran's rule for the chi-square approximation
 
 
 class BinCounts:
@@ -221,7 +223,7 @@ class BinCounts:
             if len(self.numeric):
                 self._tables.append((self.numeric, self._quantiles.counts(self.n_bins), True))
             if self._categories is not None:
-                self._tables.append((self.categorical, self._categories.table(), False))
+                self._tables.append((self.categorical, pool_rare_categories(self._categories.table()), False))
         return self._tables
 
     @property
@@ -305,6 +307,43 @@ class BinCounts:
         """Bytes of the state."""
         parts = (self._quantiles, self._categories, self._exact)
         return sum(part.nbytes for part in parts if part is not None)
+
+
+def pool_rare_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return counts in which the rare categories of features with many categories share a bin.
+
+    A category of one row predicts the label of that row, so the scores of an identifier would be the largest possible.
+    In a feature of more than 32 categories, those with a weight below 5 rows are counted together.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n_features, n_categories, n_classes), float64
+
+    Returns
+    -------
+    ndarray of shape (n_features, n_categories, n_classes), float64
+        `table` itself if nothing is pooled.
+
+    Examples
+    --------
+    An identifier of 40 rows, and a feature of two categories:
+
+    >>> labels = np.arange(40) % 2
+    >>> table = np.zeros((2, 40, 2))
+    >>> table[0, np.arange(40), labels] = 1.0
+    >>> np.add.at(table[1], (labels, labels), 1.0)
+    >>> pooled = pool_rare_categories(table)
+    >>> pooled[0].any(axis=1).sum(), pooled[0, 0], (pooled[1] == table[1]).all()
+    (np.int64(1), array([20., 20.]), np.True_)
+    """
+    weight = table.sum(axis=2)
+    rare = (weight > 0.0) & (weight < _RARE)
+    rare &= ((weight > 0.0).sum(axis=1) > _FEW_CATEGORIES)[:, None]
+    if not rare.any():
+        return table
+    pooled = np.where(rare[:, :, None], 0.0, table)
+    pooled[np.arange(len(table)), rare.argmax(axis=1)] += np.where(rare[:, :, None], table, 0.0).sum(axis=1)
+    return pooled
 
 
 def gini_of_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:

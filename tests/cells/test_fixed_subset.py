@@ -12,10 +12,11 @@ from tamis import FixedSubset, load, save
 from tamis.cells.bins import Bins
 from tamis.cells.mrmr import mrmr
 from tamis.checks import check_cell_classifier
+from tests.cells import scikit_learn_exceptions
 from tests.twins import fixed_subset as twin
 
 
-@parametrize_with_checks([FixedSubset()])
+@parametrize_with_checks([FixedSubset()], expected_failed_checks=scikit_learn_exceptions)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

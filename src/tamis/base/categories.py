@@ -16,7 +16,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array, Rows, as_rows, columns_of, short_repr
+from tamis._validation import Array, Rows, as_rows, as_weights, columns_of, repeated_rows, short_repr
 from tamis._validation.arrays import as_frame
 from tamis.errors import DataError
 
@@ -85,7 +85,9 @@ class Categories:
         self.values = dict(values)
 
     @classmethod
-    def learn(cls, X: Any, declared: Any) -> tuple[Categories, Rows, list[str] | None]:
+    def learn(
+        cls, X: Any, declared: Any, sample_weight: Any = None
+    ) -> tuple[Categories, Rows, list[str] | None]:
         """Return the categories of rows, the rows with their codes, and the names of the columns.
 
         Parameters
@@ -93,6 +95,8 @@ class Categories:
         X : array-like, CSR matrix or frame
         declared : columns that hold categories, as for :func:`tamis._validation.columns_of`, or None
             Columns of text and of categories of a frame always do.
+        sample_weight : array-like of shape (n_rows,), optional
+            How often each row counts.
 
         Raises
         ------
@@ -103,7 +107,9 @@ class Categories:
             rows, names = as_rows(X)
             return cls({}), rows, names
         raw, rows, names = split_rows(X, declared)
-        categories = cls({j: _by_frequency(column) for j, column in raw.items()})
+        weight = as_weights(sample_weight, rows.shape[0])
+        at = None if weight is None else repeated_rows(weight)
+        categories = cls({j: _by_frequency(column, at) for j, column in raw.items()})
         return categories, categories._fill(rows, raw), names
 
     def encode(self, X: Any) -> tuple[Rows, list[str] | None]:
@@ -208,6 +214,7 @@ def _plain(column: list[Any]) -> list[Any]:
     return [None if value is None or value != value else value for value in plain]
 
 
-def _by_frequency(column: list[Any]) -> list[Any]:
-    count = Counter(value for value in column if value is not None)
+def _by_frequency(column: list[Any], at: Array | None) -> list[Any]:
+    counted = column if at is None else [column[i] for i in at]
+    count = Counter(value for value in counted if value is not None)
     return [value for value, _ in count.most_common()]  # of equals the first in the rows

@@ -25,8 +25,10 @@ from tamis._validation import (
     Rows,
     as_column,
     as_numbers,
+    as_weights,
     encode_labels,
     reject_nonfinite,
+    repeated_rows,
     short_repr,
 )
 from tamis._validation.parameters import (
@@ -174,6 +176,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     _linear_in_stored_values = True
     _numbers_count = False  # whether the state keeps the values themselves
+    # During a fit with weights: the row that each row is a copy of, so that copies are held out together.
+    _origin: NDArray[np.int64] | None = None
 
     @abstractmethod
     def _learn(self, X: Rows, y: Array) -> None:
@@ -215,12 +219,16 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     def _first_belief(self) -> Floats:
         return self.prior_
 
+    def _origin_of(self, rows: Array) -> NDArray[np.int64] | None:
+        """Return the row that each of these rows of a fit is a copy of; None without weights."""
+        return None if self._origin is None else self._origin[rows]
+
     # -- verbs ---------------------------------------------------------------------------------------------
 
     # What has learned went through these: a loaded one has what they set.
     _fitted_by: tuple[str, ...] = ("_fit",)
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from complete rows. If it raises, the model is as it was before the call; Ctrl-C stops it at once.
 
         Parameters
@@ -228,6 +236,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
             NaN is a missing value.
         y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+            Whole numbers: how often each row counts. All copies of a row are held out together.
 
         Returns
         -------
@@ -236,7 +246,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         Raises
         ------
         DataError
-            If a value is infinite or a label is missing.
+            If a value is infinite, a label is missing, or a weight is negative or not a whole number.
         ValueError
             If a parameter is out of its range.
         """
@@ -244,15 +254,17 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         fresh = copy.copy(self)
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("__")]:
             delattr(fresh, name)
-        fresh._fit(X, y)
+        fresh._fit(X, y, sample_weight)
         # In one step: who reads meanwhile has the old model whole, or the new one.
         self.__dict__ = fresh.__dict__
         return self
 
-    def _fit(self, X: Any, y: Any) -> None:
-        self._categories, X, names = Categories.learn(X, self.categorical)
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self._categories, X, names = Categories.learn(X, self.categorical, sample_weight)
         y = as_column(y, X.shape[0], type(self).__name__)
         reject_nonfinite(X, names, allow_nan=True)
+        if (at := _copies(sample_weight, X.shape[0])) is not None:
+            X, y, self._origin = X[at], y[at], at
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -266,6 +278,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         self._learn(X, codes)
         self.prices_ = costs[self.candidates_]
         self._tariff = self._whole_tariff().of(self.candidates_)
+        self.__dict__.pop("_origin", None)
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row, buying its values one by one.
@@ -572,3 +585,12 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _copies(sample_weight: Any, n_rows: int) -> NDArray[np.int64] | None:
+    """Return the rows to learn from, each as often as it counts; None for all rows once."""
+    if (weight := as_weights(sample_weight, n_rows)) is None:
+        return None
+    if not weight.any():
+        raise DataError("Every sample_weight is zero: give at least one row a weight.")
+    return repeated_rows(weight)

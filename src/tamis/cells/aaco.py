@@ -55,6 +55,7 @@ Floats = NDArray[np.float64]
 #   _bank      (N, c)     float64  values of the training rows that neighbours are chosen from
 #   _bank_y    (N,)       int64    their classes
 #   _fold      (N,)       int64    the model of `_folds` that was fitted without a row
+#   _bank_origin (N,)     int64    the row of `fit` that a row is a copy of
 #   _scale     (c,)       float64  factor of the squared difference of two values, or of two different categories
 #   _clip      (2, c)     float64  bounds of numbers in a difference
 #   _subsets   (b, c)     bool     sampled subsets
@@ -229,6 +230,7 @@ class AACO(CellClassifier):
 
     _shapes = """
         _bank (n, c) float in [-inf, inf] or nan  _bank_y (n) in [0, k)  _fold (n) in [0, len(self._folds))
+        _bank_origin (n) in [0, 2**62)
         _scale (c) float in [0, inf)  _clip (2, c) float in [-inf, inf]  _subsets (b, c)  _folds[] (its own)
         price_factor_ float in [0, inf)
     """
@@ -297,25 +299,27 @@ class AACO(CellClassifier):
         self._bins = bins.of(self.candidates_)
         self._tariff = self._whole_tariff().of(self.candidates_)
         values = dense(X[:, self.candidates_])
-        self._any_order = self._fit_any_order(values, y)
-        fold = np.maximum(stratified_folds(y, _FOLDS), 0)
+        everything = np.arange(len(y))
+        self._any_order = self._fit_any_order(values, y, everything)
+        fold = np.maximum(stratified_folds(y, _FOLDS, self._origin), 0)
         if len(np.unique(fold)) == _FOLDS:
-            self._folds = [self._fit_any_order(values[fold != f], y[fold != f]) for f in range(_FOLDS)]
+            self._folds = [self._fit_any_order(values, y, np.flatnonzero(fold != f)) for f in range(_FOLDS)]
         else:  # too few rows
             self._folds, fold = [self._any_order], np.zeros(len(y), dtype=np.int64)
-        rows = np.arange(len(y))
+        rows = everything
         if len(rows) > self.n_stored:
             rows = np.sort(rng.choice(rows, self.n_stored, replace=False))
         self._bank, self._bank_y, self._fold = values[rows], y[rows], fold[rows]
+        self._bank_origin = rows if self._origin is None else self._origin[rows]
         self._scale, self._clip = self._scales(values)
         self._subsets = self._sampled_subsets(rng)
         self.price_factor_, self.pays_ = 1.0, True
         self._fit_policy(np.arange(len(rows))[:_WALKED] if len(rows) > _WALKED else np.arange(len(rows)))
 
-    def _fit_any_order(self, values: Floats, y: Array) -> AnyOrder:
+    def _fit_any_order(self, values: Floats, y: Array, rows: Array) -> AnyOrder:
         return AnyOrder.fit(
-            "network", values, y, n_bins=self.n_bins, n_classes=len(self.classes_), classifier=None,
-            sizes=self._sizes[self.candidates_], random_state=self.random_state,
+            "network", values[rows], y[rows], n_bins=self.n_bins, n_classes=len(self.classes_), classifier=None,
+            sizes=self._sizes[self.candidates_], random_state=self.random_state, origin=self._origin_of(rows),
         )  # fmt: skip
 
     def _scales(self, values: Floats) -> tuple[Floats, Floats]:
@@ -471,7 +475,7 @@ class AACO(CellClassifier):
         sizes = self._bins.sizes > 0
         _distances(values, self._bank, self._scale, sizes, self._clip[0], self._clip[1], _APART, distance)
         if omitted is not None:
-            distance[0, omitted] = np.inf
+            distance[0, self._bank_origin == self._bank_origin[omitted]] = np.inf
         order: NDArray[np.int64] = np.argsort(distance[0], kind="stable")
         return order[: self.n_neighbors]
 

@@ -312,7 +312,8 @@ class AdaptiveIFC2F(CellClassifier):
         rows = np.arange(X.shape[0])
         if len(rows) > _WALKS:
             rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _WALKS, replace=False))
-        evidence_weight = self._calibrate(X[rows], y[rows], bins)
+        origin = self._origin_of(rows)
+        evidence_weight = self._calibrate(X[rows], y[rows], bins, origin)
         values, codes = self._cells(X, np.arange(X.shape[0]))
         self._build_tree(codes, y)
         self._any_order = None
@@ -320,7 +321,7 @@ class AdaptiveIFC2F(CellClassifier):
             self._any_order = AnyOrder.fit(
                 "ensemble" if self.classifier is None else "classifier", values[rows], y[rows],
                 n_bins=self.n_bins, n_classes=len(self.classes_), classifier=self.classifier,
-                sizes=self._sizes[self.candidates_], random_state=self.random_state,
+                sizes=self._sizes[self.candidates_], random_state=self.random_state, origin=origin,
             )  # fmt: skip
             order = None if self.belief_ == "discriminant" else self._full_walk(codes).order
             self._evidence_model = self._fit_evidence_model(self.belief_, values, y, order)
@@ -366,20 +367,20 @@ class AdaptiveIFC2F(CellClassifier):
         tables = network.tables() if plain else smoothed_tables(network, codes, y)
         self._tree = Tree(network.parent, tables, network.prior())
 
-    def _calibrate(self, X: Rows, y: Array, bins: Bins) -> EvidenceWeights:
+    def _calibrate(self, X: Rows, y: Array, bins: Bins, origin: NDArray[np.int64] | None) -> EvidenceWeights:
         """Walk rows through trees fitted without them; choose the model that decides, and the thresholds of (2).
 
         Returns the weights of the evidence of the model that decides, unless it is the tree.
         """
         self._evidence_model = None
         self.belief_, self.max_risk_, self.min_rate_ = "tree", np.inf, np.inf
-        fold = stratified_folds(y)
+        fold = stratified_folds(y, origin=origin)
         held = [np.flatnonzero(fold == f) for f in range(FOLDS) if (fold == f).any()]
         if not held:  # no class has two rows
             return 1.0
         walks = [self._fold_walk(X, y, bins, rows) for rows in held]
         paths, rows = Paths.concatenate([path for _, path in walks]), np.concatenate(held)
-        label = y[rows]
+        label, origin = y[rows], None if origin is None else origin[rows]
         prior = np.concatenate([np.tile(model._tree.prior, (len(path.order), 1)) for model, path in walks])
         beliefs: dict[str, tuple[Floats, EvidenceWeights]] = {}
         if self.classifier is None and self.decision in ("tree", "auto"):
@@ -392,7 +393,8 @@ class AdaptiveIFC2F(CellClassifier):
             trees = concatenate_evidence(list(self._evidence("trees", X, y, held, walks)))
             beliefs["ensemble"] = calibrate_evidence(np.concatenate([evidence, trees]), prior, label)
         limits = {
-            name: self._choose_thresholds(belief, paths, label) for name, (belief, _) in beliefs.items()
+            name: self._choose_thresholds(belief, paths, label, origin)
+            for name, (belief, _) in beliefs.items()
         }
         ensemble = limits.pop("ensemble", None)
         if limits:
@@ -457,14 +459,16 @@ class AdaptiveIFC2F(CellClassifier):
             sizes=self._sizes[self.candidates_],
         )  # fmt: skip
 
-    def _choose_thresholds(self, posterior: Floats, paths: Paths, y: Array) -> tuple[Floats, float, float]:
+    def _choose_thresholds(
+        self, posterior: Floats, paths: Paths, y: Array, origin: NDArray[np.int64] | None
+    ) -> tuple[Floats, float, float]:
         """Return the cost of each row by the best thresholds of (2), and these; inf if acquisition does not pay."""
         wrong = np.stack([self._goal.losses(step, y) for step in posterior])
         if self.spend == "all":
             return wrong[-1], -np.inf, -np.inf
         risk, rate = self._goal.risk(posterior), paths.rate.copy()
         rate[0] = np.inf  # before the first value all rows are identical: no threshold may separate the folds
-        cost, highest, lowest = best_thresholds(risk, rate, paths.spent, wrong, y, self.mean_budget)
+        cost, highest, lowest = best_thresholds(risk, rate, paths.spent, wrong, y, self.mean_budget, origin)
         if highest == np.inf or not is_surely_cheaper(cost, wrong[0], self._goal.worst):
             return wrong[0], np.inf, np.inf
         return cost, highest, lowest

@@ -64,6 +64,7 @@ class AnyOrder:
     def fit(
         cls, kind: str, values: Floats, y: Array, *, n_bins: int, n_classes: int, classifier: Any,
         sizes: NDArray[np.int64] | None = None, random_state: int | None = None,
+        origin: NDArray[np.int64] | None = None,
     ) -> AnyOrder:  # fmt: skip
         """Return the model of the first 64 columns.
 
@@ -76,11 +77,13 @@ class AnyOrder:
         y : ndarray of shape (n_rows,), int
         random_state : int, optional
             Seed of the subsets.
+        origin : ndarray of shape (n_rows,), int, optional
+            The row that each row is a copy of.
         """
         values = values[:, :_COLUMNS]
         sizes = None if sizes is None else sizes[:_COLUMNS]
         orders = subset_orders(len(values), values.shape[1], np.random.default_rng(random_state))
-        held = stratified_folds(y, _HELD) == 0
+        held = stratified_folds(y, _HELD, origin) == 0
         learned = np.ones(len(y), dtype=bool) if held.all() else ~held
         settings: dict[str, Any] = {"n_bins": n_bins, "n_classes": n_classes, "classifier": classifier}
         model = fit_evidence_model(

@@ -73,6 +73,7 @@ class _Calibration:
     evidence: Floats
     prior: Floats
     y: Array
+    origin: NDArray[np.int64] | None
     cost: Floats
 
     def weight_for(self, policy: Policy) -> EvidenceWeights:
@@ -262,6 +263,7 @@ class FixedOrder(CellClassifier):
         return AnyOrder.fit(
             kind, dense(X[rows][:, columns]), y[rows], n_bins=self.n_bins, n_classes=len(self.classes_),
             classifier=self.classifier, sizes=self._sizes[columns], random_state=self.random_state,
+            origin=self._origin_of(rows),
         )  # fmt: skip
 
     def _best_order(self, walked: list[_Calibration | None]) -> int:
@@ -291,7 +293,7 @@ class FixedOrder(CellClassifier):
             rng = np.random.default_rng(self.random_state)
             rows = np.sort(rng.choice(rows, _WALKS, replace=False))
             tables = bins.tables(X[rows], y[rows], len(self.classes_))
-        fold, folds = stratified_folds(y[rows]), []
+        fold, folds = stratified_folds(y[rows], origin=self._origin_of(rows)), []
         for f in range(FOLDS):
             held, rest = rows[fold == f], rows[fold != f]
             if len(held):
@@ -316,18 +318,23 @@ class FixedOrder(CellClassifier):
             concatenate_evidence([part for _, _, part, _ in parts]),
             np.concatenate([p for *_, p in parts]),
         )
-        walked = y[np.concatenate([fold.held for fold in folds])]
+        held = np.concatenate([fold.held for fold in folds])
+        walked = y[held]
         posterior, weight = calibrate_evidence(evidence, prior, walked)
         walks = [Walks(self._default_model, posterior, own.spent)]
         if self.classifier is None:
             walks.append(own)
-        self.policy_, cost = self._policy(walks, walked)
-        return _Calibration([columns for columns, *_ in parts], walks, weight, evidence, prior, walked, cost)
+        origin = self._origin_of(held)
+        self.policy_, cost = self._policy(walks, walked, origin)
+        columns = [own for own, *_ in parts]
+        return _Calibration(columns, walks, weight, evidence, prior, walked, origin, cost)
 
-    def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
+    def _policy(
+        self, walks: list[Walks], y: Array, origin: NDArray[np.int64] | None
+    ) -> tuple[Policy, Floats]:
         if self.spend == "all":
             return self._spending_policy(walks, y)
-        return best_policy(walks, y, self._goal, mean_budget=self.mean_budget)
+        return best_policy(walks, y, self._goal, mean_budget=self.mean_budget, origin=origin)
 
     def _spending_policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
         """Return the policy that never stops, with the probabilities of least cost at the end."""
@@ -352,7 +359,7 @@ class FixedOrder(CellClassifier):
             evidence = np.concatenate([held.evidence, self._tree_evidence(X, y, folds, held)])
             posterior, weight = calibrate_evidence(evidence, held.prior, held.y)
             ensemble = Walks("ensemble", posterior, held.walks[0].spent)
-            self.policy_, _ = self._policy([*held.walks, ensemble], held.y)
+            self.policy_, _ = self._policy([*held.walks, ensemble], held.y, held.origin)
             if self.policy_.belief == "ensemble":
                 held.evidence, held.evidence_weight = evidence, weight
         assert self.policy_ is not None

@@ -180,11 +180,15 @@ class FixedSubset(FixedOrder):
             )
             self._evidence_model.evidence_weight = 1.0 if held is None else held.weight_for(self.policy_)
 
-    def _policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
+    def _policy(
+        self, walks: list[Walks], y: Array, origin: NDArray[np.int64] | None
+    ) -> tuple[Policy, Floats]:
         if self.n_features is None and self.spend == "all":
             return self._spending_policy(walks[:1], y)
         if self.n_features is None:
-            return best_policy(walks[:1], y, self._goal, mean_budget=self.mean_budget, same_for_all_rows=True)
+            return best_policy(
+                walks[:1], y, self._goal, mean_budget=self.mean_budget, same_for_all_rows=True, origin=origin
+            )
         return Policy("discriminant", "risk", self.n_features, -np.inf), np.zeros(len(y))
 
     def _model_walks(self, X: Rows) -> Walks:

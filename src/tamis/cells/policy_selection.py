@@ -146,12 +146,24 @@ def pad_steps(steps: Array, n: int, axis: int = 0) -> Array:
     return padded
 
 
-def stratified_folds(y: Array, n_folds: int = FOLDS) -> NDArray[np.int64]:
+def stratified_folds(
+    y: Array, n_folds: int = FOLDS, origin: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
     """Return the fold of each row, stratified by class; -1 where a class has a single row.
+
+    Rows of the same `origin` are copies of one row, and share its fold.
 
     >>> stratified_folds(np.array([0, 0, 0, 1, 0, 2, 1]), 2)
     array([ 0,  1,  0,  0,  1, -1,  1])
+    >>> stratified_folds(np.array([0, 0, 0, 1, 1]), 2, np.array([3, 3, 7, 8, 9]))
+    array([0, 0, 1, 0, 1])
     """
+    if origin is not None:
+        _, first, back = np.unique(origin, return_index=True, return_inverse=True)
+        order = np.argsort(first)  # rows in the order given
+        fold = np.empty(len(first), dtype=np.int64)
+        fold[order] = stratified_folds(y[first[order]], n_folds)
+        return fold[back]
     result = np.full(len(y), -1)
     for c in np.unique(y):
         rows = np.flatnonzero(y == c)
@@ -167,6 +179,7 @@ def best_policy(
     *,
     mean_budget: float | None = None,
     same_for_all_rows: bool = False,
+    origin: NDArray[np.int64] | None = None,
 ) -> tuple[Policy, Floats]:
     """Return the best policy on these walks, of the family with the lowest cross-validated cost.
 
@@ -183,22 +196,28 @@ def best_policy(
         Bound on the mean price paid; then only the losses are minimised.
     same_for_all_rows : bool
         Consider only policies that acquire the same values for every row.
+    origin : ndarray of shape (n_rows,), int, optional
+        As for :func:`stratified_folds`.
     """
-    nothing = objective.losses(walks[0].posterior[0], y)
+    nothing, group = objective.losses(walks[0].posterior[0], y), selection_groups(y, origin)
     none = Policy(walks[0].belief, "risk", 0, np.inf, float(nothing.mean()))
     best, least = none, nothing
     for walk in walks:
-        for policy, per_row in _best_per_family(walk, y, objective, mean_budget, same_for_all_rows):
+        for policy, per_row in _best_per_family(walk, y, group, objective, mean_budget, same_for_all_rows):
             if is_preferred(walk.belief, per_row, least, objective.worst):
                 best, least = policy, per_row
     return (best, least) if is_surely_cheaper(least, nothing, objective.worst) else (none, nothing)
 
 
 def _best_per_family(
-    walk: Walks, y: Array, objective: Objective, mean_budget: float | None, same_for_all_rows: bool
+    walk: Walks,
+    y: Array,
+    group: Array,
+    objective: Objective,
+    mean_budget: float | None,
+    same_for_all_rows: bool,
 ) -> Iterator[tuple[Policy, Floats]]:
     """Return the best policy of each family, and the cost of each row by the one that is best on the other groups."""
-    group = selection_groups(y)
     risk = np.ascontiguousarray(objective.risk(walk.posterior).T)
     risk[:, 0] = np.inf  # class frequencies differ slightly between folds: no rule may separate the folds
     cost = np.stack([objective.losses(step, y) for step in walk.posterior], axis=1)
@@ -232,9 +251,9 @@ def _best_per_family(
         yield Policy(walk.belief, rule, most, float(max_risk), float(per_row.mean())), per_row
 
 
-def selection_groups(y: Array) -> NDArray[np.int64]:
+def selection_groups(y: Array, origin: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
     """Return the group of each row: policies are chosen on all groups but one, and evaluated on that one."""
-    return np.maximum(stratified_folds(y, GROUPS), 0)
+    return np.maximum(stratified_folds(y, GROUPS, origin), 0)
 
 
 def _policy_families(n_levels: int, n_columns: int) -> list[tuple[str, range]]:
@@ -306,7 +325,13 @@ def _first_stop(stops: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def best_thresholds(
-    risk: Floats, rate: Floats, spent: Floats, wrong: Floats, y: Array, mean_budget: float | None = None
+    risk: Floats,
+    rate: Floats,
+    spent: Floats,
+    wrong: Floats,
+    y: Array,
+    mean_budget: float | None = None,
+    origin: NDArray[np.int64] | None = None,
 ) -> tuple[Floats, float, float]:
     """Return the cost of each row and the best thresholds of risk and rate, at or below which walks stop.
 
@@ -320,10 +345,12 @@ def best_thresholds(
     y : ndarray of shape (n_rows,), int
     mean_budget : float, optional
         Bound on the mean price paid; then only misclassification costs are minimised.
+    origin : ndarray of shape (n_rows,), int, optional
+        As for :func:`stratified_folds`.
     """
     highest = np.unique(np.r_[-np.inf, np.quantile(risk, _QUANTILES)])
     lowest = np.unique(np.r_[-np.inf, np.quantile(rate[np.isfinite(rate)], _QUANTILES)])
-    group, rows = selection_groups(y), np.arange(len(y))
+    group, rows = selection_groups(y, origin), np.arange(len(y))
     paid, errors = np.zeros((2, GROUPS, len(highest), len(lowest)))
     by_row = [np.ascontiguousarray(part.T) for part in (risk, rate, spent, wrong)]
     _add_walks(by_row[0], by_row[1], by_row[2], by_row[3], highest, lowest, group, paid, errors)

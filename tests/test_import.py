@@ -30,15 +30,31 @@ def test_importing_tamis_loads_nothing() -> None:
     assert not loaded_after("import tamis") & (HEAVY | {"numpy", "scipy", "sklearn", "narwhals"})
 
 
-@pytest.fixture(scope="module")
-def by_scikit_learn() -> set[str]:
-    """What scikit-learn alone loads: from 1.8 on pandas, where it is installed."""
-    return loaded_after("import sklearn.feature_selection, sklearn.linear_model") & HEAVY
+def test_a_deferred_module_is_the_module_once_it_is_used() -> None:
+    code = """
+import sys
+from tamis._deferred import deferred
+with deferred("wave", "sched", "no_such_module"):
+    import wave
+    from sched import scheduler
+assert "wave" not in sys.modules and "sched" in sys.modules
+assert wave.Error.__name__ == "Error" and "wave" in sys.modules
+import wave as imported
+assert imported.Error is wave.Error and imported is not wave
+import tamis.rows, scipy.stats, sklearn.utils.fixes
+assert sklearn.utils.fixes.scipy.stats is sys.modules["scipy.stats"] is scipy.stats
+assert scipy.stats.norm.cdf(0.0) == 0.5"""
+    loaded_after(code)
+
+
+def test_selectors_are_imported_without_what_scikit_learn_imports_for_others() -> None:
+    code = "import sys, tamis.rows, tamis.columns, tamis.learners, tamis.pipeline, tamis.evaluate.prequential"
+    unused = ("scipy.stats", "sklearn.metrics", "sklearn.linear_model")
+    assert not loaded_after(f"{code}\nassert not sys.modules.keys() & set({unused!r})") & HEAVY
 
 
 @pytest.mark.slow
-def test_nothing_heavy_before_it_is_used(by_scikit_learn: set[str]) -> None:
-    assert "numba" not in by_scikit_learn
+def test_nothing_heavy_before_it_is_used() -> None:
     code = """
 import sys
 for line in (
@@ -52,13 +68,13 @@ for line in (
     exec(line)
     assert "numba" not in sys.modules, line
 """
-    assert loaded_after(code) & HEAVY <= by_scikit_learn
+    assert not loaded_after(code) & HEAVY
 
 
 @pytest.mark.slow
-def test_learning_loads_numba_but_no_frames(by_scikit_learn: set[str]) -> None:
+def test_learning_loads_numba_but_no_frames() -> None:
     code = "import numpy as np, tamis; tamis.FIRES(1).partial_fit(np.eye(4), [0, 0, 1, 1])"
-    assert loaded_after(code) & HEAVY == {"numba", "llvmlite"} | by_scikit_learn
+    assert loaded_after(code) & HEAVY == {"numba", "llvmlite"}
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ classifier of cells opens a :class:`Session` on a :class:`State` and returns an 
 
 from __future__ import annotations
 
+import tamis._deferred  # noqa: F401 - before scikit-learn is imported
 from tamis.base.cells import Acquisition, CellClassifier
 from tamis.base.columns import ColumnSelector, FeatureStream
 from tamis.base.html_repr import html_repr

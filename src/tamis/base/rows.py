@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,6 +36,7 @@ from tamis._validation import (
 from tamis._validation.parameters import check_parameters, number, parameters
 from tamis.base.categories import split_rows
 from tamis.base.row_encoder import RowEncoder, class_targets
+from tamis.base.selector_mixin import SelectorMixin
 from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.errors import DataError
 

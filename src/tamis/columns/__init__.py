@@ -1,5 +1,6 @@
 """Streaming features: a selector gets the target once, is then offered columns, and decides on each at once."""
 
+import tamis._deferred  # noqa: F401 - before scikit-learn is imported
 from tamis.columns.alpha_investing import AlphaInvesting
 from tamis.columns.claims import claims
 from tamis.columns.fast_osfs import FastOSFS

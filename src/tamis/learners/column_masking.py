@@ -20,10 +20,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 from sklearn.utils import get_tags
 
+from tamis._deferred import is_instance
+
 __all__ = ["accepts_nan", "masking_strategy", "restrict_columns"]
+
+_NAIVE_BAYES = "sklearn.naive_bayes"
+_PER_COLUMN = ("GaussianNB", "MultinomialNB", "BernoulliNB")  # a column is modelled regardless of the others
 
 
 def masking_strategy(learner: Any) -> str:
@@ -38,6 +42,7 @@ def masking_strategy(learner: Any) -> str:
     Examples
     --------
     >>> from sklearn.linear_model import Perceptron
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> from tamis.learners import HoeffdingTree, WeightedKNN
     >>> [masking_strategy(learner) for learner in (GaussianNB(), WeightedKNN(), HoeffdingTree(), Perceptron())]
     ['whole', 'whole', 'missing', 'zeros']
@@ -45,7 +50,7 @@ def masking_strategy(learner: Any) -> str:
     strategy: str | None = getattr(learner, "masking_strategy", None)
     if strategy is not None:
         return strategy
-    if isinstance(learner, GaussianNB | MultinomialNB | BernoulliNB) or hasattr(learner, "restrict_columns"):
+    if is_instance(learner, _NAIVE_BAYES, *_PER_COLUMN) or hasattr(learner, "restrict_columns"):
         return "whole"
     return "missing" if accepts_nan(learner) else "zeros"
 
@@ -75,6 +80,7 @@ def restrict_columns(learner: Any, columns: NDArray[np.intp]) -> Any:
 
     Examples
     --------
+    >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = np.array([[1.0, 9.0], [2.0, 1.0], [7.0, 5.0], [8.0, 6.0]]), [0, 0, 1, 1]
     >>> restrict_columns(GaussianNB().fit(X, y), np.array([0])).predict([[1.5], [7.5]])
     array([0, 1])
@@ -84,11 +90,11 @@ def restrict_columns(learner: Any, columns: NDArray[np.intp]) -> Any:
     view = copy(learner)
     view.__dict__.pop("feature_names_in_", None)
     view.n_features_in_ = len(columns)
-    if isinstance(learner, GaussianNB):
+    if is_instance(learner, _NAIVE_BAYES, "GaussianNB"):
         view.theta_, view.var_ = learner.theta_[:, columns], learner.var_[:, columns]
         return view
     shares = learner.feature_log_prob_[:, columns]
-    if isinstance(learner, MultinomialNB):  # the shares of these columns add up to 1
+    if is_instance(learner, _NAIVE_BAYES, "MultinomialNB"):  # the shares of these columns add up to 1
         shares = shares - np.logaddexp.reduce(shares, axis=1, keepdims=True)
     view.feature_log_prob_ = shares
     return view

@@ -46,7 +46,6 @@ import scipy.sparse as sp
 import scipy.special
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -67,6 +66,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import SEED, check_parameters, integer, number, parameters
 from tamis.base import n_to_select, top_mask
+from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
 
 __all__ = ["SparseFSA"]

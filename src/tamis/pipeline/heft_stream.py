@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import poisson
+from scipy.special import pdtr
 from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -56,7 +56,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 _Model = tuple[int, int, Any]
-_SHARES: Floats = poisson.cdf(np.arange(20), 1.0)  # P[K <= 0], P[K <= 1], ...
+_SHARES: Floats = pdtr(np.arange(20), 1.0)  # P[K <= 0], P[K <= 1], ...
 
 
 def _are_learners(value: Any) -> bool:

@@ -15,14 +15,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.linear_model import (
-    PassiveAggressiveClassifier,
-    PassiveAggressiveRegressor,
-    Perceptron,
-    SGDClassifier,
-    SGDRegressor,
-)
 
+from tamis._deferred import is_instance
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
 from tamis.learners.reset import ResetOnDrift
@@ -31,7 +25,13 @@ from tamis.summaries.class_moments import ClassMoments
 __all__ = ["LIMIT", "RunningScale", "bounded", "wants_scale"]
 
 LIMIT = 5.0
-_LINEAR = (Perceptron, SGDClassifier, PassiveAggressiveClassifier, SGDRegressor, PassiveAggressiveRegressor)
+_LINEAR = (
+    "Perceptron",
+    "SGDClassifier",
+    "PassiveAggressiveClassifier",
+    "SGDRegressor",
+    "PassiveAggressiveRegressor",
+)
 
 
 @njit(strict=True)
@@ -54,6 +54,7 @@ def wants_scale(learner: Any) -> bool:
 
     Examples
     --------
+    >>> from sklearn.linear_model import Perceptron
     >>> from sklearn.naive_bayes import GaussianNB
     >>> wants_scale(Perceptron()), wants_scale(GaussianNB())
     (True, False)
@@ -63,7 +64,7 @@ def wants_scale(learner: Any) -> bool:
     if isinstance(learner, ResetOnDrift):
         return wants_scale(learner.new_estimator())
     stated = getattr(learner, "wants_scale", None)
-    return isinstance(learner, _LINEAR) if stated is None else bool(stated)
+    return is_instance(learner, "sklearn.linear_model", *_LINEAR) if stated is None else bool(stated)
 
 
 class RunningScale:

@@ -16,8 +16,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.feature_selection import SelectorMixin
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -37,6 +35,7 @@ from tamis._validation import (
 from tamis._validation.parameters import Kind, check_parameters, integer, parameters, with_methods
 from tamis.base.categories import CategoryCodes, split_rows
 from tamis.base.rows import check_columns
+from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import in_order
@@ -419,6 +418,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, or for a regressor R^2, on held-out rows."""
+        from sklearn.metrics import accuracy_score, r2_score
+
         measure = r2_score if is_regression_learner(self.selector, self._learner()) else accuracy_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 

@@ -1,5 +1,6 @@
 """Online feature selection: selectors that learn from rows as they arrive."""
 
+import tamis._deferred  # noqa: F401 - before scikit-learn is imported
 from tamis.rows.abfs.abfs import ABFS
 from tamis.rows.auto.auto import Auto
 from tamis.rows.by_name import ByName

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from tamis._validation import check_number
 from tamis.evaluate.significance.scores import Numbers, as_table
@@ -172,9 +172,9 @@ def friedman(table: Any, names: Sequence[str] | None = None, *, larger_is_better
         dict(zip(methods, means.tolist(), strict=True)),
         n,
         chi2,
-        float(stats.chi2.sf(chi2, m - 1)),
+        float(scipy.stats.chi2.sf(chi2, m - 1)),
         f,
-        float(stats.f.sf(f, m - 1, (m - 1) * (n - 1))),
+        float(scipy.stats.f.sf(f, m - 1, (m - 1) * (n - 1))),
         _exact_p_value(ranks) if n <= _FEW else math.nan,
         float(math.factorial(m)) ** (1 - n),
     )
@@ -188,7 +188,7 @@ def _exact_p_value(ranks: Numbers) -> float:
         sums: Numbers = np.sum(others, axis=0) + first
         return np.asarray((sums**2).sum(axis=axis))
 
-    result = stats.permutation_test(
+    result = scipy.stats.permutation_test(
         rest, spread, permutation_type="pairings", alternative="greater", n_resamples=_ORDERS, vectorized=True,
         batch=2_000, random_state=0,
     )  # fmt: skip
@@ -218,7 +218,7 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
     check_number("n_methods", n_methods, low=2, integer=True)
     check_number("n_datasets", n_datasets, low=1, integer=True)
     check_number("alpha", alpha, low=0, high=1, open_low=True, open_high=True)
-    quantile = float(stats.studentized_range.isf(alpha, n_methods, np.inf)) / math.sqrt(2)
+    quantile = float(scipy.stats.studentized_range.isf(alpha, n_methods, np.inf)) / math.sqrt(2)
     return quantile * _rank_error(n_methods, n_datasets)
 
 
@@ -310,7 +310,7 @@ def nemenyi(
 def _for_all_pairs(z: Numbers, n_methods: int) -> Numbers:
     """Return the probability that some pair of equal methods differs by as many standard errors."""
     numbers: Numbers = np.clip(
-        stats.studentized_range.sf(np.abs(z) * math.sqrt(2), n_methods, np.inf), 0.0, 1.0
+        scipy.stats.studentized_range.sf(np.abs(z) * math.sqrt(2), n_methods, np.inf), 0.0, 1.0
     )
     return numbers
 
@@ -394,7 +394,7 @@ def holm(
         raise ValueError(f"control must be one of {', '.join(map(repr, ranks))}, got {control!r}.")
     error = _rank_error(len(methods), len(scores))
     z = {name: (rank - ranks[control]) / error for name, rank in ranks.items() if name != control}  # (4)
-    p_values = {name: float(2 * stats.norm.sf(abs(value))) for name, value in z.items()}
+    p_values = {name: float(2 * scipy.stats.norm.sf(abs(value))) for name, value in z.items()}
     of_pairs = _for_all_pairs(np.array(list(z.values())), len(methods))
     adjusted = of_pairs if chosen else holm_adjust(list(p_values.values()))
     return Holm(control, ranks, z, p_values, dict(zip(p_values, adjusted.tolist(), strict=True)), chosen)
@@ -425,7 +425,7 @@ def holm_adjust(p_values: Sequence[float]) -> Numbers:
 
 
 def _ranks(scores: Numbers, larger_is_better: bool) -> Numbers:
-    ranks: Numbers = stats.rankdata(-scores if larger_is_better else scores, axis=1)
+    ranks: Numbers = scipy.stats.rankdata(-scores if larger_is_better else scores, axis=1)
     return ranks
 
 

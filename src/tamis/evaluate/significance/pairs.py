@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from tamis._validation import check_number
 from tamis.evaluate.significance.scores import Numbers, as_pair
@@ -94,7 +94,7 @@ def wilcoxon(first: Any, second: Any = None, names: Sequence[str] | None = None)
     gaps = _differences(scores)
     gaps = gaps[gaps != 0]
     n = len(gaps)
-    ranks = stats.rankdata(np.abs(gaps))
+    ranks = scipy.stats.rankdata(np.abs(gaps))
     plus = float(ranks[gaps > 0].sum())
     minus = n * (n + 1) / 2 - plus
     exact = n <= _EXACT
@@ -123,7 +123,7 @@ def _exact_p(ranks: Numbers, statistic: float) -> float:
 
 def _normal_p(ranks: Numbers, plus: float) -> float:
     deviation = math.sqrt(float((ranks**2).sum()) / 4)  # ties included
-    return float(2 * stats.norm.sf(abs(plus - ranks.sum() / 2) / deviation))
+    return float(2 * scipy.stats.norm.sf(abs(plus - ranks.sum() / 2) / deviation))
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import poisson
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array
@@ -405,6 +404,8 @@ class StreamingRandomPatches(AdaptiveRandomForest):
 @functools.cache
 def _poisson_shares(rate: float) -> NDArray[np.float64]:
     """Return P[K <= 0], P[K <= 1], ... until the remaining probability is negligible."""
+    from scipy.stats import poisson
+
     last = int(poisson.isf(1e-15, rate))
     shares: NDArray[np.float64] = poisson.cdf(np.arange(last + 1), rate)
     return shares

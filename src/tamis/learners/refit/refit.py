@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_regressor
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -487,6 +486,8 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, or for a regressor R^2, on rows that were not learned from."""
+        from sklearn.metrics import accuracy_score, r2_score
+
         measure = r2_score if is_regressor(self._recipe()) else accuracy_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
 

@@ -45,7 +45,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from tamis._atomic import atomic
 from tamis._validation import Array, Rows, check_choice, check_number
@@ -550,7 +550,7 @@ class ForwardPartialCorrelation(RowSelector):
         ends = np.array([*(end for end in self._parts if end < n), n])
         if self._chooses_count:  # (5)
             self._ridge, most = _NEXT_TO_NOTHING, n
-            bar = float(chi2.isf(self.alpha / self.n_features_in_, freedom)) / n_effective
+            bar = float(chdtri(freedom, self.alpha / self.n_features_in_)) / n_effective
         else:
             self._ridge, bar = (1.0 + np.sqrt(n / n_effective)) ** 2 - 1.0, 0.0  # (3)
             most = min(self._n_kept(), n)

@@ -38,7 +38,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from tamis._atomic import ring_slots
 from tamis._kernels import njit, overwrite
@@ -467,9 +467,9 @@ class JointScreening(RowSelector):
         counts = self._counts
         (d, _, n_classes), q, n_levels = counts.alone.shape, len(counts.columns), counts.edges.shape[1] + 1
         freedom = np.arange(1, max(10, n_levels * (n_levels - 1)) * n_classes + 1)
-        self._bars = np.append(np.inf, chi2.isf(self.alpha / max(d, q**2), freedom))
-        self._bars_alone = np.append(np.inf, chi2.isf(0.75 * self.alpha / d, freedom))
-        self._bars_trend = np.append(np.inf, chi2.isf(0.25 * self.alpha / d, freedom))
+        self._bars = np.append(np.inf, chdtri(freedom, self.alpha / max(d, q**2)))
+        self._bars_alone = np.append(np.inf, chdtri(freedom, 0.75 * self.alpha / d))
+        self._bars_trend = np.append(np.inf, chdtri(freedom, 0.25 * self.alpha / d))
         self._tables = tuple(np.zeros((q, q)) for _ in Gains._fields)
 
     def _feed(self, X: Array, y: Array, start: int, *, fresh: bool = False) -> None:

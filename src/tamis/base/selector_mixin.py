@@ -1,0 +1,86 @@
+"""scikit-learn's SelectorMixin, imported when one of its methods is called."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
+
+__all__ = ["SelectorMixin"]
+
+
+def _original() -> Any:
+    # Importing the package also imports scikit-learn's metrics, decompositions, neighbours and linear models.
+    from sklearn.feature_selection import SelectorMixin as Original
+
+    return Original
+
+
+class SelectorMixin(TransformerMixin, metaclass=ABCMeta):  # type: ignore[misc]
+    """The methods of :class:`sklearn.feature_selection.SelectorMixin`, for a class with ``_get_support_mask``."""
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Return the selected features.
+
+        Parameters
+        ----------
+        indices : bool, default=False
+            Whether to return their indices.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), bool, or of shape (n_kept,), int
+        """
+        mask = self._get_support_mask()
+        return np.flatnonzero(mask) if indices else mask
+
+    @abstractmethod
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        """Return which features are selected, shape (n_features,)."""
+
+    def transform(self, X: Any) -> Any:
+        """Return the selected columns.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray, CSR matrix or (with ``set_output``) frame of shape (n_rows, n_kept)
+        """
+        return _original().transform(self, X)
+
+    def _transform(self, X: Any) -> Any:
+        return _original()._transform(self, X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return rows of all columns, with zeros in the columns that are not selected.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_kept)
+
+        Returns
+        -------
+        ndarray or sparse matrix of shape (n_rows, n_features)
+        """
+        return _original().inverse_transform(self, X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the selected features.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features,), optional
+            By default ``feature_names_in_``, or ``x0``, ``x1`` and so on.
+
+        Returns
+        -------
+        ndarray of shape (n_kept,), object
+        """
+        names: NDArray[Any] = _original().get_feature_names_out(self, input_features)
+        return names

@@ -52,7 +52,7 @@ EXPECTED_TO_FAIL: dict[str, dict[str, str]] = {
 SELECTORS = [entry.load()() for entry in CATALOG if entry.family == "rows"]
 VARIANTS = [
     FIRES.paper(), FIRES(update="assumed-density"), FIRES(scaling="center", intercept=True), FIRES(model="gaussian"),
-    FIRES(model="logit"), MonteCarloFIRES(model="tree"),
+    FIRES(model="logit"), MonteCarloFIRES(model="tree"), MonteCarloFIRES(task="regression"),
     TScore(task="regression"), Screening(task="regression"), JointScreening(task="regression"),
     DISCUSS(task="regression"), Auto(task="regression"),
     FIRES(importance="signal", scaling=None), OFS(information="partial"), OFS(regularization=0, margin=0),

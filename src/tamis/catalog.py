@@ -170,6 +170,7 @@ CATALOG: tuple[Entry, ...] = (
     Entry("fires", "FIRES", "rows", "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
           regression=(("model", "gaussian"),)),
     Entry("fires-mc", "MonteCarloFIRES", "rows", "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
+          regression=_NUMBERS,
           not_mergeable="Each batch starts at the parameters that the batch before has left: merge FIRES."),
     Entry("ofs", "OFS", "rows", "Wang, Zhao, Hoi, Jin (2014), IEEE TKDE 26(3)"),
     Entry("sofs", "SOFS", "rows", "Wu, Hoi, Mei, Yu (2017), ACM TKDD 11(4)",

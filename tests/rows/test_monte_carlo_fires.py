@@ -27,9 +27,7 @@ def rows(n=12, n_features=3, n_classes=3, seed=0):
 
 def noise_of(selector):
     """The samples of the next step, sample by sample in the shapes of the parameters."""
-    rng = np.random.default_rng((selector._seed, selector._n_outputs, selector._n_drawn))
-    r = rng.standard_normal((selector.n_samples, selector._size))
-    return [selector._parts(one) for one in r]
+    return [selector._parts(one) for one in selector._draw()]
 
 
 @pytest.mark.slow
@@ -64,6 +62,74 @@ def test_a_step_follows_the_differences_of_the_objective(name, scaling, sparse):
     shift = [sum(part.mean() for part in parts[1:]) for parts in (mu, sigma)] if name == "network" else (0, 0)
     selector.aggregation = "paper"
     np.testing.assert_allclose(selector.scores_, twin.scores(mu, sigma, 0.01, shift), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_step_for_numbers_follows_the_differences_of_the_objective(name):
+    selector = MonteCarloFIRES(
+        1, **SMALL[name], task="regression", learning_rate=0.5, longest_gradient=None, sigma=0.7, n_samples=4
+    )
+    (X, _), (more, _) = rows(), rows(seed=1)
+    target, later = X @ (1, 2, -1) + 7, more @ (1, 2, -1) + 5
+    selector.partial_fit(X, target)
+    mu, sigma = ([part.copy() for part in selector._parts(flat)] for flat in (selector._mu, selector._sigma))
+    squares, n = selector._error
+    noise = noise_of(selector)
+    selector.partial_fit(more, later)
+    every, numbers = np.vstack([X, more]), np.concatenate([target, later])
+    Z, y = (more - every.mean(axis=0)) / every.std(axis=0), (later - numbers.mean()) / numbers.std()
+    model = getattr(twin, f"{name}_outputs")
+    errors = y - [model(x, mu)[0] for x in Z]
+    keep = 0.5 ** (len(y) / 2000)
+    variance = (keep * squares + errors @ errors) / (keep * n + len(y))
+    strength = 0.3 if name == "tree" else 0.0
+    weight = np.full(len(y), 1 / len(y))
+    of_mu, of_sigma = twin.gradients(
+        twin.normal(model, variance), mu, sigma, noise, Z, y, weight, strength / variance
+    )
+    for now, before, slope in zip(selector._parts(selector._mu), mu, of_mu, strict=True):
+        np.testing.assert_allclose(now, before + 0.5 * variance * slope, atol=1e-8)
+    for now, before, slope in zip(selector._parts(selector._sigma), sigma, of_sigma, strict=True):
+        np.testing.assert_allclose(now, np.maximum(before + 0.5 * variance * slope, 0), atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("model", "options"), [("tree", {"learning_rate": 3, "n_steps": 5}), ("network", {})]
+)
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_columns_of_a_number_are_selected_whatever_its_unit(model, options, noise):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 12))
+    y = X[:, 3] - 2 * X[:, 7] + noise * rng.normal(size=3000)
+    for unit in (1e-6, 1e6):
+        selector = MonteCarloFIRES(2, model=model, task="regression", **options).fit(X, unit * y + 5)
+        assert selector.get_support(indices=True).tolist() == [3, 7]
+
+
+def test_numbers_that_depend_on_two_columns_together_are_found_by_a_tree():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 12))
+    y = np.sign(X[:, 3] * X[:, 7]) + 0.3 * rng.normal(size=3000)
+    tree = MonteCarloFIRES(2, model="tree", task="regression", learning_rate=3, n_steps=5).fit(X, y)
+    assert tree.get_support(indices=True).tolist() == [3, 7]
+    assert FIRES(2, model="gaussian").fit(X, y).get_support(indices=True).tolist() != [3, 7]
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_columns_that_come_later_equal_columns_of_zeros(name, task):
+    X, y = rows(n=60)
+    early = np.where(np.arange(3) < 2, X, 0.0)
+    whole = MonteCarloFIRES(1, **SMALL[name], task=task).partial_fit(early, y).partial_fit(X, y)
+    grown = (
+        MonteCarloFIRES(1, **SMALL[name], task=task).partial_fit(early[:, :2], y).widen(3).partial_fit(X, y)
+    )
+    np.testing.assert_allclose(grown._mu, whole._mu, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(grown._sigma, whole._sigma, rtol=1e-9)
+    forgotten = MonteCarloFIRES(1, **SMALL[name], task=task).partial_fit(X, y).forget_columns([1])
+    assert (forgotten.mu_[1] == 0.0).all()
+    assert (forgotten.sigma_[1] == 0.03).all()
+    assert (forgotten.mu_[[0, 2]] != 0.0).any()
 
 
 def test_golden_first_step_by_hand():
@@ -220,3 +286,21 @@ def test_a_module_selects_and_is_left_as_it_was():
         MonteCarloFIRES(2, model=net).fit(X[:, :9], y)
     with pytest.raises(TypeError):
         tamis.save(selector, "never.tamis")
+    with pytest.raises(ValueError, match="fixed number of columns"):
+        selector.widen(11)
+
+
+def test_a_module_learns_numbers():
+    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'tamis[torch]'")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 10))
+    y = X[:, 2] - X[:, 6] + 0.5 * rng.normal(size=3000)
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(10, 16), torch.nn.ReLU()]
+    selector = MonteCarloFIRES(
+        2, model=torch.nn.Sequential(*layers, torch.nn.Linear(16, 1)), task="regression"
+    )
+    assert selector.fit(X, y).get_support(indices=True).tolist() == [2, 6]
+    wrong = MonteCarloFIRES(2, model=torch.nn.Sequential(*layers, torch.nn.Linear(16, 2)), task="regression")
+    with pytest.raises(DataError, match=r"one number for each row, of shape \(n_rows, 1\)"):
+        wrong.fit(X, y)

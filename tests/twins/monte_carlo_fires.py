@@ -18,12 +18,17 @@ def softmax(logits):
 
 
 def network(x, matrices):
-    """Return the probability of each class: softplus after each layer but the last."""
+    """Return the probability of each class."""
+    return softmax(network_outputs(x, matrices))
+
+
+def network_outputs(x, matrices):
+    """Return the last sums: softplus after each layer but the last."""
     values = list(x)
     for at, matrix in enumerate(matrices):
         sums = [sum(value * matrix[i][k] for i, value in enumerate(values)) for k in range(len(matrix[0]))]
         values = sums if at == len(matrices) - 1 else [math.log1p(math.exp(value)) for value in sums]
-    return softmax(values)
+    return values
 
 
 def paths_of(x, nodes):
@@ -40,12 +45,36 @@ def paths_of(x, nodes):
 
 
 def tree(x, matrices):
+    """Return the probability of each class."""
+    return softmax(tree_outputs(x, matrices))
+
+
+def tree_outputs(x, matrices):
+    """Return the mean of the leaves, weighted by the shares that reach them."""
     nodes, leaves = matrices
     came, _ = paths_of(x, nodes)
     reached = came[len(nodes[0]) :]
-    return softmax(
-        [sum(share * leaves[i][c] for i, share in enumerate(reached)) for c in range(len(leaves[0]))]
-    )
+    return [sum(share * leaves[i][c] for i, share in enumerate(reached)) for c in range(len(leaves[0]))]
+
+
+def normal(model, noise):
+    """Return the likelihood of a number given the model's one output, for `objective`: a normal one, up to a factor."""
+
+    def likelihood(x, matrices):
+        (output,) = model(x, matrices)
+        return NormalDensity(output, noise)
+
+    return likelihood
+
+
+class NormalDensity:
+    """Indexed by a target, as the probabilities of classes are."""
+
+    def __init__(self, mean, variance):
+        self.mean, self.variance = mean, variance
+
+    def __getitem__(self, y):
+        return math.exp(-((y - self.mean) ** 2) / (2 * self.variance))
 
 
 def node_penalty(X, weight, nodes, strength):

@@ -177,7 +177,7 @@ class CancelOut(ScaledBatches):
         super()._start(n_features)
         self._n_steps = 0
         self._theta = self._first = self._second = np.zeros(0)
-        self._make_room(max(2, len(self.classes_)))
+        self._make_room(self._most_outputs)
 
     def _layout(self, n_outputs: int) -> list[tuple[int, ...]]:
         """Return the shapes of the gates' weights and of the matrices."""

@@ -58,9 +58,7 @@ class ScaledBatches(RowSelector):
     The parameters of its model are stored in flat arrays. A subclass implements three hooks.
     """
 
-    _shapes = (
-        "_moments.mean (j)  _moments.m2 (j)  _seed in [0, 2**31)  _n_outputs in [2, max(len(classes_), 2)]"
-    )
+    _shapes = "_moments.mean (j)  _moments.m2 (j)  _seed in [0, 2**31)  _n_outputs in [1, _most_outputs]"
 
     _shaped_by: str  # the parameters that determine the size of the model, for error messages
 
@@ -74,6 +72,11 @@ class ScaledBatches(RowSelector):
     @abstractmethod
     def _make_room(self, n_outputs: int) -> None:
         """Allocate the state for this number of classes; the state of earlier classes stays."""
+
+    @property
+    def _most_outputs(self) -> int:
+        """Outputs of the model for the target so far: one for a numeric target."""
+        return 1 if self._is_regression() else max(2, len(self.classes_))
 
     @abstractmethod
     def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats) -> None:
@@ -106,8 +109,8 @@ class ScaledBatches(RowSelector):
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
         if not weight.all():
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        if len(self.classes_) > self._n_outputs:
-            self._make_room(max(2, len(self.classes_)))
+        if self._most_outputs > self._n_outputs:
+            self._make_room(self._most_outputs)
         self._moments = copy.copy(self._moments)
         for start in range(0, len(y), self.batch_size):
             part = slice(start, start + self.batch_size)

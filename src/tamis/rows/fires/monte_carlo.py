@@ -20,6 +20,9 @@ f_i^(l) the probability that the model with theta^(l) gives the label of row i::
     d/d mu_k    mean_i log P_i = mean_i sum_l s_il d log f_i^(l) / d theta_k^(l)           (3)
     d/d sigma_k mean_i log P_i = mean_i sum_l s_il d log f_i^(l) / d theta_k^(l) r_k^(l)   (4)
 
+The likelihood of a number is normal about the one output, f_i^(l) = exp(-(y_i - o_i^(l))^2 / 2 v) (7); y is in standard
+deviations of the target so far, v is the faded mean squared error of the model at mu, and the step is alpha v.
+
 A feature j has a parameter for each of H units, and scores as one that is made of them::
 
     "rms"    mean_h mu_hj^2 - lambda_s mean_h sigma_hj^2                                   (5)
@@ -39,15 +42,21 @@ Errata and deviations, each with its reason:
   default, gradients are clipped to the norm `longest_gradient`.
 * Means of parameters linked to features are initialised to 0, so that constant features never rank above others; those
   of later layers with small random numbers, to break the symmetry of the units.
+* The paper has classes only. The curvature of (7) is 1 / v, without a limit where the noise is small: so its step is
+  measured in units of v, and no constant step overshoots because the model fits well.
+* The noise r of a feature does not depend on how many features come after it, so a feature that comes late is the same
+  as one that was 0 in all rows so far: its gradient is 0.
 * :meth:`MonteCarloFIRES.paper` restores the published defaults.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array
@@ -55,13 +64,21 @@ from tamis._validation.parameters import SEED, integer, number, parameters, with
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network, SampledModel, SoftTree
 from tamis.rows.scaled_batches import Floats, ScaledBatches, ScaledRows
+from tamis.summaries.moments import RunningMoments
 
 __all__ = ["MonteCarloFIRES"]
+
+_ERROR_HALF_LIFE = (
+    2000.0  # rows after which a squared error counts half: errors shrink while the model learns
+)
+# Relative to the variance of the target; with a noise of 0, one sample would have all of the weight.
+_LEAST_NOISE = 1e-6
 
 # State, for K parameters, those of a network or a tree that are linked to the J features first:
 #   _mu, _sigma              (K,) float64
 #   _moments                 of the features, for scaling
 #   _n_outputs, _n_drawn     classes that the model tells apart; steps so far, which number the samples
+#   _target, _error (2,)     of a numeric target: its moments; faded sum of squared errors at mu, and of their weights
 
 
 class MonteCarloFIRES(ScaledBatches):
@@ -78,8 +95,8 @@ class MonteCarloFIRES(ScaledBatches):
         M: how many features to keep, or which fraction of them, in (0, 1].
     model : {"network", "tree"} or torch.nn.Module, default="network"
         A network with softplus layers, a soft decision tree, or a module that takes rows of shape (n_rows,
-        n_features) and returns logits of shape (n_rows, n_classes). The features of a module are linked to its
-        first parameter of shape (n_units, n_features).
+        n_features) and returns logits of shape (n_rows, n_classes), or numbers of shape (n_rows, 1). The features of a
+        module are linked to its first parameter of shape (n_units, n_features).
     hidden : tuple of int, default=(100, 100, 100)
         Units of each hidden layer of the network, from 1 to 10000 each.
     depth : int in [1, 10], default=3
@@ -103,6 +120,8 @@ class MonteCarloFIRES(ScaledBatches):
         Standard deviation of each parameter before the first row.
     uncertainty_penalty : float in [0, inf), default=0.01
         lambda_s.
+    task : {"classification", "regression"}, default="classification"
+        Whether the target is a class or a number.
     batch_size : int, default=100
         Rows per batch: larger batches are taken in parts of this many rows.
     random_state : int, RandomState or None, default=0
@@ -154,12 +173,16 @@ class MonteCarloFIRES(ScaledBatches):
 
     _shaped_by = "model, hidden or depth"
     _copied_per_byte = 64
+    _target_kinds = ("binary", "multiclass", "regression")
+    task = "classification"  # an older file has none
 
     _shapes = """
         _size (=k)
         _mu (k) float in [-1e150, 1e150]
         _sigma (k) float in [0, 1e150]
         _n_drawn in [0, 2**62)
+        _target?.mean (1)  _target?.m2 (1)
+        _error? (2) float in [0, inf)
     """
 
     _allowed = parameters(
@@ -175,6 +198,7 @@ class MonteCarloFIRES(ScaledBatches):
         longest_gradient=(number("(0, inf)"), None),
         sigma=number("(0, inf)"),
         uncertainty_penalty=number("[0, inf)"),
+        task=("classification", "regression"),
         batch_size=integer("[1, inf)"),
         random_state=SEED,
     )
@@ -195,6 +219,7 @@ class MonteCarloFIRES(ScaledBatches):
         longest_gradient: float | None = 1.0,
         sigma: float = 0.03,
         uncertainty_penalty: float = 0.01,
+        task: str = "classification",
         batch_size: int = 100,
         random_state: Any = 0,
     ) -> None:
@@ -211,6 +236,7 @@ class MonteCarloFIRES(ScaledBatches):
         self.longest_gradient = longest_gradient
         self.sigma = sigma
         self.uncertainty_penalty = uncertainty_penalty
+        self.task = task
         self.batch_size = batch_size
         self.random_state = random_state
 
@@ -243,11 +269,45 @@ class MonteCarloFIRES(ScaledBatches):
 
         return TorchModel(self.model, self.n_features_in_)
 
+    def _is_regression(self) -> bool:
+        return self.task == "regression"
+
     def _start(self, n_features: int) -> None:
         super()._start(n_features)
         self._n_drawn = 0
         self._mu = self._sigma = np.zeros(0)
-        self._make_room(max(2, len(self.classes_)))
+        if self._is_regression():
+            self._target, self._error = RunningMoments(1), np.zeros(2)
+        self._make_room(self._most_outputs)
+
+    @property
+    def _can_widen(self) -> bool:
+        return isinstance(self.model, str)
+
+    def _widen(self, n_features: int) -> None:
+        if not self._can_widen:
+            super()._widen(n_features)
+        new = n_features - self.n_features_in_
+        self._mu, self._sigma = (
+            np.concatenate(
+                [
+                    np.pad(parts[0], ((0, new), (0, 0)), constant_values=fill).ravel(),
+                    *map(np.ravel, parts[1:]),
+                ]
+            )
+            for parts, fill in ((self._parts(self._mu), 0.0), (self._parts(self._sigma), float(self.sigma)))
+        )
+        self._size = len(self._mu)
+        self._moments = copy.copy(self._moments)
+        self._moments.widen(n_features)
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        self._mu, self._sigma = self._mu.copy(), self._sigma.copy()
+        model = self._base()
+        model.units(self._parts(self._mu))[columns] = 0.0
+        model.units(self._parts(self._sigma))[columns] = float(self.sigma)
+        self._moments = copy.copy(self._moments)
+        self._moments.forget(columns)
 
     def _layout(self, n_outputs: int) -> list[tuple[int, ...]]:
         return self._base().shapes(self.n_features_in_, n_outputs)
@@ -263,16 +323,44 @@ class MonteCarloFIRES(ScaledBatches):
         self._n_outputs, self._size = n_outputs, len(self._mu)
 
     def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats) -> None:
-        model = self._base()
+        model, noise = self._base(), None
         with np.errstate(all="ignore"):
+            if self._is_regression():
+                y, noise = self._standard_target(model, rows, y, weight)
             for _ in range(self.n_steps):
-                self._step(model, rows, y, weight)
+                self._step(model, rows, y, weight, noise)
 
-    def _step(self, model: SampledModel, rows: ScaledRows, y: Array, weight: Floats) -> None:
-        """Move mu and sigma one step along (3) and (4)."""
+    def _standard_target(
+        self, model: SampledModel, rows: ScaledRows, y: Array, weight: Floats
+    ) -> tuple[Array, float]:
+        """Return the target in standard deviations of the target so far, and the variance of its errors, in those."""
+        self._target = copy.copy(self._target)
+        if not self._target.update(y[:, None], weight * len(y)):
+            raise DataError("The target y is too large to be squared: rescale it.")
+        y = (y - self._target.mean[0]) * self._target.inverse_scale()[0]
+        errors = y - model.outputs(rows, self._parts(self._mu[None]))[0, :, 0]
+        keep = 0.5 ** (len(y) / _ERROR_HALF_LIFE)
+        self._error = keep * self._error + len(y) * np.array([weight @ (errors * errors), 1.0])
+        return y, max(float(self._error[0] / self._error[1]), _LEAST_NOISE)
+
+    def _draw(self) -> Floats:
+        """Return the noise of each parameter, (n_samples, K); that of a feature does not depend on later features."""
         rng = np.random.default_rng((self._seed, self._n_outputs, self._n_drawn))
-        r = rng.standard_normal((self.n_samples, self._size))
-        gradients = model.gradients(rows, self._parts(self._mu + self._sigma * r), y, weight)
+        if not isinstance(self.model, str):
+            return rng.standard_normal((self.n_samples, self._size))
+        n_linked = self._parts(self._mu)[0].size
+        of_rest = rng.standard_normal((self.n_samples, self._size - n_linked))
+        of_features = rng.standard_normal(
+            (self.n_features_in_, self.n_samples, n_linked // self.n_features_in_)
+        )
+        return np.hstack([of_features.transpose(1, 0, 2).reshape(self.n_samples, n_linked), of_rest])
+
+    def _step(
+        self, model: SampledModel, rows: ScaledRows, y: Array, weight: Floats, noise: float | None
+    ) -> None:
+        """Move mu and sigma one step along (3) and (4)."""
+        r = self._draw()
+        gradients = model.gradients(rows, self._parts(self._mu + self._sigma * r), y, weight, noise)
         slopes = np.concatenate([part.reshape(self.n_samples, -1) for part in gradients], axis=1)
         of_mu, of_sigma = slopes.sum(axis=0), (slopes * r).sum(axis=0)
         length = math.sqrt(of_mu @ of_mu + of_sigma @ of_sigma)

@@ -45,11 +45,18 @@ class SampledModel(Protocol):
     def shift(self, parts: list[Floats]) -> float:
         """Return the constant that the published aggregation adds to every feature."""
 
-    def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
+    def gradients(
+        self, rows: ScaledRows, theta: list[Floats], y: Array, weight: Floats, noise: float | None = None
+    ) -> list[Floats]:
         """Return the gradient of the log of the mean likelihood at each sample of each parameter.
 
         `theta` has an array for each parameter, of shape ``(n_samples, *shape)``; the weights of the rows sum to 1.
+        `y` contains the codes of classes or, if the variance `noise` of the errors is given, numbers; the gradient is
+        then multiplied by that variance.
         """
+
+    def outputs(self, rows: ScaledRows, theta: list[Floats]) -> Floats:
+        """Return the outputs for each sample, of shape (n_samples, n_rows, n_outputs)."""
 
 
 def sample_weights(log_likelihood: Floats) -> Floats:
@@ -69,6 +76,17 @@ def _logit_slopes(logits: Floats, codes: Array, weight: Floats) -> Floats:
     slopes = -outputs
     slopes[:, every, codes] += 1.0
     return np.asarray(slopes * (shares * weight)[:, :, None], dtype=np.float64)
+
+
+def _number_slopes(outputs: Floats, y: Array, weight: Floats, noise: float) -> Floats:
+    """Return the gradient of the log of the mean normal likelihood in the outputs, multiplied by its variance."""
+    errors = y[None, :] - outputs[:, :, 0]
+    shares = sample_weights(-0.5 * errors * errors / noise)
+    return np.asarray((errors * shares * weight)[:, :, None], dtype=np.float64)
+
+
+def _output_slopes(outputs: Floats, y: Array, weight: Floats, noise: float | None) -> Floats:
+    return _logit_slopes(outputs, y, weight) if noise is None else _number_slopes(outputs, y, weight, noise)
 
 
 def _transpose(array: Floats) -> Floats:
@@ -112,16 +130,26 @@ class Network:
         """Return the sum of the means of the later matrices."""
         return float(sum(part.mean() for part in parts[1:]))
 
-    def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
+    def gradients(
+        self, rows: ScaledRows, theta: list[Floats], y: Array, weight: Floats, noise: float | None = None
+    ) -> list[Floats]:
         """Run the forward and the backward pass."""
-        sums = [rows.sums(theta[0])]
-        for matrix in theta[1:]:
-            sums.append(np.matmul(np.logaddexp(0.0, sums[-1]), matrix))
-        slopes, items = _logit_slopes(sums[-1], codes, weight), []
+        sums = self._sums(rows, theta)
+        slopes, items = _output_slopes(sums[-1], y, weight, noise), []
         for below, matrix in zip(sums[-2::-1], theta[:0:-1], strict=True):
             items.append(np.matmul(_transpose(np.logaddexp(0.0, below)), slopes))
             slopes = np.matmul(slopes, _transpose(matrix)) / (1.0 + np.exp(-np.maximum(below, -700.0)))
         return [rows.back(slopes), *items[::-1]]
+
+    def outputs(self, rows: ScaledRows, theta: list[Floats]) -> Floats:
+        """Return the sums of the last layer, of shape (n_samples, n_rows, n_outputs)."""
+        return self._sums(rows, theta)[-1]
+
+    def _sums(self, rows: ScaledRows, theta: list[Floats]) -> list[Floats]:
+        sums = [rows.sums(theta[0])]
+        for matrix in theta[1:]:
+            sums.append(np.matmul(np.logaddexp(0.0, sums[-1]), matrix))
+        return sums
 
 
 class SoftTree:
@@ -154,15 +182,12 @@ class SoftTree:
         """Return 0: the leaves are not linked to features, and not counted."""
         return 0.0
 
-    def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
+    def gradients(
+        self, rows: ScaledRows, theta: list[Floats], y: Array, weight: Floats, noise: float | None = None
+    ) -> list[Floats]:
         """Run the forward and the backward pass through the tree."""
-        left = 1.0 / (1.0 + np.exp(-np.clip(rows.sums(theta[0]), -700.0, 700.0)))
-        paths = [np.ones((*left.shape[:2], 1))]
-        for d in range(self.depth):
-            here = left[:, :, 2**d - 1 : 2 ** (d + 1) - 1]
-            both = np.stack((paths[d] * here, paths[d] * (1.0 - here)), axis=3)
-            paths.append(both.reshape(*left.shape[:2], 2 ** (d + 1)))
-        slopes = _logit_slopes(np.matmul(paths[-1], theta[1]), codes, weight)
+        left, paths = self._paths(rows, theta[0])
+        slopes = _output_slopes(np.matmul(paths[-1], theta[1]), y, weight, noise)
         leaves, path_slopes = (
             np.matmul(_transpose(paths[-1]), slopes),
             np.matmul(slopes, _transpose(theta[1])),
@@ -177,6 +202,20 @@ class SoftTree:
             left_slopes[:, :, nodes] += of_left
             path_slopes = path_slopes + of_path
         return [rows.back(left_slopes * left * (1.0 - left)), leaves]
+
+    def outputs(self, rows: ScaledRows, theta: list[Floats]) -> Floats:
+        """Return the sums over the leaves, of shape (n_samples, n_rows, n_outputs)."""
+        return np.asarray(np.matmul(self._paths(rows, theta[0])[1][-1], theta[1]), dtype=np.float64)
+
+    def _paths(self, rows: ScaledRows, nodes: Floats) -> tuple[Floats, list[Floats]]:
+        """Return the share of a row that each node sends left, and the share that reaches each node, by depth."""
+        left: Floats = 1.0 / (1.0 + np.exp(-np.clip(rows.sums(nodes), -700.0, 700.0)))
+        paths = [np.ones((*left.shape[:2], 1))]
+        for d in range(self.depth):
+            here = left[:, :, 2**d - 1 : 2 ** (d + 1) - 1]
+            both = np.stack((paths[d] * here, paths[d] * (1.0 - here)), axis=3)
+            paths.append(both.reshape(*left.shape[:2], 2 ** (d + 1)))
+        return left, paths
 
     def _penalty_slopes(
         self, depth: int, left: Floats, paths: Floats, weight: Floats

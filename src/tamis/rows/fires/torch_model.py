@@ -58,26 +58,53 @@ class TorchModel:
         """Return the sum of the means of the later matrices, as of a network."""
         return float(sum(part.mean() for part in parts[self._linked + 1 :] if part.ndim > 1))
 
-    def gradients(self, rows: ScaledRows, theta: list[Floats], codes: Array, weight: Floats) -> list[Floats]:
+    def gradients(
+        self, rows: ScaledRows, theta: list[Floats], y: Array, weight: Floats, noise: float | None = None
+    ) -> list[Floats]:
         """Compute the gradients by autograd."""
+        torch = self._torch
+        samples, outputs, kind = self._run(rows, theta, requires_grad=True)
+        target = torch.as_tensor(y, **({} if noise is None else {"dtype": kind.dtype}), device=kind.device)
+        if noise is None:
+            if outputs.ndim != 3 or outputs.shape[2] <= y.max():
+                raise DataError(
+                    f"The module returns an array of shape {tuple(outputs.shape[1:])} for {len(y)} rows of "
+                    f"{int(y.max()) + 1} classes: it must return a logit for each class."
+                )
+            log_likelihood = torch.log_softmax(outputs, 2)[:, torch.arange(len(y)), target]
+        else:
+            log_likelihood = -0.5 * (target - outputs[:, :, 0]) ** 2 / noise
+        objective = torch.logsumexp(log_likelihood, 0) @ torch.tensor(
+            weight, dtype=kind.dtype, device=kind.device
+        )
+        gradients = torch.autograd.grad(objective, list(samples.values()))
+        unit = 1.0 if noise is None else noise
+        return [unit * part.cpu().numpy().astype(np.float64) for part in gradients]
+
+    def outputs(self, rows: ScaledRows, theta: list[Floats]) -> Floats:
+        """Return the module's outputs for each sample, of shape (n_samples, n_rows, n_outputs)."""
+        _, outputs, _ = self._run(rows, theta, requires_grad=False)
+        if outputs.ndim != 3 or outputs.shape[2] != 1:
+            raise DataError(
+                f"The module returns an array of shape {tuple(outputs.shape[1:])} for {outputs.shape[1]} rows and a "
+                "numeric target: it must return one number for each row, of shape (n_rows, 1)."
+            )
+        return np.asarray(outputs.cpu().numpy(), dtype=np.float64)
+
+    def _run(
+        self, rows: ScaledRows, theta: list[Floats], *, requires_grad: bool
+    ) -> tuple[dict[str, Any], Any, Any]:
         torch = self._torch
         kind = next(iter(self._parameters.values()))
         as_tensor = {"dtype": kind.dtype, "device": kind.device}
         samples = {
-            name: torch.tensor(part, **as_tensor, requires_grad=True)
+            name: torch.tensor(part, **as_tensor, requires_grad=requires_grad)
             for name, part in zip(self._parameters, theta, strict=True)
         }
-        X, target = torch.tensor(rows.dense(), **as_tensor), torch.as_tensor(codes, device=kind.device)
-        logits = torch.func.vmap(lambda one: torch.func.functional_call(self._module, one, (X,)))(samples)
-        if logits.ndim != 3 or logits.shape[2] <= codes.max():
-            raise DataError(
-                f"The module returns an array of shape {tuple(logits.shape[1:])} for {len(codes)} rows of "
-                f"{int(codes.max()) + 1} classes: it must return a logit for each class."
-            )
-        log_likelihood = torch.log_softmax(logits, 2)[:, torch.arange(len(codes)), target]
-        objective = torch.logsumexp(log_likelihood, 0) @ torch.tensor(weight, **as_tensor)
-        result = torch.autograd.grad(objective, list(samples.values()))
-        return [part.cpu().numpy().astype(np.float64) for part in result]
+        X = torch.tensor(rows.dense(), **as_tensor)
+        call = torch.func.vmap(lambda one: torch.func.functional_call(self._module, one, (X,)))
+        with torch.set_grad_enabled(requires_grad):
+            return samples, call(samples), kind
 
 
 def _is_linked(part: Any, n_features: int) -> bool:

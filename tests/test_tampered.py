@@ -292,10 +292,15 @@ def subjects() -> dict[str, tuple[Callable[[], bytes], Use]]:
     for name, selector in COLUMNS.items():
         models[name] = partial(lambda make: _offered(make()), selector), use_columns
     models["pipeline"] = _pipeline, use_rows
+    models["network of numbers"] = _network_of_numbers, use_rows
     files: dict[str, tuple[Callable[[], bytes], Use]] = {
         name: (partial(lambda make: tamis.dumps(make()), make), use) for name, (make, use) in models.items()
     }
     return files | {name: (partial(saved_run, name), partial(use_run, name=name)) for name in OPTIONS}
+
+
+def _network_of_numbers() -> Any:
+    return tamis.MonteCarloFIRES(2, hidden=(4, 3), task="regression").partial_fit(X[:200], X[:200, 0])
 
 
 def _pipeline() -> Any:

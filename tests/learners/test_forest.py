@@ -32,26 +32,28 @@ def turned(n, seed=1):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("by_leaf", "leaf", "categorical", "n_drawn", "rate", "warning"),
+    ("by_leaf", "leaf", "categorical", "n_drawn", "rate", "warning", "penalty"),
     [
-        (True, "majority", (), 2, 6.0, 0.5),
-        (True, "nb-adaptive", (2, 3), 2, 2.0, 0.5),
-        (False, "nb-adaptive", (2, 3), 3, 1.0, None),
-        (False, "nb", (), 1, None, 0.5),
+        (True, "majority", (), 2, 6.0, 0.5, 0.0),
+        (True, "majority", (), 2, 6.0, 0.5, 0.6),
+        (True, "nb-adaptive", (2, 3), 2, 2.0, 0.5, 0.0),
+        (True, "majority", (2, 3), 3, 2.0, 0.5, 0.6),
+        (False, "nb-adaptive", (2, 3), 3, 1.0, None, 0.0),
+        (False, "nb", (), 1, None, 0.5, 0.0),
     ],
 )
-def test_equals_the_twin(by_leaf, leaf, categorical, n_drawn, rate, warning):
+def test_equals_the_twin(by_leaf, leaf, categorical, n_drawn, rate, warning, penalty):
     X, y = turned(700, 0)  # other rows may tie, when rounding decides what a leaf predicts
     twin = ForestTwin(
         3, 4, trees=2, n_drawn=n_drawn, rate=rate, warning=warning, drift=1e-3, by_leaf=by_leaf, leaf=leaf,
-        categorical=categorical, grace=40, delta=1e-2, tie=0.3, seed=5,
+        categorical=categorical, grace=40, delta=1e-2, tie=0.3, seed=5, penalty=penalty,
     )  # fmt: skip
     for row, label in zip(X, y, strict=True):
         twin.learn(row, label)
     make = AdaptiveRandomForest if by_leaf else StreamingRandomPatches
     model = make(
         2, n_drawn, bagging=rate, warning=warning, drift=1e-3, leaf=leaf, categorical=list(categorical),
-        random_state=5, **EAGER,
+        random_state=5, new_feature_penalty=penalty, **EAGER,
     )  # fmt: skip
     grown(model, X, y, [100, 101, 350])
     assert model.n_drifts_ == twin.events[1].sum() > 0

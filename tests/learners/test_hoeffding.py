@@ -91,6 +91,40 @@ def test_equals_the_twin_node_by_node(adaptive, leaf, categorical, binary):
         assert model.n_alternates_started_ > 0
 
 
+@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize(("penalty", "categorical"), [(0.3, (2, 3)), (0.9, ())])
+def test_regularised_trees_equal_the_twin(adaptive, penalty, categorical):
+    rng = np.random.default_rng(1)
+    X, y = rows(rng, 1400)
+    twin = HoeffdingTwin(
+        3, adaptive=adaptive, leaf="majority", grace=40, delta=1e-2, tie=0.3, categorical=categorical, penalty=penalty
+    )  # fmt: skip
+    for row, label in zip(X, y, strict=True):
+        twin.learn(row, label)
+    options = {"leaf": "majority", "categorical": list(categorical), **EAGER}
+    make = HoeffdingAdaptiveTree if adaptive else HoeffdingTree
+    more = {"bootstrap": False} if adaptive else {}
+    model = grown(make(new_feature_penalty=penalty, **more, **options), X, y, [7, 700])
+    assert [node[:3] for node in twin.nodes()] == [
+        (node.depth, node.feature, None if node.threshold is None else pytest.approx(node.threshold))
+        for node in model.nodes_
+    ]
+
+
+def test_a_regularised_tree_uses_fewer_features():
+    """Ten noisy copies of two relevant features: a split on another copy has to pay for it."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(20_000, 2))
+    X = np.repeat(Z, 5, axis=1) + 0.3 * rng.normal(size=(20_000, 10))
+    y = (Z[:, 0] > 0) ^ (Z[:, 1] > 0.3)
+    plain, regularised = (
+        HoeffdingTree(100, tie_threshold=0.1, new_feature_penalty=penalty).fit(X, y) for penalty in (0.0, 0.9)
+    )
+    used = [np.count_nonzero(model.feature_importances_) for model in (plain, regularised)]
+    assert used == [10, 2]
+    assert regularised.score(X, y) > plain.score(X, y) - 0.01
+
+
 @settings(max_examples=15, deadline=None)
 @given(
     adaptive=st.booleans(),

@@ -56,6 +56,7 @@ class Tree(HoeffdingTwin):
 
     def learn_times(self, row, y, count):
         """Learn a row; return whether its class was known before."""
+        self.split_before = {id(node) for node in self._splits(self.root)}
         for f, known in self.values.items():
             if not np.isnan(row[f]) and row[f] not in known:
                 known.append(row[f])

@@ -46,6 +46,7 @@ class Split(Leaf):
         self.depth, self.weights, self.merit = leaf.depth, leaf.weights, merit
         self.feature, self.threshold, self.values = feature, threshold, values
         self.children, self.adwin, self.alternate = [], Window(), None
+        self.dead = False  # an alternate tree is taking its place
 
     def next(self, row):
         x = row[self.feature]
@@ -78,7 +79,7 @@ def merit(total, branches):
 class HoeffdingTwin:
     def __init__(
         self, n_classes, *, adaptive=False, leaf="nb-adaptive", grace=200, delta=1e-7, tie=0.05, cuts=10,
-        categorical=(), binary=False, max_depth=None,
+        categorical=(), binary=False, max_depth=None, penalty=0.0,
     ):  # fmt: skip
         self.n_classes, self.adaptive, self.leaf = n_classes, adaptive, leaf
         self.grace, self.delta, self.tie, self.cuts = grace, delta, tie, cuts
@@ -86,6 +87,7 @@ class HoeffdingTwin:
         self.root = Leaf(np.zeros(n_classes), 0)
         self.values = {f: [] for f in sorted(categorical)}  # met so far, in order
         self.replaced = 0
+        self.penalty, self.split_before = penalty, set()
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -93,7 +95,18 @@ class HoeffdingTwin:
         for f, known in self.values.items():
             if not math.isnan(row[f]) and row[f] not in known:
                 known.append(row[f])
+        self.split_before = {id(node) for node in self._splits(self.root)}
         self.root = self._learn(self.root, row, y)
+
+    def _splits(self, node):
+        """Return the splits of a subtree and of the alternates in it, but not what an alternate is replacing now."""
+        if not isinstance(node, Split):
+            return []
+        inside = [] if node.dead else [node, *(s for child in node.children for s in self._splits(child))]
+        return inside + (self._splits(node.alternate) if node.alternate is not None else [])
+
+    def _penalised(self, merit, feature, used):
+        return merit if merit <= 0 or feature in used else (1 - self.penalty) * merit
 
     def _learn(self, top, row, y):
         """Learn in the subtree, and return what stands in its place then."""
@@ -117,6 +130,7 @@ class HoeffdingTwin:
                 verdict = self._compare(node)
                 if verdict > 0:
                     self.replaced += 1
+                    node.dead = True
                     other = self._learn(node.alternate, row, y)
                     self._learn_alternates(alternates, row, y)
                     if at == 0:
@@ -175,12 +189,15 @@ class HoeffdingTwin:
         if n_classes < 2:
             return leaf
         found = [self._best(leaf, f) for f in self._order(len(leaf.rows[0]))]
+        used = {s.feature for s in self._splits(self.root) if id(s) in self.split_before}
+        full = {f: merit for merit, f, *_ in found}
+        found = [(self._penalised(merit, f, used), f, *rest) for merit, f, *rest in found]
         merits = sorted([merit for merit, *_ in found] + [0.0])
         eps = math.sqrt(math.log2(n_classes) ** 2 * math.log(1 / self.delta) / (2 * leaf.weight))
         if merits[-1] <= 0 or not (merits[-1] - merits[-2] > eps or eps < self.tie):
             return leaf
         best = next(one for one in found if one[0] == merits[-1])
-        split = Split(leaf, *best[1:4], best[0])
+        split = Split(leaf, *best[1:4], full[best[1]])
         split.children = [Leaf(weights, leaf.depth + 1) for weights in best[4]]
         return split
 

@@ -34,6 +34,7 @@ class TreeClassifier(DenseRowClassifier):
         binary_splits=(True, False),
         max_depth=(integer("[0, inf)"), None),
         max_nodes=(integer("[1, inf)"), None),
+        new_feature_penalty=number("[0, 1)"),
     )
 
     grace_period: int
@@ -45,6 +46,7 @@ class TreeClassifier(DenseRowClassifier):
     binary_splits: bool
     max_depth: int | None
     max_nodes: int | None
+    new_feature_penalty: float = 0.0  # most methods, and older files, have none
     _categories_: Categories
 
     @abstractmethod
@@ -99,6 +101,7 @@ class TreeClassifier(DenseRowClassifier):
             float(self.tie_threshold), int(self.n_cuts), bool(self.binary_splits),
             -1 if self.max_depth is None else int(self.max_depth),
             -1 if self.max_nodes is None else int(self.max_nodes), watched, seed, own,
+            float(self.new_feature_penalty),
         )  # fmt: skip
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -119,6 +119,8 @@ class AdaptiveRandomForest(TreeEnsemble):
         What a leaf predicts, as in :class:`HoeffdingTree`.
     max_nodes : int, at least 1, or None, default=None
         Maximum number of nodes of each tree. This bounds the memory.
+    new_feature_penalty : float in [0, 1), default=0
+        Fraction of its merit that a feature loses if no split of the same tree uses it yet.
     random_state : int, at least 0, default=0
         Seed of the feature sampling and of the bagging counts.
     n_jobs : int or None, default=None
@@ -212,6 +214,7 @@ class AdaptiveRandomForest(TreeEnsemble):
         binary_splits: bool = False,
         max_depth: int | None = None,
         max_nodes: int | None = None,
+        new_feature_penalty: float = 0.0,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -229,6 +232,7 @@ class AdaptiveRandomForest(TreeEnsemble):
         self.binary_splits = binary_splits
         self.max_depth = max_depth
         self.max_nodes = max_nodes
+        self.new_feature_penalty = new_feature_penalty
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -338,6 +342,8 @@ class StreamingRandomPatches(AdaptiveRandomForest):
         As in :class:`AdaptiveRandomForest`.
     grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth, max_nodes
         As in :class:`AdaptiveRandomForest`.
+    new_feature_penalty : float in [0, 1), default=0
+        As in :class:`AdaptiveRandomForest`.
 
     Attributes
     ----------
@@ -390,14 +396,15 @@ class StreamingRandomPatches(AdaptiveRandomForest):
         binary_splits: bool = False,
         max_depth: int | None = None,
         max_nodes: int | None = None,
+        new_feature_penalty: float = 0.0,
         random_state: int = 0,
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(
             n_estimators, max_features, bagging=bagging, warning=warning, drift=drift, grace_period=grace_period,
             delta=delta, tie_threshold=tie_threshold, leaf=leaf, n_cuts=n_cuts, categorical=categorical,
-            binary_splits=binary_splits, max_depth=max_depth, max_nodes=max_nodes, random_state=random_state,
-            n_jobs=n_jobs,
+            binary_splits=binary_splits, max_depth=max_depth, max_nodes=max_nodes,
+            new_feature_penalty=new_feature_penalty, random_state=random_state, n_jobs=n_jobs,
         )  # fmt: skip
 
 

@@ -47,10 +47,18 @@ from tamis.learners.hoeffding.nodes import (
     required_room,
     walk,
 )
-from tamis.learners.hoeffding.splits import SplitOptions, add_branch, best_split, split, update_statistics
+from tamis.learners.hoeffding.splits import (
+    SplitOptions,
+    add_branch,
+    best_split,
+    features_in_use,
+    split,
+    update_statistics,
+)
 
 __all__ = [
     "attempt_split",
+    "attempt_split_of",
     "find_leaves",
     "has_room",
     "learn",
@@ -220,7 +228,16 @@ def update_leaf(
 @njit()
 def attempt_split(tree: Arrays, leaf: int, rules: SplitOptions) -> None:
     """Queue a split of a leaf if the best one satisfies the Hoeffding bound."""
-    branches = best_split(tree, leaf, tree.numbers[leaf, WEIGHT], rules)
+    n_features = tree.gaussians.shape[3] + tree.totals.shape[2] if rules.new_feature_penalty > 0.0 else 0
+    attempt_split_of(
+        tree, leaf, rules, features_in_use(tree, n_features) if n_features else np.zeros(0, np.bool_)
+    )
+
+
+@njit()
+def attempt_split_of(tree: Arrays, leaf: int, rules: SplitOptions, used: NDArray[np.bool_]) -> None:
+    """Queue a split of a leaf whose places contain features in use or others."""
+    branches = best_split(tree, leaf, tree.numbers[leaf, WEIGHT], rules, used)
     if branches > 0:
         queue_change(tree, SPLIT, leaf, branches)
 

@@ -23,6 +23,7 @@ from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.learning import (
     attempt_split,
+    attempt_split_of,
     has_room,
     predict_and_score,
     queue_branches,
@@ -49,7 +50,7 @@ from tamis.learners.hoeffding.nodes import (
     Pools,
     walk,
 )
-from tamis.learners.hoeffding.splits import SplitOptions, add_branch, split
+from tamis.learners.hoeffding.splits import SplitOptions, add_branch, features_in_use, split
 from tamis.learners.hoeffding.validation import check_trees, require
 
 __all__ = ["DRIFT", "WARNING", "Member", "Sampling", "apply_pending", "learn_row"]
@@ -232,7 +233,12 @@ def _learn(
         right, length, due = learn_row(
             tree, drawn, X[i], cells[i], codes[i], count, rules, sampling, part, part_cells, no_guesses, votes
         )
-        if due:
+        if due and rules.new_feature_penalty > 0.0:
+            leaf = tree.notes[PATH, length - 1]
+            attempt_split_of(
+                tree, leaf, rules, _places_in_use(tree, drawn[tree.links[leaf, SLOT]], X.shape[1])
+            )
+        elif due:
             attempt_split(tree, tree.notes[PATH, length - 1], rules)
         if count > 0.0:
             queue_branches(tree, length, X[i], cells[i])
@@ -242,6 +248,20 @@ def _learn(
         if event != NOTHING:
             return i + 1, event
     return len(codes), event
+
+
+@njit()
+def _places_in_use(tree: Arrays, drawn: Ints, n_numeric: int) -> NDArray[np.bool_]:
+    """Return whether splits of the tree use the feature at each place of a leaf."""
+    n_places, n_categorical = tree.gaussians.shape[3], tree.totals.shape[2]
+    of_tree = features_in_use(tree, n_numeric + n_categorical)
+    used = np.ones(n_places + n_categorical, np.bool_)
+    for place in range(n_places):
+        if 0 <= drawn[place] < n_numeric:
+            used[place] = of_tree[drawn[place]]
+    for g in range(n_categorical):
+        used[n_places + g] = of_tree[n_numeric + g]
+    return used
 
 
 @njit(allocates=False)

@@ -286,7 +286,7 @@ def _learn_rule(rules: RuleArrays, rule: int, row: Floats, cells: Ints, y: int, 
     if numbers[SINCE_TRY] < growth.grace_period:
         return
     numbers[SINCE_TRY] = 0.0
-    if best_split(pool, rule, n, growth) > 0:
+    if best_split(pool, rule, n, growth, np.zeros(0, np.bool_)) > 0:
         queue_change(pool, SPLIT, rule, 1 if rule == pool.state[ROOT] else 0)
 
 

@@ -7,7 +7,10 @@ the weight of the rows, N_b that of branch b, and H the entropy of the class in 
     split if  merit_1 - merit_2 > eps  or  eps < tie_threshold,  eps = sqrt(R^2 ln(1 / delta) / (2 n))  (2)
 
 R = log2 of the number of classes at the leaf, n the weight of its rows, merit_2 that of the second best feature or of
-no split: 0.
+no split: 0. A regularised tree (Deng, Runger: Feature selection via regularized trees, IJCNN 2012; proposed for
+Hoeffding trees in section 10 of Barddal's thesis) compares in (2), with F the features of the splits in the tree::
+
+    merit' = merit if the feature is in F,  (1 - new_feature_penalty) merit otherwise                  (3)
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.learners.hoeffding.nodes import (
+    ALIVE,
     CELL,
     CUT_CELL,
     DEPTH,
@@ -50,6 +54,7 @@ __all__ = [
     "SplitOptions",
     "add_children",
     "best_split",
+    "features_in_use",
     "hoeffding_bound",
     "split",
     "split_merit",
@@ -78,6 +83,7 @@ class SplitOptions(NamedTuple):
     watched: bool  # whether errors are monitored for drift
     seed: int
     step: bool  # whether to stop at each change of the tree
+    new_feature_penalty: float  # fraction of its merit that a feature loses which no split uses
 
 
 @njit(allocates=False)
@@ -217,8 +223,21 @@ def write_split(tree: Arrays, node: int, feature: int, threshold: float, categor
 
 
 @njit()
-def best_split(tree: Arrays, node: int, n: float, rules: SplitOptions) -> int:
-    """Write the split chosen by (2) into the leaf, and return its number of branches; 0 if there is none yet."""
+def features_in_use(tree: Arrays, n_features: int) -> NDArray[np.bool_]:
+    """Return F of (3): which features the splits of the tree and of its alternate trees use."""
+    used = np.zeros(n_features, np.bool_)
+    for node in range(tree.links.shape[0]):
+        if tree.links[node, ALIVE] == 1 and tree.links[node, LEFT] >= 0:
+            used[tree.links[node, FEATURE]] = True
+    return used
+
+
+@njit()
+def best_split(tree: Arrays, node: int, n: float, rules: SplitOptions, used: NDArray[np.bool_]) -> int:
+    """Write the split chosen by (2) into the leaf, and return its number of branches; 0 if there is none yet.
+
+    `used` is F of (3) at the leaf's places, or empty without a penalty.
+    """
     slot = tree.links[node, SLOT]
     n_classes = np.count_nonzero(tree.weights[node])
     if n_classes < 2:
@@ -226,10 +245,14 @@ def best_split(tree: Arrays, node: int, n: float, rules: SplitOptions) -> int:
     n_numeric = tree.gaussians.shape[3]
     work = np.empty((4, tree.gaussians.shape[1]))
     best, second, feature, threshold, category, branches = _ROUNDING, _ROUNDING, -1, 0.0, -1, 0
+    gain = 0.0
     for f in range(n_numeric + tree.totals.shape[2]):
-        merit, at, cell, n_branches = split_merit(tree, slot, f, second, rules, work)
+        full, at, cell, n_branches = split_merit(tree, slot, f, second, rules, work)
+        merit = full
+        if used.shape[0] > 0 and not used[f]:
+            merit *= 1.0 - rules.new_feature_penalty  # (3)
         if merit > best:
-            best, second = merit, best
+            best, second, gain = merit, best, full
             feature, threshold, category, branches = f, at, cell, n_branches
         elif merit > second:
             second = merit
@@ -238,7 +261,7 @@ def best_split(tree: Arrays, node: int, n: float, rules: SplitOptions) -> int:
         return 0
     if rules.max_nodes >= 0 and tree.state[LIVE] + branches > rules.max_nodes:
         return 0
-    write_split(tree, node, feature, threshold, category, best)
+    write_split(tree, node, feature, threshold, category, gain)
     return branches
 
 

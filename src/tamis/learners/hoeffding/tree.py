@@ -153,6 +153,9 @@ class HoeffdingTree(TreeClassifier):
         Maximum number of splits between the root and a leaf.
     max_nodes : int, at least 1, or None, default=None
         Maximum number of nodes of the tree, including alternate trees. This bounds the memory.
+    new_feature_penalty : float in [0, 1), default=0
+        Fraction of its merit that a feature loses if no split of the tree uses it yet: regularised trees use fewer
+        features.
 
     Attributes
     ----------
@@ -235,6 +238,7 @@ class HoeffdingTree(TreeClassifier):
         binary_splits: bool = False,
         max_depth: int | None = None,
         max_nodes: int | None = None,
+        new_feature_penalty: float = 0.0,
     ) -> None:
         self.grace_period = grace_period
         self.delta = delta
@@ -245,6 +249,7 @@ class HoeffdingTree(TreeClassifier):
         self.binary_splits = binary_splits
         self.max_depth = max_depth
         self.max_nodes = max_nodes
+        self.new_feature_penalty = new_feature_penalty
 
     _pools_: Pools
     _own_: LeafClassifiers | None
@@ -381,6 +386,8 @@ class HoeffdingAdaptiveTree(AlternateTreeBase):
     ----------
     grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth, max_nodes
         As in :class:`HoeffdingTree`. A `leaf` classifier starts unfitted in alternate trees.
+    new_feature_penalty : float in [0, 1), default=0
+        As in :class:`HoeffdingTree`. The splits of alternate trees count as well.
     bootstrap : bool, default=True
         Whether a row counts a Poisson(1) number of times, at least once, as in the published programs. This is 1.37
         times on average, so trees grow, and recover from drifts, faster.
@@ -442,12 +449,14 @@ class HoeffdingAdaptiveTree(AlternateTreeBase):
         binary_splits: bool = False,
         max_depth: int | None = None,
         max_nodes: int | None = None,
+        new_feature_penalty: float = 0.0,
         bootstrap: bool = True,
         random_state: int = 0,
     ) -> None:
         super().__init__(
             grace_period, delta, tie_threshold, leaf=leaf, n_cuts=n_cuts, categorical=categorical,
             binary_splits=binary_splits, max_depth=max_depth, max_nodes=max_nodes,
+            new_feature_penalty=new_feature_penalty,
         )  # fmt: skip
         self.bootstrap = bootstrap
         self.random_state = random_state

@@ -68,9 +68,8 @@ from tamis.summaries.moments import RunningMoments
 
 __all__ = ["MonteCarloFIRES"]
 
-_ERROR_HALF_LIFE = (
-    2000.0  # rows after which a squared error counts half: errors shrink while the model learns
-)
+# Rows after which a squared error counts half: errors shrink while the model learns.
+_ERROR_HALF_LIFE = 2000.0
 # Relative to the variance of the target; with a noise of 0, one sample would have all of the weight.
 _LEAST_NOISE = 1e-6
 

@@ -96,8 +96,8 @@ def _train(entry: Any) -> Any:
     model = _make(entry)
     if entry.family == "columns":
         return _offered(model)
-    if entry.family == "cells" and not hasattr(model, "partial_fit"):
-        return model.set_params(cost=0.001).fit(X[:200], Y[:200])
+    if entry.family == "cells":
+        model.set_params(cost=0.001)
     if not hasattr(model, "partial_fit"):
         return model.fit(np.abs(X[:200]), Y[:200])
     for rows in (slice(0, 90), slice(90, 200)):

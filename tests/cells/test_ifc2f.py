@@ -169,8 +169,8 @@ def test_saved_model_decides_the_same(rng, model, tmp_path):
 
 def test_more_rows_count_as_if_they_had_been_there(rng):
     X, y = rows(rng)
-    model = IFC2F(random_state=0).fit(X[:200], y[:200])
-    model.partial_fit(X[200:300], y[200:300]).partial_fit(X[300:], y[300:])
+    model = IFC2F(random_state=0).fit(X[:300], y[:300])
+    model.partial_fit(X[300:340], y[300:340]).partial_fit(X[340:], y[340:])
     codes = model._kept_bins.codes(X[:, model.kept_])
     counts = model._network._count(codes, y, model.n_bins, 3)
     np.testing.assert_array_equal(model._network.counts, counts)
@@ -185,14 +185,16 @@ def test_faded_rows_give_way(rng):
         for at in range(400, 700, 100):
             model.partial_fit(X[at : at + 100], 1 - y[at : at + 100])
     assert turned.score(X, 1 - y) > old.score(X, 1 - y) + 0.05
-    weights = 0.99 ** np.arange(199, -1, -1.0)
-    again = IFC2F(fading=0.99, random_state=0).fit(X[:100], y[:100]).partial_fit(X[:200], y[:200])
-    assert again._network.of_class.sum() == pytest.approx(100 * 0.99**200 + weights.sum())
+    weights = 0.99 ** np.arange(59, -1, -1.0)
+    again = IFC2F(fading=0.99, random_state=0).fit(X[:100], y[:100]).partial_fit(X[:60], y[:60])
+    assert again._network.of_class.sum() == pytest.approx(100 * 0.99**60 + weights.sum())
+    again.partial_fit(X[:10], y[:10])  # more than the weight of 100 rows: fitted again
+    assert again._network.of_class.sum() < 70
 
 
 def test_unseen_label_is_refused(rng):
     X, y = rows(rng)
-    model = IFC2F(random_state=0).partial_fit(X, y)
+    model = IFC2F(random_state=0).fit(X, y)
     before = model.predict_proba(X)
     with pytest.raises(DataError, match="Label 7 was not seen in fit"):
         model.partial_fit(X[:3], [0, 1, 7])

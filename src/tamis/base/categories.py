@@ -122,6 +122,26 @@ class Categories:
         raw, rows, names = split_rows(X, list(self.values))
         return self._fill(rows, raw), names
 
+    def grown(self, X: Any) -> tuple[Categories, Rows]:
+        """Return the categories with those that only these rows have after them, and the rows with their codes."""
+        if not self.values:
+            return self, as_rows(X)[0]
+        raw, rows, _ = split_rows(X, list(self.values))
+        result = Categories({j: [*known, *_new(raw[j], known)] for j, known in self.values.items()})
+        return result, result._fill(rows, raw)
+
+    def by_frequency(self, rows: Array) -> tuple[Categories, Array]:
+        """Return the categories of rows of codes, most frequent first, and the rows with the codes of these."""
+        result, ranked = Categories({}), np.array(rows)
+        for j, known in self.values.items():
+            code = rows[:, j]
+            result.values[j] = _by_frequency([None if np.isnan(at) else known[int(at)] for at in code], None)
+            place = {value: at for at, value in enumerate(result.values[j])}
+            rank = np.array([place.get(value, np.nan) for value in known])
+            there = ~np.isnan(code)
+            ranked[there, j] = rank[code[there].astype(np.int64)]
+        return result, ranked
+
     def _fill(self, rows: Rows, raw: dict[int, list[Any]]) -> Rows:
         if not raw:
             return rows
@@ -212,6 +232,12 @@ def _plain(column: list[Any]) -> list[Any]:
     """Return values as they are compared: None where missing."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in column]
     return [None if value is None or value != value else value for value in plain]
+
+
+def _new(column: list[Any], known: list[Any]) -> list[Any]:
+    """Return the values of a column that are not known, in the order in which they occur."""
+    before = {None, *known}
+    return list(dict.fromkeys(value for value in column if value not in before))
 
 
 def _by_frequency(column: list[Any], at: Array | None) -> list[Any]:

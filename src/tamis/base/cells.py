@@ -27,6 +27,7 @@ from tamis._validation import (
     as_numbers,
     as_weights,
     encode_labels,
+    reject_missing,
     reject_nonfinite,
     repeated_rows,
     short_repr,
@@ -43,6 +44,7 @@ from tamis._validation.parameters import (
 from tamis.base.categories import Categories
 from tamis.base.html_repr import html_repr
 from tamis.base.prices import PriceList, Tariff, check_groups, tariff_of
+from tamis.base.row_sample import RowSample
 from tamis.base.session import Session, State, session_number
 from tamis.errors import DataError
 
@@ -133,7 +135,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         _tariff.own (c) float in [0, inf)  _tariff.member (g, c)  _tariff.fee (g) float in [0, inf)
         _tariff.pairs (p, 2) in [0, c)  _tariff.given (p) float in [0, inf)
         _bill.n_features (r) in [0, 2**62)  _bill.cost (r) float in [0, inf)  _evidence_model (its own)
-        _any_order (its own)
+        _any_order (its own)  _sample (its own)  _n_fitted in [0, 2**62)  _n_since in [0, 2**62)
     """
 
     cost: float | Array | Mapping[str, float] | PriceList
@@ -178,10 +180,16 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     _numbers_count = False  # whether the state keeps the values themselves
     # During a fit with weights: the row that each row is a copy of, so that copies are held out together.
     _origin: NDArray[np.int64] | None = None
+    _sample: RowSample | None = None  # of the rows of `partial_fit`
+    _n_fitted: int  # rows that the model was fitted to, and rows since
+    _n_since: int
 
     @abstractmethod
     def _learn(self, X: Rows, y: Array) -> None:
         """Fit the model; `y` holds class codes. Sets `candidates_`."""
+
+    def _update(self, X: Rows, y: Array) -> None:
+        """Learn from further rows, codes of classes seen before, until the model is fitted again; may replace state."""
 
     @abstractmethod
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
@@ -252,12 +260,92 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         """
         check_parameters(self)
         fresh = copy.copy(self)
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("__")]:
-            delattr(fresh, name)
+        fresh._forget()
+        fresh._sample = None
         fresh._fit(X, y, sample_weight)
         # In one step: who reads meanwhile has the old model whole, or the new one.
         self.__dict__ = fresh.__dict__
         return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from further rows: they join a sample, from which the whole model is fitted again when rows double.
+
+        The model is fitted to the first call's rows; then whenever as many rows have come since as before, or a new
+        class has, with a new order, bins and classes. In between, the model is unchanged unless its class says
+        otherwise. The sample is uniform: at most 10,000 rows and two of each class. `fit` keeps no rows. After it, the
+        model is fitted again when the rows of `partial_fit` are as many as those of `fit`, and only from them. If it
+        raises, the model is unchanged; Ctrl-C stops it at once.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+            NaN is a missing value. A new category counts as missing until the next fit.
+        y : array-like of shape (n_rows,)
+        classes : ignored
+            Present for API consistency: classes are added when they occur.
+        sample_weight : array-like of shape (n_rows,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            As in `fit`; or if a label was not seen in `fit`, and the rows since are too few for a new fit.
+        """
+        check_parameters(self)
+        fresh = copy.copy(self)
+        fresh._partial_fit(X, y, sample_weight)
+        self.__dict__ = fresh.__dict__
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        is_first = not hasattr(self, "classes_")
+        if is_first:
+            self._fit(X, y, sample_weight)
+        known = self._rows(X)
+        y = as_column(y, known.shape[0], type(self).__name__)
+        reject_missing(y)
+        at = _copies(sample_weight, known.shape[0])
+        at = np.arange(known.shape[0]) if at is None else at
+        sample = RowSample(self._categories, self.classes_) if self._sample is None else self._sample
+        categories, rows = sample.categories.grown(X)
+        sample = copy.copy(sample)
+        sample.categories = categories
+        codes, sample.classes = encode_labels(y[at], sample.classes)
+        fading = float(getattr(self, "fading", 1.0))
+        sample = sample.with_rows(
+            rows[at], codes, at, seed=self.random_state or 0, fading=fading, n_rows=len(y)
+        )
+        if any(len(values) > 2 * len(sample.codes) for values in sample.categories.values.values()):
+            sample = sample.compacted()  # most have left it
+        self._sample = sample
+        if is_first:
+            return
+        self._n_since += len(at)
+        is_whole = sample.n_seen == self._n_fitted + self._n_since
+        is_new = len(sample.classes) > len(self.classes_)
+        if self._n_since >= _effective(self._n_fitted, fading) or (is_new and is_whole):
+            self._fit_again()
+        else:
+            self._update(known[at], self._known_labels(y[at]))
+
+    def _fit_again(self) -> None:
+        """Fit to the rows of the sample."""
+        assert self._sample is not None
+        sample = self._sample = self._sample.compacted()
+        names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        self._forget()
+        self._categories, self._origin = sample.categories, sample.origin
+        self._fit_rows(sample.rows, sample.classes[sample.codes], names)
+        self._n_fitted = sample.n_seen
+
+    def _forget(self) -> None:
+        """Remove what was learned."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("__")]:
+            delattr(self, name)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         self._categories, X, names = Categories.learn(X, self.categorical, sample_weight)
@@ -265,6 +353,11 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         reject_nonfinite(X, names, allow_nan=True)
         if (at := _copies(sample_weight, X.shape[0])) is not None:
             X, y, self._origin = X[at], y[at], at
+        self._fit_rows(X, y, names)
+
+    def _fit_rows(self, X: Rows, y: Array, names: list[str] | None) -> None:
+        """Fit to rows whose categories are codes."""
+        self._n_fitted, self._n_since = len(y), 0
         self.n_features_in_ = X.shape[1]
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -585,6 +678,11 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _effective(n: int, fading: float) -> float:
+    """Return the sum of the weights of n rows."""
+    return float(n) if fading == 1.0 else (1.0 - fading**n) / (1.0 - fading)
 
 
 def _copies(sample_weight: Any, n_rows: int) -> NDArray[np.int64] | None:

@@ -43,9 +43,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._atomic import atomically
-from tamis._validation import Array, Rows, as_column
-from tamis._validation.parameters import check_parameters, integer, number, parameters
+from tamis._validation import Array, Rows
+from tamis._validation.parameters import integer, number, parameters
 from tamis.base import PriceList
 from tamis.cells.bins import Bins
 from tamis.cells.fixed_order import FixedOrder
@@ -316,37 +315,8 @@ class IFC2F(FixedOrder):
         )
         self.stopping_.train(*self._walks(codes, rng))
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Add rows to the tables, and recompute the stopping rule; bins, tree and order are unchanged.
-
-        If it raises, the model is unchanged. Ctrl-C waits until the rule is computed.
-
-        Parameters
-        ----------
-        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,)
-            Labels seen in `fit`.
-        classes : ignored
-            Present for API consistency; the classes are those of the first rows.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If a label was not seen in `fit`; the model is unchanged.
-        """
-        if not hasattr(self, "classes_"):
-            return self.fit(X, y)
-        check_parameters(self)
-        X = self._rows(X)
-        label = self._known_labels(as_column(y, X.shape[0], type(self).__name__))
-        atomically(self, self._learn_more, X, label, from_scratch=True)
-        return self
-
-    def _learn_more(self, X: Rows, label: Array) -> None:
+    def _update(self, X: Rows, label: Array) -> None:
+        """Add rows to the tables and compute the stopping rule anew; bins, tree and order are unchanged."""
         kept = X[:, self.kept_]
         codes = self._kept_bins.codes(np.asarray(kept.toarray() if sp.issparse(kept) else kept))
         self._network = self._network.with_rows(codes, label, self.fading)

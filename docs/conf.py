@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import inspect
-import io
-import os
 import re
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
-import matplotlib
-import matplotlib.pyplot as plt
 from docutils import nodes
 from latex2mathml.converter import convert as latex_to_mathml
-from matplotlib import style as styles
 
 import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
 
-sys.path.insert(0, str(Path(__file__).parent))
-from figures import FIGURES  # beside this file
-
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
     from sphinx.writers.html5 import HTML5Translator
@@ -310,47 +300,6 @@ def _write_pages() -> None:
             path.write_text(text, encoding="utf-8")
 
 
-_STYLES = {"light": "default", "dark": "dark_background"}
-
-
-def _draw_electricity() -> None:
-    """Draw the run of the first page."""
-    result = tamis.prequential(tamis.load_dataset("electricity"), tamis.FIRES(n_features_to_select=2))
-    _draw("electricity", result.plot)
-
-
-def _draw_methods() -> None:
-    """Draw the pictures of the method pages."""
-    for compute in FIGURES:
-        _draw(compute.__name__, compute())
-
-
-def _run_tutorials() -> None:
-    """Run the tutorials, block by block; the `figure` of a block before a picture is that picture."""
-    for page in sorted((Path(__file__).parent / "tutorials").glob("*.md")):
-        module = sys.modules["page"] = ModuleType("page")  # classes of the page can be pickled
-        for block, picture in re.findall(
-            r"^```python\n(.*?)^```\n(?:\n```{image} \.\./api/(\w+)_light\.png)?",
-            page.read_text(encoding="utf-8"),
-            flags=re.MULTILINE | re.DOTALL,
-        ):
-
-            def run(block: str = block, module: ModuleType = module) -> Figure:
-                with contextlib.redirect_stdout(io.StringIO()):
-                    exec(block, vars(module))
-                return vars(module).get("figure")
-
-            _draw(picture, run) if picture else run()
-
-
-def _draw(name: str, make: Callable[[], Figure]) -> None:
-    """Draw a picture in light and in dark."""
-    for style in _STYLES:
-        with styles.context(_STYLES[style]):
-            make().savefig(Path(__file__).parent / "api" / f"{name}_{style}.png", dpi=110, transparent=True)
-            plt.close("all")
-
-
 def _is_routing(
     app: Sphinx, what: str, name: str, member: object, skip: bool, options: object
 ) -> bool | None:
@@ -379,9 +328,6 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_inline_formula, None), (_block_formula, None))
 
 
-matplotlib.use("Agg")
 _write_pages()
-if not os.environ.get("TAMIS_DOCS_WITHOUT_PICTURES"):  # they take most of the time
-    _draw_electricity()  # before Sphinx looks for its sources
-    _draw_methods()
-    _run_tutorials()
+# Pictures whose source has changed; a process of its own, since models and matplotlib take memory.
+subprocess.run([sys.executable, str(Path(__file__).with_name("draw.py"))], check=True)

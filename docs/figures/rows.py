@@ -10,6 +10,7 @@ from tamis import (
     DISCUSS,
     EFS,
     FCBF,
+    FIRES,
     FSDS,
     OFS,
     Auto,
@@ -19,11 +20,22 @@ from tamis import (
     JointScreening,
     MutualInformation,
     RandomSubset,
+    load_dataset,
     load_stream,
     prequential,
 )
 
 from .canvas import GREY, Draw, Figure, legend_beside, panels
+
+
+def electricity() -> Draw:
+    """The run of the first page."""
+    result = prequential(load_dataset("electricity"), FIRES(n_features_to_select=2))
+
+    def draw() -> Figure:
+        return result.plot()
+
+    return draw
 
 
 def copies() -> Draw:

@@ -1,13 +1,13 @@
-"""Tamis sifts features from data streams: rows arrive, columns arrive, cells arrive."""
+"""Tamis: online feature selection on streaming data, in which rows, columns or cells arrive."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-__version__: str  # of the package that is installed
+__version__: str  # of the installed package
 
-# Public names and the modules they live in; imported when first asked for (PEP 562), so `import tamis` is light.
+# Public names and their modules; imported on first access (PEP 562), which keeps `import tamis` light.
 _NAMES = {
     "AACO": "tamis.cells.aaco",
     "ABFS": "tamis.rows.abfs.abfs",
@@ -114,7 +114,7 @@ def __getattr__(name: str) -> Any:
 
         try:
             version_ = version("tamis")
-        except PackageNotFoundError:  # the source alone
+        except PackageNotFoundError:  # a source tree that is not installed
             version_ = "0+unknown"
         return globals().setdefault(name, version_)
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")

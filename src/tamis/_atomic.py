@@ -1,9 +1,9 @@
-"""Updates are atomic: a batch is learned completely or not at all.
+"""Updates are atomic: a batch is either learned completely or not at all.
 
-While an update runs, signals wait: a handler that reads the model in the middle of a kernel would see half a state.
-They are delivered as soon as the state is consistent. After any other exception (out of memory, a bug, a user's module)
-a snapshot is restored. A state too large to copy in the time of an update keeps only its attributes and containers, and
-if an update of it fails after it may have written into an array, the model rejects every further use.
+Signals are deferred during an update, since a handler that reads the model within a kernel would see an inconsistent
+state. They are delivered as soon as the state is consistent. After any other exception (out of memory, a bug, a user's
+module) a snapshot is restored. For a state too large to copy in the time of an update, the snapshot contains only its
+attributes and containers; if an update fails after it may have written into an array, the model rejects further use.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ __all__ = [
     "ring_slots",
 ]
 
-# Bytes of a state that are always copied: about 20 us, as long as it takes to learn the fastest methods' row. With 50
-# columns, that is the state of every method.
+# Bytes of a state that are always copied: about 20 us, as long as the fastest methods take for a row. With 50 features,
+# the state of every method is smaller.
 _SMALL = 1 << 19
 
 # -- signals -----------------------------------------------------------------------------------------------
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
 _NUMBERS = tuple(int(one) for one in Signals if one.name in _NAMES)
-_replaced_handlers: dict[int, Callable[[int, FrameType | None], object]] = {}  # the handlers that wait
-# All handlers when they were last read, and those of them that could interrupt an update.
+_replaced_handlers: dict[int, Callable[[int, FrameType | None], object]] = {}  # the deferred handlers
+# All handlers when they were last read, and those among them that could interrupt an update.
 _handlers: tuple[Any, ...] = (Signals,)
 _interrupting: list[tuple[int, Callable[[int, FrameType | None], object]]] = []
 _pending_signals: dict[int, FrameType | None] = {}
@@ -58,14 +58,14 @@ _main = threading.main_thread().ident
 
 
 class _ThreadState:
-    """What runs in a thread."""
+    """The state of a thread."""
 
     __slots__ = ("delivers_signals", "is_covered", "is_updating")
 
     def __init__(self) -> None:
         self.is_updating = False  # with signals deferred
-        self.is_covered = False  # by a snapshot of everything that is updated
-        self.delivers_signals = False  # so an exception from a handler would do no harm
+        self.is_covered = False  # by a snapshot of all that is updated
+        self.delivers_signals = False  # an exception from a handler is harmless
 
 
 class _Threads(threading.local):
@@ -73,7 +73,7 @@ class _Threads(threading.local):
         self.here = _ThreadState()
 
 
-# A thread-local attribute takes several times as long to read.
+# Reading a thread-local attribute takes several times as long.
 _in_main, _in_others = _ThreadState(), _Threads()
 
 
@@ -103,9 +103,9 @@ def _defer_signals() -> None:
 
 
 def _record(number: int, frame: FrameType | None) -> None:
-    """Stand in for a handler while an update runs."""
+    """Replace a handler while an update runs."""
     _pending_signals.setdefault(number, frame)
-    if not _in_main.is_updating:  # what puts the handlers back was interrupted
+    if not _in_main.is_updating:  # restoring the handlers was interrupted
         _restore_handlers()
         deliver_signals()
 
@@ -113,14 +113,14 @@ def _record(number: int, frame: FrameType | None) -> None:
 def _restore_handlers() -> None:
     while _replaced_handlers:
         number, handler = next(iter(_replaced_handlers.items()))
-        signal(number, handler)  # may call another one, which may raise: that one's number stays in the list
+        signal(number, handler)  # may run another one, which may raise and stays in the list
         _replaced_handlers.pop(number, None)
 
 
 def deliver_signals() -> None:
-    """Call the handlers of the signals that came, where an exception does no harm.
+    """Call the handlers of pending signals at a point where an exception is harmless.
 
-    Within an update this is so if a snapshot of everything was taken: between two parts of a large batch.
+    Within an update, this requires a snapshot of everything: between two parts of a large batch.
     """
     if (
         not _pending_signals
@@ -167,7 +167,7 @@ _PLAIN, _ARRAY, _DICT, _LIST, _TUPLE, _OBJECT, _GENERATOR, _FOREIGN = range(8)
 
 @functools.cache
 def _kind_of(cls: type) -> int:
-    """Return how the state of objects of a class is kept."""
+    """Return how to snapshot the objects of a class."""
     if issubclass(cls, np.ndarray):
         return _ARRAY
     if issubclass(cls, dict):
@@ -187,7 +187,7 @@ def _kind_of(cls: type) -> int:
 
 
 def ring_slots(n_seen: int, n_rows: int, size: int) -> slice:
-    """Return the slots of a ring that the next rows overwrite: all, if they pass its end.
+    """Return the slots of a ring buffer that the next rows overwrite: all, if they wrap around.
 
     >>> ring_slots(7, 2, 5), ring_slots(7, 4, 5)
     (slice(2, 4, None), slice(None, None, None))
@@ -201,19 +201,19 @@ def _ring(part: Any, array: Any, axis: int, n_rows: int | None) -> Any:
 
 
 def _changeable(values: Iterable[Any]) -> Iterable[Any]:
-    """Return the values, or nothing if none of them can change."""
+    """Return the values, or nothing if all are immutable."""
     return values if values and any(_kind_of(cls) != _PLAIN for cls in set(map(type, values))) else ()
 
 
-# In turn: dicts, each followed by a copy; arrays; what puts other parts back; and parts that are yet to be read.
+# In turn: dicts, each followed by a copy; arrays; callables that restore other parts; and parts not yet read.
 _Found = tuple[list[Any], list[Any], list[Restore], list[Any]]
 _readers: dict[type, tuple[Callable[[Any, int | None], _Found | None], ...]] = {}
-_MOST_READERS = 8  # of a class: an attribute that is None now and then makes two
-_LONGEST_TUPLE = 64  # that a reader knows item by item; one that grows would make many readers
+_MOST_READERS = 8  # per class: an attribute that is sometimes None makes two
+_LONGEST_TUPLE = 64  # read item by item; a growing one would make many readers
 
 
 def _read(one: Any, n_rows: int | None) -> _Found:
-    """Read an object by a compiled function, which holds for all objects whose attributes have the same types."""
+    """Read an object by a compiled function, which applies to all objects whose attributes have the same types."""
     readers = _readers.get(type(one), ())
     for reader in readers:
         if (parts_read := reader(one, n_rows)) is not None:
@@ -233,7 +233,7 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
     )
 
     def add(path: str, part: Any, above: tuple[int, ...]) -> None:
-        """Add what reads an object or a tuple, a part of those with the ids `above`."""
+        """Add the code that reads an object or a tuple, a part of those with the ids `above`."""
         n, is_object = len(expected), not isinstance(part, tuple)
         items = part.__dict__ if is_object else dict(enumerate(part))
         expected.append([*map(type, items.values())])
@@ -266,8 +266,8 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
                 parts_read["rest"] += f"{inner}, "
 
     add("one", one, ())
-    result = ", ".join(f"[{parts}]" for parts in parts_read.values())
-    source = "\n    ".join(["def read(one, n_rows):", *lines, f"return {result}"])
+    returned = ", ".join(f"[{parts}]" for parts in parts_read.values())
+    source = "\n    ".join(["def read(one, n_rows):", *lines, f"return {returned}"])
     scope: dict[str, Any] = {
         "changeable": _changeable, "expected": expected, "partial": partial, "refill": _refill, "ring": _ring,
     }  # fmt: skip
@@ -276,13 +276,13 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
 
 
 def _read_rest(one: Any, parts_read: _Found) -> bool:
-    """Read the parts that are yet to be read; return whether one keeps its state where Python cannot see it.
+    """Read the remaining parts; return whether one keeps state that is invisible to Python.
 
-    Items of containers may learn other rows than those of the batch, so their rings are copied as a whole.
+    Items of containers may learn other rows than the batch, so their ring buffers are copied as a whole.
     """
     dicts, arrays, others, rest = parts_read
     has_foreign, seen = False, {id(one)}
-    for part in rest:  # which grows
+    for part in rest:  # grows meanwhile
         kind = _kind_of(part.__class__)
         if kind == _PLAIN or id(part) in seen:
             continue
@@ -310,7 +310,7 @@ def _read_rest(one: Any, parts_read: _Found) -> bool:
 
 
 class Snapshot:
-    """The state of an object and of all that it consists of, to be put back into the same objects.
+    """The state of an object and of all its parts, which can be restored into the same objects.
 
     A class may declare what need not be copied: `_written_once`, attributes whose arrays are never written into, and
     `_ring_axes`, the axis of each array of which n rows overwrite only the slots `_next_slots(n)`, a slice.
@@ -355,7 +355,7 @@ class Snapshot:
         is_copied = most is None or size <= most
         self._copies = [array.tobytes() for array in self._arrays] if is_copied else []
         self.is_complete = is_copied and not has_foreign
-        # After an update from scratch (most=0), the state has another size.
+        # An update from scratch (most=0) may change the size of the state.
         if is_copied and record is not None and most != 0:
             record.snapshot_size = sum(map(len, self._copies))
 
@@ -372,17 +372,17 @@ class Snapshot:
 
 
 class Attributes:
-    """The attributes of an object alone, where an update writes into no array and no container."""
+    """The attributes of an object, for updates that write into no array and no container."""
 
     __slots__ = ("_attributes", "_before")
-    is_complete = False  # parts of the object may be updated in place
+    is_complete = False  # parts may be updated in place
 
     def __init__(self, one: Any) -> None:
         self._attributes = one.__dict__
         self._before = self._attributes.copy()
 
     def restore(self) -> None:
-        """Put the attributes back."""
+        """Restore the attributes."""
         self._attributes.clear()
         self._attributes.update(self._before)
 
@@ -400,37 +400,37 @@ def atomically(
     from_scratch: bool = False,
     before: Any = None,
 ) -> Any:
-    """Return `update(*args)`, after which the object is as after the whole update, or if that raises, as before it.
+    """Return `update(*args)`; if it raises, the object is unchanged.
 
-    What may be rejected is rejected before. What `update` itself rejects, with a :class:`TamisError`, it rejects before
-    it writes into an array; any other exception may come at any time.
+    Input is validated before. If `update` itself rejects input with a :class:`TamisError`, it does so before it writes
+    into an array; any other exception may occur at any time.
 
     Parameters
     ----------
     one : ThreadSafe
-        What is updated, with all that it consists of.
+        The object that is updated, with all its parts.
     update : callable
     *args : object
     n_bytes : int
-        Size of a state that is copied, if more than the half megabyte that always is. A copy is to take a small part of
-        the time of the update, so this is the size of the batch, or a multiple of it where learning takes long.
+        Size up to which a state is copied, if more than the half megabyte that always is. The copy should take a
+        small part of the time of the update, so this is the size of the batch, or a multiple of it for slow methods.
     n_rows : int, optional
-        Rows of the batch, each of which takes one slot of a ring: see :class:`Snapshot`.
+        Rows of the batch, each of which overwrites one slot of a ring buffer: see :class:`Snapshot`.
     in_parts : bool
-        Whether the state is copied however large it is, and `update` calls :func:`deliver_signals` between its parts.
+        Whether the state is copied whatever its size, and `update` calls :func:`deliver_signals` between its parts.
     from_scratch : bool
-        Whether `update` makes a new state, and leaves the arrays of the present one alone.
+        Whether `update` creates a new state, and leaves the current arrays unchanged.
     before : object with `restore` and `is_complete`, optional
-        What is put back, where the object's class knows a cheaper way than a :class:`Snapshot`.
+        A snapshot, if the class of the object provides a cheaper one than :class:`Snapshot`.
 
     Raises
     ------
     KeyboardInterrupt
-        After the update, if Ctrl-C came while it ran.
+        After the update, if Ctrl-C was pressed while it ran.
     """
     in_main = get_ident() == _main
     here = _in_main if in_main else _in_others.here
-    if here.is_covered:  # by the snapshot of what this object is part of
+    if here.is_covered:  # by the snapshot of an enclosing object
         return update(*args)
     if before is None:
         most = 0 if from_scratch else None if in_parts else max(_SMALL, n_bytes)
@@ -474,13 +474,13 @@ def atomic(method: Method) -> Method:
     return whole  # type: ignore[return-value]
 
 
-# Bytes that the slowest methods learn from in about a second. Sums that are rounded differ in their last bits if they
-# are taken in parts, so these are larger than what most are given at once.
+# Bytes that the slowest methods process in about a second. Sums over parts round differently in the last bits, so the
+# parts are larger than most batches.
 LARGEST_PART = {"exactly": 1 << 20, "up to rounding": 1 << 26, "": sys.maxsize}
 
 
 def parts(n_rows: int, n_bytes: int, equals_rows: str) -> Iterator[slice]:
-    """Yield the parts in which a batch is learned from; signals are let in before each.
+    """Yield the parts in which a batch is processed; signals are delivered before each.
 
     >>> list(parts(5, 2_000_000, "exactly"))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]

@@ -1,7 +1,7 @@
-"""Classes as their source declares them: read from the syntax tree, so that no module is imported.
+"""Classes as declared in their source: read from the syntax tree, without importing a module.
 
-Listing the catalogue takes two attributes and a line of text of each class; importing the classes for them would
-import scikit-learn and SciPy as well, which takes seconds.
+The list of the catalogue needs two attributes and one docstring line per class; importing the classes would import
+scikit-learn and SciPy too, which takes seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SOURCE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Declaration:
-    """A class of the package, not imported.
+    """A class of the package that is not imported.
 
     Attributes
     ----------
@@ -30,10 +30,10 @@ class Declaration:
         Module that defines the class.
     title : str
         First line of its docstring; empty without one.
-    members : dict
+    Names defined by the class itself: the values of literals, None for methods and everything else.
         Names that the class itself defines: the values of literals, None for methods and everything else.
     bases : tuple of Declaration
-        Base classes, as far as they belong to the package.
+        Base classes that belong to the package.
 
     Examples
     --------
@@ -62,14 +62,14 @@ class Declaration:
 
 @functools.cache
 def declared(module: str, name: str) -> Declaration | None:
-    """Return the declaration of a class by a module that defines or imports it; None if it is not in the package."""
+    """Return the declaration of a class that a module defines or imports; None outside the package."""
     tree = _tree(module)
     for node in tree.body if tree else ():
         if isinstance(node, ast.ClassDef) and node.name == name:
             bases = [declared(module, ast.unparse(base)) for base in node.bases]
             doc = inspect.cleandoc(ast.get_docstring(node) or "")
-            result = tuple(base for base in bases if base is not None)
-            return Declaration(module, doc.partition("\n")[0], dict(_members(node)), result)
+            inside = tuple(base for base in bases if base is not None)
+            return Declaration(module, doc.partition("\n")[0], dict(_members(node)), inside)
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 if name == (alias.asname or alias.name):

@@ -33,7 +33,7 @@ __all__ = [
 
 
 class _Record:
-    """What is known of an object besides its attributes, for its lifetime."""
+    """Data about an object other than its attributes, for its lifetime."""
 
     __slots__ = ("failure", "lock", "passed_parameters", "reference", "snapshot_size")
 
@@ -77,7 +77,7 @@ def _register(one: Any, lock: Any) -> _Record:
     key = id(one)
     with _registry_lock:
         if key not in _records:
-            # Implemented in C: an exception that a signal's handler raises in a callback in Python would be lost.
+            # Implemented in C: an exception of a signal handler within a Python callback would be lost.
             _records[key] = _Record(weakref.ref(one, partial(_records.pop, key)), lock)
         return _records[key]
 
@@ -243,8 +243,8 @@ def _exclusive(method: Any, *, of_two: bool = False) -> Any:
 
 
 def _raised_in_kernel(error: SystemError) -> BaseException:
-    """Return the exception of a signal's handler that was called while a kernel ran: "returned a result with ..."."""
+    """Return the exception of a signal handler that ran within a kernel, from "returned a result with ..."."""
     cause: BaseException | None = error
-    while isinstance(cause, SystemError):  # one for each kernel that called another
+    while isinstance(cause, SystemError):  # one per nested kernel
         cause = cause.__cause__ or cause.__context__
     return cause if isinstance(cause, KeyboardInterrupt) else error

@@ -14,19 +14,19 @@ __all__ = ["defer_interrupts", "sigterm_as_interrupt"]
 
 @contextlib.contextmanager
 def defer_interrupts(at_once: Callable[[], bool] = lambda: False) -> Iterator[Callable[[], None]]:
-    """Defer Ctrl-C and SIGTERM until the current step is complete; a second one stops at once.
+    """Defer Ctrl-C and SIGTERM until the current step is complete; a second signal takes effect at once.
 
     Handlers set by the caller are unchanged.
 
     Parameters
     ----------
     at_once : callable
-        Whether no step is running, so that there is nothing to wait for.
+        Whether no step is running, so that the signal takes effect at once.
 
     Yields
     ------
     callable
-        To be called after each step: raises KeyboardInterrupt if one of the two came.
+        To be called after each step: raises KeyboardInterrupt if a signal was received.
     """
     asked = False
 
@@ -46,14 +46,14 @@ def defer_interrupts(at_once: Callable[[], bool] = lambda: False) -> Iterator[Ca
 
 @contextlib.contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM raise KeyboardInterrupt, so that files that are half written are removed."""
+    """Turn SIGTERM into KeyboardInterrupt, so that partially written files are removed."""
     with _handled(default_int_handler, SIGTERM):
         yield
 
 
 @contextlib.contextmanager
 def _handled(handler: Callable[[int, FrameType | None], object], *numbers: Signals) -> Iterator[None]:
-    """Handle signals that nobody else handles; only the main thread may."""
+    """Handle signals without another handler; possible only in the main thread."""
     before: dict[Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for number in numbers:

@@ -1,4 +1,4 @@
-"""How kernels are compiled: lazily, serial, releasing the GIL, cached where a cache can be written."""
+"""Compilation of kernels: lazy, serial, without the GIL, cached if a cache can be written."""
 
 # mypy: allow-untyped-calls
 
@@ -20,12 +20,12 @@ __all__ = ["njit", "overwrite"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# The part of fast-math that keeps NaN and Inf visible: sums may be reordered, nothing is assumed finite.
+# The part of fast-math that keeps NaN and infinity visible: sums may be reordered, values may be non-finite.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
 class _Kernel:
-    """A function that is compiled when it is first called, then replaced by it wherever it was imported."""
+    """A function that is compiled on its first call, and then replaced by the kernel wherever it was imported."""
 
     def __init__(self, function: FunctionType, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
@@ -33,7 +33,7 @@ class _Kernel:
         self.options = options
 
     def compiled(self) -> Any:
-        """Return the kernel as Python calls it, which takes the place of this object wherever it was imported."""
+        """Return the kernel for calls from Python; it replaces this object wherever it was imported."""
         kernel = self._compile()
         kernel.of_kernel = self
         importing = [vars(module) for name, module in list(sys.modules.items()) if name.startswith("tamis.")]
@@ -45,27 +45,27 @@ class _Kernel:
 
     @functools.cached_property
     def inner(self) -> Any:
-        """The kernel as kernels call it, without what unpacks Python's arguments or machine code of its own."""
+        """The kernel for calls from kernels, without a Python wrapper and machine code of its own."""
         kernel = self._compile(
             ".inner", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=self._reorders,
             pipeline_class=bitcode_compiler(),
         )  # fmt: skip
-        if hasattr(kernel, "get_call_template"):  # the JIT is not switched off
+        if hasattr(kernel, "get_call_template"):  # the JIT is enabled
             _compile_once_for_all_constants(kernel)
         return kernel
 
     @property
     def _reorders(self) -> bool:
-        """Whether the compiler may reorder sums. Such a kernel is part of each kernel that calls it.
+        """Whether the compiler may reorder sums. Such a kernel is inlined into each kernel that calls it.
 
-        If it were called, there would be several of it: one by itself, and one in the file of each caller. Each is
-        optimised by itself and may have last bits of its own. Which one runs depends on what the process did before.
+        Otherwise several versions would exist: a separate one, and one in the file of each caller. Each is optimised
+        separately and may differ in the last bits, and which one runs would depend on the history of the process.
         """
         return bool(self.options["fastmath"])
 
     @functools.cached_property
     def _used(self) -> dict[str, Any]:
-        """The other kernels and the constants that the kernel reads, whether they are compiled yet or not."""
+        """The other kernels and the constants that the kernel uses, whether compiled or not."""
         scope = self.function.__globals__
         mapping = {name: scope[name] for name in self.function.__code__.co_names if name in scope}
         mapping = {name: getattr(value, "of_kernel", value) for name, value in mapping.items()}
@@ -73,10 +73,10 @@ class _Kernel:
 
     @functools.cached_property
     def _digest(self) -> str:
-        """What the kernel is made of: its code, and the kernels and constants that it reads, wherever they stand.
+        """A hash of the kernel's code and of all kernels and constants that it uses, in any module.
 
-        Numba looks at the file of a kernel alone. It would take one from the cache as it was before a kernel of another
-        file changed that is part of it.
+        Numba checks the file of a kernel alone, so after a change of an inlined kernel in another file it would load an
+        outdated version from the cache.
         """
         code = self.function.__code__
         parts = [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)]
@@ -96,13 +96,13 @@ class _Kernel:
             if isinstance(callee, _Kernel):
                 scope[name] = callee.inner
         function = FunctionType(own.__code__, scope, own.__name__, own.__defaults__)
-        # Its name is that of its file in the cache.
+        # The name determines the file name in the cache.
         functools.update_wrapper(function, own).__qualname__ += f"{suffix}.{self._digest}"
         options = {"nogil": True, **self.options, **options}
         try:
             kernel = numba.njit(cache=True, **options)(function)
             _forgive_a_full_disk(kernel)
-        except RuntimeError:  # no folder for the cache can be written
+        except RuntimeError:  # no writable folder for the cache
             kernel = numba.njit(**options)(function)
         scope[own.__name__] = kernel  # a kernel may call itself
         return kernel
@@ -114,7 +114,7 @@ class _Kernel:
 
 @contextlib.contextmanager
 def _collecting_no_garbage() -> Iterator[None]:
-    """Leave the garbage for later: a tenth of the time of compiling goes into looking for it."""
+    """Suspend garbage collection, which takes a tenth of the compilation time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -125,7 +125,7 @@ def _collecting_no_garbage() -> Iterator[None]:
 
 
 def _compile_once_for_all_constants(kernel: Any) -> None:
-    """Take a number that is written out in a call for any number: Numba would compile the kernel again for each."""
+    """Treat literal numbers in calls as variables: Numba would compile the kernel again for each value."""
     from numba.core.types.misc import unliteral
 
     template = kernel.get_call_template
@@ -140,7 +140,7 @@ def _forgive_a_full_disk(kernel: Any) -> None:
     """Continue with a kernel that is compiled but cannot be cached."""
     cache = getattr(kernel, "_cache", None)
     write = getattr(cache, "save_overload", None)
-    if write is None:  # the JIT is switched off
+    if write is None:  # the JIT is disabled
         return
 
     def write_if_possible(*overload: Any) -> None:
@@ -156,17 +156,17 @@ def njit(*, strict: bool = False, allocates: bool = True) -> Callable[[Callable[
     Parameters
     ----------
     strict : bool
-        True keeps the order of floating-point operations as written, where a batch is to equal its rows one at a time,
-        or a fast version its twin, bit for bit. False lets the compiler reorder sums: about twice as fast over long
-        rows, and right where a result is promised up to rounding, or no sum is long enough to be reordered. Either way
-        every process has the same bits.
+        True preserves the order of floating-point operations, for kernels in which a batch must equal its rows one at
+        a time, or a fast version its twin, bit for bit. False lets the compiler reorder sums: about twice as fast over
+        long rows, and valid if results are guaranteed up to rounding, or no sum is long enough to be reordered. In both
+        cases every process computes the same bits.
     allocates : bool
-        False for a kernel that makes no array: references to arrays are not counted then. Where small kernels take
-        arrays from tuples for each row, counting them is most of what they do.
+        False for a kernel that creates no array: array references are then not counted. In small kernels that read
+        arrays from tuples for each row, counting dominates the time.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        # Both are said always: a kernel that does not say takes it from the kernel that calls it first.
+        # Both are always set: otherwise a kernel inherits them from its first caller.
         options: dict[str, Any] = {"fastmath": False if strict else _FAST, "_nrt": allocates}
         return cast("Callable[P, R]", _Kernel(cast("FunctionType", function), options))
 
@@ -175,10 +175,10 @@ def njit(*, strict: bool = False, allocates: bool = True) -> Callable[[Callable[
 
 @njit(strict=True)
 def overwrite(target: Any, values: Any) -> None:
-    """Copy a vector over another one.
+    """Copy a vector into another one.
 
-    In a kernel, ``target[:] = values`` costs three seconds more to compile: the message of the error that vectors of
-    two lengths would cause is made by compiled code.
+    In a kernel, ``target[:] = values`` takes three seconds longer to compile, because the message for vectors of
+    different lengths is built by compiled code.
     """
     for i in range(target.shape[0]):
         target[i] = values[i]
@@ -186,16 +186,16 @@ def overwrite(target: Any, values: Any) -> None:
 
 # -- kernels that only kernels call -----------------------------------------------------------------------------
 #
-# Numba optimises every kernel by itself and makes machine code of it; a kernel that calls it inlines it and does both
-# again. In a chain of five calls the innermost kernel is compiled five times, and only the last is ever run. So such a
-# kernel is kept as bitcode, without machine code of its own.
+# Numba optimises every kernel and generates machine code for it; a kernel that calls it inlines it and does both again.
+# In a chain of five calls the innermost kernel is compiled five times, and only the last version is ever run. Such a
+# kernel is therefore stored as bitcode, without machine code.
 
 
 @functools.cache
 def bitcode_compiler() -> Any:
-    """Return Numba's compiler as it is for kernels that only kernels call.
+    """Return Numba's compiler for kernels that are called only by kernels.
 
-    It has two private methods of Numba's in another form. A release of Numba without them compiles as it always did.
+    It overrides two private methods of Numba. With a release that lacks them, kernels are compiled as usual.
     """
     from numba.core.compiler import Compiler
 
@@ -209,13 +209,13 @@ def bitcode_compiler() -> Any:
         return Compiler
 
     class Bitcode(JITCodeLibrary):
-        """A kernel for other kernels to take in."""
+        """The library of a kernel to be inlined."""
 
         def _optimize_final_module(self) -> None:
-            """Leave it to the kernel that takes it in and is called by Python."""
+            """Do nothing: the kernel that inlines it is optimised."""
 
         def _finalize_final_module(self) -> None:
-            """Make room for the variables that Numba sets in every kernel, and machine code of nothing else."""
+            """Define the variables that Numba sets in every kernel, without other machine code."""
             kernel = self._final_module
             variables = self._codegen._create_empty_module(kernel.name)
             for variable in kernel.global_variables:

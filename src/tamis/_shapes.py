@@ -1,4 +1,4 @@
-"""The arrays of a model fit together: kernels trust shapes and values, so both are validated before a kernel runs.
+"""Consistency of a model's arrays: kernels trust shapes and values, so both are validated before a kernel runs.
 
 A class declares each array once, in the string `_shapes`, with a letter for each size::
 
@@ -16,8 +16,8 @@ A class declares each array once, in the string `_shapes`, with a letter for eac
 
 **Shapes** are compared before each public call, by one compiled expression. A size may be computed from earlier letters
 (``q*(q-1)//2``); ``*`` is any size, ``>n`` at least n, ``j?`` j or 0, and a capital letter is a size of one item of a
-list alone. ``=`` marks an attribute that is a size, ``[]`` each item of a list or dict, and ``?`` after a name what a
-model need not have, with all inside it. ``(its own)``: the part declares its shapes itself, as its `_state_spec`.
+list alone. ``=`` marks an attribute that is a size, ``[]`` each item of a list or dict, and ``?`` after a name an
+optional attribute, with everything inside it. ``(its own)``: the part declares its own shapes, as its `_state_spec`.
 
 **Ranges** are validated once, when an object is loaded: every array or number that a kernel uses as an index, offset,
 count, length or code declares which values are safe. A range without a shape is validated at load only, so it suits
@@ -27,7 +27,7 @@ the model, ``self``, ``its`` (the object that the attribute belongs to), ``len``
 and ``inf``; an array as a bound is broadcast. Further words: ``increasing`` (never decreases along the last axis),
 ``distinct``, ``finite`` (floats without NaN and infinity), ``or nan``, and ``any "reason"`` for integers whose values
 no kernel relies on. ``codes`` is int64 in [0, len(classes_)), or finite in a model without classes_, of numeric
-targets. Of a sparse matrix, the stored values are meant.
+targets. For a sparse matrix, the stored values are validated.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ _ENTRY = re.compile(r"""
     (?: [ ] in [ ] (?P<range> (?: [\[(] (?: [^()\[\]] | \((?: [^()] | \([^()]*\) )*\) | \[[^\[\]]*\] )* [\])] ) ) )?
     (?P<words> (?: [ ] (?: increasing | finite | distinct | or[ ]nan | any[ ]"[^"]+" ) )* ) (?: \s+ | $ )
     """, re.VERBOSE)  # fmt: skip
-_SLICE = re.compile(r"((?:[\w.]|\[\w*\])*)(\[[^\]]*:[^\]]*\])?")  # a path, and which part of the array there
+_SLICE = re.compile(r"((?:[\w.]|\[\w*\])*)(\[[^\]]*:[^\]]*\])?")  # a path, and a slice of the array there
 _IN_BOUNDS = {"len": len, "min": min, "max": max, "abs": abs, "diff": np.diff, "inf": np.inf}
 _KINDS = {"int": "iu", "float": "f", "bool": "b"}
 _ITS_OWN = "its own"
-_REMEMBERED = 64  # combinations of shapes that were found to fit
+_REMEMBERED = 64  # valid combinations of shapes
 
 
 class Shapes:
-    """Which shapes the arrays of a class have.
+    """The declared shapes of the arrays of a class.
 
     Parameters
     ----------
     text : str
-        As the head of the module says.
+        In the syntax of the module docstring.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Shapes:
         self._ranges = [
             (path, one[3]) for path, one in zip(plain, declared, strict=True) if one[3] is not None
         ]
-        # One expression reads all shapes: looking at them one by one would take longer than many a kernel.
+        # One expression reads all shapes: a loop over them would take longer than many kernels.
         parts = [
             _expression(path, optional, size) for path, optional, size, _ in declared if size is not None
         ]
@@ -102,7 +102,7 @@ class Shapes:
         self._last: Any = None
 
     def check(self, model: Any) -> None:
-        """Refuse a model whose arrays do not fit together.
+        """Raise for a model whose arrays are inconsistent.
 
         Raises
         ------
@@ -110,21 +110,21 @@ class Shapes:
             If so.
         """
         try:
-            result = self._look(model)
-        except (AttributeError, TypeError, LookupError):  # not started, or without a part
+            shapes = self._look(model)
+        except (AttributeError, TypeError, LookupError):  # not fitted, or without a part
             self._compare(model)
             return
-        if result != self._last:  # quicker than the hash
-            if result not in self._known:
-                if not self._fits(result):
+        if shapes != self._last:  # faster than a hash
+            if shapes not in self._known:
+                if not self._fits(shapes):
                     self._compare(model)
                 if len(self._known) >= _REMEMBERED:
                     self._known.clear()
-                self._known.add(result)
-            self._last = result
+                self._known.add(shapes)
+            self._last = shapes
 
     def check_values(self, model: Any) -> None:
-        """Refuse a model whose arrays do not fit together, or hold values that no kernel may see.
+        """Raise for a model whose arrays are inconsistent, or contain invalid values.
 
         Raises
         ------
@@ -137,13 +137,13 @@ class Shapes:
                 values.check(part, _Names(model, owner, sizes, i), f"{path!r} of a {type(model).__name__}")
 
     def with_values(self, model: Any) -> Iterator[Any]:
-        """Give the parts of a model whose values are declared."""
+        """Yield the parts of a model whose values are declared."""
         for path, _ in self._ranges:
             yield from (part for _, part in _owned(model, _split(path)[0]))
 
     @functools.cached_property
     def _fits(self) -> Callable[[Any], bool]:
-        """Say whether shapes that were read are sure to fit: arrays that grow have other shapes in each call."""
+        """Return a function that quickly accepts valid shapes: arrays that grow have new shapes in each call."""
         scope: dict[str, Any] = {"flat": _flat}
         exec(_comparison(self._entries), scope)
         return scope["fits"]  # type: ignore[no-any-return]
@@ -164,7 +164,7 @@ class Shapes:
                             f" {_CHANGED}"
                         )
                     continue
-                # A capital letter is one of this item alone.
+                # A capital letter belongs to this item alone.
                 names = re.sub(r"[A-Z]", rf"\g<0>{i}", expected).split(", ")
                 _reject_invalid_state(model, path, getattr(part, "shape", None), names, sizes)
                 sizes.update(
@@ -175,16 +175,16 @@ class Shapes:
 
 @dataclass
 class _Values:
-    """Which values an array or a number may hold."""
+    """The valid values of an array or a number."""
 
     dtype: str
-    low: str  # expressions, "" without a range
+    low: str  # expressions; "" without a range
     high: str
     closed: tuple[bool, bool]
     words: tuple[str, ...]
 
     def check(self, part: Any, names: Mapping[str, Any], what: str) -> None:
-        """Refuse values outside."""
+        """Raise for invalid values."""
         if self.dtype == "codes":
             size, kind = np.size(part), _CODES if hasattr(names["self"], "classes_") else _TARGETS
             return kind.check(part, names, what) if size else None
@@ -201,7 +201,7 @@ class _Values:
                 fits = (values >= low if self.closed[0] else values > low) & (
                     values <= high if self.closed[1] else values < high
                 )
-            except ValueError:  # arrays as bounds, of another shape
+            except ValueError:  # bounds are arrays of another shape
                 raise StateError(
                     f"{what} has the shape {values.shape}, which fits no other: {_CHANGED}"
                 ) from None
@@ -231,12 +231,12 @@ _CHANGED = "the model was changed from outside, so fit it again or load it from 
 
 
 def changed(what: str) -> StateError:
-    """Return the refusal of a state that no model of ours can have; `what` says, as a sentence, what is wrong."""
+    """Return the error for an inconsistent state; `what` is a sentence that states the inconsistency."""
     return StateError(f"{what}: {_CHANGED}")
 
 
 class _Names(Mapping[str, Any]):
-    """What the names in a bound stand for: sizes, attributes of the model, and `its` owner."""
+    """The names in a bound: sizes, attributes of the model, and `its` owner."""
 
     def __init__(self, model: Any, owner: Any, sizes: dict[str, int], i: int) -> None:
         self._model, self._owner, self._sizes, self._i = model, owner, sizes, i
@@ -268,7 +268,7 @@ def _bound(expression: str, names: Mapping[str, Any], what: str) -> Any:
         TypeError,
         LookupError,
         ValueError,
-    ):  # of a part that is missing, or of another kind
+    ):  # a missing part, or one of another type
         raise StateError(f"{what} lacks what it refers to, {expression!r}: {_CHANGED}") from None
 
 
@@ -278,12 +278,12 @@ def _code(expression: str) -> Any:
 
 
 def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | None]]:
-    """Give path, whether it is optional, shape and values of each entry.
+    """Yield path, whether it is optional, shape and values of each entry.
 
     Raises
     ------
     ValueError
-        If the text is not as the head of the module says.
+        If the text violates the syntax of the module docstring.
     """
     text, at = text.strip(), 0
     while at < len(text):
@@ -303,7 +303,7 @@ def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | 
 
 
 def _two(bounds: str) -> tuple[str, str]:
-    """Split the bounds of a range at the one comma that is in no brackets."""
+    """Split the bounds of a range at the one comma outside brackets."""
     depth = 0
     for at, letter in enumerate(bounds):
         depth += (letter in "([") - (letter in ")]")
@@ -313,7 +313,7 @@ def _two(bounds: str) -> tuple[str, str]:
 
 
 def _split(path: str) -> tuple[str, str]:
-    """Return the path of an array, and which part of it is meant, "" for all."""
+    """Return the path of an array, and the slice of it, "" for all."""
     match = _SLICE.fullmatch(path)
     if match is None:
         raise ValueError(f"_shapes declares {path!r}, which is not a path.")
@@ -321,7 +321,7 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def _owned(model: Any, path: str) -> Iterator[tuple[Any, Any]]:
-    """Give what stands at the end of a path, each with the object that it belongs to."""
+    """Yield what a path refers to, each with the object that it belongs to."""
     path, some = _split(path)
     owner, _, name = path.rpartition(".")
     steps = re.findall(r"\w+|\[\w*\]", owner)
@@ -331,7 +331,7 @@ def _owned(model: Any, path: str) -> Iterator[tuple[Any, Any]]:
 
 
 def _expression(path: str, optional: bool, size: str, owner: str = "model") -> str:
-    """Return what reads a shape, as Python."""
+    """Return the Python expression that reads a shape."""
     if "?." in path:
         part, rest = path.split("?.", 1)
         inside = _expression(rest, optional, size, "part")
@@ -351,7 +351,7 @@ def _expression(path: str, optional: bool, size: str, owner: str = "model") -> s
 
 
 def _comparison(entries: list[tuple[str, str]]) -> str:
-    """Return, as Python, a function that says whether shapes that were read are sure to fit together."""
+    """Return the Python source of a function that quickly accepts valid shapes."""
     letters = sorted(
         {letter for _, size in entries if size != _ITS_OWN for letter in re.findall("[a-z]", size)}
     )
@@ -372,7 +372,7 @@ def _comparison(entries: list[tuple[str, str]]) -> str:
 
 
 def _comparison_of_size(size: str, name: str) -> list[str]:
-    """Return the lines that compare one size with what the sizes before say; the first of a letter says it."""
+    """Return the lines that compare one size with the sizes before; the first occurrence of a letter defines it."""
     expression = name.strip(">?")
     if expression == "*":
         return []
@@ -387,14 +387,14 @@ def _comparison_of_size(size: str, name: str) -> list[str]:
     return [*lines, f"        {value} = {size}"] if name.isidentifier() else lines
 
 
-def _flat(result: Any, depth: int) -> Iterator[tuple[int, ...]]:
-    """Give the shapes that were read in lists of lists, but not of what a model does not have."""
-    if result is None:
+def _flat(shapes: Any, depth: int) -> Iterator[tuple[int, ...]]:
+    """Yield the shapes in nested lists, except those of absent optional parts."""
+    if shapes is None:
         return
     if depth == 0:
-        yield result
+        yield shapes
         return
-    for item in result:
+    for item in shapes:
         yield from _flat(item, depth - 1)
 
 
@@ -409,7 +409,7 @@ def _each(items: Any) -> Any:
 
 
 def _parts(part: Any, path: list[str]) -> Iterator[Any]:
-    """Give what stands at the end of a path, if there is such a thing."""
+    """Yield what a path refers to, if it exists."""
     if part is None:
         return
     if not path:
@@ -430,11 +430,9 @@ def _reject_invalid_state(
     if not fits or not all(
         _is_size(size, name, sizes) for size, name in zip(shape or (), names, strict=True)
     ):
-        shown = ", ".join(
-            str(result) if (result := _size_of(name, sizes)) is not None else "*" for name in names
-        )
+        fitting = ", ".join("*" if (size := _size_of(name, sizes)) is None else str(size) for name in names)
         raise StateError(
-            f"{path!r} of a {type(model).__name__} has the shape {shape}, but ({shown}) fits the rest: {_CHANGED}"
+            f"{path!r} of a {type(model).__name__} has the shape {shape}, but ({fitting}) fits the rest: {_CHANGED}"
         )
 
 

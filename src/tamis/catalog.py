@@ -29,7 +29,7 @@ __all__ = [
 _CLASSES = ("binary", "multiclass")
 _NUMBERS = (("task", "regression"),)
 
-# Why states cannot be merged, where several methods share the reason.
+# Reasons shared by several methods why states cannot be merged.
 _ACCEPTED_BEFORE = (
     "Each decision depends on the columns that were accepted before it: merge ForwardPartialCorrelation."
 )
@@ -45,7 +45,7 @@ _JSON_NAMES = (
 
 @dataclass(frozen=True)
 class Entry:
-    """One algorithm of the catalogue: what the class cannot state itself; the rest is derived from the class.
+    """One algorithm of the catalogue: what the class cannot declare itself; the rest is derived from the class.
 
     The properties are read from the source of the class; only `load` imports it.
 
@@ -54,10 +54,10 @@ class Entry:
     key : str
         Name on the command line.
     name : str
-        Class, as the paper spells it; exported by `tamis`.
+        Class name, spelt as in the paper; exported by `tamis`.
     family : {"rows", "columns", "cells", "learners"}
     paper : str
-        Who published it, where and when.
+        Authors, year and publication.
     not_mergeable : str
         Why states learned on parts of a stream cannot be merged; empty if they can.
     regression : tuple of (name, value)
@@ -79,15 +79,15 @@ class Entry:
 
     @property
     def parameters(self) -> tuple[tuple[str, Any], ...]:
-        """Parameters that this key stands for, as pairs of name and value."""
+        """Parameters implied by this key, as pairs of name and value."""
         return ()
 
     @property
     def declaration(self) -> Declaration:
-        """The class as its source declares it, not imported."""
-        result = declared(importlib.import_module("tamis")._NAMES[self.name], self.name)
-        assert result is not None, self.name
-        return result
+        """The class as declared in its source, not imported."""
+        declaration = declared(importlib.import_module("tamis")._NAMES[self.name], self.name)
+        assert declaration is not None, self.name
+        return declaration
 
     @property
     def module(self) -> str:
@@ -96,7 +96,7 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """What it does: the first line of the class's docstring."""
+        """Summary: the first line of the class's docstring."""
         return self.declaration.title
 
     @property
@@ -121,30 +121,30 @@ class Entry:
 
     @property
     def per_batch(self) -> bool:
-        """Whether the method is defined per batch: a batch is not the same as its rows (or columns) one at a time."""
-        result = self.declaration
-        return result.get("_equals_rows", "exactly") == "" or bool(result.get("_whole_blocks", False))
+        """Whether the method is defined per batch: a batch is not equivalent to its rows (or columns) one at a time."""
+        by_rows = self.declaration.get("_equals_rows", "exactly")
+        return by_rows == "" or bool(self.declaration.get("_whole_blocks", False))
 
     @property
     def rounding(self) -> bool:
-        """Whether a batch equals its rows one at a time only up to rounding, as sums are taken in another order."""
+        """Whether a batch equals its rows one at a time only up to rounding, since sums are taken in another order."""
         return bool(self.declaration.get("_equals_rows", "exactly") == "up to rounding")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it by name, for JSON."""
+        """Return all properties by name, for JSON."""
         return {name: getattr(self, name) for name in _JSON_NAMES}
 
 
 @dataclass(frozen=True)
 class Learner(Entry):
-    """A learner of another package, or a class with certain parameters: title and abilities are stated here.
+    """A learner of another package, or a class with certain parameters: title and capabilities are stated here.
 
     Attributes
     ----------
     module : str
         Module to import the class from.
     title : str
-        What it does with these parameters, in one line.
+        Summary of the class with these parameters, in one line.
     targets, sparse, parameters
         As the properties of :class:`Entry`.
     """
@@ -330,12 +330,12 @@ LEARNERS: tuple[Entry, ...] = (
 
 
 def find(key: str, family: str | None = None) -> Entry:
-    """Return the catalogue's row of an algorithm, by its key or its class name.
+    """Return the catalogue entry of an algorithm, by its key or its class name.
 
     Raises
     ------
     UnknownNameError
-        If there is none; the message suggests the nearest names.
+        If there is none; the message suggests similar names.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def find(key: str, family: str | None = None) -> Entry:
 
 
 def find_learner(key: str) -> Entry:
-    """Return the row of a learner that `tamis run` can train, by its key or its class name."""
+    """Return the entry of a learner that `tamis run` can train, by its key or its class name."""
     return _lookup(key, LEARNERS, "learner")
 
 
@@ -365,11 +365,11 @@ def _lookup(key: str, entries: tuple[Entry, ...], noun: str) -> Entry:
         if near
         else "."
     )
-    shown = key if len(key) < 80 else f"{key[:80]}..."
-    raise UnknownNameError(f"No {noun} is named {shown!r}{hint} Known: {', '.join(e.key for e in entries)}.")
+    query = key if len(key) < 80 else f"{key[:80]}..."
+    raise UnknownNameError(f"No {noun} is named {query!r}{hint} Known: {', '.join(e.key for e in entries)}.")
 
 
-# Titles and meanings of the scores of single columns.
+# Titles and descriptions of the univariate scores.
 SCORE_TITLES = {
     "t": "T-score",
     "fisher": "Fisher score",

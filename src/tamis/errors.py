@@ -1,4 +1,4 @@
-"""The exceptions Tamis raises; each message says what was wrong, with which value, and what to do."""
+"""The exceptions raised by Tamis; each message states what is wrong, the value, and what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class TamisError(Exception):
 
 
 class DataError(TamisError, ValueError):
-    """Rows, labels or weights that cannot be learned from; the model is left as it was."""
+    """Invalid rows, labels or weights; the model is left unchanged."""
 
 
 class StreamError(TamisError, ValueError):
@@ -18,15 +18,15 @@ class StreamError(TamisError, ValueError):
 
 
 class CheckpointError(TamisError, ValueError):
-    """A saved state that is truncated, altered, or of another kind than expected."""
+    """A saved state that is truncated, altered, or of an unexpected type."""
 
 
 class StateError(TamisError, ValueError):
-    """A model whose arrays do not fit together, because it was changed from outside; its state is left as it is."""
+    """A model with inconsistent arrays, because it was modified from outside; its state is left unchanged."""
 
 
 class UnknownNameError(TamisError, KeyError):
-    """A name that is not in the catalogue, with the nearest names that are."""
+    """A name that is not in the catalogue; the message suggests similar ones."""
 
     def __str__(self) -> str:
         # KeyError would show the message in quotes.

@@ -1,6 +1,6 @@
 """Merging: combine states that learned from parts of a stream, on threads, processes or machines.
 
-Everything with `merge` can be merged: row selectors that are mergeable by the catalogue, and their summaries.
+Every object with `merge` can be merged: row selectors that are mergeable by the catalogue, and their summaries.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ State = TypeVar("State")
 
 
 def merge_tree(states: Iterable[State], **how: Any) -> State:
-    """Merge any number of states, two of equal size at a time, so that none goes through many merges.
+    """Merge any number of states, pairs of equal size first, so that no state is merged many times.
 
-    The number of merges of each state is at most the logarithm (to base 2, rounded up) of the number of states. This
-    keeps rounding errors small and merges states of similar size. The order is kept: only neighbours are merged.
+    Each state takes part in at most log2(number of states) merges, rounded up. This keeps rounding errors small and
+    merges states of similar size. The order is preserved: only neighbours are merged.
 
     Parameters
     ----------
     states : iterable of objects with a method ``merge``
-        The states, in the order of their rows, where rows fade. They stay as they are. From a generator, at most that
-        logarithm of states, plus one, is held at once.
+        The states, in the order of their rows if rows fade. They are not modified. From a generator, at most
+        log2(number of states) + 1 of them are in memory at once.
     **how : optional
-        Further arguments of `merge`: ``when="after"`` where rows fade.
+        Further arguments of `merge`: ``when="after"`` if rows fade.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def merge_tree(states: Iterable[State], **how: Any) -> State:
     ValueError
         If `states` is empty, or two of them cannot be merged.
     TypeError
-        If they cannot be merged.
+        If they have no `merge`.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def merge_tree(states: Iterable[State], **how: Any) -> State:
     >>> merged.n_seen_, bool(np.allclose(merged.scores_, whole.scores_, rtol=1e-12))
     (700, True)
     """
-    waiting: list[tuple[int, Any]] = []  # heights and states of whole trees, the highest first
+    waiting: list[tuple[int, Any]] = []  # heights and states of complete trees, the highest first
     for state in states:
         if not hasattr(state, "merge"):
             raise TypeError(f"A {type(state).__name__} cannot be merged: its catalogue row says why.")

@@ -1,8 +1,8 @@
-"""The options of a run, each stated once: name, default, what it may be, and what the command line prints about it.
+"""The options of a run, each defined once: name, default, valid values, and help of the command line.
 
 :func:`tamis.prequential`, :func:`tamis.run_experiment`, `tamis run`, `tamis follow`, `tamis compare`, the settings of a
-result and the command that repeats a run all read :class:`RunOptions`. What a selector or a learner of the catalogue
-is created with, beside its own defaults, is stated in :func:`model_parameters`.
+result and the command that repeats a run all read :class:`RunOptions`. :func:`model_parameters` defines how a run
+constructs a selector or a learner of the catalogue, beyond its own defaults.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ Delay = int | tuple[str, str]
 
 @dataclass(frozen=True)
 class Option:
-    """Properties of an option beside its name and its default.
+    """Properties of an option besides its name and its default.
 
     Attributes
     ----------
     type : str, default="int"
-        As a docstring states it.
+        As written in a docstring.
     least : int, optional
         Smallest value of a number.
     choices : tuple, optional
-        All that it may be, for an option that is not a number.
+        All valid values, for an option that is not a number.
     word : str, optional
-        What a number may be replaced by, as "auto".
+        A valid alternative to a number, such as "auto".
     fits : callable, optional
-        For all others: whether a value is valid.
+        For all others: returns whether a value is valid.
     says : str
-        What `accepts` accepts, for the error message.
+        Description of the valid values, for the error message.
     help : str
         One sentence for the command line; "" if `tamis run` has no such option.
     metavar : str
         Placeholder for the value on the command line.
     read : callable, optional
-        Converts the text of the command line. By default the text is converted to the type of the default.
+        Converts the text of the command line. By default, to the type of the default.
     is_setting : bool
-        Whether it changes the result, so that it is part of the settings of a run.
+        Whether it changes the result and thus belongs to the settings of a run.
     """
 
     type: str = "int"
@@ -62,7 +62,7 @@ class Option:
     is_setting: bool = True
 
     def check(self, name: str, value: Any, default: Any) -> None:
-        """Raise ValueError if the value is not valid; None is valid where it is the default."""
+        """Raise ValueError if the value is invalid; None is valid if it is the default."""
         from tamis._validation import check_choice, check_number, short_repr
 
         if (value is None and default is None) or (self.word is not None and value == self.word):
@@ -97,7 +97,7 @@ def _is_delay(value: Any) -> bool:
 
 
 def _read_delay(text: str) -> Delay:
-    """Return the delay that the command line states: `500`, or `sold,returned`."""
+    """Return the delay written on the command line: `500`, or `sold,returned`."""
     if text.isdecimal():
         return int(text)
     names = text.split(",")
@@ -122,7 +122,7 @@ def _read_replay(text: str) -> str | int:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of :func:`tamis.prequential`, which describes them.
+    """The options of :func:`tamis.prequential`, which documents them.
 
     Raises
     ------
@@ -244,7 +244,7 @@ class RunOptions:
 
     @property
     def rows_per_block(self) -> int:
-        """The rows that are read at once: the batch size, or 100 where it is chosen."""
+        """Number of rows read at once: the batch size, or 100 if it is determined automatically."""
         return self.batch_size if isinstance(self.batch_size, int) else 100
 
     @property
@@ -254,7 +254,7 @@ class RunOptions:
 
     @property
     def clock(self) -> tuple[str, ...]:
-        """Columns with the times of the rows and of their labels, which are not features."""
+        """Columns with the times of rows and labels, which are not features."""
         return self.delay if isinstance(self.delay, tuple) else ()
 
     @classmethod
@@ -271,26 +271,26 @@ class RunOptions:
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any]) -> RunOptions:
-        """Return the options in the settings of a result; those that are absent have their defaults."""
-        given = settings.get("options", {})
-        return cls(**{name: given[name] for name in cls.settings() if name in given})
+        """Return the options in the settings of a result; absent ones have their defaults."""
+        values = settings.get("options", {})
+        return cls(**{name: values[name] for name in cls.settings() if name in values})
 
     def keywords(self) -> dict[str, Any]:
-        """Return all options by name, as :func:`tamis.prequential` takes them."""
+        """Return all options by name, as keyword arguments of :func:`tamis.prequential`."""
         return {name: getattr(self, name) for name in self.known()}
 
     def describe(self) -> dict[str, Any]:
-        """Return the options that change the result, as JSON can hold them."""
+        """Return the options that change the result, as JSON values."""
         values = {name: getattr(self, name) for name in self.settings()}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def changed(self) -> dict[str, Any]:
-        """Return the settings that are not at their default."""
+        """Return the settings that differ from their default."""
         values = {name: getattr(self, name) for name in self.settings()}
         return {name: value for name, value in values.items() if value != getattr(RunOptions, name)}
 
     def words(self) -> list[str] | None:
-        """Return the words of `tamis run` for these settings; None if it cannot express one of them."""
+        """Return the arguments of `tamis run` for these settings; None if it cannot express one of them."""
         words = []
         for name, value in self.changed().items():
             parts = value if isinstance(value, tuple) else (str(value),)
@@ -301,7 +301,7 @@ class RunOptions:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number of Python for one of NumPy, and a pair as a tuple."""
+    """Return a NumPy number as a Python number, and a pair as a tuple."""
     if isinstance(value, list):
         return tuple(value)
     return value.item() if hasattr(value, "item") else value
@@ -311,7 +311,7 @@ def model_parameters(
     entry: Entry, *, seed: int, categorical: Sequence[int] = (), n_features_to_select: Any = None,
     learner: Entry | None = None, is_regression: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return what a selector or learner of the catalogue is created with in a run.
+    """Return the parameters with which a run constructs a selector or learner of the catalogue.
 
     Parameters
     ----------
@@ -320,12 +320,12 @@ def model_parameters(
     seed : int
         Passed as `random_state`.
     categorical : sequence of int
-        Features that are categories.
+        Categorical features.
     n_features_to_select : int or float, optional
     learner : Entry, optional
-        The learner of the run, for a selector that races candidate selectors with one of its kind.
+        The learner of the run, for a selector that compares candidate selectors by means of one.
     is_regression : bool, default=False
-        Whether the selector learns from numbers.
+        Whether the selector is used for regression.
 
     Examples
     --------
@@ -350,7 +350,7 @@ _LINEAR = ("Perceptron", "SGDLogisticRegression", "SGDLinearSVM", "SGDClassifier
 
 
 def learner_kind(learner: Entry) -> str:
-    """Return which learner of a comparison of selectors is closest to one of the catalogue."""
+    """Return the learner that is used to compare selectors and is most similar to one of the catalogue."""
     if learner.name in _LINEAR:
         return "linear"
     words = learner.key.split("-")
@@ -358,7 +358,7 @@ def learner_kind(learner: Entry) -> str:
 
 
 def read_value(text: str) -> Any:
-    """Return the value of a parameter as the command line states it: a number, True, False, None, a list, else text.
+    """Return the value of a parameter written on the command line: a number, True, False, None, a list, else text.
 
     >>> read_value("0.5"), read_value("none"), read_value("[9, 10]"), read_value("partial")
     (0.5, None, [9, 10], 'partial')

@@ -1,11 +1,11 @@
-"""Replay: a learner restarts from the last rows when the selection reports a drift.
+"""Replay: a learner is reset and trained on the last rows when the selection reports a drift.
 
-A selector that renews its set reports it by two attributes, and does not touch a learner:
+A selector that replaces its selection reports it by two attributes, and does not modify a learner:
 
-* ``drift_detected_``, bool: in the last batch the set was renewed in a way that makes a learner outdated;
-* ``n_replay``, int: how many of the last rows a learner should restart from.
+* ``drift_detected_``, bool: the last batch changed the selection in a way that makes a learner outdated;
+* ``n_replay``, int: the number of last rows to train a new learner on.
 
-The code that runs the learner keeps these rows, and gives them to a new learner, masked to the new selection.
+The code that runs the learner stores these rows, and trains a new learner on them, masked to the new selection.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ __all__ = ["Replay", "joined_labels", "joined_rows"]
 
 
 class Replay:
-    """Keeps the last rows, and decides when a learner restarts from them.
+    """Stores the last rows, and decides when a learner is reset and trained on them.
 
     Parameters
     ----------
     selector : object
-        A selector with or without these two attributes; None has none.
+        A selector with or without these two attributes, or None.
     replay : {"auto", "always", "never"} or int, default="auto"
-        ``"auto"`` and ``"always"``: when the selector asks for it, from as many rows as it asks for. An int: whenever
-        the selection changes, from so many rows, for any selector.
+        ``"auto"`` and ``"always"``: when the selector requests it, on the number of rows it requests. An int: whenever
+        the selection changes, on that number of rows, for any selector.
 
     Attributes
     ----------
     batches : list of pairs
-        The rows kept, as they came.
+        The stored batches, unmodified.
 
     Raises
     ------
     ValueError
-        If `replay` is something else.
+        If `replay` is invalid.
 
     Examples
     --------
@@ -61,24 +61,24 @@ class Replay:
             raise ValueError(f"replay must be 'auto', 'always', 'never' or a number of rows, got {replay!r}.")
         self.selector, self.replay = selector, replay
         self.batches: list[tuple[Rows, Array]] = []
-        self._n_kept = 0  # rows in them: to count them again at each row would take longer than to learn it
+        self._n_kept = 0  # rows in them, cached: counting them per row takes longer than learning
 
     @property
     def n_rows(self) -> int:
-        """Number of rows to keep."""
+        """Number of rows to store."""
         if self.replay == "never":
             return 0
         return int(getattr(self.selector, "n_replay", 0) if isinstance(self.replay, str) else self.replay)
 
     def is_due(self, *, changed: bool) -> bool:
-        """Whether to restart after a batch that `changed` the selection or not."""
+        """Whether to reset the learner after a batch that `changed` the selection or not."""
         if self.replay == "never":
             return False
         is_alarm = bool(getattr(self.selector, "drift_detected_", False))
         return is_alarm if isinstance(self.replay, str) else changed
 
     def add(self, X: Rows, y: Array) -> None:
-        """Keep a copy of a batch, and no more batches than it takes."""
+        """Store a copy of a batch, and drop batches that are no longer needed."""
         wanted = self.n_rows
         if wanted == 0:
             return
@@ -92,7 +92,7 @@ class Replay:
         self.batches, self._n_kept = batches, sum(len(labels) for _, labels in batches)
 
     def rows(self) -> tuple[Rows, Array] | None:
-        """Return the last rows and their labels, in order; None if none are kept."""
+        """Return the last rows and their labels, in order; None if none are stored."""
         wanted = self.n_rows
         if not self.batches or wanted == 0:
             return None
@@ -101,14 +101,14 @@ class Replay:
 
 
 def joined_rows(parts: Sequence[Rows]) -> Rows:
-    """Return batches, dense or CSR as the first of them, as one."""
+    """Return the concatenated batches, dense or CSR like the first one."""
     if len(parts) == 1:
         return parts[0]
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
 def joined_labels(labels: Sequence[Array]) -> Array:
-    """Return the labels of batches as one array."""
-    if len({part.dtype.kind for part in labels}) > 1:  # joining 1 and "1" must not make them one label
+    """Return the concatenated labels of batches."""
+    if len({part.dtype.kind for part in labels}) > 1:  # 1 and "1" must remain two labels
         labels = [part.astype(object) for part in labels]
     return np.concatenate(labels)

@@ -1,4 +1,4 @@
-"""Validation of parameters and data: values, arrays, labels. `parameters` has the constraints that a class declares."""
+"""Validation of parameters and data: values, arrays, labels. `parameters` has the constraints declared by a class."""
 
 from tamis._validation.arrays import (
     Array,

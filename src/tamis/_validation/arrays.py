@@ -18,17 +18,17 @@ from tamis._validation.values import is_integer, short_repr
 from tamis.errors import DataError
 
 Array: TypeAlias = NDArray[Any]
-_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # in the machine's byte order
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # in native byte order
 
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
 _MOST_REPEATED = 100_000_000  # rows
-_EXACT = 1 << 53  # up to which float64 has all integers
+_EXACT = 1 << 53  # float64 represents all integers up to it
 
 Rows: TypeAlias = Any  # a C-contiguous float32 / float64 ndarray, or a canonical CSR matrix
 
 
 def are_categories(categorical: Any) -> bool:
-    """Return whether columns that come later hold categories; refuse a mask, which has a fixed number of them."""
+    """Return whether columns that arrive later are categorical; reject a mask, which has a fixed length."""
     if isinstance(categorical, str):
         return True
     if categorical is not None and np.asarray(categorical).dtype == bool:
@@ -54,7 +54,7 @@ def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> ND
     Raises
     ------
     ValueError
-        If it says none of these, or a column that there is not.
+        If it is none of these, or names a column that does not exist.
 
     Examples
     --------
@@ -67,14 +67,14 @@ def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> ND
         return np.arange(n_features)
     if isinstance(categorical, str) or np.ndim(categorical) != 1:
         raise ValueError(f"categorical must be 'all', a list of columns or a mask, got {categorical!r}.")
-    given = list(categorical)
-    if given and all(isinstance(value, bool | np.bool_) for value in given):
-        if len(given) != n_features:
-            raise ValueError(f"categorical is a mask of {len(given)} columns, but there are {n_features}.")
-        return np.flatnonzero(given)
+    columns = list(categorical)
+    if columns and all(isinstance(value, bool | np.bool_) for value in columns):
+        if len(columns) != n_features:
+            raise ValueError(f"categorical is a mask of {len(columns)} columns, but there are {n_features}.")
+        return np.flatnonzero(columns)
     position = {name: j for j, name in enumerate(names or ())}
-    items = [position.get(column, -1) if isinstance(column, str) else column for column in given]
-    for column, j in zip(given, items, strict=True):
+    items = [position.get(column, -1) if isinstance(column, str) else column for column in columns]
+    for column, j in zip(columns, items, strict=True):
         if not (is_integer(j) and 0 <= j < n_features):
             known = f"0 to {n_features - 1}" + (f" or {', '.join(names)}" if names else ", without names")
             raise ValueError(f"categorical names the column {column!r}, but the columns are {known}.")
@@ -82,14 +82,14 @@ def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> ND
 
 
 def as_rows(X: Any) -> tuple[Rows, list[str] | None]:
-    """Return the batch as kernels take it, and its column names if it has any.
+    """Return the batch in the format of the kernels, and its column names if it has any.
 
-    Dense data becomes a C-contiguous float32 or float64 array (a view of the caller's where it is one
-    already), sparse data a CSR matrix with sorted, summed indices. What is masked becomes NaN.
-    Arrays that must not be written to are shown as others are: kernels are compiled once, and write to no rows.
+    Dense data becomes a C-contiguous float32 or float64 array (a view of the caller's array if possible), sparse
+    data a CSR matrix with sorted, summed indices. Masked values become NaN. Read-only arrays are exposed as writeable
+    ones, because kernels are compiled once, and never write into rows.
     """
     if type(X) is np.ndarray and X.ndim == 2 and X.flags.c_contiguous and X.dtype in _FLOATS:
-        names = None  # the short path: nothing to convert
+        names = None  # the fast path: nothing to convert
     elif sp.issparse(X):
         X, names = _csr(X), None
     else:
@@ -119,7 +119,7 @@ def _csr(X: Any) -> Rows:
     if all(part.flags.writeable for part in parts) and X.indices.dtype == X.indptr.dtype == np.int32:
         return X
     kind = np.int32 if max(X.nnz, *X.shape) < 2**31 else np.int64
-    alike = sp.csr_matrix(X.shape, dtype=X.dtype)  # its constructor would choose the kind again
+    alike = sp.csr_matrix(X.shape, dtype=X.dtype)  # the constructor would convert the indices again
     alike.data, alike.indices, alike.indptr = (
         _as_if_writeable(part if part is X.data else part.astype(kind, copy=False)) for part in parts
     )
@@ -198,7 +198,7 @@ def reject_masked(name: str, values: Any) -> None:
 
 
 def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
-    """Return values of any kind as float64; `name` says in the message what they are."""
+    """Return values of any type as float64; `name` identifies them in the message."""
     reject_masked(name, values)
     array = as_array(name, values)
     if array.dtype.kind in "fiub":
@@ -232,7 +232,7 @@ def _reject_non_number(name: str, value: Any) -> None:
 
 
 def as_array(name: str, values: Any) -> Array:
-    """Return the values as an array that does not turn numbers among text into text."""
+    """Return the values as an array, without converting numbers among text to text."""
     try:
         array = np.asarray(values)
     except ValueError:
@@ -280,7 +280,7 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
         ]
         array = np.column_stack(columns) if columns else array.astype(np.float64)
     rows = np.ascontiguousarray(array, dtype=array.dtype if array.dtype in _FLOATS else np.float64)
-    if isinstance(frame, nw.DataFrame) and array.dtype.kind not in "iu":  # integers beside other numbers
+    if isinstance(frame, nw.DataFrame) and array.dtype.kind not in "iu":  # integers mixed with other numbers
         large = (np.abs(rows[:, [j for j, _ in integers]]) >= _EXACT).any(axis=0) if integers else ()
         for name in [name for (_, name), is_large in zip(integers, large, strict=True) if is_large]:
             warn_of_rounding(frame[name].drop_nulls().to_numpy(), lambda _, name=name: name)  # type: ignore[misc]
@@ -295,7 +295,7 @@ def warn_of_rounding(values: Array, column: Callable[[int], Any]) -> bool:
     Parameters
     ----------
     values : ndarray
-        Any; only integers of 64 bits can be too large.
+        Values of any dtype; only 64-bit integers can be too large.
     column : callable
         The name or position of the column of entry i of the flattened values.
     """
@@ -305,7 +305,7 @@ def warn_of_rounding(values: Array, column: Callable[[int], Any]) -> bool:
         return False
     flat = values.reshape(-1)
     rounded = flat.astype(np.float64)
-    fits = rounded < 2.0 ** (63 if values.dtype.kind == "i" else 64)  # rounding up may leave the type
+    fits = rounded < 2.0 ** (63 if values.dtype.kind == "i" else 64)  # rounding up may exceed the type
     at = np.flatnonzero(~fits | (np.where(fits, rounded, 0.0).astype(flat.dtype) != flat))
     if len(at):
         warnings.warn(
@@ -317,14 +317,14 @@ def warn_of_rounding(values: Array, column: Callable[[int], Any]) -> bool:
 
 
 def reject_non_array(name: str, values: Any, wanted: str) -> None:
-    """Raise if NumPy would make an array without rows of the values; say what to pass instead.
+    """Raise if NumPy would make an array without rows of the values; the message states what to pass instead.
 
     Parameters
     ----------
     name : str
-        What the values are to be, as the message begins.
+        What the values should be; the message begins with it.
     values : object
-        Nothing of a frame that has been computed.
+        The values; a lazy frame is not computed.
     wanted : str
         What to pass.
     """
@@ -355,11 +355,11 @@ def reject_non_array(name: str, values: Any, wanted: str) -> None:
 
 
 def reject_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool = False) -> None:
-    """Raise if a value of the batch is Inf (or NaN, unless allowed), naming its row and column."""
+    """Raise if a value of the batch is infinite (or NaN, unless allowed); the message locates it."""
     values = X.data if sp.issparse(X) else X
     flat = values.reshape(-1)
-    # One read; a sum is finite only if all its terms are.
-    if flat.shape[0] <= 10_000:  # a longer product would be shared between threads
+    # One pass; a sum is finite only if all its terms are.
+    if flat.shape[0] <= 10_000:  # BLAS splits longer products between threads
         total = np.vdot(flat, flat)  # unlike `dot` it does not warn of overflow, and `errstate` takes 5 us
     else:
         with np.errstate(all="ignore"):
@@ -376,9 +376,9 @@ def reject_nonfinite(X: Rows, names: list[str] | None = None, *, allow_nan: bool
     else:
         row, column = (int(i) for i in np.argwhere(bad)[0])
         value = values[row, column]
-    what = "NaN" if np.isnan(value) else "infinity"
+    kind = "NaN" if np.isnan(value) else "infinity"
     where = f"column {names[column]!r}" if names else f"column {column}"
-    raise DataError(f"Input X contains {what} in {where} of row {row} of the batch: impute or drop it first.")
+    raise DataError(f"Input X contains {kind} in {where} of row {row} of the batch: impute or drop it first.")
 
 
 def checked(X: Any, *, allow_nan: bool = False) -> Any:
@@ -387,7 +387,7 @@ def checked(X: Any, *, allow_nan: bool = False) -> Any:
     Raises
     ------
     DataError
-        In one sentence, for input that such code would reject at length or not at all, such as a damaged sparse matrix.
+        For input that such code would reject with an unclear message or not at all, such as a damaged sparse matrix.
     """
     X = fill_masked(X)
     reject_nonfinite(*as_rows(X), allow_nan=allow_nan)
@@ -395,7 +395,7 @@ def checked(X: Any, *, allow_nan: bool = False) -> Any:
 
 
 def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
-    """Return the row weights as float64, or None where all rows weigh the same."""
+    """Return the row weights as float64, or None if all are equal."""
     if sample_weight is None:
         return None
     weights = _as_if_writeable(as_numbers("sample_weight", sample_weight))
@@ -419,12 +419,12 @@ def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
 
 
 def repeated_rows(sample_weight: Array) -> NDArray[np.intp]:
-    """Return which rows to take, each as often as its weight says.
+    """Return the indices of the rows, each repeated by its weight.
 
     Raises
     ------
     DataError
-        If a weight is not a whole number, or the weights ask for over 100,000,000 rows.
+        If a weight is not an integer, or the weights sum to more than 100,000,000 rows.
 
     Examples
     --------

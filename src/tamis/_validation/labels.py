@@ -50,7 +50,7 @@ def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = Fals
 
 
 def as_target(y: Array) -> NDArray[np.float64]:
-    """Return the target of a regression, an own copy; refuse what is missing, text, or too large."""
+    """Return a copy of the target of a regression; reject missing values, text and infinity."""
     reject_missing(y)
     return np.array(as_numbers("y", y))
 
@@ -81,14 +81,14 @@ def _first_missing(y: Array) -> int | None:
 def _is_missing(value: Any) -> bool:
     try:
         return value is None or bool(value != value) or (isinstance(value, float) and math.isinf(value))
-    except (TypeError, ValueError):  # pandas.NA does not say whether it equals itself
+    except (TypeError, ValueError):  # the comparison of pandas.NA with itself has no truth value
         return True
 
 
 def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
     """Return the codes of the labels and the classes, grown by the labels not seen before.
 
-    New labels come after the old ones, in sorted order among themselves, so codes never change their meaning.
+    New labels are appended, in sorted order among themselves, so codes never change their meaning.
     """
     if len(y) == 1 and y.dtype == classes.dtype and y.dtype.kind in "biufUS":  # one row of a known class
         known, label = classes.tolist(), y.item()
@@ -96,11 +96,11 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
             return np.array([known.index(label)], dtype=np.int64), classes
     if y.dtype.kind == "O":
         _reject_non_label(y)
-    # NumPy compares tuples and zero characters in another way.
+    # NumPy compares tuples and null characters differently.
     if classes.shape[0] == 2 and classes.dtype.kind != "O":
         second = y == classes[1]
         if isinstance(second, np.ndarray) and np.count_nonzero(second | (y == classes[0])) == len(y):
-            return second.astype(np.int64), classes  # the usual case; nothing is missing then
+            return second.astype(np.int64), classes  # the common case; nothing is missing then
     reject_missing(y)
     _reject_continuous(y)
     seen = {label: code for code, label in enumerate(classes.tolist())}
@@ -163,7 +163,7 @@ def _as_labels(labels: list[Any]) -> Array:
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and issubclass(kinds.pop(), (int, float, str, bytes, np.generic)):
         array = np.array(labels)
-        if array.tolist() == labels:  # NumPy cuts zero characters at the end of text
+        if array.tolist() == labels:  # NumPy strips trailing null characters
             return array
     array = np.empty(len(labels), dtype=object)
     for i, label in enumerate(labels):

@@ -1,6 +1,6 @@
 """Constraints of estimator parameters: a table next to the constructor, validated before anything changes.
 
-A class says ``_allowed = parameters(window=integer("[8, inf)"), cuts=("robust", "range"), alpha=number("(0, 1)"))``:
+A class has ``_allowed = parameters(window=integer("[8, inf)"), cuts=("robust", "range"), alpha=number("(0, 1)"))``:
 one kind, or several alternatives. Kinds are intervals, classes, :class:`Kind` and literal values. A subclass extends
 the tables of its bases. Constraints that depend on the data, or on two parameters, are validated where they are known.
 
@@ -36,7 +36,7 @@ __all__ = [
     "with_methods",
 ]
 
-_MOST = 2**31 - 1  # of an integer: kernels count in 32 bits
+_MOST = 2**31 - 1  # of an integer: kernels use 32 bits
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ def with_methods(description: str, *members: str) -> Kind:
 
 
 def name_or(noun: str, find: Callable[[str], Any], other: Kind) -> Kind:
-    """Return the kind of the names that `find` knows, or of objects of another kind."""
+    """Return the kind of the names that `find` accepts, or of objects of another kind."""
 
     def accepts(value: Any) -> bool:
-        # `find` raises an error with the nearest name.
+        # The error of `find` suggests similar names.
         return bool(find(value)) if isinstance(value, str) else other.accepts(value)
 
     return Kind(f"the name of {noun} or {other.description}", accepts)
@@ -135,12 +135,12 @@ def _reader(cls: Any) -> Any:
 
 
 def check_parameters(one: Any) -> None:
-    """Raise if a parameter of an estimator is invalid; values that passed before are not validated again.
+    """Raise if a parameter of an estimator is invalid; values that were validated before are skipped.
 
     Raises
     ------
     ValueError
-        Naming the parameter, its value and the valid ones.
+        With the parameter, its value and the valid values.
     """
     cls: Any = type(one)
     values, record = _reader(cls)(one), record_of(one)

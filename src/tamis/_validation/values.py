@@ -23,7 +23,7 @@ def check_number(
     open_high: bool = False,
     integer: bool = False,
 ) -> None:
-    """Refuse a parameter that is no (integer) number or lies outside its interval."""
+    """Raise for a parameter that is not an (integer) number or is outside its interval."""
     kind = numbers.Integral if integer else numbers.Real
     is_kind = isinstance(value, kind) and not isinstance(value, bool | np.bool_)
     inside = is_kind and low <= value <= high and not (open_low and value == low)
@@ -35,14 +35,14 @@ def check_number(
 
 
 def safe_repr(value: Any) -> str:
-    """Return a value that may be anything as a few characters on one line: printing it whole might take for ever."""
+    """Return any value as a few characters on one line; a complete representation might take forever."""
     if value is None or type(value) in (bool, float) or (type(value) is int and abs(value) < 1 << 64):
         return repr(value)
     return repr(value[:60]) if type(value) is str else f"a {type(value).__name__}"
 
 
 def short_repr(value: Any) -> str:
-    """Return what a caller gave, in a message: its `repr` on one line, shortened where it is long.
+    """Return a value for an error message: its `repr` on one line, truncated if long.
 
     >>> short_repr([1] * 1000), short_repr(10**400), short_repr(np.str_("on"))
     ('[1, 1, 1, 1, 1, 1, ...]', 'an integer of 1329 bits', "'on'")
@@ -53,16 +53,16 @@ def short_repr(value: Any) -> str:
         return f"an integer of {value.bit_length()} bits"
     try:
         return " ".join(_BRIEF.repr(value).split())
-    except Exception:  # an object that cannot show itself
+    except Exception:  # its `repr` may raise
         return f"a {type(value).__name__}"
 
 
 def is_integer(value: Any) -> bool:
-    """Return whether the value is an integer of any kind, but no bool."""
+    """Return whether the value is an integer of any type, but not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
-    """Refuse a parameter that is not one of the choices."""
+    """Raise for a parameter that is not one of the choices."""
     if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {short_repr(value)}.")

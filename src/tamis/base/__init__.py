@@ -1,4 +1,4 @@
-"""The three contracts: what every selector of rows, of columns and of cells promises, one file each.
+"""The base classes of the selectors of rows and columns and of the classifiers of cells, one file each.
 
 ================  ==========================  ====================================  ==============================
 what arrives      class                       hooks to write                        verbs
@@ -11,8 +11,8 @@ cells             :class:`CellClassifier`     ``_learn``, ``_codes``, ``_next``,
                                               ``_observe``
 ================  ==========================  ====================================  ==============================
 
-Beside them stand what a contract hands out: a selector of columns writes a :class:`Trace` of :class:`Verdicts`, a
-classifier of cells opens a :class:`Session` on a :class:`State` and returns an :class:`Acquisition`.
+Each has its own result types: a column selector writes a :class:`Trace` of :class:`Verdicts`, a cell classifier opens
+a :class:`Session` on a :class:`State` and returns an :class:`Acquisition`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Columns of categories: text and other values that have no order become codes, and are decoded again.
+"""Categorical features: encodes text and other unordered values as codes, and decodes them.
 
-A code is the rank of a category by its number of rows: the most frequent one is 0, and of equals the one that occurs
-first is before the others. So the name of a category, or its previous code, changes nothing. The 31 most frequent
-categories of a column have a bin of their own, all others share the last one, because tables of pairs of columns have
-the square of the number of bins.
+A code is the rank of a category by frequency: the most frequent one is 0, and ties are resolved by first occurrence,
+so the names of categories and their previous codes have no influence. The 31 most frequent categories of a feature
+have a bin each and all others share the last one, because a table of two features has the square of the number of
+bins.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tamis.errors import DataError
 
 __all__ = ["Categories", "CategoryCodes", "split_rows"]
 
-_MOST = 32  # bins of a column
+_MOST = 32  # bins of a feature
 
 
 class CategoryCodes:
@@ -64,7 +64,7 @@ class CategoryCodes:
 
 
 class Categories:
-    """The categories of the columns that have any.
+    """The categories of the categorical features.
 
     Parameters
     ----------
@@ -113,9 +113,9 @@ class Categories:
         return categories, categories._fill(rows, raw), names
 
     def encode(self, X: Any) -> tuple[Rows, list[str] | None]:
-        """Return rows with the codes of their categories, and the names of the columns.
+        """Return encoded rows, and the names of the columns.
 
-        A category that was not among the rows of `fit` becomes NaN, a missing value.
+        A category that did not occur in `fit` becomes NaN, a missing value.
         """
         if not self.values:
             return as_rows(X)
@@ -152,22 +152,22 @@ class Categories:
         return filled
 
     def decode(self, rows: Array) -> Array:
-        """Return dense rows with their categories in the place of codes; object where there are any."""
+        """Return dense rows with decoded categories; dtype object if there are any."""
         if not self.values:
             return rows
-        result = rows.astype(object)
+        decoded = rows.astype(object)
         for j, values in self.values.items():
-            result[:, j] = [
+            decoded[:, j] = [
                 None if np.isnan(code) else values[int(code)] for code in rows[:, j].astype(np.float64)
             ]
-        return result
+        return decoded
 
     def sizes(self, n_features: int) -> NDArray[np.int64]:
-        """Return the number of bins of each column of categories, 0 for numbers."""
-        result = np.zeros(n_features, dtype=np.int64)
+        """Return the number of bins of each categorical feature, 0 for numeric ones."""
+        sizes = np.zeros(n_features, dtype=np.int64)
         for j, values in self.values.items():
-            result[j] = min(len(values), _MOST)
-        return result
+            sizes[j] = min(len(values), _MOST)
+        return sizes
 
     def code(self, column: int, name: Any, value: Any) -> float:
         """Return the code of a category.
@@ -188,7 +188,7 @@ class Categories:
 
 
 def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
-    """Return the values of the columns of categories, None where missing, and the rows with 0 in their place."""
+    """Return the values of categorical columns, None where missing, and the rows with 0 in their place."""
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         names = list(frame.columns)
@@ -197,8 +197,7 @@ def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[
         mine |= {j for j, name in enumerate(names) if _is_text(frame, name)}
         raw = {j: _plain(frame[names[j]].to_list()) for j in sorted(mine)}
         if not raw:
-            rows, result = as_rows(X)
-            return raw, rows, result
+            return raw, *as_rows(X)
         rest = [name for j, name in enumerate(names) if j not in mine]
         rows = np.zeros((len(frame), len(names)))
         if rest and len(frame):
@@ -207,8 +206,7 @@ def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[
             )[0]
         return raw, as_rows(rows)[0], named
     if declared is None:
-        rows, result = as_rows(X)
-        return {}, rows, result
+        return {}, *as_rows(X)
     if not hasattr(X, "shape") or len(X.shape) != 2:
         X = np.asarray(X, dtype=object)
     if hasattr(X, "tocsr"):
@@ -229,7 +227,7 @@ def _is_text(frame: Any, name: Any) -> bool:
 
 
 def _plain(column: list[Any]) -> list[Any]:
-    """Return values as they are compared: None where missing."""
+    """Return comparable values: None where missing."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in column]
     return [None if value is None or value != value else value for value in plain]
 

@@ -1,7 +1,7 @@
-"""Cells arrive: the contract of a classifier that buys the values of a row one by one, and a walk over many rows.
+"""The base class of active feature acquisition: a classifier that acquires the values of a row one at a time.
 
-A subclass says what to buy next and takes it in. `predict` does so for many rows at once; a session, made by ``open``,
-for one row whose values somebody brings (:mod:`tamis.base.session`).
+A subclass chooses the next feature and updates the posterior with its value. `predict` does so for many rows at once;
+a session, returned by ``open``, for one row whose values the caller provides (:mod:`tamis.base.session`).
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ from tamis.errors import DataError
 
 __all__ = ["Acquisition", "CellClassifier"]
 
-_CELLS = 1 << 24  # codes held at once by a walk
+_CELLS = 1 << 24  # limits the codes that `_walk` holds at once
 
 Floats = NDArray[np.float64]
-# Of each purchase: rows, positions, values, posteriors after.
+# Of each acquisition: rows, positions, values, posteriors after it.
 Purchases = list[tuple[Array, Array, Array, Floats]]
 
 
 class _Bill:
-    """What the last prediction bought: `predict` sets no attribute of the model itself."""
+    """Acquisitions of the last prediction; a separate object, since `predict` sets no attribute of the model."""
 
     def __init__(self) -> None:
         self.n_features, self.cost = np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -66,20 +66,20 @@ class _Bill:
 
 @dataclass(frozen=True)
 class Acquisition:
-    """The features bought for one row, and the decision they led to.
+    """The features acquired for one row, and the decision based on them.
 
     Attributes
     ----------
     label : object
         The decision.
     cost : float
-        Total price of the features.
+        Total acquisition cost.
     features : list of str or int
-        The features in the order in which they were bought; names where the model knows them.
+        The features in the order of acquisition; by name if the model has feature names.
     values : list
         Numbers, or categories.
     posteriors : ndarray of shape (n_bought + 1, n_classes)
-        Class probabilities before the first feature, and after each.
+        Class probabilities before the first value, and after each.
     """
 
     label: Any
@@ -107,25 +107,25 @@ class Acquisition:
 
 
 class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifies a row from few of its values: it buys a value only if that is worth its price.
+    """Classifies a row from a few of its values: acquires a value only if it is worth its cost.
 
-    A subclass stores its parameters in the constructor, `cost` and `misclassification_cost` among them, and writes
-    three hooks. `_learn` fits the model and sets `candidates_`, `_next` chooses what to buy, `_observe` takes the value
-    in.
+    A subclass stores its parameters in the constructor, `cost` and `misclassification_cost` among them, and implements
+    three hooks. `_learn` fits the model and sets `candidates_`, `_next` chooses a feature, `_observe` updates the
+    posterior with its value.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     prior_ : ndarray of shape (n_classes,)
-        Share of each class in the rows of `fit`; the posterior before anything is bought.
+        Proportion of each class in the rows of `fit`; the posterior before the first acquisition.
     candidates_ : ndarray of shape (K,), int
-        Columns that may be bought, in the model's order.
+        Features that may be acquired, in the model's order.
     prices_ : ndarray of shape (K,)
-        Price of each candidate.
+        Acquisition cost of each candidate.
     n_features_used_ : ndarray of shape (n_rows,), int
-        Number of values bought for each row of the last `predict`.
+        Number of values acquired for each row of the last `predict`.
     cost_ : ndarray of shape (n_rows,)
-        Total price of these values.
+        Their total cost.
     """
 
     _shapes = """
@@ -165,7 +165,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         ),
         misclassification_cost=(Kind("a table of numbers", lambda value: len(np.shape(value)) == 2), None),
         random_state=(SEED[0], None),
-        # Tables of pairs have their square.
+        # Tables of pairs have the square of this size.
         n_bins=integer("[2, 256]"),
         classifier=(with_methods("a classifier with predict_proba", "fit", "predict_proba"), None),
         binning=("quantile", "width"),
@@ -186,7 +186,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     @abstractmethod
     def _learn(self, X: Rows, y: Array) -> None:
-        """Fit the model; `y` holds class codes. Sets `candidates_`."""
+        """Fit the model; `y` contains class codes. Sets `candidates_`."""
 
     def _update(self, X: Rows, y: Array) -> None:
         """Learn from further rows, codes of classes seen before, until the model is fitted again; may replace state."""
@@ -197,14 +197,14 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     @abstractmethod
     def _next(self, state: State) -> NDArray[np.int64]:
-        """Return the position to buy for each row, or -1 where it is better to stop; may move the state on."""
+        """Return the position to acquire for each row, or -1 to stop; may advance the state."""
 
     @abstractmethod
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
         """Update the state with one value of each row and its code; -1 means unavailable."""
 
     def _price(self, state: State, position: Array) -> Floats:
-        """Return what the feature at that position costs each row."""
+        """Return the cost of the feature at that position for each row."""
         if not self._tariff.varies:
             return self._tariff.own[position]
         return self._tariff.following(state.values >= 0)[np.arange(len(position)), position]
@@ -233,7 +233,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     # -- verbs ---------------------------------------------------------------------------------------------
 
-    # What has learned went through these: a loaded one has what they set.
+    # Values validated when the model was fitted; a loaded model contains what they set.
     _fitted_by: tuple[str, ...] = ("_fit",)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -256,7 +256,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         DataError
             If a value is infinite, a label is missing, or a weight is negative or not a whole number.
         ValueError
-            If a parameter is out of its range.
+            If a parameter is invalid.
         """
         check_parameters(self)
         fresh = copy.copy(self)
@@ -363,7 +363,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             self.feature_names_in_ = np.array(names, dtype=object)
         self._sizes = self._categories.sizes(X.shape[1])
         codes, self.classes_ = encode_labels(y, np.array([]))
-        # Classes in the order in which they occur: what is drawn at random does not depend on their names.
+        # Classes in the order of occurrence, so that random draws do not depend on their names.
         self._class_order = np.argsort(np.unique(codes, return_index=True)[1])
         self.prior_ = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
         self._Q, self._bill = self._misclassification(), _Bill()
@@ -374,66 +374,66 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         self.__dict__.pop("_origin", None)
 
     def predict(self, X: Any) -> Array:
-        """Return the label of each row, buying its values one by one.
+        """Return the label of each row, acquiring its values one at a time.
 
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-            NaN is a value that cannot be had: it is skipped and costs nothing.
+            NaN is an unavailable value: it is skipped and costs nothing.
         """
         return self._decide(self._walk(self._rows(X)).posterior)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the class probabilities of each row when buying stops, shape (n_rows, n_classes)."""
+        """Return the class probabilities of each row after its last acquisition, shape (n_rows, n_classes)."""
         return self._walk(self._rows(X)).posterior
 
     @property
     def categories_(self) -> dict[str | int, list[Any]]:
-        """Categories of each column that has any, most frequent first; by name where columns have names."""
+        """Categories of each categorical feature, most frequent first; keyed by name if features have names."""
         check_is_fitted(self)
         return {
             self._name_of_column(column): list(values) for column, values in self._categories.values.items()
         }
 
     def acquire(self, x: Any, unavailable: Any = None) -> Acquisition | list[Acquisition]:
-        """Return the values bought for a row, in order, and the class probabilities after each value.
+        """Return the values acquired for a row, in order, and the class probabilities after each.
 
         Parameters
         ----------
         x : array-like of shape (n_features,) or (n_rows, n_features)
             One row, or several; for several, a list is returned.
         unavailable : sequence of str or int, or bool array of shape (n_rows, n_features), optional
-            Columns (names or numbers) that cannot be acquired, for all rows or row by row. A missing value is asked for
-            in vain; these are not asked for.
+            Features (names or numbers) that cannot be acquired, for all rows or row by row. They are never requested,
+            whereas a missing value is requested without success.
 
         Raises
         ------
         ValueError
-            If `unavailable` names a column that does not exist, or has another shape.
+            If `unavailable` names an unknown feature, or has another shape.
         """
         if not hasattr(x, "columns") and not sp.issparse(x) and np.ndim(x) == 1:
-            result = self.acquire(np.asarray(x).reshape(1, -1), unavailable)
-            assert isinstance(result, list)
-            return result[0]
+            acquisitions = self.acquire(np.asarray(x).reshape(1, -1), unavailable)
+            assert isinstance(acquisitions, list)
+            return acquisitions[0]
         X = self._rows(x)
         trace: Purchases = []
         state = self._walk(X, trace, self._unavailable(unavailable, X.shape[0]))
         return [self._acquisition(i, state, trace) for i in range(X.shape[0])]
 
     def open(self, state: Mapping[str, Any] | None = None, *, unavailable: Any = None) -> Session:
-        """Return a session in which one row is classified value by value.
+        """Return a session that classifies one row, value by value.
 
         Parameters
         ----------
         state : mapping, optional
-            What :meth:`Session.state` of an earlier session returned; the new session continues from there.
+            As returned by :meth:`Session.state` of an earlier session, which the new one continues.
         unavailable : sequence of str or int, optional
-            Columns (names or numbers) that cannot be acquired for this row; the session does not ask for them.
+            Features (names or numbers) that cannot be acquired for this row; the session does not request them.
 
         Returns
         -------
         Session
-            It keeps the model as it is now, even if the model is fitted again meanwhile.
+            It keeps the current model, even if the model is fitted again.
         """
         check_is_fitted(self)
         return Session(copy.copy(self), state, unavailable)
@@ -442,20 +442,20 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     @property
     def n_features_used_(self) -> NDArray[np.int64]:
-        """Number of values bought for each row of the last `predict`."""
+        """Number of values acquired for each row of the last `predict`."""
         check_is_fitted(self)
         return self._bill.n_features
 
     @property
     def cost_(self) -> Floats:
-        """Total price of the values bought for each row of the last `predict`."""
+        """Total cost of the values acquired for each row of the last `predict`."""
         check_is_fitted(self)
         return self._bill.cost
 
     def _walk(
         self, X: Rows, trace: Purchases | None = None, unavailable: NDArray[np.bool_] | None = None
     ) -> State:
-        """Buy until every row stops; a block of rows at a time, so that memory is bounded."""
+        """Acquire until every row stops; a batch of rows at a time, to bound the memory."""
         n, step = X.shape[0], max(1, _CELLS // max(len(self.candidates_), 1))
         self._bill.n_features, self._bill.cost = np.zeros(n, dtype=np.int64), np.zeros(n)
         parts = [
@@ -493,7 +493,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         return state
 
     def _cells(self, X: Rows, rows: Array) -> tuple[Array, NDArray[np.int16]]:
-        """Return the candidates' values in a block of rows, and their codes."""
+        """Return the candidates' values in a batch of rows, and their codes."""
         values = X[rows[0] : rows[-1] + 1][:, self.candidates_] if len(rows) else X[:0][:, self.candidates_]
         values = values.toarray() if sp.issparse(values) else np.asarray(values)
         return values, self._codes(values, np.arange(len(self.candidates_)))
@@ -502,7 +502,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         self, rows: Array, position: Array, code: Array, price: Floats, value: Array, posterior: Floats,
         trace: Purchases | None,
     ) -> None:  # fmt: skip
-        """Record the purchases; unavailable values cost nothing."""
+        """Record the acquisitions; unavailable values cost nothing."""
         bought = code >= 0
         self._bill.n_features[rows[bought]] += 1
         self._bill.cost[rows[bought]] += price[bought]
@@ -526,11 +526,11 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         )
 
     def _decide(self, posterior: Floats) -> Array:
-        result: Array = self.classes_[np.argmin(posterior @ self._Q, axis=1)]
-        return result
+        labels: Array = self.classes_[np.argmin(posterior @ self._Q, axis=1)]
+        return labels
 
     def name_of(self, position: int) -> str | int:
-        """Return the name of a candidate, or its column if the columns have none."""
+        """Return the name of a candidate, or its column if columns have no names."""
         return self._name_of_column(int(self.candidates_[position]))
 
     def _name_of_column(self, column: int) -> str | int:
@@ -541,14 +541,14 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         return [self._name_of_column(column) for column in self.candidates_.tolist()]
 
     def _number(self, position: int, value: Any, name: str | int) -> float:
-        """Return the number, or code of a category, of a value of the candidate at a position; NaN for None."""
+        """Return a value of the candidate at a position as a number (the code of a category); NaN for None."""
         column = int(self.candidates_[position])
         if value is not None and column in self._categories.values:
             return self._categories.code(column, name, value)
         return session_number(value, name)
 
     def _plain_value(self, position: int, number: float) -> Any:
-        """Return the value that a number of the candidate at a position stands for: itself, or a category."""
+        """Return the original value of a number of the candidate at a position: the number, or a category."""
         known = self._categories.values.get(int(self.candidates_[position]))
         return number if known is None else known[int(number)]
 
@@ -568,16 +568,16 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             return mask[:, self.candidates_]
         if isinstance(columns, str) or np.ndim(columns) != 1:
             raise ValueError(f"unavailable must be a list of columns, got {short_repr(columns)}.")
-        whole = np.zeros(self.n_features_in_, dtype=bool)
+        excluded = np.zeros(self.n_features_in_, dtype=bool)
         for column in columns:
             at = np.flatnonzero([name == column for name in self._column_names()])
             if not len(at) or isinstance(column, bool | np.bool_):
                 raise ValueError(
                     f"unavailable names {column!r}, which is not a column: pass names of columns."
                 )
-            whole[at] = True
-        result = whole[self.candidates_]
-        return np.tile(result, (n_rows, 1)) if result.any() else None
+            excluded[at] = True
+        barred = excluded[self.candidates_]
+        return np.tile(barred, (n_rows, 1)) if barred.any() else None
 
     def _column_names(self) -> list[Any]:
         """Return the name of each column of the rows, or its number."""
@@ -600,7 +600,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         return X
 
     def _known_labels(self, y: Array) -> NDArray[np.int64]:
-        """Return the codes of labels, all of them seen in `fit`."""
+        """Return the codes of labels, all of which occurred in `fit`."""
         codes, classes = encode_labels(y, self.classes_)
         if len(classes) > len(self.classes_):
             new = classes[len(self.classes_)]
@@ -631,7 +631,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         return Q
 
     def _costs(self) -> Floats:
-        """Return the price of each column as the first value of a row."""
+        """Return the cost of each feature if acquired first."""
         tariff = self._whole_tariff()
         if not tariff.varies:
             return tariff.own
@@ -640,7 +640,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         return first
 
     def _whole_tariff(self) -> Tariff:
-        """Return the tariff of all columns."""
+        """Return the tariff of all features."""
         names = self._column_names()
         check_groups(self.groups, names)
         return tariff_of(
@@ -648,7 +648,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         )
 
     def _own_costs(self) -> Floats:
-        """Return the price of each column without fees."""
+        """Return the cost of each feature without fees."""
         n = self.n_features_in_
         if isinstance(self.cost, PriceList):
             costs = np.array(list(self.cost.own_prices(self._column_names()).values()))
@@ -667,7 +667,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
                 costs = np.full(n, float(costs))
         if costs.shape != (n,):
             raise ValueError(f"cost has {costs.size} entries for {n} features: give one each, or one number.")
-        possible = (costs == 0.0) | ((costs >= 1e-100) & (costs <= 1e100))  # gains are divided by them
+        possible = (costs == 0.0) | ((costs >= 1e-100) & (costs <= 1e100))  # divisors of the gains
         if not possible.all():
             at = int(np.argmin(possible))
             raise ValueError(f"cost of column {at} is {costs[at]}: it must be 0, or from 1e-100 to 1e100.")

@@ -1,4 +1,4 @@
-"""What is offered, made ready to be tested: float64 columns without gaps, of a scale whose squares can be taken."""
+"""Preparation of offered features: float64 columns without missing values, scaled so that squares stay finite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tamis.errors import DataError
 __all__ = ["Columns", "as_float64", "block_of", "one_column", "without_gaps"]
 
 Columns: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
-_VANISHING = 1e-120  # sum of squares: below, or above its inverse, a column is scaled before it is tested
+_VANISHING = 1e-120  # columns with a sum of squares below it, or above its inverse, are rescaled
 
 
 def one_column(column: Any) -> Any:
@@ -50,7 +50,7 @@ def block_of(block: Any) -> tuple[Any, list[str] | None]:
 
 
 def as_float64(columns: Any, label: Callable[[int], str]) -> Columns:
-    """Return the columns as float64, dense or CSC as they are; `label` returns the name of column j, for warnings."""
+    """Return the columns as float64, dense or CSC unchanged; `label` returns the name of column j, for warnings."""
     if not sp.issparse(columns):
         warn_of_rounding(columns, lambda i: label(i % columns.shape[1]))
     return columns.astype(np.float64) if sp.issparse(columns) else np.asarray(columns, dtype=np.float64)
@@ -59,7 +59,7 @@ def as_float64(columns: Any, label: Callable[[int], str]) -> Columns:
 def without_gaps(
     columns: Columns, missing: str, label: Callable[[int], str]
 ) -> tuple[Columns, NDArray[np.int32]]:
-    """Return the columns with gaps filled, and of a scale whose squares neither overflow nor vanish; and the gaps.
+    """Return imputed columns whose squares neither overflow nor vanish, and the number of missing values of each.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def without_gaps(
     missing : {"refuse", "mean"}
         What to do with NaN.
     label : callable
-        The name of column j, for messages.
+        Name of column j, for messages.
     """
     n_missing = np.zeros(columns.shape[1], dtype=np.int32)
     unusual = _unusual(columns)
@@ -101,7 +101,7 @@ def _imputed(column: NDArray[np.float64], missing: str, name: str) -> tuple[NDAr
 
 
 def _unusual(columns: Columns) -> NDArray[np.intp]:
-    """Return the columns that hold what is not finite, or whose squares overflow or vanish."""
+    """Return the columns with non-finite values, or whose squares overflow or vanish."""
     with np.errstate(all="ignore"):  # a sum is finite only if all its terms are
         if sp.issparse(columns):
             at, values = columns.indptr, np.append(columns.data, 0.0)
@@ -110,14 +110,14 @@ def _unusual(columns: Columns) -> NDArray[np.intp]:
             squares = np.einsum("ij,ij->j", columns, columns)
     unusual = np.flatnonzero(~((squares > _VANISHING) & (squares < 1.0 / _VANISHING)))
     empty = unusual[squares[unusual] == 0.0]
-    if len(empty):  # of zeros, most often
+    if len(empty):  # usually all zeros
         values = columns[:, empty]
         empty = empty[np.asarray((values != 0).sum(axis=0)).ravel() == 0]
     return np.setdiff1d(unusual, empty, assume_unique=True)
 
 
 def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the column times a power of two, so that its largest value is near 1 if its squares were out of range."""
+    """Return the column times a power of two that brings its largest value near 1 if its squares are out of range."""
     largest = float(np.nanmax(np.abs(column), initial=0.0))
     if largest == 0.0 or _VANISHING < largest * largest < 1.0 / _VANISHING:
         return column
@@ -126,7 +126,7 @@ def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _put(columns: Columns, j: int, column: NDArray[np.float64]) -> None:
-    """Write a column that is zero where it was."""
+    """Write a column with the same zeros as before."""
     if sp.issparse(columns):
         at = slice(columns.indptr[j], columns.indptr[j + 1])
         columns.data[at] = column[columns.indices[at]]

@@ -1,8 +1,8 @@
-"""Columns arrive: the contract of a selector that gets the target once, and then is offered features.
+"""The base class of streamwise feature selection: a selector that gets the target once, then one feature at a time.
 
-A feature is offered once, decided upon at once and then forgotten, unless it is accepted. An error in an offer
-changes nothing. A stream of features is an iterable of ``(name, column)`` or ``(names, block)`` pairs, or a
-:class:`FeatureStream`, which sees what was accepted before it makes the next feature.
+A feature is tested when it is offered, and discarded unless it is accepted. An offer that raises changes nothing. A
+stream of features is an iterable of ``(name, column)`` or ``(names, block)`` pairs, or a :class:`FeatureStream`, which
+can use the accepted features to generate the next one.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ __all__ = ["ColumnSelector", "FeatureStream"]
 
 
 class _Before:
-    """A selector between two offers: its attributes, and copies of the parts that hooks change in place.
+    """A snapshot of a selector before an offer: its attributes, and copies of the parts that hooks change in place.
 
-    A hook appends to arrays where the earlier state does not look, so no array is copied.
+    Hooks append to arrays beyond the end of the earlier state, so no array is copied.
     """
 
     is_complete = True
@@ -54,7 +54,7 @@ class _Before:
         self._attributes.update({part: copy.copy(self._attributes[part]) for part in self._parts})
 
     def restore(self) -> None:
-        """Put the attributes back, and clear what was appended."""
+        """Restore the attributes, and clear what was appended."""
         self._selector.__dict__.clear()
         self._selector.__dict__.update(self._attributes)
         for part in self._parts:
@@ -62,12 +62,12 @@ class _Before:
                 self._attributes[part].clear_room()
 
 
-_CELLS = 1 << 18  # of a block that are looked at together: 2 MB, which stay in a core's cache
+_CELLS = 1 << 18  # values tested together: 2 MB, which fit the cache of a core
 
 
 @runtime_checkable
 class FeatureStream(Protocol):
-    """Something that makes features, and may look at the features selected so far before it makes the next.
+    """A generator of features, which may use the features selected so far.
 
     Examples
     --------
@@ -87,29 +87,29 @@ class FeatureStream(Protocol):
     """
 
     def next_features(self, selector: ColumnSelector) -> tuple[str | Sequence[str], Any] | None:
-        """Return a name and a column, or names and a block of columns; None when there are no more."""
+        """Return a name and a column, or names and a block of columns; None at the end of the stream."""
 
 
 class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while columns arrive, one at a time or in blocks.
 
-    A subclass stores its parameters in the constructor (`missing` and `trace` among them) and writes two hooks.
-    `_begin` checks the parameters and allocates the state for a target. `_consider` decides about one column, or
-    `_consider_block` about several. After an error, the state is restored from a shallow copy of ``_state()``. So a
-    hook must put changed state into new objects, or append it where the old state does not look.
+    A subclass stores its parameters in the constructor (`missing` and `trace` among them) and implements two hooks.
+    `_begin` validates the parameters and allocates the state for a target. `_consider` decides about one column, or
+    `_consider_block` about several. After an error, the state is restored from a shallow copy of ``_state()``, so a
+    hook must assign changed state to new objects, or append it beyond the end of the earlier state.
 
     Attributes
     ----------
     selected_ : list of str
-        Names of the features that are selected, in the order in which they entered.
+        Names of the selected features, in the order of acceptance.
     trace_ : ndarray of shape (n_records,), structured
-        One record per offer (with ``trace="selected"``, per accepted offer): ``offer`` (its place, from 0), ``name``,
+        One record per offer (with ``trace="selected"``, per accepted offer): ``offer`` (its number, from 0), ``name``,
         ``statistic``, ``p_value``, ``log_p`` (p-values may underflow), ``threshold``, ``wealth`` after the offer,
-        ``n_missing`` (values that were imputed), and ``decision``: accepted, rejected, constant, collinear or full.
+        ``n_missing`` (imputed values), and ``decision``: accepted, rejected, constant, collinear or full.
     n_offered_ : int
         Columns offered so far.
     stopped_ : str or None
-        Why no further feature can be accepted; None while one can.
+        Why no further feature can be accepted; None otherwise.
     classes_ : ndarray of shape (n_classes,)
         Labels of the target (classification only).
     n_features_in_ : int
@@ -133,23 +133,23 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
-    _takes_weights = True  # False: the method cannot weigh rows, so `sample_weight` is refused
+    _takes_weights = True  # False: the method rejects `sample_weight`
     _statistic = "dependency"  # the statistic in `trace_` for methods without p-values
-    _target_kinds: tuple[str, ...] = ("binary", "multiclass")  # kinds of target that the method learns from
-    _linear_in_stored_values = False  # True: sparse columns take time proportional to the stored values
+    _target_kinds: tuple[str, ...] = ("binary", "multiclass")  # supported kinds of target
+    _linear_in_stored_values = False  # True: time is proportional to the stored values
     _whole_blocks = False  # True: `_consider_block` receives each block of offers undivided
-    _parts: tuple[str, ...] = ()  # attributes with state that hooks change in place, to be copied before
+    _parts: tuple[str, ...] = ()  # stateful attributes that hooks change in place; snapshots copy them
 
     @abstractmethod
     def _begin(self, y: Array, weight: Array) -> None:
-        """Check the parameters and allocate the state: `y` holds class codes, or the float64 target."""
+        """Validate the parameters and allocate the state: `y` contains class codes, or the float64 target."""
 
     def _consider(self, column: NDArray[np.float64]) -> Verdicts:
         """Decide about one column of shape (n_rows,)."""
         raise NotImplementedError(f"{type(self).__name__} must define _consider or _consider_block.")
 
     def _consider_block(self, columns: Columns) -> Verdicts:
-        """Decide about the columns, one after the other as they come."""
+        """Decide about the columns, in order."""
         raise NotImplementedError
 
     def _is_regression(self) -> bool:
@@ -157,11 +157,11 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     # -- verbs ---------------------------------------------------------------------------------------------
 
-    # What has learned went through these: a loaded one has what they set.
+    # Values validated when the model was fitted; a loaded model contains what they set.
     _fitted_by: tuple[str, ...] = ("_start",)
 
     def start(self, y: Any, sample_weight: Any = None) -> Self:
-        """Forget the selected features, and set the target of the features to come.
+        """Reset the selector, and set the target of the features to come.
 
         Parameters
         ----------
@@ -176,22 +176,22 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         Raises
         ------
         DataError
-            If nothing can be learned about this target.
+            If the target is unsuitable.
         ValueError
-            If a parameter is out of its range.
+            If a parameter is invalid.
         """
         atomically(self, self._start, y, sample_weight, from_scratch=True)
         return self
 
     def offer(self, column: Any, name: str | None = None) -> bool:
-        """Decide about one feature. If it raises, nothing has changed. Ctrl-C waits until the decision is made.
+        """Decide about one feature. If it raises, nothing has changed. Ctrl-C takes effect after the decision.
 
         Parameters
         ----------
         column : array-like or sparse column of shape (n_rows,) or (n_rows, 1)
         name : str, optional
-            By default ``"x"`` and the place in the order of offers. A rejected feature may be offered again. The name
-            of a selected one may not.
+            By default ``"x"`` and the number of the offer. A rejected feature may be offered again, a selected one may
+            not.
 
         Returns
         -------
@@ -201,23 +201,22 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         Raises
         ------
         DataError
-            If no decision about the column is possible; the message names it.
+            If the column cannot be tested; the message names it.
         """
         check_is_fitted(self)
-        given = getattr(column, "name", None) if name is None else name
-        label = given if isinstance(given, str) else None
-        return bool(self._fit_atomic(one_column(column), None if label is None else [label])[0])
+        label = getattr(column, "name", None) if name is None else name
+        return bool(self._fit_atomic(one_column(column), [label] if isinstance(label, str) else None)[0])
 
     def offer_many(self, block: Any, names: Sequence[str] | None = None) -> NDArray[np.bool_]:
         """Decide about the columns of a block in order, as if offered one at a time. If it raises, nothing has changed.
 
-        Ctrl-C stops within the block, before the next 2 MB of it; nothing has changed then.
+        Ctrl-C takes effect within the block, before the next 2 MB of it; nothing has changed then.
 
         Parameters
         ----------
         block : array-like, CSR or CSC matrix, memory-mapped array or frame of shape (n_rows, m)
         names : sequence of str, optional
-            By default the columns of the frame, or ``"x"`` and the place in the order of offers.
+            By default the columns of the frame, or ``"x"`` and the number of the offer.
 
         Returns
         -------
@@ -227,7 +226,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         Raises
         ------
         DataError
-            If no decision about a column is possible; the message names it.
+            If a column cannot be tested; the message names it.
         """
         check_is_fitted(self)
         columns, own = block_of(block)
@@ -274,7 +273,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         return self.start(y, sample_weight).offer_stream(features)
 
     def offer_stream(self, features: FeatureStream | Iterable[Any]) -> Self:
-        """Continue with a stream of features; earlier decisions stay, whatever happens to the stream.
+        """Continue with a stream of features; decisions before an error are kept.
 
         Parameters
         ----------
@@ -341,11 +340,11 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     def _offer_block(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
         n_rows, m = columns.shape
         if n_rows != self._n_rows:
-            what = (
+            subject = (
                 f"Feature {self._label(names, 0)!r}" if m == 1 else f"The block of {self._label(names, 0)!r}"
             )
             raise DataError(
-                f"{what} has {n_rows} values, but y has {self._n_rows} rows (inconsistent numbers of samples):"
+                f"{subject} has {n_rows} values, but y has {self._n_rows} rows (inconsistent numbers of samples):"
                 " give one value for each row."
             )
         self._check_names(names, m)
@@ -405,7 +404,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             raise DataError(f"Feature {taken[0]!r} is selected already: give the new column another name.")
 
     def _is_coming(self, name: str, m: int) -> bool:
-        """Whether the next `m` columns without a name would be given this one."""
+        """Return whether one of the next `m` unnamed columns would get this name."""
         number = name.removeprefix("x")
         return number.isdecimal() and self.n_offered_ <= int(number) < self.n_offered_ + m and name[0] == "x"
 
@@ -413,7 +412,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     @property
     def selected_(self) -> list[str]:
-        """Names of the features that are selected, in the order in which they entered."""
+        """Names of the selected features, in the order of acceptance."""
         check_is_fitted(self)
         return [name for _, name in self._kept]
 
@@ -430,13 +429,13 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         return mask
 
     def transform(self, X: Any) -> Any:
-        """Return the selected columns of `X`, in the order in which they were offered.
+        """Return the selected features of `X`, in the order of the offers.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_rows, n_features)
-            The columns in the order in which they were offered; or, after `start` and `offer`, a frame that has the
-            selected features among its columns.
+            All features in the order of the offers; or, after `start` and `offer`, a frame whose columns include the
+            selected features.
 
         Returns
         -------
@@ -448,17 +447,17 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             wanted = self.get_feature_names_out().tolist()
             if isinstance(frame, nw.DataFrame) and wanted and set(wanted) <= set(frame.columns):
                 return frame.select(wanted).to_numpy()
-        if not isinstance(frame, nw.DataFrame):  # a frame may hold text in columns that are not selected
+        if not isinstance(frame, nw.DataFrame):  # unselected columns of a frame may contain text
             X = checked(X, allow_nan=self.missing == "mean")
         return super().transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Return the names of the selected features, in the order in which they were offered.
+        """Return the names of the selected features, in the order of the offers.
 
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of all columns, to use in place of the known ones.
+            Names of all features, to use in place of the known ones.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""How a thing shows itself where its value is looked at: one line in a shell, a few lines of HTML in a notebook."""
+"""Representation of objects: one line in a shell, a few lines of HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def html_repr(
     numbers: Mapping[str, Sequence[str]] | None = None,
     head: Sequence[str] = (),
 ) -> str:
-    """Return a few lines of HTML: the kind of an object, some facts about it, and a small table.
+    """Return a few lines of HTML: the kind of an object, facts about it, and a small table.
 
-    Everything is escaped, nothing is fetched, and long tables and texts are cut.
+    Everything is escaped, nothing is fetched, and long tables and texts are truncated.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def html_repr(
     numbers : mapping of str to sequence of str, optional
         A row for each name.
     head : sequence of str
-        Headings of the columns, that of the names included.
+        Headings of the columns, including that of the names.
 
     Examples
     --------

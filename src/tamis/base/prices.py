@@ -1,15 +1,15 @@
-"""Price lists: shared fees, prices that depend on what is known, and delays.
+"""Acquisition costs: shared fees, conditional prices and delays.
 
-A blood draw is paid once, and each further test on the same sample costs less (Turney 1995, Journal of Artificial
-Intelligence Research 2, Section 2). With o the known columns of a row, the next price of column j is::
+Blood is drawn and paid for once, and each further test on the sample costs less (Turney 1995, Journal of Artificial
+Intelligence Research 2, Section 2). With o the known features of a row, the cost of acquiring feature j next is::
 
     price(j | o) = min(p_j, min_{k in o} p_{j|k}) + r d_j + sum of the fees of its groups without a member in o      (1)
 
 =========  ============  ============================================================
 symbol     here          meaning
 =========  ============  ============================================================
-p_j        ``prices``    own price of a column
-p_{j|k}    ``if_known``  its price once column k is known
+p_j        ``prices``    own price of a feature
+p_{j|k}    ``if_known``  its price once feature k is known
 d_j        ``delays``    time until the value is known
 r          ``delay_price``  price of a unit of time
 =========  ============  ============================================================
@@ -35,22 +35,22 @@ _KEYS = ("prices", "fees", "if_known", "delays", "delay_price", "currency")
 
 @dataclass(frozen=True)
 class PriceList:
-    """Prices of the columns, with shared fees, discounts and delays; pass it as `cost`.
+    """Acquisition costs of features, with shared fees, discounts and delays; pass it as `cost`.
 
     Parameters
     ----------
     prices : float, or mapping from column to float
-        Own price of each column, in [0, 1e100], in the unit of the misclassification costs.
+        Own price of each feature, in [0, 1e100], in the unit of the misclassification costs.
     fees : sequence of (columns, float), optional
-        A fee for the first acquired value of these columns, such as that of a blood draw.
+        A fee paid with the first acquired value of these features, such as that of a blood draw.
     if_known : mapping from column to mapping from column to float, optional
-        ``{"biopsy": {"scan": 30.0}}``: a biopsy costs 30 once the scan is known, if that is less than its own price.
+        ``{"biopsy": {"scan": 30.0}}``: a biopsy costs 30 once the scan is known, if that is below its own price.
     delays : mapping from column to float, optional
         Time until a value is known, in [0, 1e100].
     delay_price : float, default=1.0
-        Price of a unit of time.
+        Cost of a unit of time.
     currency : str, default=""
-        Shown after amounts.
+        Appended to amounts.
 
     Raises
     ------
@@ -94,25 +94,25 @@ class PriceList:
             (f"the price of {short_repr(name)}", price) for name, price in table.items()
         ]
         named += [(f"the fee of {short_repr(list(columns))}", fee) for columns, fee in self.fees]
-        for name, given in self.if_known.items():
+        for name, terms in self.if_known.items():
             named += [
-                (f"the price of {short_repr(name)} if {short_repr(k)} is known", p) for k, p in given.items()
+                (f"the price of {short_repr(name)} if {short_repr(k)} is known", p) for k, p in terms.items()
             ]
         named += [(f"the delay of {short_repr(name)}", delay) for name, delay in self.delays.items()]
-        for what, number in [*named, ("delay_price", self.delay_price)]:
+        for label, number in [*named, ("delay_price", self.delay_price)]:
             if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 <= number <= 1e100:
-                raise ValueError(f"{what} is {short_repr(number)}: it must be a number in [0, 1e100].")
+                raise ValueError(f"{label} is {short_repr(number)}: it must be a number in [0, 1e100].")
 
     @classmethod
     def from_dict(cls, content: Mapping[Any, Any]) -> PriceList:
-        """Return the list of a JSON object: of prices by column, or with these keys.
+        """Return the price list of a JSON object: prices by feature, or an object with these keys.
 
         Each fee is an object with "columns" and "fee".
 
         Raises
         ------
         ValueError
-            If a key is unknown, or a part has another form.
+            If a key is unknown, or a part has an invalid form.
         """
         if "prices" not in content:
             return cls(dict(content))
@@ -121,7 +121,7 @@ class PriceList:
         parts = dict(content)
         try:
             parts["fees"] = [([*one["columns"]], one["fee"]) for one in content.get("fees", ())]
-            parts["if_known"] = {name: dict(given) for name, given in content.get("if_known", {}).items()}
+            parts["if_known"] = {name: dict(terms) for name, terms in content.get("if_known", {}).items()}
             parts["delays"] = dict(content.get("delays", {}))
         except (TypeError, KeyError, AttributeError, ValueError):
             raise ValueError(
@@ -150,25 +150,25 @@ class PriceList:
             else factor * prices,
             fees=[(columns, factor * fee) for columns, fee in self.fees],
             if_known={
-                name: {k: factor * price for k, price in given.items()}
-                for name, given in self.if_known.items()
+                name: {k: factor * price for k, price in terms.items()}
+                for name, terms in self.if_known.items()
             },
             delay_price=factor * self.delay_price,
         )
 
     def own_prices(self, columns: Sequence[Column]) -> dict[Column, float]:
-        """Return the own price of each column with its delay.
+        """Return the own price of each feature, including its delay.
 
         Raises
         ------
         ValueError
-            If the list names a column that does not exist, or lacks one.
+            If the list names an unknown feature, or lacks one.
         """
         known, named = set(columns), set(self.delays)
         for members, _ in self.fees:
             named |= set(members)
-        for name, given in self.if_known.items():
-            named |= {name, *given}
+        for name, terms in self.if_known.items():
+            named |= {name, *terms}
         if isinstance(self.prices, Mapping):
             named |= set(self.prices)
         if unknown := sorted(named - known, key=str):
@@ -184,18 +184,18 @@ class PriceList:
 
 @dataclass
 class Tariff:
-    """The next price of each column of a model, from what is known of a row, (1).
+    """The next cost of each feature of a model, given the known features of a row, by (1).
 
     Attributes
     ----------
     own : ndarray of shape (K,)
     member : ndarray of shape (G, K), bool
     fee : ndarray of shape (G,)
-        Of each group, paid with its first known member.
+        Fee of each group, paid with its first known member.
     pairs : ndarray of shape (P, 2), int
-        A column, and the one that makes it cheaper.
+        A feature, and the one that makes it cheaper.
     given : ndarray of shape (P,)
-        Price of the first one then.
+        Its price once the other one is known.
 
     Examples
     --------
@@ -215,29 +215,29 @@ class Tariff:
 
     @property
     def varies(self) -> bool:
-        """Whether a price depends on what is known."""
+        """Whether a price depends on the known features."""
         return len(self.fee) > 0 or len(self.pairs) > 0
 
     def following(self, known: Array) -> Floats:
-        """Return the price of each column as the next value, shape (n_rows, K), given the known columns."""
+        """Return the cost of acquiring each feature next, shape (n_rows, K), given the known features."""
         price = np.array(self._own(known))
-        # In order: a row has the same bits in any batch.
+        # In a fixed order: a row gives the same bits in any batch.
         for fee, member in zip(self.fee, self.member, strict=True):
             price += np.where(known[:, member].any(axis=1), 0.0, fee)[:, None] * member
         return price
 
     def total(self, known: Array, subsets: Array) -> Floats:
-        """Return the price of each subset of columns, shape (n_subsets, K), together, for one row."""
+        """Return the total cost of each subset of features, shape (n_subsets, K), for one row."""
         own = self._own(known[None])[0]
         due = self.fee * ~(self.member & known).any(axis=1)
         paid = subsets & ~known
-        result: Floats = np.where(paid, own, 0.0).sum(axis=1)
+        totals: Floats = np.where(paid, own, 0.0).sum(axis=1)
         for fee, member in zip(due, self.member, strict=True):
-            result += np.where((paid & member).any(axis=1), fee, 0.0)
-        return result
+            totals += np.where((paid & member).any(axis=1), fee, 0.0)
+        return totals
 
     def of(self, columns: Array) -> Tariff:
-        """Return the tariff of some columns."""
+        """Return the tariff of some features."""
         place = np.full(len(self.own), -1)
         place[columns] = np.arange(len(columns))
         pairs = place[self.pairs]
@@ -247,7 +247,7 @@ class Tariff:
         )
 
     def in_order(self) -> Floats:
-        """Return the price of each column after all before it."""
+        """Return the cost of each feature after all those before it."""
         K = len(self.own)
         return np.diagonal(self.following(np.tri(K, K, -1, dtype=bool))).copy() if self.varies else self.own
 
@@ -262,7 +262,7 @@ class Tariff:
 
 
 def tariff_of(cost: PriceList | None, own: Floats, groups: Any, columns: Sequence[Column]) -> Tariff:
-    """Return the tariff of some columns.
+    """Return the tariff of some features.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def tariff_of(cost: PriceList | None, own: Floats, groups: Any, columns: Sequenc
     own : ndarray of shape (K,)
         Prices without fees.
     groups : sequence of sequences of columns, or None
-        Paid once, at the price of the most expensive member.
+        Each is paid once, at the price of its most expensive member.
     columns : sequence of K names or numbers
     """
     place = {name: at for at, name in enumerate(columns)}
@@ -284,21 +284,21 @@ def tariff_of(cost: PriceList | None, own: Floats, groups: Any, columns: Sequenc
             member.append(inside)
             fee.append(float(own[inside].max()))
             own[inside] = 0.0
-    pairs, given = [], []
+    pairs, discounted = [], []
     for name, others in (cost.if_known if cost is not None else {}).items():
         for other, price in others.items():
             if name in place and other in place:
                 delay = cost.delay_price * float(cost.delays.get(name, 0.0)) if cost is not None else 0.0
                 pairs.append((place[name], place[other]))
-                given.append(float(price) + delay)
+                discounted.append(float(price) + delay)
     return Tariff(
         own, np.array(member, dtype=bool).reshape(-1, len(columns)), np.array(fee, dtype=np.float64),
-        np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(given, dtype=np.float64),
+        np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(discounted, dtype=np.float64),
     )  # fmt: skip
 
 
 def check_groups(groups: Any, columns: Sequence[Column]) -> None:
-    """Raise if groups name a column that does not exist, or one twice."""
+    """Raise if groups contain an unknown feature, or one twice."""
     known, seen = set(columns), set()
     for members in groups or ():
         for member in members:

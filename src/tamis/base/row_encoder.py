@@ -1,17 +1,17 @@
-"""What stands in rows for missing numbers and for categories, learned online: for selectors that know numbers only.
+"""Online imputation and target encoding, for selectors that require complete numeric rows.
 
-* A missing number becomes the mean of its column in the rows before, of which the last 1000 to 2000 count: sums and
-  counts are halved after every 1000 rows. Before any, it is the next value in the batch, or 0. In sparse rows it
-  becomes 0, as what is not stored.
-* A category becomes its mean target in the rows before, drawn towards the mean of all rows m as if it had come ten more
-  times (Micci-Barreca 2001)::
+* A missing number is replaced by the mean of its feature over the last 1000 to 2000 earlier rows: sums and counts are
+  halved after every 1000 rows. Before any row, it is replaced by the next value in the batch, or 0. In sparse rows it
+  becomes 0, like values that are not stored.
+* A category is replaced by its mean target in the earlier rows, shrunk towards the mean m of all rows with a prior
+  weight of ten rows (Micci-Barreca 2001)::
 
       code = (sum + 10 m) / (n + 10)                                                                    (1)
 
-  A row does not contribute to its own code (Prokhorenkova et al. 2018), so a column of identifiers stays noise. Of
-  several classes, the target of class c is the fractional part of 0.618 c: of two classes, (1) is the share of the
-  second one, but for its unit; of more, it is a projection of all shares in which distinct categories hardly ever
-  coincide. A missing category is a category. After 10,000 categories of a column, new ones share a code.
+  A row does not contribute to its own code (Prokhorenkova et al. 2018), so a column of identifiers remains noise. For
+  several classes, the target of class c is the fractional part of 0.618 c: for two classes, (1) is the proportion of
+  the second one, up to its unit; for more, a projection of all proportions in which distinct categories rarely
+  coincide. Missing is a category of its own. After 10,000 categories of a feature, new ones share a code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _GOLDEN = 0.6180339887498949
 
 @njit(strict=True)
 def _sum_rows(X: Array, n: int, every: int, totals: Array) -> bool:
-    """Add rows to the sums and counts of the columns; return whether all values are finite."""
+    """Add rows to the sums and counts of the features; return whether all values are finite."""
     total = 0.0
     for i in range(len(X)):
         for j in range(X.shape[1]):
@@ -52,7 +52,7 @@ def _sum_rows(X: Array, n: int, every: int, totals: Array) -> bool:
 
 @njit(strict=True)
 def _next_value(column: Array) -> float:
-    """Return the first value that is not missing; 0 if all are."""
+    """Return the first non-missing value; 0 if all are missing."""
     for x in column:
         if x == x:
             return float(x)
@@ -80,9 +80,9 @@ def _fill(X: Array, counted: Array, n: int, every: int, totals: Array) -> None:
 def _encode(
     slots: Array, target: Array, counted: Array, prior: float, table: Array, total: Array, codes: Array
 ) -> None:
-    """Write (1) of each row, then learn from it: table and total have counts and means."""
+    """Write the code (1) of each row, then update; `table` and `total` contain counts and means."""
     for i in range(len(slots)):
-        if total[0] == 0.0:  # nothing is known: a mean of 0 would be an outlier
+        if total[0] == 0.0:  # no data yet: a mean of 0 would be an outlier
             total[1] = target[i]
         row = table[slots[i]]
         codes[i] = (row[0] * row[1] + prior * total[1]) / (row[0] + prior)
@@ -94,13 +94,13 @@ def _encode(
 
 
 class RowEncoder:
-    """Numbers for missing values and categories; an object never changes.
+    """Encodes missing values and categories as numbers; immutable.
 
     Parameters
     ----------
     n_features : int
     columns : list of int
-        Those that hold categories.
+        The categorical features.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class RowEncoder:
         Sums and counts of the numbers, halved after every 1000 rows.
     n_rows : int
     categories : dict of int to list
-        The categories of each column, in the order in which they came.
+        The categories of each feature, in the order of occurrence.
     tables : dict of int to ndarray of shape (n_categories, 2), float64
         Count and mean target of each category.
     total : ndarray of shape (2,), float64
@@ -131,7 +131,7 @@ class RowEncoder:
         tables[] (K, 2) float in [-inf, inf)  total (2) finite
     """)
 
-    _most = 10_000  # categories of a column
+    _most = 10_000  # categories of a feature
 
     def __init__(self, n_features: int, columns: list[int]) -> None:
         self.totals, self.n_rows = np.zeros((2, n_features)), 0
@@ -147,19 +147,19 @@ class RowEncoder:
         counted: NDArray[np.bool_] | None = None,
         names: list[str] | None = None,
     ) -> tuple[Rows, Self]:
-        """Return rows without missing values and categories, and the encoder that has learned from them.
+        """Return rows without missing values and categories, and the updated encoder.
 
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_features), float32 or float64, or CSR matrix
-            0 where a category stands.
+            0 in place of categories.
         raw : dict of int to list
-            The categories of each column.
+            The values of each categorical feature.
         target : ndarray of shape (n_rows,), float64
         counted : ndarray of shape (n_rows,), bool, optional
-            Which rows are learned from.
+            Which rows update the encoder.
         names : list of str, optional
-            Of the columns, for messages.
+            Names of the features, for messages.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class RowEncoder:
         """
         if sp.issparse(X):
             return _filled_with_zeros(X, names), self
-        later = object.__new__(type(self))  # `copy` takes as long as the rows
+        later = object.__new__(type(self))  # `copy` takes as long as encoding the rows
         later.__dict__.update(self.__dict__)
         later.totals, n = self.totals.copy(), len(X)
         if counted is not None or not _sum_rows(X, self.n_rows, _HALVED_AFTER, later.totals):
@@ -198,7 +198,7 @@ class RowEncoder:
         return X
 
     def _slots(self, j: int, values: list[Any]) -> NDArray[np.int64]:
-        """Return the place of each category; new ones get the next places."""
+        """Return the index of each category; new ones are appended."""
         known = {value: at for at, value in enumerate(self.categories[j])}
         n_before = len(known)
         for value in values:
@@ -209,24 +209,24 @@ class RowEncoder:
         return np.array([known.get(value, self._most) for value in values], np.int64)
 
     def widened(self, n_features: int) -> Self:
-        """Return a copy with further columns of numbers, which were 0 in all rows so far."""
+        """Return a copy with further numeric features, which were 0 in all rows so far."""
         wide, new = copy.copy(self), n_features - self.totals.shape[1]
         most = self.totals[1].max(initial=0.0)
         wide.totals = np.hstack([self.totals, np.tile([[0.0], [most]], (1, new))])
         return wide
 
     def without(self, columns: NDArray[np.intp]) -> Self:
-        """Return a copy that knows of some columns that they were 0 in all rows so far."""
-        result = copy.copy(self)
-        result.totals = self.totals.copy()
-        result.totals[0, columns], result.totals[1, columns] = 0.0, self.totals[1].max(initial=0.0)
-        return result
+        """Return a copy in which some features were 0 in all rows so far."""
+        twin = copy.copy(self)
+        twin.totals = self.totals.copy()
+        twin.totals[0, columns], twin.totals[1, columns] = 0.0, self.totals[1].max(initial=0.0)
+        return twin
 
 
 def class_targets(codes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return a number for each class code, all different, the first 0."""
-    result: NDArray[np.float64] = np.asarray(codes, np.float64) * _GOLDEN % 1.0
-    return result
+    """Return a distinct number for each class code, the first 0."""
+    targets: NDArray[np.float64] = np.asarray(codes, np.float64) * _GOLDEN % 1.0
+    return targets
 
 
 def _filled_with_zeros(X: Rows, names: list[str] | None) -> Rows:

@@ -1,4 +1,4 @@
-"""Rows arrive: the contract of a selector that learns from batches of rows and selects columns.
+"""The base class of online feature selection: a selector that is updated with batches of rows.
 
 Updates are atomic: if `partial_fit` raises, the model is unchanged.
 """
@@ -46,25 +46,25 @@ __all__ = ["RowSelector", "check_columns", "n_to_select", "top_mask"]
 class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while rows arrive in batches.
 
-    A subclass stores its parameters in the constructor, `n_features_to_select` among them, and writes three hooks:
-    `_start` allocates the state, `_learn` updates it with a batch, `_relevance` reads the scores out. A method that
-    decides itself how many features to keep sets `_chooses_count` and writes a fourth hook, `_selection`.
+    A subclass stores its parameters in the constructor, `n_features_to_select` among them, and implements three hooks:
+    `_start` allocates the state, `_learn` updates it with a batch, `_relevance` returns the scores. A method that
+    determines the number of features itself sets `_chooses_count` and implements a fourth hook, `_selection`.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Relevance of each feature now; larger is more relevant. All zero while `warming_up_`.
+        Current relevance of each feature; larger is more relevant. All zero while `warming_up_`.
     warming_up_ : bool
-        True while features cannot be ranked yet: until rows of two classes were seen, however many are declared, or ten
-        numbers where these are cut into levels. Meanwhile `get_support` keeps every feature.
+        True until features can be ranked: until rows of two classes were seen, however many are declared, or ten
+        values of a target that is discretized. Until then `get_support` keeps every feature.
     classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen (classification only). A method for classes that
-        learns from numbers cuts them into five levels, 0 to 4 (:mod:`tamis.base.target_levels`).
+        Labels in the order in which they were declared or first seen (classification only). A classification method
+        discretizes a numeric target into five levels, 0 to 4 (:mod:`tamis.base.target_levels`).
     n_seen_ : int
-        Rows learned from so far.
+        Number of rows learned so far.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
     """
 
     _shapes = """
@@ -77,57 +77,58 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     classes_: Array
     n_features_in_: int
     n_seen_: int
-    _unseen: Array = np.empty(0, np.int64)  # codes of classes that were declared, but not seen yet
-    _encoder: RowEncoder | None = None  # of missing values and categories, if the method knows numbers only
-    _levels: TargetLevels | None = None  # of a numeric target, if the method is one for classes
+    _unseen: Array = np.empty(0, np.int64)  # codes of declared classes that have not occurred yet
+    _encoder: RowEncoder | None = None  # if the method requires complete numeric rows
+    _levels: TargetLevels | None = None  # of a numeric target, for classification methods
 
     _allowed = parameters(n_features_to_select=number("(0, inf)"))
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
-    # True: `_learn` itself raises on NaN and Inf, before it changes anything: another pass over the values takes 1.6 us
-    # for a row of 50, and 27 us for 100 rows of 1,000, which is more than 5 % of the time of the quickest methods.
+    # True: `_learn` itself raises on NaN and infinity, before it changes anything. Another pass takes 1.6 us for a row
+    # of 50 and 27 us for 100 rows of 1,000, more than 5 % of the time of the fastest methods.
     _finite_in_kernel = False
 
-    # "exactly" or "up to rounding": a batch is the same as its rows one at a time, so a large one is learned from in
-    # parts, and Ctrl-C does not wait long.
+    # "exactly" or "up to rounding": a batch is equivalent to its rows one at a time, so a large one is processed in
+    # parts, which bounds the delay of Ctrl-C.
     _equals_rows = ""
 
-    # Bytes of the state that may be copied for each byte of a batch, so that an error within an update is undone; more
-    # where an update takes so long that the copy takes a tenth of it at most.
+    # Bytes of state that may be copied per byte of a batch, so that an error within an update can be undone; more if an
+    # update is so slow that the copy adds at most a tenth.
     _copied_per_byte = 1
 
-    # Kinds of target that the method learns from.
+    # Supported kinds of target.
     _target_kinds: tuple[str, ...] = ("binary", "multiclass")
 
-    # True: the hooks get classes, of a numeric target its levels.
+    # True: the hooks get classes, or the levels of a numeric target.
     _cuts_target = False
 
     # True: learning from CSR rows takes time proportional to the stored values.
     _linear_in_stored_values = False
 
-    _allows_nan = False  # True: NaN is passed over, feature by feature, or encoded
+    _allows_nan = False  # True: NaN is ignored, feature by feature, or encoded
 
-    # True: the hooks get numbers for missing values and for categories, those named by a parameter `categorical` too.
+    # True: missing values and categories are encoded for the hooks, including columns that a parameter `categorical`
+    # names.
     _encodes = False
 
-    _unsupervised = False  # True: labels are not used, so `y` may be left out
-    _n_unlabelled = 0  # rows learned without labels; an attribute of the instance from the first of them on
+    _unsupervised = False  # True: labels are not used, so `y` is optional
+    _n_unlabelled = 0  # unlabelled rows; an instance attribute only once there are any
 
     _ranks_relevance = True  # False: the scores do not rank the relevance of features to the target
 
-    _chooses_count = False  # True: `_selection` says which columns are kept, however many
+    _chooses_count = False  # True: `_selection` determines how many features are kept
 
     @abstractmethod
     def _start(self, n_features: int) -> None:
-        """Check the parameters and allocate the state."""
+        """Validate the parameters and allocate the state."""
 
     @abstractmethod
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        """Update the state with a batch: `y` holds int64 class codes, or the float64 target of a regression."""
+        """Update the state with a batch: `y` contains int64 class codes, or the float64 target of a regression."""
 
     def _rejects_late(self, n_rows: int, n_classes: int) -> bool:
-        """Whether `_learn` may reject a part of the batch after earlier ones; then all of the state is copied."""
+        """Whether `_learn` may reject a part of the batch after earlier ones; then the whole state is copied."""
         return False
 
     @abstractmethod
@@ -135,28 +136,28 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """Return the scores, shape (n_features,)."""
 
     def _selection(self) -> NDArray[np.bool_]:
-        """Return which columns are kept, where the method decides how many."""
+        """Return which features are kept, if the method determines their number."""
         raise NotImplementedError
 
     def _widen(self, n_features: int) -> None:
-        """Make room, in new arrays, for further columns, which were 0 in all rows so far; without it, there is none."""
+        """Append features, in new arrays, that were 0 in all rows so far; optional."""
         raise ValueError(f"{type(self).__name__} has a fixed number of columns: begin a new one.")
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        """Know of columns, in new arrays, that they were 0 in all rows so far; without it, none can be forgotten."""
+        """Reset features, in new arrays, as if they were 0 in all rows so far; optional."""
         raise ValueError(f"{type(self).__name__} cannot forget single columns: begin a new one.")
 
     # For snapshots: see `tamis._atomic.Snapshot`.
     _written_once: tuple[str, ...] = ("classes_", "_unseen", "_levels", "_encoder", "feature_names_in_")
 
-    _merge_equals_one_pass = True  # merged parts equal one selector of all rows, up to rounding
-    _n_first = 0  # how many of the first rows decide how all are counted: where bins are cut, say
+    _merge_equals_one_pass = True  # up to rounding
+    _n_first = 0  # first rows that fix how all are counted, such as bin edges
 
     def clone_unfitted(self) -> Self:
-        """Return a selector that has learned nothing, to learn other rows elsewhere and be merged with this one.
+        """Return an unfitted selector that can learn other rows elsewhere and then be merged with this one.
 
-        It shares the choices that the first rows have fixed. For example, bins are cut where they are here. So parts
-        that began as blanks of one selector count in the same bins, and together are no larger than one of them.
+        It shares the choices fixed by the first rows, such as bin edges. Parts that started from the same selector thus
+        count in the same bins, and their merged state is no larger than one of them.
 
         Returns
         -------
@@ -176,7 +177,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     @property
     def _counts_columns(self) -> bool:
-        """Whether what is learned depends on how many columns there are, those that are always 0 included."""
+        """Whether the state depends on the number of features, including those that are always 0."""
         return False
 
     def _is_regression(self) -> bool:
@@ -185,7 +186,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # -- verbs ---------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Forget all earlier rows, then learn from the rows of `X` in order; atomic as `partial_fit` is.
+        """Reset the selector, then learn from the rows of `X` in order; atomic like `partial_fit`.
 
         Parameters
         ----------
@@ -200,27 +201,27 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         return self._fit_atomic(X, y, None, sample_weight, forget=True)
 
-    # What has learned went through these: a loaded one has what they set.
+    # Values validated when the model was fitted; a loaded model contains what they set.
     _fitted_by: tuple[str, ...] = ("_initialize",)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from a batch of rows. If it raises, the model is as it was before the call.
+        """Update the model with a batch of rows. If it raises, the model is unchanged.
 
-        Ctrl-C and other signals are delivered after the batch; a batch of more than a megabyte is learned in parts,
+        Ctrl-C and other signals are delivered after the batch. A batch of more than a megabyte is processed in parts,
         unless the method is defined per batch, and a signal between two parts undoes the call. After an unexpected
-        error (out of memory) within an update of a model whose state is too large to copy (more than half a megabyte,
-        and several times the batch), every use but `fit` raises :class:`tamis.errors.StateError`.
+        error (out of memory) while updating a model whose state is too large to copy (more than half a megabyte, and
+        several times the batch), every method except `fit` raises :class:`tamis.errors.StateError`.
 
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-            float32, float64, int or bool; NaN and Inf are refused unless the method says otherwise.
+            float32, float64, int or bool; NaN and infinity are rejected unless the method documents otherwise.
         y : array-like of shape (n_rows,)
             Labels of any type (or numbers, for a regression); optional if the method does not use them.
         classes : array-like, optional
             Labels known in advance; labels not listed may still appear later.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights, not negative; a weight of 2 counts as the row twice where the method sums over rows.
+            Weights, not negative; a row of weight 2 counts as the row twice if the method sums over rows.
 
         Returns
         -------
@@ -229,21 +230,21 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         Raises
         ------
         DataError
-            If the rows, labels or weights cannot be learned from.
+            If the rows, labels or weights are invalid.
         """
         return self._fit_atomic(X, y, classes, sample_weight, forget=False)
 
     @atomic
     def widen(self, n_features: int) -> Self:
-        """Make room for further columns, if the method can; they count as 0 in all rows so far.
+        """Append features, if the method supports it; they count as 0 in all rows so far.
 
-        This is for CSR rows whose number of columns is not known in advance. For columns with names, see
+        For CSR rows whose number of columns is not known in advance. For columns with names, see
         :class:`tamis.rows.by_name.ByName`.
 
         Parameters
         ----------
         n_features : int
-            At least the present number of columns.
+            At least the current number of features.
 
         Returns
         -------
@@ -253,7 +254,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         ------
         ValueError
             If the method cannot grow, `n_features` is too small, the columns have names, or the method has learned from
-            dense rows and cannot grow after them.
+            dense rows and cannot grow after that.
         """
         _ = self.warming_up_  # raises if nothing was learned
         if self._names() is not None:
@@ -267,9 +268,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     @atomic
     def forget_columns(self, columns: Any) -> Self:
-        """Forget some columns, if the method can; they then count as 0 in all rows so far.
+        """Reset some features, if the method supports it; they then count as 0 in all rows so far.
 
-        So a place can be given to another feature; :class:`tamis.rows.by_name.ByName` does so with a `budget`.
+        Their columns can then be reused; :class:`tamis.rows.by_name.ByName` does so with a `budget`.
 
         Parameters
         ----------
@@ -282,8 +283,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         Raises
         ------
         ValueError
-            If the method cannot forget columns, the column does not exist, or the method has learned from dense rows
-            and cannot forget after them.
+            If the method cannot reset features, a column does not exist, or the method has learned from dense rows and
+            cannot reset features after that.
         """
         _ = self.warming_up_  # raises if nothing was learned
         places = np.unique(np.asarray(columns, dtype=np.intp))
@@ -297,7 +298,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def check_state(self) -> None:
-        """Raise if a loaded selector has learned from labels, but knows no classes, or a parameter is out of its range.
+        """Raise if a loaded selector contradicts itself: a label twice, no classes, or an invalid parameter.
 
         Raises
         ------
@@ -319,7 +320,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def _fit_atomic(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         check_parameters(self)
         raw, X, names = self._split(X, is_first=forget or not hasattr(self, "n_features_in_"))
-        # A missing label is refused where labels are encoded, so known ones need no look of their own.
+        # Missing labels are rejected when labels are encoded, so known labels need no extra pass.
         if y is not None or not self._unsupervised:
             y = as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
         if sample_weight is not None:
@@ -332,7 +333,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             names = self._names()
         if not (self._finite_in_kernel or self._encodes):
             reject_nonfinite(X, names, allow_nan=self._allows_nan)
-        # Before anything changes: memory may run out here too.
+        # Before anything changes: the snapshot may run out of memory too.
         target = () if is_first else self._target_of(y, sample_weight, X.shape[0])
         n_bytes = _n_bytes(X)
         in_parts = n_bytes > LARGEST_PART[self._equals_rows]
@@ -346,7 +347,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     def _reset(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # the rest of the state is what `_start` allocates again
+            delattr(self, name)  # `_start` allocates the rest of the state again
         if "_n_unlabelled" in vars(self):
             del self._n_unlabelled
 
@@ -421,7 +422,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def _level_of(
         target: Array, levels: TargetLevels, sample_weight: Array | None
     ) -> tuple[Array, TargetLevels]:
-        """Return the levels of numbers; rows of weight 0 do not move the cuts."""
+        """Return the levels of a numeric target; rows of weight 0 do not move the cuts."""
         if sample_weight is None or sample_weight.all():
             return levels.with_rows(target)
         codes, there = np.zeros(len(target), np.int64), sample_weight > 0.0
@@ -437,9 +438,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return codes, {"classes_": classes, "_unseen": np.flatnonzero(unseen)}
 
     def _check_mergeable(self, other: Self, may_differ: tuple[str, ...]) -> bool:
-        """Return whether two selectors have both learned; refuse those of unlike kinds, parameters or columns.
+        """Return whether both selectors are fitted; reject other classes, parameters or columns.
 
-        One that has learned nothing becomes the other.
+        A selector that is not fitted becomes a copy of the other.
         """
         if type(other) is not type(self):
             raise TypeError(
@@ -494,7 +495,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     @property
     def scores_(self) -> NDArray[np.float64]:
-        """Relevance of each feature now; larger is more relevant."""
+        """Current relevance of each feature; larger is more relevant."""
         return np.zeros(self.n_features_in_) if self.warming_up_ else self._relevance()
 
     @property
@@ -511,7 +512,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return len(self.classes_) - len(self._unseen)
 
     def transform(self, X: Any) -> Any:
-        """Return the columns that are kept now.
+        """Return the currently selected features.
 
         Parameters
         ----------
@@ -524,7 +525,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         Raises
         ------
         ValueError
-            If the columns are not those that were learned from, or a value is infinite (or NaN, where the method does
+            If the columns differ from those of the earlier rows, or a value is infinite (or NaN, if the method does
             not accept missing values).
         """
         plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
@@ -564,7 +565,7 @@ def _n_bytes(X: Rows) -> int:
 def check_columns(
     estimator: str, X: Rows, names: list[str] | None, n_features: int, known: list[str] | None
 ) -> None:
-    """Refuse rows of other columns than those that were learned from.
+    """Reject rows with other columns than the earlier rows.
 
     Raises
     ------
@@ -580,7 +581,7 @@ def check_columns(
 
 
 def n_to_select(n_features_to_select: int | float, n_features: int) -> int:
-    """Return how many features are kept: an int as it is, a fraction of `n_features` rounded, at least one.
+    """Return the number of features to keep: an int unchanged, a fraction of `n_features` rounded, at least one.
 
     >>> n_to_select(0.1, 57), n_to_select(3, 57)
     (6, 3)
@@ -594,7 +595,7 @@ def n_to_select(n_features_to_select: int | float, n_features: int) -> int:
 
 
 def top_mask(scores: NDArray[np.float64], n_selected: int) -> NDArray[np.bool_]:
-    """Return the mask of the `n_selected` largest scores; among equal scores the first columns win.
+    """Return the mask of the `n_selected` largest scores; ties go to the first columns.
 
     >>> top_mask(np.array([1.0, 3.0, 1.0, 2.0]), 3)
     array([ True,  True, False,  True])
@@ -616,8 +617,8 @@ def _what_differs(names: list[str], known: list[str]) -> str:
         at = next(i for i, (a, b) in enumerate(zip(names, known, strict=True)) if a != b)
         return f"{head} Column {at} is {names[at]!r}, was {known[at]!r}: Feature names must be in the same order."
     parts = [
-        f"{what}: {', '.join(map(repr, some[:5]))}{' ...' if len(some) > 5 else ''}"
-        for what, some in (
+        f"{prefix}: {', '.join(map(repr, some[:5]))}{' ...' if len(some) > 5 else ''}"
+        for prefix, some in (
             ("Feature names unseen at fit time", new),
             ("Feature names seen at fit time, yet now missing", gone),
         )

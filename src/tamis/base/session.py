@@ -1,4 +1,4 @@
-"""One row, value by value: which value to ask for next, the class probabilities so far, and when to stop."""
+"""A session classifies one row, value by value: the next feature, the current posterior, and when to stop."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ Floats = NDArray[np.float64]
 
 @dataclass
 class State:
-    """The values known of some rows; the features are the candidates of the model, in its own order.
+    """The known values of some rows; features are the candidates of the model, in its own order.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows, K), int16
         Codes; -1 where unknown.
     asked : ndarray of shape (n_rows, K), bool
-        Bought, given, or not available: not to be asked for again.
+        Acquired, volunteered or unavailable: not to be requested again.
     posterior : ndarray of shape (n_rows, n_classes)
     stage : ndarray of shape (n_rows,), int
-        How far along the order a row is, where the order is fixed.
+        Position of a row in a fixed order.
     spent : ndarray of shape (n_rows,), float
-        The prices paid so far.
+        Costs paid so far.
     numbers : ndarray of shape (n_rows, K), float64
-        The values themselves, NaN where unknown; without columns if the model decides by codes alone.
+        The values, NaN where unknown; without columns if the model uses codes alone.
     volunteered : ndarray of shape (n_rows,), bool
-        Whether a value was given that had not been asked for.
+        Whether a value was provided that had not been requested.
     unavailable : ndarray of shape (n_rows, K), bool
-        Known from the start to be unavailable: in `asked`, but no step. Without columns if there is none.
+        Declared unavailable in advance: in `asked`, but not a step. Without columns if there are none.
     """
 
     values: NDArray[np.int16]
@@ -53,9 +53,9 @@ class State:
     unavailable: NDArray[np.bool_]
 
     def n_asked(self) -> NDArray[np.int64]:
-        """Return the number of values asked for or given, of each row."""
-        result: NDArray[np.int64] = self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
-        return result
+        """Return the number of values requested or volunteered, for each row."""
+        counts: NDArray[np.int64] = self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
+        return counts
 
     def of(self, rows: Array) -> State:
         """Return the state of some rows."""
@@ -68,7 +68,7 @@ class State:
 
 
 class _Model(Protocol):
-    """What a session asks of a fitted model; the hooks are those of `tamis.base.CellClassifier`."""
+    """What a session needs of a fitted model; the hooks are those of `tamis.base.CellClassifier`."""
 
     classes_: Array
     candidates_: NDArray[np.int64]
@@ -88,21 +88,21 @@ class _Model(Protocol):
 
 
 class Session(ThreadSafe):
-    """Classifies one row from the values it asks for; made by :meth:`CellClassifier.open`.
+    """Classifies one row from the values it requests; returned by :meth:`CellClassifier.open`.
 
     Attributes
     ----------
     next_feature : str, int or None
-        The feature to buy next: a name, or a column where columns have none; None when no further feature is worth its
-        price.
+        The feature to acquire next: a name, or a column number if columns have no names; None if no further feature is
+        worth its cost.
     next_cost : float
-        The price of `next_feature`; 0 if there is none.
+        Cost of `next_feature`; 0 if there is none.
     posterior : dict
-        Probability of each class now.
+        Current probability of each class.
     decision : object
-        The label of least expected cost now; it is final when `next_feature` is None.
+        The label of least expected cost; final when `next_feature` is None.
     cost : float
-        Total price paid so far.
+        Total cost paid so far.
     finished : bool
         Whether `next_feature` is None.
 
@@ -150,23 +150,23 @@ class Session(ThreadSafe):
 
     @property
     def next_feature(self) -> str | int | None:
-        """The feature to buy next, or None."""
+        """The feature to acquire next, or None."""
         return None if self._position < 0 else self._names[self._position]
 
     @property
     def next_cost(self) -> float:
-        """The price of `next_feature`."""
+        """The cost of `next_feature`."""
         at = np.array([self._position])
         return 0.0 if self._position < 0 else float(self._model._price(self._state, at)[0])
 
     @property
     def finished(self) -> bool:
-        """Whether no further feature is worth its price."""
+        """Whether no further feature is worth its cost."""
         return self._position < 0
 
     @property
     def posterior(self) -> dict[Any, float]:
-        """Probability of each class now."""
+        """Current probability of each class."""
         return self._posterior_of(self._state)
 
     def _posterior_of(self, state: State) -> dict[Any, float]:
@@ -174,12 +174,12 @@ class Session(ThreadSafe):
 
     @property
     def decision(self) -> Any:
-        """The label of least expected cost now."""
+        """The label of least expected cost."""
         return self._model._decide(self._state.posterior)[0].item()
 
     @property
     def cost(self) -> float:
-        """Total price paid so far."""
+        """Total cost paid so far."""
         return float(self._state.spent[0])
 
     def explain(self) -> list[dict[str, Any]]:
@@ -188,8 +188,8 @@ class Session(ThreadSafe):
         Returns
         -------
         list of dict
-            One per value: "feature", "value" (None if not available), "paid" (False if it was given without being asked
-            for), "cost" and "posterior".
+            One per value: "feature", "value" (None if unavailable), "paid" (False if it was provided without being
+            requested), "cost" and "posterior".
         """
         return [dict(step) for step in self._steps]
 
@@ -202,28 +202,28 @@ class Session(ThreadSafe):
         )
 
     def state(self) -> dict[str, Any]:
-        """Return the session as plain data (JSON); `model.open(state)` continues it in another process."""
+        """Return the session as plain data (JSON); `model.open(state)` resumes it in another process."""
         observed = [[step["feature"], step["value"], step["paid"]] for step in self._steps]
         return {"observed": observed} | ({"unavailable": self.unavailable} if self.unavailable else {})
 
     # -- what comes in -------------------------------------------------------------------------------------
 
     def observe(self, value: Any, feature: str | int | None = None) -> None:
-        """Record the value of a feature. If it raises, the session is as it was before the call.
+        """Record the value of a feature. If it raises, the session is unchanged.
 
         Parameters
         ----------
         value : float, category or None
-            None (or NaN): the value is not available. It costs nothing and is not asked for again.
+            None (or NaN): the value is unavailable. It costs nothing and is not requested again.
         feature : str or int, optional
-            By default `next_feature`. Any other feature is free evidence: it costs nothing, and counts at once.
+            By default `next_feature`. Any other feature is free evidence: it costs nothing and is used immediately.
 
         Raises
         ------
         ValueError
-            If the session is finished, or no feature has that name, or it was observed before.
+            If the session is finished, or the feature is unknown or was observed before.
         DataError
-            If the value is infinite or not a number, or a category that the rows of `fit` did not have.
+            If the value is infinite or not a number, or a category that did not occur in `fit`.
         """
         if feature is None and self._position < 0:
             raise ValueError(f"The session is finished: its decision is {self.decision!r}; open another one.")
@@ -252,7 +252,7 @@ class Session(ThreadSafe):
             "cost": price,
             "posterior": self._posterior_of(state),
         }
-        # One call of C, which no signal interrupts.
+        # A single C call, which signals do not interrupt.
         vars(self).update(_state=state, _position=next_position, _steps=[*self._steps, step])
 
     def _position_of(self, feature: str | int) -> int:
@@ -278,7 +278,7 @@ class Session(ThreadSafe):
 
 
 def session_number(value: float | None, feature: str | int) -> float:
-    """Return the number of an answer, NaN for None; raise if it is none, or infinite."""
+    """Return the observed number, NaN for None; raise if it is not a number, or infinite."""
     try:
         number = math.nan if value is None else float(value)
     except (TypeError, ValueError):

@@ -1,11 +1,11 @@
-"""Levels of a numeric target, by which methods for classes learn from numbers.
+"""Discretization of a numeric target into levels, for classification methods.
 
-The target is cut at the quantiles of its last 1000 values into five levels, which hold about as many rows each. A row
-gets the level that it has at the cuts of that time, so what was counted before stays as it is. The cuts are renewed
-when the rows have grown by an eighth, then every 125 rows, so the levels follow a target that drifts.
+The target is cut at the quantiles of its last 1000 values into five levels of about equal frequency. The level of a
+row is determined by the cuts at that time and never changes. The cuts are updated after an eighth more rows, later
+every 125 rows, so the levels follow a drifting target.
 
-Level h holds the targets in (q_h, q_(h+1)], ties included. Where more than one quantile is the same value, as for
-counts with many zeros, some levels stay empty; a most frequent value that is the largest has a level of its own.
+Level h contains the targets in (q_h, q_(h+1)], ties included. If several quantiles are equal, as for counts with many
+zeros, some levels stay empty; a mode that is also the maximum has a separate level.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ __all__ = ["N_LEVELS", "TargetLevels"]
 
 N_LEVELS = 5
 _LAST = 1000  # values of the target
-_GROWTH = 8  # cuts are renewed after an eighth of the rows
+_GROWTH = 8  # cuts are updated after an eighth more rows
 
 
 class TargetLevels:
-    """Cuts of a numeric target; an object never changes.
+    """Cuts of a numeric target; immutable.
 
     Attributes
     ----------
     recent : ndarray of shape (n_recent,), float64
-        The last values, 1000 at most.
+        The last values, at most 1000.
     cuts : ndarray of shape (4,), float64
     n_seen, due : int
-        Number of values, and after how many the cuts are renewed next.
+        Number of values, and the number at which the cuts are updated next.
 
     Examples
     --------
@@ -53,11 +53,11 @@ class TargetLevels:
 
     @property
     def warming_up(self) -> bool:
-        """Whether there are so few values that levels may hold one each, within which nothing varies."""
+        """Whether there are so few values that each level may contain only one, without any variation."""
         return self.n_seen < 2 * N_LEVELS
 
     def with_rows(self, target: NDArray[np.float64]) -> tuple[NDArray[np.int64], Self]:
-        """Return the levels of more rows, 0 to 4, and the cuts after them.
+        """Return the levels of further rows, 0 to 4, and the updated cuts.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class TargetLevels:
         values = np.concatenate([self.recent, target])
         codes, before = np.empty(n, np.int64), len(self.recent)
         while start < n:
-            if later.n_seen == later.due:  # this row is among those that say where to cut
+            if later.n_seen == later.due:  # this row contributes to the new cuts
                 end = before + start + 1
                 later.cuts = _quantiles(values[max(end - _LAST, 0) : end])
                 later.due += max(min(later.n_seen + 1, _LAST) // _GROWTH, 1)

@@ -1,4 +1,4 @@
-"""The record of every offer of a column selector: the evidence, the bar it had to pass, and the decision."""
+"""The record of every offer of a column selector: statistic, threshold and decision."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RECORD = np.dtype(
     ]
 )  # fmt: skip
 _FLOATS = ("statistic", "log_p", "threshold", "wealth")
-_LEAST = 64  # records there is room for at first
+_LEAST = 64  # initial capacity in records
 
 
 @dataclass
@@ -44,13 +44,13 @@ class Verdicts:
     Attributes
     ----------
     decision : ndarray of shape (m,), int8
-        Positions in :data:`DECISIONS`.
+        Indices into :data:`DECISIONS`.
     statistic, log_p, threshold, wealth : ndarray of shape (m,), float64
-        NaN where a method has no such value, or the column was not tested.
+        NaN if a method has no such value, or the column was not tested.
     dropped : tuple of int
-        Features accepted earlier that leave again, by their place in the order of offers.
+        Features accepted earlier that are dropped, by the number of the offer.
     entered : tuple of int, optional
-        The accepted ones in the order in which they entered, if that is not the order of the columns.
+        The accepted ones in the order of acceptance, if that differs from the order of the columns.
 
     Examples
     --------
@@ -76,9 +76,9 @@ class Verdicts:
 
 
 class Trace:
-    """The records of all offers, or of the accepted ones only; 64 bytes each.
+    """The records of all offers, or of accepted ones only; 64 bytes each.
 
-    A shallow copy is a snapshot: records added later to one of the two do not change the other, as long as only one of
+    A shallow copy is a snapshot: records appended to one of the two do not change the other, as long as only one of
     them is continued.
 
     Examples
@@ -97,13 +97,13 @@ class Trace:
         self.accepted_only = accepted_only
         self.length = 0
         self._floats = np.zeros((_LEAST, len(_FLOATS)))
-        self._counts = np.zeros((_LEAST, 3), dtype=np.int64)  # place of the offer, values missing, decision
+        self._counts = np.zeros((_LEAST, 3), dtype=np.int64)  # number of the offer, missing values, decision
         self._names = np.empty(_LEAST, dtype=object)
 
     def append(
         self, first: int, names: list[str] | None, verdicts: Verdicts, n_missing: NDArray[np.int32]
     ) -> None:
-        """Add the records of consecutive offers; `names` is None where columns are known by their place only."""
+        """Append the records of consecutive offers; `names` is None if columns are identified by number only."""
         kept: Any = slice(None)
         if self.accepted_only:
             kept = np.flatnonzero(verdicts.decision == ACCEPTED)
@@ -129,21 +129,21 @@ class Trace:
             setattr(self, name, new)
 
     def clear_room(self) -> None:
-        """Clear what stands after the last record."""
+        """Clear everything after the last record."""
         self._floats[self.length :] = self._counts[self.length :] = 0
         self._names[self.length :] = None
 
     def records(self) -> Array:
         """Return the records as a structured array of dtype :data:`RECORD`."""
-        result = np.empty(self.length, dtype=RECORD)
+        records = np.empty(self.length, dtype=RECORD)
         for j, name in enumerate(_FLOATS):
-            result[name] = self._floats[: self.length, j]
+            records[name] = self._floats[: self.length, j]
         counts = self._counts[: self.length]
-        result["offer"], result["n_missing"] = counts[:, 0], counts[:, 1]
-        result["decision"] = np.array(DECISIONS)[counts[:, 2]]
-        result["p_value"] = np.exp(result["log_p"])
-        result["name"] = [
+        records["offer"], records["n_missing"] = counts[:, 0], counts[:, 1]
+        records["decision"] = np.array(DECISIONS)[counts[:, 2]]
+        records["p_value"] = np.exp(records["log_p"])
+        records["name"] = [
             f"x{offer}" if name is None else name
             for offer, name in zip(counts[:, 0].tolist(), self._names[: self.length].tolist(), strict=True)
         ]
-        return result
+        return records

@@ -367,10 +367,10 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             raise DataError(
                 f"X must be a list of dicts, a frame or (CSR matrix, names), got {short_repr(X)}."
             )
-        rows, result = as_rows(X)
-        if result is None:
+        rows, columns = as_rows(X)
+        if columns is None:
             raise DataError("The column names of the frame must be strings: rename the columns.")
-        return sp.csr_matrix(rows), result
+        return sp.csr_matrix(rows), columns
 
     def _to_width(self, parts: tuple[Array, Array, Array], width: int) -> Rows:
         values, indices, indptr = parts

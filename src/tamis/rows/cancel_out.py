@@ -81,9 +81,9 @@ class CancelOut(ScaledBatches):
     weight_penalty : float in [0, inf), default=0.1
         lambda_2: the penalty on the size of these weights.
     scaling : {"standard", None}, default="standard"
-        Learn from features centred and scaled by their running mean and standard deviation, or as they are.
+        Whether features are centred and scaled by their running mean and standard deviation.
     batch_size : int, default=100
-        Rows per batch: larger batches are taken in parts of this many rows.
+        Rows per batch: larger batches are split into parts of this size.
     random_state : int, RandomState or None, default=0
         Seed of the network's first weights.
 
@@ -97,10 +97,9 @@ class CancelOut(ScaledBatches):
     Raises
     ------
     ValueError
-        If a parameter lies outside its range.
+        If a parameter is invalid.
     DataError
-        If rows, labels or weights cannot be learned from, or a step has no finite gradient; the model is left as it
-        was.
+        If rows, labels or weights are invalid, or a step has no finite gradient; the model is left unchanged.
 
     Notes
     -----
@@ -114,7 +113,7 @@ class CancelOut(ScaledBatches):
 
     Examples
     --------
-    The class is whether columns 3 and 7 have the same sign; neither column is relevant by itself.
+    The class is determined by whether features 3 and 7 have the same sign; neither is relevant by itself.
 
     >>> import numpy as np
     >>> from tamis import CancelOut

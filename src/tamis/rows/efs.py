@@ -15,32 +15,32 @@ alpha, beta  `promotion`,     factors by which a weight grows and shrinks on a m
              `demotion`
 ===========  ===============  ==============================================================================
 
-All u begin at 2, all v at 1. A row x gets one more feature, the bias, of value 1, and is divided by its sum::
+All u are initialised to 2, all v to 1. A row x is extended by a bias feature of value 1, and divided by its sum::
 
     x_j <- x_j / (1 + sum_i |x_i|)                                                     (1)
     s = sum_j x_j (u_j - v_j) - theta_th                                               (2)
 
-With y = -1 or +1, the row is a mistake where y s <= M; then for each feature that is present, x_j != 0::
+With y = -1 or +1, the row is a mistake if y s <= M; then for each feature that is present, x_j != 0::
 
     u_j <- u_j alpha (1 + x_j),  v_j <- v_j beta (1 - x_j)     if y = +1               (3)
     u_j <- u_j beta (1 - x_j),   v_j <- v_j alpha (1 + x_j)    if y = -1               (4)
 
-The importance of a feature is |u_j - v_j|. Extremal selection keeps the most important features, and may spend a share
-of its places on the least important ones (`low_share`).
+The importance of a feature is |u_j - v_j|. Extremal selection keeps the most important features, and optionally some of
+the least important ones (`low_share`).
 
 Errata of public versions, and our deviations, each with its reason:
 
 * Without bounds, weights overflow, scores become NaN, and learning stops silently, as in float-evaluation. The authors'
   own program (MinorThird) skips a step beyond 2^200 or 2^-200; here weights are clipped there.
 * float-evaluation scales each row by its own smallest and largest value, instead of (1); it has no bias, and (3) and
-  (4) change every feature, those that are 0 in the row too. That is ``normalize="range"``. A weight that meets the
-  row's largest value is then multiplied by 1 - 1 and would be 0 for ever; here it stops at 2^-200.
+  (4) change every feature, including those that are 0 in the row. That is ``normalize="range"``. The weight of the
+  feature with the largest value is then multiplied by 1 - 1 and would remain 0; here it is clipped at 2^-200.
 * Winnow requires non-negative values. A negative value here counts with its absolute value for the other class: (3) and
   (4) are exchanged. Rows without negative values are learned as published.
 * Three classes or more: one winnow for each class against the rest, and a feature's importance is the maximum over
   them. Until a third class is seen there is one winnow, in which the first class seen is y = +1. The winnow of the
   second class is then initialised with u and v of the first exchanged, and that of the third from the initial weights.
-* A sample weight w raises the factors of (3) and (4) to the power w: a weight of 2 takes the step of a mistake twice.
+* A sample weight w raises the factors of (3) and (4) to the power w: a weight of 2 applies the update twice.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from tamis.rows.incremental_classes import IncrementalClasses
 
 __all__ = ["EFS"]
 
-# State, for J columns and the bias, which is last; K = 1 winnow until a third class is seen, then one a class:
+# State, for J columns and the bias, which is last; K = 1 winnow until a third class is seen, then one per class:
 #   _positive  (K, J + 1) float64   u
 #   _negative  (K, J + 1) float64   v
 #   _order     (C,) int64           codes of the classes in order of appearance; the first is y = +1 in the one winnow
@@ -77,7 +77,7 @@ def _lane_sum(lanes: Array) -> float:
 
 @njit(strict=True)
 def _row_norm(columns: Array, cells: Array, dense: bool, unit: float) -> float:
-    """Return 1 + sum_i |x_i|, what (1) divides by, in units."""
+    """Return 1 + sum_i |x_i|, the divisor of (1), in units."""
     lanes = np.zeros(8)
     n_whole = columns.shape[0] // 8 * 8 if dense else 0
     for start in range(0, n_whole, 8):
@@ -90,7 +90,7 @@ def _row_norm(columns: Array, cells: Array, dense: bool, unit: float) -> float:
 
 @njit(strict=True)
 def _half_extremes(cells: Array) -> tuple[float, float]:
-    """Return halves of the smallest and of the largest value: their difference is never infinite."""
+    """Return half of the smallest and of the largest value: their difference is always finite."""
     low, high = np.full(8, cells[0]), np.full(8, cells[0])
     n_whole = cells.shape[0] - cells.shape[0] % 8
     for start in range(0, n_whole, 8):
@@ -105,7 +105,7 @@ def _half_extremes(cells: Array) -> tuple[float, float]:
 
 @njit(strict=True)
 def _normalize_range(columns: Array, cells: Array, dense: bool, values: Array) -> None:
-    """Write down where each value of a row lies between the smallest and the largest of them."""
+    """Write the position of each value of a row between the smallest and the largest one."""
     low, high = _half_extremes(cells) if cells.shape[0] > 0 else (0.0, 0.0)
     if cells.shape[0] < values.shape[0]:  # some are 0
         low, high = min(low, 0.0), max(high, 0.0)
@@ -157,9 +157,9 @@ def _step_all(
     alpha: float,
     beta: float,
 ) -> None:
-    """Take `_step` at every cell of a whole row that counts once, also at cells that are 0 if `absent`, by vectors.
+    """Apply `_step` to all cells of a row of weight 1, including cells that are 0 if `absent`, vectorised.
 
-    (3) has grow = u and shrink = v, and (4) the other way round. No branch: what grows is never near the least weight.
+    (3) has grow = u and shrink = v, and (4) the reverse. No branch: a growing weight is never near the lower bound.
     """
     for j in range(cells.shape[0]):
         x = cells[j] * unit / total
@@ -195,7 +195,7 @@ def _learn_rows(
             columns = every
         else:
             total = _row_norm(columns, cells, dense, unit)
-            if total > _HUGE:  # only the direction matters, and no product may be infinite
+            if total > _HUGE:  # only the direction matters, and products must be finite
                 unit = 1.0 / _HUGE
                 total = _row_norm(columns, cells, dense, unit)
         for k in range(positive.shape[0]):
@@ -225,9 +225,9 @@ def _learn_rows(
 class EFS(IncrementalClasses):
     """Extremal feature selection: keeps the features with the largest weight differences in a balanced winnow.
 
-    A winnow multiplies its weights on a mistake, where a perceptron adds to them. So the weights of a few relevant
-    features soon exceed the many others. A row costs as many operations as it has stored cells (as there are features,
-    if dense). A batch is the same as its rows one at a time, bit for bit.
+    A winnow multiplies its weights on a mistake, whereas a perceptron adds to them. The weights of a few relevant
+    features therefore soon exceed those of many others. The time per row is proportional to its stored cells (to the
+    number of features, if dense). A batch is equivalent to its rows one at a time, bit for bit.
 
     Parameters
     ----------
@@ -240,14 +240,14 @@ class EFS(IncrementalClasses):
     threshold : float in [0, inf), default=1.0
         A row is predicted to be of the first class if its score exceeds this (theta_th).
     margin : float in [0, inf), default=1.0
-        A row counts as a mistake where y times its score is no larger (M).
+        A row counts as a mistake if y times its score is at most this (M).
     normalize : {"sum", "range"}, default="sum"
-        Divide each row by the sum of its absolute values, or put its values between 0 and 1 by the smallest and the
-        largest of them. "range" is what the comparison in the FIRES paper ran; every row then costs as many
-        operations as there are features, and no bias is learned.
+        Divide each row by the sum of its absolute values, or scale its values to [0, 1] by the smallest and the largest
+        of them. "range" was used in the comparison of the FIRES paper; the time per row is then proportional to the
+        number of features, and there is no bias.
     low_share : float in [0, 1), default=0.0
-        Share of the selected places that goes to the features with the smallest scores. The paper finds that a few of
-        them help a text classifier, and takes a tenth.
+        Fraction of the selected features that are those with the smallest scores. The paper reports that a few of them
+        improve a text classifier, and uses a tenth.
 
     Attributes
     ----------
@@ -260,14 +260,14 @@ class EFS(IncrementalClasses):
     Raises
     ------
     ValueError
-        If a parameter lies outside its range.
+        If a parameter is invalid.
     DataError
-        If the rows, labels or weights cannot be learned from; the model is then as it was.
+        If rows, labels or weights are invalid; the model is left unchanged.
 
     Notes
     -----
     Memory: 16 bytes per feature; with three classes or more, per feature and class. Old rows are not discounted
-    explicitly, but because mistakes multiply the weights, twenty rows of a new concept outweigh any number of old rows.
+    explicitly, but because updates are multiplicative, twenty rows of a new concept outweigh any number of old rows.
 
     References
     ----------
@@ -276,7 +276,7 @@ class EFS(IncrementalClasses):
 
     Examples
     --------
-    Texts of some of 500 words; one of three words makes a text spam.
+    Texts with some of 500 words; one of three words makes a text spam.
 
     >>> import numpy as np
     >>> from tamis import EFS
@@ -329,11 +329,11 @@ class EFS(IncrementalClasses):
 
     @property
     def _counts_columns(self) -> bool:
-        return self.normalize == "range"  # every row changes all of them
+        return self.normalize == "range"  # every row changes all features
 
     def _first_u(self) -> NDArray[np.float64]:
         first_u = np.full((self._positive.shape[0], 1), _FIRST_U)
-        first_u[1:2] = _FIRST_V  # the winnow of the second class began with u and v changed over
+        first_u[1:2] = _FIRST_V  # the winnow of the second class started with u and v exchanged
         return first_u
 
     def _widen(self, n_features: int) -> None:

@@ -75,29 +75,29 @@ class FCBF(RowSelector):
         Symmetrical uncertainty with the class that a feature must exceed (delta). "chance": the value that, if all
         features are irrelevant, one of them exceeds in one of twenty windows.
     window : int in [8, 5000000], default=1000
-        How many of the last rows count.
+        Number of last rows that count.
     bias_correction : bool, default=True
-        Whether to subtract from each information gain what chance would give.
+        Whether to subtract the expected gain by chance from each information gain.
     categorical : "all", list of int or str, or bool mask, optional
-        Columns whose values are categories. By default all columns are numbers.
+        Categorical features. By default all features are numeric.
     n_bins : int in [2, 10000], default=5
-        Number of bins for a numeric column, by the quantiles of the window.
+        Number of bins of a numeric feature, by the quantiles of the window.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Symmetrical uncertainty with the class in the window, in [0, 1], less its bias if `bias_correction` is set.
     selected_ : ndarray of int
-        The features kept, by falling score.
+        The selected features, by decreasing score.
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
     ------
     ValueError
-        If a parameter lies outside its range.
+        If a parameter is invalid.
     DataError
-        If rows or labels cannot be learned from; the model is then as it was.
+        If rows or labels are invalid; the model is left unchanged.
 
     Notes
     -----
@@ -114,7 +114,7 @@ class FCBF(RowSelector):
 
     Examples
     --------
-    Two columns decide the class; five more are copies of one of them, with some noise.
+    Two features determine the class; five more are noisy copies of one of them.
 
     >>> import numpy as np
     >>> from tamis import FCBF
@@ -215,7 +215,7 @@ class FCBF(RowSelector):
 
     @atomic
     def merge(self, other: Self, when: str = "after") -> Self:
-        """Add the rows of another selector, which came after or before those of this one; the last `window` rows count.
+        """Add the rows of another selector, which precede or follow those of this one; the last `window` rows count.
 
         Up to `window` rows in the later part, this equals one pass, bit for bit. With more, the window has the same
         rows as in one pass, and the bins are the quantiles of all of them; in one pass they are up to a quarter of a
@@ -224,9 +224,9 @@ class FCBF(RowSelector):
         Parameters
         ----------
         other : FCBF
-            With the same columns and parameters (but for how many features are selected).
+            With the same columns and parameters (except the number of selected features).
         when : {"after", "before"}, default="after"
-            When the rows of `other` came: after, or before, those of this selector.
+            Whether the rows of `other` follow or precede those of this selector.
 
         Returns
         -------
@@ -235,7 +235,7 @@ class FCBF(RowSelector):
         Raises
         ------
         TypeError
-            If `other` is of another kind.
+            If `other` is of another class.
         ValueError
             If its columns or parameters differ.
 
@@ -264,7 +264,7 @@ class FCBF(RowSelector):
             counts.grow(n_classes)
         else:
             counts = self._empty_counts(n_classes)
-            # A full window is counted twice: the second time in bins cut by all its rows.
+            # A full window is counted twice: the second time in bins of all its rows.
             counts.update(*parts[0 if len(y) < self.window else 1])
         counts.update(X, y)
         self.__dict__.update({**joint, "_counts": counts, "n_seen_": self.n_seen_ + other.n_seen_})

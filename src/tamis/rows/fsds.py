@@ -71,9 +71,9 @@ def _shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Flo
     """Return the sketch of a sketch and a block, and its squares."""
     size, n_all, n_features = len(sketch), len(sketch) + len(block), sketch.shape[1]
     if n_features < n_all:  # CC' is smaller than C'C, and its eigenvectors are U
-        result, directions = np.linalg.eigh(sketch.T @ sketch + block.T @ block)
-        result = np.pad(result[::-1], (0, max(size - n_features, 0)))[:size]
-        left = np.maximum(result - max(result[-1], 0.0), 0.0)  # (2)
+        squared, directions = np.linalg.eigh(sketch.T @ sketch + block.T @ block)
+        squared = np.pad(squared[::-1], (0, max(size - n_features, 0)))[:size]
+        left = np.maximum(squared - max(squared[-1], 0.0), 0.0)  # (2)
         new = np.zeros_like(sketch)
         new[:n_features] = np.sqrt(left[:n_features, None]) * directions.T[::-1][:size]  # (3)
         return new, left
@@ -81,10 +81,10 @@ def _shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Flo
     np.fill_diagonal(gram[:size, :size], squares)
     np.matmul(block, sketch.T, out=gram[size:, :size])
     np.matmul(block, block.T, out=gram[size:, size:])
-    result, vectors = np.linalg.eigh(gram)  # (1): s^2 and V
-    result, vectors = np.maximum(result[::-1][:size], 0.0), vectors[:, ::-1][:, :size]
-    left = result - result[-1]  # (2)
-    vectors = vectors * np.sqrt(np.divide(left, result, out=np.zeros_like(left), where=result > 0.0))
+    squared, vectors = np.linalg.eigh(gram)  # (1): s^2 and V
+    squared, vectors = np.maximum(squared[::-1][:size], 0.0), vectors[:, ::-1][:, :size]
+    left = squared - squared[-1]  # (2)
+    vectors = vectors * np.sqrt(np.divide(left, squared, out=np.zeros_like(left), where=squared > 0.0))
     return vectors[:size].T @ sketch + vectors[size:].T @ block, left  # (3)
 
 

@@ -6,34 +6,34 @@ Information Systems 83, 2019; Barddal's thesis, Chapter 9 (Algorithm 7).
 =================  ==================  =========================================================================
 thesis             here                meaning
 =================  ==================  =========================================================================
-lambda             ``weight``          of a row; each unit in turn makes it heavier or lighter
-lambda_c, lambda_e ``right``, ``wrong``  weight of the rows that a unit had right and wrong
-gp                 `grace_period`      weight that the candidate takes in between two tries
-theta              `threshold`         bits that the best feature must gain
+lambda             ``weight``          of a row; each unit in turn increases or decreases it
+lambda_c, lambda_e ``right``, ``wrong``  weight of the rows that a unit classified correctly and wrongly
+gp                 `grace_period`      weight of the rows between two attempts to select a feature
+theta              `threshold`         bits that the best feature must gain at least
 F'                 ``selected_``       features of the units, in order of entry
 =================  ==================  =========================================================================
 
-A row walks through the units. A unit that is right makes it lighter, one that is wrong heavier, so that each next one
-looks at what those before it miss (Equation 1); its detector is updated with 0 or 1::
+A row passes through the units. A correct unit decreases its weight and a wrong one increases it, so that each unit
+focuses on the errors of those before it (Equation 1); its detector is updated with 0 or 1::
 
     right:  lambda_c += lambda,  lambda *= (lambda_c + lambda_e) / (2 lambda_c)
     wrong:  lambda_e += lambda,  lambda *= (lambda_c + lambda_e) / (2 lambda_e)                            (1)
 
-If a detector finds a drift, its unit and all after it go, and the candidate restarts. Else the candidate learns the
-row with the weight left; every `grace_period` units of weight, if the best feature not yet selected gains more than
-`threshold`, its stump is frozen as the next unit, and the candidate restarts.
+If a detector signals a drift, its unit and all later ones are removed, and the candidate is reset. Otherwise the
+candidate learns the row with the remaining weight; every `grace_period` units of weight, if the best unselected feature
+gains more than `threshold`, its stump is frozen as the next unit, and the candidate is reset.
 
 Errata and deviations, each with its reason:
 
-* The text demands that the best gain exceed the second by the Hoeffding bound: two relevant features that gain the same
-  then keep each other out for ever. The released program has no such test, nor have we; ``hoeffding=True`` adds it,
-  with the bound below 0.1 as a tie.
+* The text requires that the best gain exceed the second by the Hoeffding bound: two relevant features with equal gain
+  then exclude each other for ever. The released program has no such test, nor does ours; ``hoeffding=True`` adds it,
+  and treats a bound below 0.1 as a tie.
 * The text's "while size(U) > i_drift" leaves the drifting unit in place; its prose, the program and we remove it.
 * The grace period counts weight, as in the program, not rows.
 * Nothing bounds lambda: a long run of errors lets one row outweigh the stream. It stays below `weight_cap`.
 * "Every grace period" costs O(features): the observers do, on every row.
-* A category of many values gains by chance: with 50 values and 500 rows 0.07 bits, more than the threshold. What chance
-  gains (:mod:`tamis.dependence.expected_g`) is left out; ``bias_correction=False`` leaves it in.
+* A category of many values gains by chance: with 50 values and 500 rows 0.07 bits, more than the threshold. The
+  expected gain by chance (:mod:`tamis.dependence.expected_g`) is subtracted unless ``bias_correction=False``.
 * With an outlier, ten equally spaced cuts between the minimum and the maximum do not separate the other values, and
   squares of 1e-200 underflow. Numbers are scaled by the interquartile range of the candidate's first 32 rows and
   squeezed between -1 and 1; ``cuts="range"`` uses them unscaled.
@@ -62,15 +62,15 @@ from tamis.rows.abfs.stumps import Observers, Stump, Values
 
 __all__ = ["ABFS"]
 
-_TIE = 0.1  # a Hoeffding bound below it lets the best feature in, however near the second
-_BLOCK = 1024  # rows looked at in one go
+_TIE = 0.1  # a Hoeffding bound below it counts as a tie
+_BLOCK = 1024  # rows processed at once
 
 
 @njit(strict=True)
 def _weigh(
     hits: Array, right: Array, wrong: Array, weight: Array, cap: float, candidate: float, due: float, out: Array
 ) -> tuple[int, float]:  # fmt: skip
-    """Send rows through the units, up to the one that makes the candidate's weight due; return how many, and that."""
+    """Pass rows through the units, up to the one that completes a grace period; return how many, and that."""
     for i in range(len(weight)):
         w = min(weight[i], cap)
         for u in range(len(right)):
@@ -99,9 +99,9 @@ class _Unit:
 class ABFS(RowSelector):
     """Selects features sequentially, each by a decision stump boosted on the errors of the others.
 
-    ABFS decides itself how many features to keep. When the errors of a stump rise, its feature and those selected after
-    it are dropped, and the search restarts. Then `drift_detected_` is true: a learner should restart too, from the last
-    `n_replay` rows (see :mod:`tamis.replay`). A new feature alone does not count as a drift.
+    ABFS determines the number of features itself. When the errors of a stump rise, its feature and those selected after
+    it are dropped, and the search restarts. Then `drift_detected_` is true: a learner should be reset too, and trained
+    on the last `n_replay` rows (see :mod:`tamis.replay`). A new feature alone does not count as a drift.
 
     Parameters
     ----------
@@ -110,9 +110,9 @@ class ABFS(RowSelector):
         first feature is selected.
     threshold : float, default=0.05
         Information gain that a feature must exceed, in bits, in [0, inf). At 0.01, the value of the thesis, irrelevant
-        features come in by chance; see the page on ABFS.
+        features are selected by chance; see the page on ABFS.
     detector : {"adwin", "ddm", "ecdd", "hddm-a", "hddm-w"} or DriftDetector, default="adwin"
-        The drift detector that watches the errors of each stump. An object is copied and reset first.
+        The drift detector that monitors the errors of each stump. An object is copied and reset first.
     hoeffding : bool, default=False
         Whether the best gain must also exceed the second best by the Hoeffding bound, or the bound be below 0.1.
     delta : float, default=1e-7
@@ -123,25 +123,23 @@ class ABFS(RowSelector):
         When `drift_detected_` is true. "drift": only when features were dropped. "change": whenever the set has
         changed.
     cuts : {"robust", "range"}, default="robust"
-        How numbers are scaled. "robust": in units of the middle half of the rows, squeezed between -1 and 1, so that
-        neither the scale nor outliers matter. "range": as they are, as published.
+        How numbers are scaled. "robust": by the interquartile range of the first rows, then mapped to (-1, 1), so that
+        neither the scale nor outliers matter. "range": unscaled, as published.
     bias_correction : bool, default=True
-        Whether to subtract the gain that a categorical feature has by chance.
+        Whether to subtract the expected gain by chance of a categorical feature.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        The columns whose values are categories (any finite numbers). The others are numbers, which a stump splits at a
-        cut.
+        Categorical features (any finite numbers). The others are numeric and split at a cut.
 
     Attributes
     ----------
     selected_ : ndarray of int
         Selected features, in order of entry; empty while `get_support` keeps every feature.
     scores_ : ndarray of shape (n_features,), float64
-        Of a feature not selected: the bits that its stump would gain now, on rows weighted by the errors of the
-        selected stumps (0 right after a feature came or went). Of the i-th of m selected features: the bits at its
-        selection, plus (m - i + 1) times the largest possible gain. So selected features rank first, by entry, and the
-        others by gain.
+        Of an unselected feature: the current gain of its stump in bits, on rows weighted by the errors of the selected
+        stumps (0 right after the set changed). Of the i-th of m selected features: the gain at its selection, plus
+        (m - i + 1) times the largest possible gain. So selected features rank first, by entry, and the others by gain.
     drift_detected_ : bool
-        Whether the set was renewed in the last batch; see `renewal`.
+        Whether the set was replaced in the last batch; see `renewal`.
     n_replay : int
         Number of recent rows from which a learner should then be refitted: the grace period.
     drifts_ : list of int
@@ -152,22 +150,22 @@ class ABFS(RowSelector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the first rows arrive.
+        If a parameter is invalid, when the first rows are passed.
     DataError
-        If rows, labels or weights cannot be learned from.
+        If rows, labels or weights are invalid.
 
     Notes
     -----
     A batch leaves the same bits as its rows one at a time. There is no `merge`: each stump depends on all rows since
     the stump before it was frozen.
 
-    A numeric feature is cut at the best of 10 points between its smallest and its largest value. Each class is taken as
-    Gaussian to estimate its share left of a cut. A category has a branch for each value, or one for a value and one for
-    the rest. Two branches must hold more than 1 % of the weight each. A value without a branch counts as an error.
+    A numeric feature is cut at the best of 10 points between its minimum and maximum. The proportion of each class
+    below a cut is estimated by a Gaussian. A category has a branch for each value, or one for a value and one for
+    the rest. Two branches must contain more than 1 % of the weight each. A value without a branch counts as an error.
 
-    Time per row: O(features) to observe, O(selected) to boost and watch; O(features) at each attempt. Memory: 4 float64
-    per class and numeric feature, about 2 per class and value of a category. Sparse rows are made dense, one batch at a
-    time.
+    Time per row: O(features) to update the statistics, O(selected) to boost and to monitor; O(features) at each
+    attempt. Memory: 4 float64 per class and numeric feature, about 2 per class and value of a category. Sparse rows are
+    converted to dense arrays, one batch at a time.
 
     References
     ----------
@@ -176,7 +174,7 @@ class ABFS(RowSelector):
 
     Examples
     --------
-    Of a hundred bits, 3 and 70 decide the class; after row 5000, 20 and 8 do.
+    Of 100 binary features, 3 and 70 determine the class; after row 5000, 20 and 8 do.
 
     >>> import numpy as np
     >>> from tamis import ABFS
@@ -300,7 +298,7 @@ class ABFS(RowSelector):
 
     @property
     def _can_forget_columns(self) -> bool:
-        return self.categorical is None  # the numbers of values are given in the order of all rows
+        return self.categorical is None  # values are numbered in the order of all rows
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         if not self._can_forget_columns:
@@ -316,7 +314,7 @@ class ABFS(RowSelector):
         rows = self.n_seen_ + np.flatnonzero(weight)
         if len(rows) < len(y):
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
-        # A foreign detector may raise when half of the rows are learned.
+        # A third-party detector may raise after half of the rows.
         if not isinstance(self.detector, str):
             self._units, self._values, self._observers, self._right, self._wrong = copy.deepcopy(
                 (self._units, self._values, self._observers, self._right, self._wrong)
@@ -337,7 +335,7 @@ class ABFS(RowSelector):
         self.drift_detected_, self.drifts_ = changed, drifts
 
     def check_state(self) -> None:
-        """Raise if the stumps of a loaded selector are of other columns than it has, or its classes are not in order.
+        """Raise if the stumps of a loaded selector refer to other columns than it has, or its classes are not in order.
 
         Raises
         ------
@@ -361,8 +359,8 @@ class ABFS(RowSelector):
         more = len(self.classes_) - len(self._codes)
         if more or (self._codes < 0).any():
             self._codes = np.r_[self._codes, np.full(more, -1)]
-            result, first = np.unique(y, return_index=True)
-            new = result[np.argsort(first)]
+            codes, first = np.unique(y, return_index=True)
+            new = codes[np.argsort(first)]
             new = new[self._codes[new] < 0]
             n_known = int(self._codes.max(initial=-1)) + 1
             self._codes[new] = np.arange(n_known, n_known + len(new))
@@ -370,16 +368,16 @@ class ABFS(RowSelector):
         return self._codes[y]
 
     def _advance(self, X: Array, ids: Array, y: Array, weight: Array) -> tuple[int, bool]:
-        """Learn rows up to the first that changes the units; return how many, and whether any unit was dropped."""
+        """Learn rows up to the first that changes the units; return their number, and whether a unit was dropped."""
         hits = np.empty((len(self._units), len(y)), np.bool_)
         for u, unit in enumerate(self._units):
             np.equal(unit.stump.predict(X, ids), y, out=hits[u])
         right, wrong = self._right.copy(), self._wrong.copy()
         due, left = self._tried + self.grace_period, np.empty(len(y))
         n, candidate = _weigh(hits, right, wrong, weight, self.weight_cap, self._weight, due, left)
-        result, row = self._watch(hits[:, :n])
-        if result >= 0:
-            self._drop(result, hits[:result, : row + 1], weight[: row + 1])
+        drifting, row = self._watch(hits[:, :n])
+        if drifting >= 0:
+            self._drop(drifting, hits[:drifting, : row + 1], weight[: row + 1])
             return row + 1, True
         self._right, self._wrong = right, wrong
         self._observers.add(X[:n], ids[:n], y[:n], left[:n])
@@ -389,7 +387,7 @@ class ABFS(RowSelector):
         return n, False
 
     def _watch(self, hits: Array) -> tuple[int, int]:
-        """Update the detectors with the units' errors; return the unit that drifts first, and the row, or -1 and -1."""
+        """Update the detectors with the units' errors; return the first with a drift, and its row, or -1 and -1."""
         errors = 1.0 - hits
         before = [copy.deepcopy(unit.detector) for unit in self._units] if errors.shape[1] > 1 else []
         values = row = -1
@@ -398,7 +396,7 @@ class ABFS(RowSelector):
             at = _update(unit.detector, errors[u, :end])
             if at >= 0:  # units after it do not see this row
                 values, row, end = u, at, at
-        for u in range(values if before else 0):  # they were updated with rows after the drift
+        for u in range(values if before else 0):  # updated with rows after the drift
             self._units[u].detector = before[u]
             _update(before[u], errors[u, : row + 1])
         return values, row

@@ -102,9 +102,9 @@ def _numeric_gains(total: Array, normal: Array, gains: Array, cuts: Array) -> No
 def _categorical_gains(
     total: Array, start: Array, used: Array, counts: Array, rows: float, gains: Array, alone: Array
 ) -> None:
-    """Write the best gain of each categorical feature, and the value that is split off; -1 where each has a branch.
+    """Write the best gain of each categorical feature, and the value that is split off; -1 if each has a branch.
 
-    `rows`: as how many rows of weight 1 the weight counts; what many branches gain by chance is left out. 0: it is not.
+    `rows`: the effective number of rows, to subtract the expected gain by chance of many branches; 0: no correction.
     """
     whole, right, chance = total.sum(), np.empty(len(total)), np.empty(MANY + 1)
     fill_expected_g(total, chance)
@@ -116,7 +116,7 @@ def _categorical_gains(
             branches += weight > LEAST_SHARE * whole
             after += entropy_times_weight(counts[:, at])
             free += expected_g(weight / whole * rows, chance)
-        if branches >= 2:  # then no split into two gains more
+        if branches >= 2:  # no binary split gains more
             bias = free / (2.0 * rows * np.log(2.0)) if rows > 0.0 else 0.0
             gains[k] = max((entropy_times_weight(total) - after) / whole - max(bias, 0.0), 0.0)
             continue
@@ -134,11 +134,11 @@ class Stump:
     ----------
     feature : int
     column : int
-        Its place among the numeric or the categorical features.
+        Its position among the numeric or the categorical features.
     cut : float
         Rows up to it go left; NaN for categories.
     classes : ndarray of int64
-        Of the left and right branch, or of each value's branch; -1 where no row was.
+        Of the left and right branch, or of each value's branch; -1 without rows.
     other : int
         Class of values not among them; -1: none.
     gain : float
@@ -174,9 +174,9 @@ class Values:
     Attributes
     ----------
     start : ndarray of shape (n_columns + 1,)
-        Room: column k has that of start[k] to start[k + 1].
+        Table bounds: column k occupies start[k] to start[k + 1].
     used : ndarray of shape (n_columns,)
-        Values seen in each.
+        Number of values seen in each column.
     """
 
     def __init__(self, columns: NDArray[np.intp]) -> None:
@@ -193,7 +193,7 @@ class Values:
     """)
 
     def check_state(self) -> None:
-        """Raise if a loaded table is not as a search in it needs: a power of two of slots, one of them free.
+        """Raise if a loaded table does not support lookups: a power of two of slots, one of them free.
 
         Raises
         ------
@@ -361,7 +361,7 @@ class Observers:
             Above 0.
         """
         self._move_counts()
-        for w in weight.tolist():  # one after the other: a batch leaves the bits of its rows
+        for w in weight.tolist():  # one by one: a batch gives the bits of its rows
             self._squares += w * w
         if self.robust and self._scaler is None and len(self.numeric):
             n = min(N_SCALING_ROWS - len(self._early[1]), len(y))
@@ -392,7 +392,7 @@ class Observers:
         -------
         gains : ndarray of shape (n_features,)
         splits : ndarray of shape (n_features,)
-            The cut; or the number of the value that is split off, -1 where each value has a branch.
+            The cut; or the number of the value that is split off, -1 if each value has a branch.
         """
         self._move_counts()
         n = len(self.numeric)

@@ -1,40 +1,40 @@
-"""Auto: the smallest set of columns that predicts as well as the best one, chosen online among selectors and sizes.
+"""Auto: the smallest feature set that predicts as well as the best one, chosen online among selectors and sizes.
 
-Which selector, and how many features? A stream can answer by itself: each selector at each size is an *arm*, with an
-inexpensive learner of its own that is tested on every block before it learns from it; every column is an arm too. The
-columns of the smallest arm are selected that is not behind the best one by more than a standard error of their paired
-difference (the rule of Breiman et al. 1984), nor by more than ``tolerance``; see :mod:`tamis.rows.auto.paired`, (1).
+Each selector at each size is an *arm*, with an inexpensive learner of its own that is evaluated prequentially on every
+batch; all features together are an arm too. The smallest arm is selected whose loss exceeds that of the best one by at
+most one standard error of their paired difference (the rule of Breiman et al. 1984), and by at most ``tolerance``; see
+:mod:`tamis.rows.auto.paired`, (1).
 
 ==========  =================  ===========================================================================
 symbol      here               meaning
 ==========  =================  ===========================================================================
-A           ``arms_``          arms: every column, and each selector at each size
-S_a         ``_masks[a]``      columns of arm a: the first of its selector's ranking
-l_a         ``_paired``        losses of arm a on the last rows, by the learner of S_a: errors; where a class is
-                               rare, shares of the other rows that are ranked above a row of it (1 - AUC); of numbers,
-                               absolute errors, in units of the mean absolute deviation of the target
-g           ``_ahead``         by how many errors young learners are ahead of old ones (1)
+A           ``arms_``          arms: all features, and each selector at each size
+S_a         ``_masks[a]``      features of arm a: the first of its selector's ranking
+l_a         ``_paired``        losses of arm a on the last rows, by the learner of S_a: errors; if a class is rare,
+                               the proportion of other rows ranked above a row of that class (1 - AUC); for
+                               regression, absolute errors in units of the mean absolute deviation of the target
+g           ``_ahead``         errors by which young learners are ahead of old ones (1)
 ==========  =================  ===========================================================================
 
-What is shared, so that many arms cost little more than one:
+Shared statistics make many arms cost little more than one:
 
-* One pass over the rows keeps the moments of the classes, old (all rows since the last restart) and young (fading over
-  300 rows). The Fisher score of every column is read from both, at no further cost; so are the means and variances of
-  naive Bayes for all arms at once, and the scale of the columns for the linear learners.
-* The arms of a selector share its ranking. Its sizes are four fractions of the columns, and the knee: where its sorted
+* One pass over the rows updates the moments of the classes, old (all rows since the last reset) and young (fading over
+  300 rows). They yield the Fisher score of every feature, the means and variances of naive Bayes for all arms at once,
+  and the scale of the features for the linear learners.
+* The arms of a selector share its ranking. Its sizes are four fractions of the features, and the knee: where its sorted
   scores are farthest below the chord (Satopaa et al. 2011).
 * Forests (:mod:`tamis.rows.auto.forests`) are refitted on the last 2000 rows: at 200, 400, 800, ..., then every 2000.
 
-After an alarm (HDDM-A on the losses of the selected arm) all selectors learn again, and what came before it is left
-out: the losses, and the rows of the forests.
+After an alarm (HDDM-A on the losses of the selected arm) all selectors are reset, and earlier losses and the rows of
+the forests are discarded.
 
-A restart: naive Bayes that remembers a concept that is gone is worse than one that began lately. Two races run, one of
+Restarts: naive Bayes that remembers an outdated concept is worse than one trained on recent rows. Two races run, one of
 learners with the old moments, one with the young. With m0 and m1 the errors of the best arm of each::
 
     g <- max(0, g + m0 - m1 - slack);   restart if g > h                                              (1)
 
-(a cumulative sum: Page 1954). Then the old moments are those of the last 500 rows, and a learner beside should begin
-again from these.
+(a cumulative sum: Page 1954). Then the old moments are replaced by those of the last 500 rows, and a learner beside the
+selector should be reset and trained on these.
 """
 
 from __future__ import annotations
@@ -74,139 +74,140 @@ from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["Auto"]
 
-_BLOCK = 100  # rows of a block
-_FIRST = (10, 25, 50)  # the first blocks end sooner
-_SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the columns, where the user names none
-_BEGIN = 0.1  # fraction selected at first, where there are fewer rows than columns
-_RARE = 0.1  # of the rows: where one of two classes has fewer, arms are judged by how they rank
-_DECIDED = 10  # tested rows from which on the arms are compared
-_ENOUGH, _ENOUGH_RARE = 1000, 100  # tested rows that tell a smaller arm from the best; of a rare class
-_YOUNG = 1.0 - 1.0 / 300.0  # what a row of the young moments fades by
-_RESTART, _ALARMED, _SLACK = 8.0, 4.0, 0.01  # errors: h of (1), and after an alarm; and per row: its slack
-_WINDOW, _LEAST = 500, 100  # rows that a restart begins with, at most and at least
-_FOREST = 2000  # rows that forests are fitted on, at most, and between two fits
+_BLOCK = 100  # rows per batch
+_FIRST = (10, 25, 50)  # rows at which the first batches end
+_SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the features, by default
+_BEGIN = 0.1  # initial fraction, with fewer rows than features
+_RARE = 0.1  # proportion of a class below which arms are evaluated by AUC
+_DECIDED = 10  # tested rows before the arms are compared
+_ENOUGH, _ENOUGH_RARE = 1000, 100  # tested rows sufficient to compare a smaller arm; of a rare class
+_YOUNG = 1.0 - 1.0 / 300.0  # fading factor of the young moments per row
+_RESTART, _ALARMED, _SLACK = 8.0, 4.0, 0.01  # errors: h of (1); h after an alarm; slack per row
+_WINDOW, _LEAST = 500, 100  # rows for a restart, at most and at least
+_FOREST = 2000  # rows in the window of forests, and between two fits
 _FIRST_FOREST = 200  # rows
-_HOPELESS, _TRIAL = 0.03, 2000  # how far behind a selector may be after so many rows, or it rests
-_MOST_DENSE = 2000  # columns; sparse rows of no more are made dense
-_MOST_JOINT = 200  # columns that pairs are counted of
+_HOPELESS, _TRIAL = 0.03, 2000  # loss above the best, and rows, after which a selector is suspended
+_MOST_DENSE = 2000  # columns up to which sparse rows are made dense
+_MOST_JOINT = 200  # features whose pairs are counted
 _LARGEST = 1e100
-_MOST_LOSS = 5.0  # mean absolute deviations of the target: a row counts no more
+_MOST_LOSS = 5.0  # mean absolute deviations of the target: cap on the loss of a row
 _RANKERS = {
     "linear": ("forward", "fires", "fisher", "fisher-recent", "joint"),
     "naive-bayes": ("forward", "fires", "fisher", "fisher-recent", "joint"),
     "trees": ("forward", "fires", "trees", "joint"),
 }
-_TREES = ("forest", "tree", "boost", "gbm", "xgb", "patches", "rules", "vfdr")  # in the name of a class
+_TREES = ("forest", "tree", "boost", "gbm", "xgb", "patches", "rules", "vfdr")  # substrings of class names
 
 # State:
 #   _old, _young  moments of the classes
 #   _learners     a Perceptron for each arm (linear);  _forests  a small forest for each arm (trees)
-#   _rankers      selectors by name; _ranks (R, J) int64, the place of each column with each of them
+#   _rankers      selectors by name; _ranks (R, J) int64, the rank of each feature by each of them
 #   _which (A,), _size (A,) int64   ranking (-1: none) and size of each arm; _masks (A, J) bool
 #   _own_size (A,) bool             arms whose size is the knee of their ranking
 #   _paired       losses of the arms on the last tested rows; _paired_young: of naive Bayes with the young moments
-#   _rare         class that the arms are judged by, -1: every row; _n_tested rows of it since the count began
-#   _window       blocks of the last rows
+#   _rare         class on which the arms are evaluated, -1: all rows; _n_tested rows of it since the last reset
+#   _window       batches of the last rows
 
 
 class Auto(RowSelector):
-    """Compares selectors and sizes online; selects the smallest set of columns that predicts as well as the best.
+    """Compares selectors and sizes online; selects the smallest feature set that predicts as well as the best.
 
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        None: sizes are compared too, and one arm keeps every column. An int or a fraction in (0, 1]: only selectors are
-        compared, each at that size.
+        None: sizes are compared too, and one arm keeps every feature. An int or a fraction in (0, 1]: only selectors
+        are compared, each at that size.
     learner : {"linear", "naive-bayes", "trees"} or estimator, default="linear"
-        What predicts in the comparison: a Perceptron on standardised columns, Gaussian naive Bayes, or a small forest
-        refitted on the last 2000 rows. Choose the one that is closest to the learner that will use the columns, or pass
+        The learner of the comparison: a Perceptron on standardised features, Gaussian naive Bayes, or a small forest
+        refitted on the last 2000 rows. Choose the one most similar to the learner that will use the features, or pass
         that learner: forests, trees and boosted trees (also within a `Refit` or a pipeline) are "trees", naive Bayes is
         "naive-bayes", anything else "linear". Sparse rows of more than 2000 columns are always compared with
         Perceptrons.
     task : {"classification", "regression"}, default="classification"
-        What the target is: classes, or a number. Then "linear" is a linear regression, and there is no "naive-bayes".
+        Classification or regression. For regression, "linear" is a linear regression, and "naive-bayes" is unavailable.
     tolerance : float, default=0.01
-        How much worse than the best set a smaller one may be, at most: a share of the rows, of the AUC, or of the mean
-        absolute deviation of a numeric target. It may not
-        be worse by more than one standard error of the difference either. 0: the best set whatever its size.
+        Maximum difference in loss between the selected set and the best one: in the error rate, in 1 - AUC, or in mean
+        absolute deviations of a numeric target. The difference may not exceed one standard error either. 0: the best
+        set whatever its size.
     categorical : "all", list of int or str, or bool mask, optional
-        Columns whose values are categories. So are columns of text and of categories of a frame, named or not. Their
-        mean targets are learned, and so are the means that stand for missing values (:mod:`tamis.base.row_encoder`).
+        Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
+        their mean target, and missing values by the mean of the feature (:mod:`tamis.base.row_encoder`).
     random_state : int, RandomState or None, default=0
         Seed of the learners.
 
     Attributes
     ----------
     followed_ : str
-        The arm whose columns are selected: a selector and a size. "forward 5" keeps the 5 columns that forward
-        selection ranks first, "forward knee" those before the knee of its scores, "all" every column.
+        The selected arm: a selector and a size. "forward 5" keeps the 5 features that forward selection ranks first,
+        "forward knee" those before the knee of its scores, "all" every feature.
     arms_ : list of str
         The names of all arms.
     errors_ : ndarray of shape (n_arms,), float64
-        Mean loss of each arm's learner on the last rows: half of those that it was tested on, 2000 at most. It is the
-        error rate; where one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that
-        class count. Of numbers it is the mean absolute error, divided by the mean absolute deviation of the last 1000
-        targets from their mean; a row counts 5 at most.
+        Mean loss of each arm's learner on the last rows: half of the tested ones, at most 2000. It is the error rate;
+        if one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that class count. For
+        regression it is the mean absolute error, divided by the mean absolute deviation of the last 1000 targets from
+        their mean; the loss of a row is at most 5.
     behind_ : ndarray of shape (n_arms,), float64
-        By how much each arm is behind the best one.
+        Loss of each arm above that of the best one.
     allowed_ : ndarray of shape (n_arms,), float64
-        By how much it may be: one standard error of the paired difference, `tolerance` at most.
+        Largest loss above the best one at which an arm is as good: a standard error of the paired difference, at most
+        `tolerance`.
     measure_ : {"accuracy", "auc", "mae"}
-        What the arms are judged by now.
+        Current measure of the arms.
     switches_ : list of dict
-        When the selection moved to another arm, and why. Keys: "row", "from", "to", "error_from" and "error_to"
-        (`errors_` of both at that row) and "why". "better": the arm before was too far behind. "smaller": the new arm
-        is as good, with fewer columns. "drift": a drift was found.
+        Changes of the selected arm and their reasons. Keys: "row", "from", "to", "error_from" and "error_to"
+        (`errors_` of both at that row) and "why". "better": the previous arm was too far behind. "smaller": the new arm
+        is as good, with fewer features. "drift": a drift was detected.
     race_ : dict of str to ndarray
-        The course of the comparison, one entry per block (or per several blocks, when there were many): "n_seen",
-        "followed" (number of the arm), "errors" (shape (n_blocks, n_arms): of each arm), "n_tested" (rows that they are
-        of).
+        The course of the comparison, one entry per batch (or per several batches, when there were many): "n_seen",
+        "followed" (number of the selected arm), "errors" (of each arm, shape (n_records, n_arms)), "n_tested" (rows on
+        which they were measured).
     restarts_, drifts_ : list of int
-        Numbers of rows learned from when the learners restarted, and when the errors of the selected arm rose.
+        Row numbers at which the learners restarted, and at which the errors of the selected arm rose.
     resting_ : list of str
-        Selectors that do not learn at the moment: their arms were 3 points behind the best.
+        Suspended selectors: their arms were 3 points behind the best.
     drift_detected_ : bool
-        Whether a learner should restart after the last batch: true after a restart, which only naive Bayes makes.
-        A change of the arm does not count: a linear learner that continues is better than one that learns the last rows
-        again, without the columns that are left out now.
+        Whether a learner should be reset after the last batch: true after a restart, which only naive Bayes makes. A
+        change of the arm does not count: a linear learner that continues is more accurate than one trained on the last
+        rows without the features that are now unselected.
     n_replay : int
-        From how many of the last rows it should restart: those since the change, 100 to 500.
+        Number of last rows on which it should be retrained: those since the change, 100 to 500.
     scores_ : ndarray of shape (n_features,), float64
-        From 1 / n_features to 1: the place of each column in the ranking of the selected arm (if that is "all", of the
-        best other arm).
+        From 1 / n_features to 1: the rank of each feature by the selected arm (if that is "all", by the best other
+        arm).
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows arrive.
+        If a parameter is invalid, when the first rows are passed.
     DataError
-        If rows, labels or weights cannot be learned from (infinite, or beyond 1e100); the model is left as it was.
+        If rows, labels or weights are invalid (infinite, or beyond 1e100); the model is left unchanged.
 
     Notes
     -----
-    Auto learns in blocks of 100 rows (the first blocks end after 10, 25 and 50 rows), wherever batches end. So a batch
-    is the same as its rows one at a time, if the first call names the ``classes``: otherwise a batch reveals all its
-    classes at its first row, in sorted order. Selection and scores are those of the last full block. While more than an
-    eighth of all rows waits for a block to fill, reading the scores includes those rows.
+    Auto processes batches of 100 rows (the first ones end after 10, 25 and 50 rows), however many rows arrive per call,
+    so a call with many rows is equivalent to one call per row, if the first one declares the ``classes``: otherwise a
+    call reveals all its classes at its first row, in sorted order. Selection and scores are those of the last full
+    batch. While more than an eighth of all rows is pending, reading the scores includes them.
 
-    At first every column is kept. With linear learners and fewer rows than columns it is a tenth, by forward selection:
-    a linear learner of fewer rows than columns fits any classes, also by chance. (Not with rows that stay sparse.)
+    Initially every feature is kept. With linear learners and fewer rows than features it is a tenth, by forward
+    selection: a linear learner of fewer rows than features fits any labels, also noise. (Not for sparse rows.)
 
-    Where one of two classes is rare, naming the other one is right nearly always, and hardly any arm is ever wrong. So
-    the loss of an arm on a row of the rare class is the share of the block's other rows that its learner ranks above
-    that row; its mean is 1 - AUC. Where a class becomes rare (a tenth of the rows), or is so no longer (a fifth),
-    losses are counted from scratch.
+    If one of two classes is rare, predicting the other one is almost always correct, and the error rates of the arms
+    hardly differ. The loss of an arm on a row of the rare class is then the proportion of the other rows of the batch
+    that its learner ranks above it; its mean is 1 - AUC. When a class becomes rare (a tenth of the rows), or is no
+    longer rare (a fifth), the losses are reset.
 
-    The selectors compared are ``forward``, ``fires``, with up to 200 columns ``joint``, which counts every row once,
+    The selectors compared are ``forward``, ``fires``, with up to 200 features ``joint``, which counts every row once,
     whatever its weight, and, with trees, the importances of a forest, otherwise the Fisher score of all rows and of
-    recent ones. Where columns are added (:meth:`widen`), the sizes that are fractions stay until there are twice as
-    many columns. Then they are computed again. An arm keeps its losses and learner. A new arm begins with the losses
-    and the learner of the arm that keeps every column.
+    recent ones. If features are added (:meth:`widen`), sizes that are fractions are updated when their number has
+    doubled. An arm keeps its losses and learner. A new arm starts with the losses and the learner of the arm that
+    keeps every feature.
 
-    Memory: two moments and a weight per column, class and arm, the state of the selectors, 2000 losses per arm, and 500
-    rows (with trees, 2000).
+    Memory: two moments and a weight per feature, class and arm, the state of the selectors, 2000 losses per arm, and
+    500 rows (with trees, 2000).
 
     References
     ----------
@@ -217,7 +218,7 @@ class Auto(RowSelector):
 
     Examples
     --------
-    Two columns of thirty matter, and no more than a few are kept:
+    Two of the 30 features are relevant, and only a few are kept:
 
     >>> import numpy as np
     >>> from tamis import Auto
@@ -284,7 +285,7 @@ class Auto(RowSelector):
     _allows_nan = True
     _encodes = True
     task = "classification"  # an older file has none
-    _target: TargetLevels | None = None  # of numbers; the moments are those of its levels
+    _target: TargetLevels | None = None  # for regression; the moments are those of its levels
     _n_fresh = _WINDOW  # rows since the last drift
 
     _allowed = parameters(
@@ -340,7 +341,7 @@ class Auto(RowSelector):
         self._rows = self._blocks = 0
         self._rare, self._n_tested, self._counted_from = -1, 0, 0
         self._ahead = 0.0
-        self._level = self._alarm = 0  # rows at which (1) was 0 last, and at which there was an alarm
+        self._level = self._alarm = 0  # last row at which (1) was 0; row of the last alarm
         self._paired = self._paired_young = PairedLosses(len(self.arms_))
         self._woke = dict.fromkeys(self._rankers, 0)
         self._detector = HDDMA(1e-4, 1e-4)
@@ -351,7 +352,7 @@ class Auto(RowSelector):
 
     @property
     def _sizes_too(self) -> bool:
-        """Whether sizes are raced too."""
+        """Whether sizes are compared too."""
         return vars(self)["n_features_to_select"] is None
 
     def _all_sizes(self, n_features: int) -> list[int]:
@@ -367,7 +368,7 @@ class Auto(RowSelector):
 
     @property
     def _kind(self) -> str:
-        """The kind of learner that predicts in the comparison."""
+        """The kind of learner in the comparison."""
         if isinstance(self.learner, str):
             return self.learner
         kind = kind_of_learner(self.learner)
@@ -385,11 +386,11 @@ class Auto(RowSelector):
 
     @property
     def _all_classes(self) -> Array | None:
-        """The classes as the selectors know them."""
+        """The classes in the order of the selectors."""
         return None if self._is_regression() else np.arange(len(self.classes_))
 
     def _new(self, name: str) -> Any:
-        """Return a new selector; None where the ranking is read from the moments."""
+        """Return a new selector; None if the ranking is read from the moments."""
         if name == "forward":
             return self._resized(ForwardPartialCorrelation(max_columns=1000, task=self.task))
         if name == "fires":
@@ -450,7 +451,7 @@ class Auto(RowSelector):
         self._arm = goes_to[race._arm]
 
     def _resized(self, ranker: Any) -> Any:
-        """Return a ranker that looks for as many columns as the largest arm has."""
+        """Return a ranker that selects as many features as the largest arm."""
         if getattr(ranker, "n_features_to_select", None) is None:
             return ranker
         result = copy.copy(ranker).set_params(n_features_to_select=self._sizes[-1])
@@ -496,7 +497,7 @@ class Auto(RowSelector):
         return next((n for n in _FIRST if n > self._rows), self._rows - self._rows % _BLOCK + _BLOCK)
 
     def _take_block(self) -> None:
-        """Test all arms on the pending rows, then let learners and selectors learn from them; follow the next arm."""
+        """Test all arms on the pending rows, update learners and selectors, then select an arm."""
         X, y, weight = self._pending.rows()
         n, self._pending = len(y), self._pending.emptied()
         self._make_room()
@@ -529,13 +530,13 @@ class Auto(RowSelector):
         return self._kind == "linear" or sp.issparse(X)
 
     def _test(self, X: Rows, y: Array, weight: Array) -> bool:
-        """Count the losses of all arms, before they learn from the rows; return whether a drift shows."""
+        """Record the losses of all arms before they learn the rows; return whether a drift was detected."""
         if np.count_nonzero(self._old.weight()) < 2:
             return False
         self._choose_measure()
         tested = self._tested_rows(y)
         n, is_forest = len(tested), self._kind == "trees" and not self._is_linear(X)
-        if n == 0 or (is_forest and not self._forests.is_fitted):  # no row of the rare class, or no other
+        if n == 0 or (is_forest and not self._forests.is_fitted):  # only one of the two classes
             self._course = self._course.with_block(self._rows + len(y), self._arm, self.errors_, 0)
             return False
         wrong, young = self._losses(X, y)
@@ -549,22 +550,23 @@ class Auto(RowSelector):
             self._ahead = max(0.0, self._ahead + float(old - fresh) - _SLACK * n)  # (1)
             self._level = self._rows if self._ahead == 0.0 else self._level
             self._paired_young = self._paired_young.with_rows(young.T, weight[tested])
-        # At first linear learners learn with every column, not those of their arm, so their losses are not compared.
+        # At first linear learners are trained on all features, not those of their arm, so their losses are not
+        # compared.
         if self._rows >= _BLOCK or not self._is_linear(X):
             self._paired = self._paired.with_rows(wrong.T, weight[tested]).last(
                 max(_BLOCK, self._n_tested // 2)
             )
         unit = _MOST_LOSS if self._is_regression() else 1.0
-        result = self._detector.drifts(wrong[self._arm] / unit)
-        if result:
-            self.drifts_ = [*self.drifts_, *(self._rows + int(tested[at]) for at in result)]
+        drifts = self._detector.drifts(wrong[self._arm] / unit)
+        if drifts:
+            self.drifts_ = [*self.drifts_, *(self._rows + int(tested[at]) for at in drifts)]
             self._alarm = self._rows
-        return bool(result) or self._is_late()
+        return bool(drifts) or self._is_late()
 
     def _choose_measure(self) -> None:
-        """Judge the arms by the rows of a class that has become rare, or by all rows again; then count from scratch."""
+        """Evaluate the arms on a class that has become rare, or on all rows again; then reset the losses."""
         rare = self._rarer_class()
-        if rare != self._rare:  # what was counted until now is another measure
+        if rare != self._rare:  # earlier losses are of another measure
             self._rare, self._n_tested, self._counted_from = rare, 0, self._rows
             self._paired, self._paired_young = self._paired.last(0), self._paired_young.last(0)
 
@@ -573,21 +575,21 @@ class Auto(RowSelector):
         if self._is_regression():
             return -1
         counts = self._old.weight()
-        share = (1.0 if self._rare < 0 else 2.0) * _RARE  # it goes back later than it comes
+        share = (1.0 if self._rare < 0 else 2.0) * _RARE  # hysteresis
         is_rare = len(counts) == 2 and float(counts.min()) < share * float(counts.sum())
         return int(counts.argmin()) if is_rare else -1
 
     def _tested_rows(self, y: Array) -> NDArray[np.intp]:
-        """Return the rows that the arms are judged by: all of them, or where a class is rare those of that class."""
+        """Return the rows on which the arms are evaluated: all of them, or those of a rare class."""
         if self._rare < 0:
             return np.arange(len(y))
         values = np.flatnonzero(y == self._rare)
         return values if len(values) < len(y) else values[:0]
 
     def _losses(self, X: Rows, y: Array) -> tuple[Array, Array]:
-        """Return the losses of all arms on the rows they are judged by, of old learners and of young ones.
+        """Return the losses of all arms on the tested rows, of old learners and of young ones.
 
-        Where a class is rare, hardly any arm is ever wrong. There the error of a row is the share of the rows of the
+        If a class is rare, error rates hardly differ. The error of a row is then the proportion of the rows of the
         other class that are ranked above it, and the mean error of an arm is 1 - AUC.
         """
 
@@ -614,10 +616,10 @@ class Auto(RowSelector):
         return wrong, judged(bayes_scores(X, self._young, self._masks))
 
     def _to_begin_with(self, X: Rows) -> int:
-        """Return the arm that is selected until the arms can be compared: every column, as a rule.
+        """Return the arm that is selected until the arms can be compared: usually all features.
 
-        Where there are fewer rows than columns, a linear learner of every column fits any classes, so it fits chance.
-        There it is forward selection, of the size that is nearest to a tenth.
+        With fewer rows than features, a linear learner of all features fits any labels, and thus noise. Then it is
+        forward selection, of the size nearest to a tenth.
         """
         dense_linear = self._kind == "linear" and not sp.issparse(X)
         if not dense_linear or not self._sizes_too or not _BLOCK <= self._rows < self.n_features_in_:
@@ -626,26 +628,26 @@ class Auto(RowSelector):
         return int(np.where((self._which == 0) & ~self._own_size, off, np.inf).argmin())
 
     def _is_late(self) -> bool:
-        """Whether young learners are so far ahead that the old ones should restart."""
+        """Whether young learners are so far ahead that the old ones should be reset."""
         if self._rows - (self.restarts_[-1] if self.restarts_ else 0) < _WINDOW:
-            return False  # what is old is young itself
+            return False  # old and young rows are the same
         alarmed = self._alarm > 0 and self._rows - self._alarm < _WINDOW
         return self._ahead > (_ALARMED if alarmed else _RESTART)
 
     def _centre_and_deviation(self) -> tuple[float, float]:
-        """Return the mean of the last targets, and their mean absolute deviation from it."""
+        """Return the mean of the last targets, and their mean absolute deviation."""
         assert self._target is not None
         centre = float(self._target.recent.mean())
         return centre, float(np.abs(self._target.recent - centre).mean())
 
     def _teach(self, X: Rows, y: Array, codes: Array, weight: Array) -> None:
-        """Let moments, of the classes or levels given by `codes`, and linear learners learn."""
+        """Update the moments, of the classes or levels in `codes`, and the linear learners."""
         n, before = len(y), self._old
         self._old, self._young = copy.copy(self._old), copy.copy(self._young)
         self._old.update(X, codes, weight)
         if self._is_linear(X):
             learners, scale = copy.copy(self._learners), Scale(before if self._rows else self._old)
-            # At first with every column, so that one that comes in later has a weight.
+            # At first on all features, so that a feature selected later has a weight.
             masks = self._masks if self._rows >= _BLOCK else np.ones_like(self._masks)
             if isinstance(learners, LinearRegressions):
                 learners.fit_step(scale.of(X), y, weight, masks, *self._centre_and_deviation())
@@ -656,14 +658,14 @@ class Auto(RowSelector):
         self._young.update(X, codes, weight * _YOUNG ** np.arange(n - 1, -1, -1.0), _YOUNG**n)
 
     def _keep(self, X: Rows, y: Array, weight: Array) -> None:
-        """Keep the last rows."""
+        """Store the last rows."""
         window, most = (*self._window, (X, y, weight)), _FOREST if self._kind == "trees" else _WINDOW
         while sum(len(labels) for _, labels, _ in window[1:]) >= most:
             window = window[1:]
         self._window = window
 
     def _start_again(self) -> None:
-        """After a drift all selectors learn again; if young learners are ahead, they take the place of the old ones."""
+        """Reset all selectors after a drift; if young learners are ahead, they replace the old ones."""
         self._wake(list(self.resting_))
         self._changed_at, self._fit_at = self._rows, self._rows + _FIRST_FOREST
         self._paired = self._paired.last(_BLOCK)
@@ -679,7 +681,7 @@ class Auto(RowSelector):
         self.drift_detected_, self.restarts_ = True, [*self.restarts_, self._rows]
 
     def _fit_forests(self) -> None:
-        """Fit the forests on the last rows, those after a drift."""
+        """Fit the forests on the last rows since a drift."""
         if self._kind != "trees" or self._rows < self._fit_at or sp.issparse(self._window[-1][0]):
             return
         if self._fit_at == self._changed_at + _FIRST_FOREST:
@@ -693,7 +695,7 @@ class Auto(RowSelector):
     # -- selectors -----------------------------------------------------------------------------------------
 
     def _rank(self, X: Rows, y: Array, weight: Array) -> None:
-        """Update the active selectors, and rank the columns again."""
+        """Update the active selectors, and rank the features again."""
         self._let_rest()
         ranks, classes = self._ranks.copy(), self._all_classes
         for at, (name, selector) in enumerate(self._rankers.items()):
@@ -731,7 +733,7 @@ class Auto(RowSelector):
 
     def _let_rest(self) -> None:
         """Suspend selectors that are far behind, and resume one that leads."""
-        if len(self._paired) < _ENOUGH // 2:  # few rows do not tell what is hopeless
+        if len(self._paired) < _ENOUGH // 2:  # too few rows to judge
             return
         errors = self.errors_
         best = errors.min()
@@ -747,7 +749,7 @@ class Auto(RowSelector):
                 self.resting_ = [*self.resting_, name]
 
     def _wake(self, names: list[str]) -> None:
-        """Resume selectors, refitted from the last rows."""
+        """Resume selectors, refitted on the last rows."""
         for name in names:
             selector = self._new(name)
             for X, y, weight in self._window[:-1]:
@@ -759,7 +761,7 @@ class Auto(RowSelector):
     # -- following -----------------------------------------------------------------------------------------
 
     def _follow(self, drifted: bool) -> None:
-        """Select the columns of the smallest arm that is as good as the best."""
+        """Select the smallest arm that is as good as the best."""
         errors = self.errors_
         begun = self._to_begin_with(self._window[-1][0])
         if not self.switches_ and begun != self._begun:
@@ -786,7 +788,7 @@ class Auto(RowSelector):
     # -- read-outs -----------------------------------------------------------------------------------------
 
     def _now(self) -> Self:
-        """Return itself, or a copy that has learned from the pending rows if these are many."""
+        """Return self, or a copy that has learned the pending rows if these are many."""
         if not self._pending.n_rows or 8 * self._pending.n_rows <= self._rows:
             return self
         ahead = copy.deepcopy(self)
@@ -808,7 +810,7 @@ class Auto(RowSelector):
 
     @property
     def followed_(self) -> str:
-        """The arm followed now."""
+        """The selected arm."""
         _ = self.warming_up_
         return self.arms_[self._arm]
 
@@ -819,19 +821,19 @@ class Auto(RowSelector):
 
     @property
     def behind_(self) -> NDArray[np.float64]:
-        """By how much each arm is behind the best one."""
+        """Loss of each arm above that of the best one."""
         _ = self.warming_up_
         return self._paired.behind()[0]
 
     @property
     def allowed_(self) -> NDArray[np.float64]:
-        """By how much each arm may be behind the best one to be as good."""
+        """Largest loss above the best one at which an arm counts as equally good."""
         _ = self.warming_up_
         return np.minimum(self._paired.behind()[1], self.tolerance)
 
     @property
     def measure_(self) -> str:
-        """Current measure of the arms: "accuracy", "auc" if one of two classes is rare, or "mae" of numbers."""
+        """Current measure of the arms: "accuracy", "auc" if one of two classes is rare, or "mae" for regression."""
         _ = self.warming_up_
         if self._is_regression():
             return "mae"
@@ -844,25 +846,25 @@ class Auto(RowSelector):
 
     @property
     def race_(self) -> dict[str, NDArray[Any]]:
-        """The course of the race."""
+        """The course of the comparison."""
         _ = self.warming_up_
         return self._course.records()
 
     def race_summary(self, n_points: int = 100) -> dict[str, Any]:
-        """Return a summary of the race in plain values, for a report.
+        """Return a summary of the comparison in plain values, for a report.
 
         Parameters
         ----------
         n_points : int, default=100
-            The most stretches that the course is cut into.
+            Maximum number of sections of the course.
 
         Returns
         -------
         dict
-            "arms", "measure" (`measure_`), "n_seen" (at the end of each stretch), "followed" (the arm there), "share"
-            (of the rows, by arm, the one followed longest first), "accuracy" (recent, or the AUC, of each arm, the best
-            overall first), "switches" (the last 100), "n_switches", "restarts", "behind" and "allowed" (of each arm, at
-            the end), "tolerance".
+            "arms", "measure" (`measure_`), "n_seen" (at the end of each section), "followed" (the arm there), "share"
+            (of the rows, by arm, in decreasing order), "accuracy" (recent, or the AUC, of each arm, the best overall
+            first), "switches" (the last 100), "n_switches", "restarts", "behind" and "allowed" (of each arm, at the
+            end), "tolerance".
         """
         _ = self.warming_up_
         return {
@@ -879,7 +881,7 @@ class Auto(RowSelector):
 
 
 def kind_of_learner(learner: Any) -> str:
-    """Return which learner of the comparison is closest to an estimator: "linear", "naive-bayes" or "trees".
+    """Return which learner of the comparison is most similar to an estimator: "linear", "naive-bayes" or "trees".
 
     Examples
     --------
@@ -907,7 +909,7 @@ def kind_of_learner(learner: Any) -> str:
 
 
 def knee(scores: Array, most: int) -> int:
-    """Return after how many of the sorted scores the curve is farthest below its chord, 1 to `most`.
+    """Return the number of sorted scores up to where the curve is farthest below its chord, 1 to `most`.
 
     >>> knee(np.array([0.1, 9.0, 8.0, 0.2, 0.15, 0.1]), 4)
     2
@@ -921,7 +923,7 @@ def knee(scores: Array, most: int) -> int:
 
 
 def _keys(arms: list[str]) -> dict[tuple[str, str | int], int]:
-    """Return the place of each arm by its selector and by which of its sizes it has, in the order of the arms.
+    """Return the index of each arm by its selector and its size or size number, in the order of the arms.
 
     >>> _keys(["all", "fires 2", "fires 5", "fires knee"])
     {('all', 0): 0, ('fires', 0): 1, ('fires', 1): 2, ('fires', 'knee'): 3}
@@ -935,7 +937,7 @@ def _keys(arms: list[str]) -> dict[tuple[str, str | int], int]:
 
 
 def _places(scores: Array) -> NDArray[np.int64]:
-    """Return the place of each column, from 0; of equal scores the first column is first."""
+    """Return the rank of each feature, from 0; ties in the order of the columns."""
     places = np.empty(len(scores), np.int64)
     places[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
     return places

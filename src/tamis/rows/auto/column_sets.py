@@ -1,12 +1,12 @@
-"""An inexpensive learner for each of many sets of columns, all of them trained and evaluated in one pass.
+"""An inexpensive learner for each of many feature sets, all of them trained and evaluated in one pass.
 
-Of a set S, with standardised values z, a linear learner is a Perceptron (Rosenblatt 1958), one against the rest::
+For a set S and standardised values z, a linear learner is a Perceptron (Rosenblatt 1958), one against the rest::
 
     predict  argmax_k  b_k + sum_{j in S} w_kj z_j                                                (1)
     learn    w_kj <- w_kj + s z_j,  b_k <- b_k + s   where s (b_k + sum w_kj z_j) <= 0,  s = +-1  (2)
 
-For a numeric target y, it is linear regression by proximal steps (the implicit SGD of Toulis and Airoldi 2017), stable
-whatever the number of columns, which hold errors beyond three mean absolute deviations s to 3 s (Huber 1964)::
+For a numeric target y, it is a linear regression by proximal steps (the implicit SGD of Toulis and Airoldi 2017),
+stable for any number of features, with errors clipped at three mean absolute deviations s (Huber 1964)::
 
     e = min(max(y - b - w z, -3 s), 3 s),   r = eta / (1 + eta (1 + |z|^2)),   b <- b + r e,   w <- w + r e z   (4)
 
@@ -35,25 +35,25 @@ from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["LinearRegressions", "Perceptrons", "Scale", "bayes_scores", "misranked", "predictions"]
 
-_LIMIT = 5.0  # standard deviations that a value may be off its mean
+_LIMIT = 5.0  # standard deviations at which values are clipped
 _RATE = 0.02  # eta of (4)
 _OUTLIER = 3.0
-_SMOOTHING = 1e-9  # of the largest variance, added to each, as scikit-learn's GaussianNB does
+_SMOOTHING = 1e-9  # of the largest variance, as in scikit-learn's GaussianNB
 
 
 @njit()
 def _teach(X: Array, codes: Array, times: Array, orders: Array, masks: Array, W: Array, b: Array) -> None:
-    """Equation (2) for the rows, for every set; W is 0 outside of its set."""
+    """Apply (2) to the rows, for every set; W is 0 outside of its set."""
     n_sets, n_outputs, p = W.shape
     for a in range(n_sets):
         for k in range(n_outputs):
             w = W[a, k]
             for i in orders[k]:
                 s = 1.0 if codes[i] == k + (n_outputs == 1) else -1.0
-                result, x = b[a, k], X[i]
+                margin, x = b[a, k], X[i]
                 for j in range(p):
-                    result += w[j] * x[j]
-                if s * result <= 0.0:
+                    margin += w[j] * x[j]
+                if s * margin <= 0.0:
                     s *= times[i]
                     b[a, k] += s
                     mask = masks[a]
@@ -66,16 +66,16 @@ def _teach_csr(
     data: Array, indices: Array, indptr: Array, codes: Array, times: Array, orders: Array, masks: Array, W: Array,
     b: Array,
 ) -> None:  # fmt: skip
-    """Equation (2) for the stored values of the rows."""
+    """Apply (2) to the stored values of the rows."""
     n_sets, n_outputs, _ = W.shape
     for a in range(n_sets):
         for k in range(n_outputs):
             for i in orders[k]:
                 s = 1.0 if codes[i] == k + (n_outputs == 1) else -1.0
-                result = b[a, k]
+                margin = b[a, k]
                 for at in range(indptr[i], indptr[i + 1]):
-                    result += W[a, k, indices[at]] * masks[a, indices[at]] * data[at]
-                if s * result <= 0.0:
+                    margin += W[a, k, indices[at]] * masks[a, indices[at]] * data[at]
+                if s * margin <= 0.0:
                     s *= times[i]
                     b[a, k] += s
                     for at in range(indptr[i], indptr[i + 1]):
@@ -84,24 +84,24 @@ def _teach_csr(
 
 @njit()
 def _regress(X: Array, y: Array, times: Array, masks: Array, W: Array, b: Array, limit: float) -> None:
-    """Equation (4) for the rows, for every set; W is 0 outside of its set."""
+    """Apply (4) to the rows, for every set; W is 0 outside of its set."""
     n_sets, _, p = W.shape
     for a in range(n_sets):
         w, mask = W[a, 0], masks[a]
         for i in range(len(y)):
-            result, square, x = b[a, 0], 1.0, X[i]
+            output, square, x = b[a, 0], 1.0, X[i]
             for j in range(p):
-                result += w[j] * x[j]
+                output += w[j] * x[j]
                 square += mask[j] * x[j] * x[j]
             rate = _RATE * times[i]
-            step = rate / (1.0 + rate * square) * min(max(y[i] - result, -limit), limit)
+            step = rate / (1.0 + rate * square) * min(max(y[i] - output, -limit), limit)
             b[a, 0] += step
             for j in range(p):
                 w[j] += step * mask[j] * x[j]
 
 
 class Scale:
-    """Mean and deviation of each column, read from the moments of the classes.
+    """Mean and standard deviation of each feature, read from the moments of the classes.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Scale:
         self.factor = np.divide(1.0, np.sqrt(square), out=np.ones_like(square), where=square > 0.0)
 
     def of(self, X: Rows) -> Rows:
-        """Return the rows standardised, within five deviations; sparse rows are divided only."""
+        """Return the rows standardised, clipped at five deviations; sparse rows are only divided."""
         if sp.issparse(X):
             scaled = X.astype(np.float64)
             scaled.data = np.clip(scaled.data * self.factor[scaled.indices], -_LIMIT, _LIMIT)
@@ -126,7 +126,7 @@ class Scale:
 
 
 class Perceptrons:
-    """A Perceptron for each set of columns.
+    """A Perceptron for each feature set.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class Perceptrons:
     Attributes
     ----------
     W : ndarray of shape (n_sets, n_outputs, n_features), float64
-        Weights, also those of columns that have left their set. Two classes have one output.
+        Weights, including those of features that have left their set. Two classes have one output.
     b : ndarray of shape (n_sets, n_outputs), float64
     """
 
@@ -147,26 +147,26 @@ class Perceptrons:
         self.W, self.b = np.zeros((n_sets, n_outputs, n_features)), np.zeros((n_sets, n_outputs))
 
     def widened(self, n_features: int) -> Perceptrons:
-        """Return a copy with additional columns, whose weights are 0."""
+        """Return a copy with additional features, whose weights are 0."""
         wide = copy.copy(self)
         wide.W = np.pad(self.W, ((0, 0), (0, 0), (0, n_features - self.W.shape[2])))
         return wide
 
     def without(self, columns: Array) -> Perceptrons:
-        """Return a copy with the weights of some columns reset."""
+        """Return a copy with the weights of some features reset."""
         result = copy.copy(self)
         result.W = self.W.copy()
         result.W[:, :, columns] = 0.0
         return result
 
     def of(self, sets: Array) -> Perceptrons:
-        """Return those of some sets, each as often as it is named."""
+        """Return a copy of some sets, which may be repeated."""
         result = copy.copy(self)
         result.W, result.b = self.W[sets], self.b[sets]
         return result
 
     def scores(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return how each set scores each row (1), shape (n_rows, n_sets, n_outputs)."""
+        """Return the scores (1) of each row for each set, shape (n_rows, n_sets, n_outputs)."""
         inside = (self.W * masks[:, None, :]).reshape(-1, masks.shape[1])
         result: NDArray[np.float64] = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
         return result
@@ -174,10 +174,10 @@ class Perceptrons:
     def learn(
         self, Z: Rows, codes: Array, weight: Array, masks: NDArray[np.bool_], rng: np.random.Generator | None = None
     ) -> None:  # fmt: skip
-        """Learn from the rows (2), in order; with `rng` each of several outputs learns in an order of its own.
+        """Learn from the rows (2), in order; with `rng`, each of several outputs learns in its own random order.
 
-        scikit-learn's linear models draw such orders. Where all outputs learn the same rows last, they are right more
-        often, above all with every column (isolet: .52 instead of .47).
+        scikit-learn's linear models shuffle likewise. If all outputs learn the same rows last, accuracy is lower, above
+        all with every feature (isolet: .47 instead of .52).
         """
         inside, n, n_outputs = masks.astype(np.float64), len(codes), self.b.shape[1]
         orders = np.tile(np.arange(n), (n_outputs, 1))
@@ -193,7 +193,7 @@ class Perceptrons:
 
 
 class LinearRegressions(Perceptrons):
-    """A linear regression for each set of columns.
+    """A linear regression for each feature set.
 
     Parameters
     ----------
@@ -211,10 +211,10 @@ class LinearRegressions(Perceptrons):
         Parameters
         ----------
         Z, y, weight
-            Rows, sparse ones too, numbers and weights.
+            Rows (dense or sparse), targets and weights.
         masks : ndarray of shape (n_sets, n_features), bool
         centre, deviation : float
-            Of the target: where an untrained offset begins, and its mean absolute deviation.
+            Of the target: the initial offset, and its mean absolute deviation.
         """
         inside = masks.astype(np.float64)
         if not self.b.any():
@@ -226,19 +226,19 @@ class LinearRegressions(Perceptrons):
 
 
 def bayes_scores(X: Array, moments: ClassMoments, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return how likely each class is to naive Bayes with each set of columns, for each row (3), as a logarithm.
+    """Return the log-likelihood of each class under naive Bayes with each feature set, for each row, by (3).
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features), float64
     moments : ClassMoments
-        What it has learned.
+        Moments of the training rows.
     masks : ndarray of shape (n_sets, n_features), bool
 
     Returns
     -------
     ndarray of shape (n_rows, n_sets, n_classes), float64
-        Up to a constant of each row.
+        Up to a constant per row.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def bayes_scores(X: Array, moments: ClassMoments, masks: NDArray[np.bool_]) -> N
 
 
 def predictions(scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the class that each set predicts for each row, shape (n_sets, n_rows); two classes have one output."""
+    """Return the class predicted by each set for each row, shape (n_sets, n_rows); two classes have one output."""
     if scores.shape[2] == 1:
         return (scores[:, :, 0] > 0.0).T.astype(np.intp)
     best: NDArray[np.intp] = scores.argmax(axis=2).T
@@ -277,7 +277,7 @@ def predictions(scores: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def misranked(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return, for each set and positive row, the share of the other rows that are ranked above it; a tie is one half.
+    """Return, for each set and positive row, the proportion of other rows ranked above it; ties count one half.
 
     The mean of a set is 1 - AUC. The scores are those of two classes, and the second one is the positive one.
 

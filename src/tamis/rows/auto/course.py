@@ -1,4 +1,4 @@
-"""The course of a race: the errors of every arm along the rows, in bounded memory."""
+"""The course of a comparison: the errors of every arm over the rows, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tamis._validation import Array
 
 __all__ = ["Course", "fades_over", "news_of"]
 
-_LATELY = 2000.0  # rows over which errors fade, at most
-_MOST = 512  # records that are kept; then two and two become one
+_LATELY = 2000.0  # rows over which errors are averaged, at most
+_MOST = 512  # maximum number of records, after which pairs are merged
 
 
 class Course:
-    """Up to 512 records of a race: one a block or, when there were more, one for 2, 4, 8 ... blocks.
+    """Up to 512 records of a comparison: one per batch or, when there are more, one per 2, 4, 8 ... batches.
 
     Parameters
     ----------
@@ -27,13 +27,13 @@ class Course:
     Attributes
     ----------
     n_records : int
-        How many records there are; rows of the arrays from there on mean nothing, so that the arrays keep their shape.
+        Number of records; array rows beyond it are undefined, so that the arrays keep their shape.
     n_seen, followed : ndarray of shape (512,), int64
-        The rows at the end of each record, and the number of the arm that was followed there.
+        Number of rows at the end of each record, and the arm selected there.
     n_tested : ndarray of shape (512,), int64
-        How many rows of the record the arms were judged by.
+        Number of rows of the record on which the arms were evaluated.
     errors : ndarray of shape (512, n_arms), float64
-        Error of each arm, the mean over these rows.
+        Mean error of each arm over these rows.
 
     Examples
     --------
@@ -54,12 +54,12 @@ class Course:
     """)
 
     def __init__(self, n_arms: int) -> None:
-        self.n_records, self.span, self.in_last = 0, 1, 1  # blocks a record, and of the last one
+        self.n_records, self.span, self.in_last = 0, 1, 1  # batches per record, and in the last one
         self.n_seen, self.followed, self.n_tested = np.zeros((3, _MOST), np.int64)
         self.errors = np.zeros((_MOST, n_arms))
 
     def with_block(self, n_seen: int, followed: int, errors: Array, n_tested: int) -> Self:
-        """Return the course with one more block; this one is unchanged."""
+        """Return the course with one more batch; this one is unchanged."""
         longer = copy.deepcopy(self)
         if longer.in_last == longer.span:
             if longer.n_records == _MOST:
@@ -83,18 +83,18 @@ class Course:
         self.n_records, self.span, self.in_last = half, 2 * self.span, 2 * self.span
 
     def of(self, came_from: Array, goes_to: Array) -> Self:
-        """Return the course of other arms: what each was before, and what each that was is now."""
+        """Return the course with other arms: `came_from` are the previous arms of each, `goes_to` the new ones."""
         other = copy.copy(self)
         other.errors, other.followed = self.errors[:, came_from], goes_to[self.followed]
         return other
 
     def records(self) -> dict[str, NDArray[Any]]:
-        """Return "n_seen", "followed", "errors" and "n_tested", a row for each record."""
+        """Return "n_seen", "followed", "errors" and "n_tested", with a row for each record."""
         names = ("n_seen", "followed", "errors", "n_tested")
         return {name: getattr(self, name)[: self.n_records].copy() for name in names}
 
     def summary(self, arms: list[str], n_points: int) -> dict[str, Any]:
-        """Return at most so many stretches of the course in plain values; errors fade as in the race.
+        """Return at most `n_points` sections of the course in plain values; errors fade as in the comparison.
 
         The keys are "n_seen", "followed", "share" and "accuracy", as in :meth:`tamis.Auto.race_summary`.
         """
@@ -120,7 +120,7 @@ class Course:
 
 
 def fades_over(n_tested: int) -> float:
-    """Return over how many rows errors fade: half of those so far, for the first of a learner are not its last ones.
+    """Return the number of rows over which errors fade: half of all, since the first errors of a learner are outdated.
 
     >>> fades_over(500), fades_over(100_000)
     (250.0, 2000.0)
@@ -129,9 +129,9 @@ def fades_over(n_tested: int) -> float:
 
 
 def news_of(seen: float, n_rows: int, lately: float) -> tuple[float, float]:
-    """Return what all rows weigh, which tends to 1, and which share of it the new ones have.
+    """Return the faded weight of all rows, which tends to 1, and the fraction of it due to the new rows.
 
-    A mean m of rows that fade becomes ``m + share * (mean of the new rows - m)``.
+    A faded mean m becomes ``m + share * (mean of the new rows - m)``.
 
     >>> seen, share = news_of(0.0, 100, 2000.0)
     >>> round(seen, 4), share, round(news_of(seen, 100, 2000.0)[1], 3)

@@ -1,15 +1,15 @@
-"""A small forest for each of many sets of columns, refitted on the last rows: what boosted trees or forests would do.
+"""A small forest for each of many feature sets, refitted on the last rows: a proxy for forests and boosted trees.
 
-A tree of depth 6 is grown on a bootstrap sample of the window (Breiman 2001). A node splits at the cut of largest gain
-among 2 sqrt(|S|) columns drawn from the set S; cuts are 31 quantiles of the window::
+A tree of depth 6 is grown on a bootstrap sample of the window (Breiman 2001). A node splits at the cut with the largest
+gain among 2 sqrt(|S|) features drawn from the set S; cuts are 31 quantiles of the window::
 
     gain = sum_c L_c^2 / n_L + sum_c R_c^2 / n_R - sum_c N_c^2 / n_N                                     (1)
 
 where L, R and N count the classes left, right and in the node, so (1) is the decrease of the Gini impurity times n; for
-a numeric target, L, R and N are sums of the target and (1) is the decrease of its squared error. The forest predicts
-the mean of its leaves. The sum of (1) over all nodes is the importance of a column.
+a numeric target, L, R and N are sums of the target and (1) is the decrease of the squared error. The forest predicts
+the mean of its leaves. The importance of a feature is the sum of (1) over all its nodes.
 
-Trees are complete binary trees in arrays: the children of node i are 2i + 1 and 2i + 2, so no link can lead astray.
+Trees are complete binary trees in arrays: the children of node i are 2i + 1 and 2i + 2, so links are always valid.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def _grow(
     codes: Array, cuts: Array, classes: Array, target: Array, weight: Array, columns: Array, n_tried: int, state: Array,
     feature: Array, cut: Array, value: Array, importance: Array,
 ) -> None:  # fmt: skip
-    """Grow one tree from binned columns; `feature` (-1: leaf), `cut` and `value` of its nodes are written.
+    """Grow a tree on binned features; writes `feature` (-1: leaf), `cut` and `value` of its nodes.
 
-    Row i adds ``target[i]`` to the sum of number ``classes[i]``.
+    Row i adds ``target[i]`` to the sum of class ``classes[i]``.
     """
     n, n_outputs, n_bins = codes.shape[1], value.shape[1], cuts.shape[1] + 1
     times = np.zeros(n)
@@ -130,7 +130,7 @@ def _grow(
 
 @njit()
 def _predict(X: Array, feature: Array, cut: Array, value: Array, result: Array) -> None:
-    """Add the mean of the leaves of every set's trees, `found` (n, sets, outputs)."""
+    """Add the mean over the leaves of every set's trees to `result` (n, sets, outputs)."""
     n_sets, n_trees, _ = feature.shape
     for i in range(len(X)):
         for a in range(n_sets):
@@ -143,7 +143,7 @@ def _predict(X: Array, feature: Array, cut: Array, value: Array, result: Array) 
 
 
 class Forests:
-    """A forest for each set of columns, with the importance of each column in the forest of all of them.
+    """A forest for each feature set, with the importance of each feature in a forest of all of them.
 
     Parameters
     ----------
@@ -153,13 +153,13 @@ class Forests:
     Attributes
     ----------
     feature : ndarray of shape (n_sets, 5, 127), int32
-        Column of each node, -1 for a leaf.
+        Feature of each node, -1 for a leaf.
     cut : ndarray of shape (n_sets, 5, 127), float64
-        Rows whose value is at most this go left.
+        Rows with a value of at most this go left.
     value : ndarray of shape (n_sets, 5, 127, n_outputs), float64
-        Shares of the classes; of two the share of the second one; the mean of a numeric target.
+        Proportions of the classes; for two classes that of the second one; the mean of a numeric target.
     importance : ndarray of shape (n_features,), float64
-        Decrease of impurity by a forest of all columns (1).
+        Decrease of impurity in a forest of all features (1).
     is_fitted : bool
 
     Examples
@@ -193,7 +193,7 @@ class Forests:
     def fit(
         self, X: Array, target: Array, weight: Array, masks: NDArray[np.bool_], rng: np.random.Generator
     ) -> Forests:
-        """Return forests of these rows.
+        """Return forests fitted on these rows.
 
         Parameters
         ----------
@@ -212,15 +212,15 @@ class Forests:
             codes[j] = np.searchsorted(cuts[j], X[:, j], side="left")
         state, weight = np.empty(1, np.uint64), weight / weight.mean()
         centre, unit = 0.0, 1.0
-        if target.dtype.kind == "f":  # so that neither offset nor unit of the numbers matter
+        if target.dtype.kind == "f":  # independent of offset and unit of the target
             centre, unit = float(target.mean()), max(float(target.std()), 1e-300)
             target = (target - centre) / unit
-        # Of two classes the shares add up to 1: that of the second one is a numeric target.
+        # For two classes the proportions sum to 1: that of the second one serves as a numeric target.
         many = target.dtype.kind == "i" and forests.value.shape[3] > 1
         classes = target if many else np.zeros(len(target), np.int64)
         target = np.ones(len(target)) if many else target.astype(np.float64)
         sets = [np.flatnonzero(mask) for mask in masks]
-        # The last forest, of every column, only ranks them.
+        # The last forest uses all features, and only ranks them.
         unused = Forests(1, n_features, forests.value.shape[3])
         for a, columns in enumerate([*sets, np.arange(n_features)]):
             n_tried = min(len(columns), math.ceil(2.0 * math.sqrt(len(columns))))
@@ -236,13 +236,13 @@ class Forests:
         return forests
 
     def widened(self, n_features: int) -> Forests:
-        """Return a copy with additional columns, which no tree uses."""
+        """Return a copy with additional features, which no tree uses."""
         result = copy.copy(self)
         result.importance = np.pad(self.importance, (0, n_features - len(self.importance)))
         return result
 
     def without(self, columns: Array) -> Forests:
-        """Return a copy in which nodes that split by some columns are leaves, and these have no importance."""
+        """Return a copy in which nodes that split on some features are leaves, and these have no importance."""
         result = copy.copy(self)
         result.feature = np.where(np.isin(self.feature, columns), -1, self.feature).astype(np.int32)
         result.importance = self.importance.copy()
@@ -250,7 +250,7 @@ class Forests:
         return result
 
     def of(self, sets: Array) -> Forests:
-        """Return those of some sets, each as often as it is named."""
+        """Return a copy of some sets, which may be repeated."""
         result = copy.copy(self)
         result.feature, result.cut, result.value = self.feature[sets], self.cut[sets], self.value[sets]
         return result

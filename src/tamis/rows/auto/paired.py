@@ -1,19 +1,19 @@
-"""Losses of all arms on the same rows, and the smallest set of columns that is as good as the best.
+"""Losses of all arms on the same rows, and the smallest feature set that is as good as the best.
 
-With l_ia the loss of arm a on row i and b the arm of least mean loss, an arm is as good as the best if::
+With l_ia the loss of arm a on row i and b the arm with the smallest mean loss, an arm is as good as the best if::
 
     mean_i (l_ia - l_ib)  <=  min(se_a, tolerance),   se_a = sd_i (l_ia - l_ib) / sqrt(n)              (1)
 
-The difference is taken row by row: where both arms err or neither does, they do not differ, so se_a is much smaller
-than that of either loss (McNemar 1947). That is the rule of one standard error of Breiman et al. (1984, section 3.4.3)
-with paired rows and a cap.
+The difference is paired: rows on which both arms err, or neither does, contribute 0, so se_a is much smaller than the
+standard error of either loss (McNemar 1947). This is the one-standard-error rule of Breiman et al. (1984, section
+3.4.3) with paired rows and a cap.
 
-The present arm is left only
+The current arm is replaced only
 
-* for a better one: if it is behind by more than two standard errors and two errors. Where a change costs the learner
-  its weights, by more than z se_a, z the normal quantile of 1 - .05 / A (the best of A arms is ahead by chance, too),
-  on 500 rows at least (50 of a rare class);
-* for a smaller one: if that one is as good (1), and the rows are enough to tell: both standard errors are at most
+* by a better one: if it is behind by more than two standard errors and two errors. If a change costs the learner its
+  weights, by more than z se_a, z the normal quantile of 1 - .05 / A (the best of A arms is partly so by chance), on at
+  least 500 rows (50 of a rare class);
+* by a smaller one: if that one is as good (1), and there are enough rows: both standard errors are at most
   ``tolerance``, or there are 1000 rows (100 of a rare class).
 """
 
@@ -32,11 +32,11 @@ from tamis._validation import Array
 __all__ = ["PairedLosses", "smallest"]
 
 _LAST = 2000  # rows
-_CAUTION = 2.0  # errors more, so that the first rows do not decide by chance
+_CAUTION = 2.0  # additional errors, against decisions by chance on the first rows
 
 
 class PairedLosses:
-    """Losses of every arm on the last 2000 rows that were tested.
+    """Losses of every arm on the last 2000 tested rows.
 
     Parameters
     ----------
@@ -58,20 +58,20 @@ class PairedLosses:
         return len(self.weight)
 
     def with_rows(self, losses: Array, weight: Array) -> Self:
-        """Return a copy with more rows, without the oldest beyond 2000."""
+        """Return a copy with more rows, without those before the last 2000."""
         longer = copy.copy(self)
         longer.losses = np.concatenate([self.losses, losses])[-_LAST:]
         longer.weight = np.concatenate([self.weight, weight])[-_LAST:]
         return longer
 
     def last(self, n_rows: int) -> Self:
-        """Return a copy with the last rows only."""
+        """Return a copy with only the last rows."""
         result, first = copy.copy(self), max(len(self) - n_rows, 0)
         result.losses, result.weight = self.losses[first:], self.weight[first:]
         return result
 
     def of(self, arms: Array) -> Self:
-        """Return a copy with the losses of some arms, each as often as it is named."""
+        """Return a copy with the losses of some arms, which may be repeated."""
         result = copy.copy(self)
         result.losses = self.losses[:, arms]
         return result
@@ -82,7 +82,7 @@ class PairedLosses:
         return result
 
     def behind(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return by how much each arm is behind the best, and the standard error of that (1)."""
+        """Return the mean loss of each arm above that of the best, and the standard error of the difference (1)."""
         best = int(self.mean().argmin())
         share = self.weight / max(float(self.weight.sum()), 1e-300)
         differences = self.losses - self.losses[:, [best]]
@@ -100,16 +100,16 @@ def smallest(
     is_costly: bool,
     enough: int = 1000,
 ) -> tuple[int, str]:
-    """Return the arm of fewest columns that is as good as the best, of several the best, and why it is not `now`.
+    """Return the smallest arm that is as good as the best (ties: the best), and why it is not `now`.
 
-    Every column errs on a quarter of the rows, three columns on none:
+    Keeping all features errs on a quarter of the rows, three features on none:
 
     >>> losses = np.zeros((600, 2))
     >>> losses[::4, 0] = 1.0
     >>> smallest(np.array([30, 3]), PairedLosses(2).with_rows(losses, np.ones(600)), 0.01, now=0, is_costly=True)
     (1, 'better')
 
-    Both err on the same rows but for two:
+    Both err on the same rows except two:
 
     >>> losses[:, 1] = losses[:, 0]
     >>> losses[[1, 4], 1] = 1.0, 0.0

@@ -100,7 +100,7 @@ def _watch(
     low: Array, high: Array, su: Array, mean: Array, began: int,
     bayes: Any, limit: float,
 ) -> tuple[int, int]:  # fmt: skip
-    """Learn rows until a drift or, after `wait` of them, until the trigger fires; return their number, and which."""
+    """Learn rows until a drift or, after `wait` of them, until the trigger fires; return their number and the event."""
     for i in range(len(X)):
         update_row(X[i], codes[i], state, su, corrected)
         level, fired = su[base] if base >= 0 else 0.0, False
@@ -161,15 +161,15 @@ class DISCUSS(RowSelector):
     delta : float in (0, 1), default=0.05
         Probability in (1) and (2).
     categorical : None, "all", list of int or str, or bool mask, default=None
-        Columns whose values are categories (any finite numbers). The others are numbers.
+        Categorical features (any finite numbers). The others are numeric.
     n_bins : int, at least 2, default=5
         Number of bins for a numeric column.
     task : {"classification", "regression"}, default="classification"
-        What the target is: classes, or a number, of which five levels of about equal weight are the classes
+        Classification or regression. A numeric target is discretized into five levels of about equal frequency
         (:mod:`tamis.base.target_levels`).
     cuts : {"robust", "range"}, default="robust"
-        How numbers are scaled. "robust": in units of the middle half of the first 32 rows, squeezed between -1 and 1,
-        so that neither the scale nor outliers matter. "range": as they are, as published.
+        How numbers are scaled. "robust": by the interquartile range of the first 32 rows, then mapped to (-1, 1), so
+        that neither the scale nor outliers matter. "range": unscaled, as published.
 
     Attributes
     ----------
@@ -191,9 +191,9 @@ class DISCUSS(RowSelector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the first rows arrive.
+        If a parameter is invalid, when the first rows are passed.
     DataError
-        If rows or labels cannot be learned from; the model is left as it was.
+        If rows or labels are invalid; the model is left unchanged.
 
     Notes
     -----
@@ -209,7 +209,7 @@ class DISCUSS(RowSelector):
 
     Examples
     --------
-    The class is decided by columns 2 and 5; from row 3000 on, by 0 and 7.
+    The class is determined by features 2 and 5; from row 3000 on, by 0 and 7.
 
     >>> import numpy as np
     >>> from tamis import DISCUSS
@@ -240,7 +240,7 @@ class DISCUSS(RowSelector):
         _label_series._total? (48, c)  _label_series (its own)
     """
     _label_series: LabelSeries | None = None  # an older file has none
-    _inflation = 1.0  # by which dependent labels raise the evidence that a drift needs
+    _inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
 
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _allows_nan = True
@@ -338,7 +338,7 @@ class DISCUSS(RowSelector):
         self._columns = columns
         self._counts = self._new_counts(n_features)
         self._numeric = np.setdiff1d(np.arange(n_features), columns)
-        self._scaler: SoftsignScaler | None = None  # through which numbers are seen, after the first rows
+        self._scaler: SoftsignScaler | None = None  # for numeric features, after the first rows
         self._early = min(N_SCALING_ROWS, self.window) if self.cuts == "robust" and len(self._numeric) else 0
         exact = np.zeros(n_features, bool)
         exact[columns] = True
@@ -348,8 +348,9 @@ class DISCUSS(RowSelector):
         self._selected: list[int] = []
         self._n_relevant = 0  # features above their thresholds at the last selection
         self._age_then = 0  # rows since the last drift at the last selection
-        self._base = -1  # the feature whose SU is the bar, where it moves
-        # How far above or below the bar SU of each feature fires the trigger; the last: of one that is always 0
+        self._base = -1  # the feature whose SU is the bar, if it moves
+        # Distance from the bar at which the SU of each feature fires the trigger; the last: of a feature that is always
+        # 0
         self._low, self._high = np.full(n_features + 1, np.inf), np.full(n_features + 1, np.inf)
         self._next = int(self.window)  # row before which the trigger does not fire
         self.drift_detected_ = False
@@ -360,7 +361,7 @@ class DISCUSS(RowSelector):
         )
 
     def _most(self, n_features: int) -> int:
-        """Return how many features may be selected; more than there are if that does not matter."""
+        """Return the maximum number of features to select; more than exist if there is no limit."""
         n = self.n_features_to_select
         if n is None:
             return n_features + 1
@@ -407,7 +408,7 @@ class DISCUSS(RowSelector):
     def _extend_scaler(self, new: Array) -> None:
         if self._scaler is not None:
             self._scaler = self._scaler.widened(len(new))
-        elif not len(self._numeric) and self.cuts == "robust":  # these are the first numbers
+        elif not len(self._numeric) and self.cuts == "robust":  # the first numeric features
             self._early = min(N_SCALING_ROWS, self.window)
             if self._counts.n_seen >= self._early:
                 self._scaler = SoftsignScaler(np.zeros((1, len(new))))
@@ -458,7 +459,7 @@ class DISCUSS(RowSelector):
         self._counts = self._new_counts(rows.shape[1])
         X, none = np.ascontiguousarray(self._scaled_rows(rows)), np.zeros(len(self._su))
         never, watch = np.full(len(self._low), np.inf), tuple(empty_watch(self._counts.n_classes))
-        while len(X):  # the kernel of the rows after them: one that only counts takes seconds to compile
+        while len(X):  # a kernel that only counts would take seconds to compile
             n = self._counts.prepare(X, codes)
             state = self._counts.state
             _watch(X[:n], codes[:n], state, False, 0.0, n, -1, -never, never, none, none, 0, watch, np.inf)
@@ -531,7 +532,7 @@ class DISCUSS(RowSelector):
         )  # fmt: skip
 
     def _fewest(self) -> int:
-        """Return how many features are selected at least."""
+        """Return the minimum number of features to select."""
         if self.min_features is not None:
             return int(self.min_features)
         fills = self.n_features_to_select is not None and self._class_is_rare
@@ -552,7 +553,7 @@ class DISCUSS(RowSelector):
             return
         seen, rules = view(n, counts, self.bias_correction), self._rules()
         shift = np.zeros(len(seen.su))
-        if n == counts.window:  # that of each row is from integers, but ignores values with few rows
+        if n == counts.window:  # the SU per row is computed from integers, but ignores values with few rows
             dense = literal | (seen.free == seen.classic)
             seen = seen._replace(su=np.where(dense, self._su, seen.su))
             shift = self._su - seen.su
@@ -577,7 +578,7 @@ class DISCUSS(RowSelector):
     ) -> tuple[list[int], bool]:
         bar, rank, kept = thresholds.copy(), seen.su, list[int]()
         if self.trigger == "crossing":
-            if self._age_then >= self.window:  # else they were selected by few rows
+            if self._age_then >= self.window:  # otherwise they were selected from few rows
                 kept = self._selected
             bar[kept] -= rules.slack(bar[kept])
             if self.half_life is not None:

@@ -54,7 +54,7 @@ class Present:
 
     def __init__(self, counts: WindowCounts, exact: NDArray[np.bool_], alpha: float) -> None:
         self.alpha, self._exact = alpha, exact
-        self.began, self._found = 0, -1  # and the row of the detection, while the drift may continue
+        self.began, self._found = 0, -1  # and the row of the detection, during a transition
         self._forget(counts)
 
     def _forget(self, counts: WindowCounts) -> None:

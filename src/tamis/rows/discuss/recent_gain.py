@@ -37,7 +37,7 @@ def measure(n: int, state: Any, n_classes: int, result: Array) -> None:
     state : tuple
         ``counts.with_bins(n)`` of dense rows.
     n_classes : int
-    found : ndarray of shape (4, n_features), float64
+    result : ndarray of shape (4, n_features), float64
         Written: the information gain in bits; H(X) + H(Y) in bits; the degrees of freedom, by
         :mod:`tamis.dependence.expected_g`; the same as if all values had many rows, (values - 1) (classes - 1).
 
@@ -71,7 +71,7 @@ def measure(n: int, state: Any, n_classes: int, result: Array) -> None:
     for j in range(len(start) - 1):
         width, own = start[j + 1] - start[j], bins[j]
         counts[: width * n_classes] = 0
-        for p in range(first, last if first < last else w):  # the rows lie in a ring
+        for p in range(first, last if first < last else w):  # the rows are in a ring buffer
             counts[np.uint64(own[p]) * wide + codes[p]] += 1
         for p in range(0 if first < last else last):
             counts[np.uint64(own[p]) * wide + codes[p]] += 1
@@ -107,7 +107,7 @@ def measure_gain(c: int, others: Array, n: int, state: Any, n_classes: int, gain
 
     Examples
     --------
-    Feature 1 copies feature 0, and both are the class; so is not feature 2, without which nothing is missed.
+    Feature 1 is a copy of feature 0, and both equal the class, so neither adds information to the other:
 
     >>> from tamis.summaries.entropy import WindowCounts
     >>> counts, gain = WindowCounts(3, 2, window=100, categorical=[0, 1, 2]), np.empty(2)

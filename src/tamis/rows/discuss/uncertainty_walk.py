@@ -30,7 +30,7 @@ class WindowStatistics(NamedTuple):
     su: Floats
     gain: Floats  # less its bias, if that is corrected
     spread: Floats  # H(X) + H(Y)
-    free: Floats  # degrees of freedom, by what chance does with few rows a value
+    free: Floats  # degrees of freedom, corrected for values with few rows
     classic: Floats  # the same, (values - 1) (classes - 1)
 
 

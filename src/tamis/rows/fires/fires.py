@@ -10,7 +10,7 @@ paper             here                meaning
 ================  ==================  ======================================================================
 mu_j, sigma_j     ``mu``, ``sigma``   mean and standard deviation of the parameter of feature j
 alpha             `learning_rate`     step of the stochastic gradient ascent on the log marginal likelihood
-lambda_s          uncertainty_penalty how much an uncertain parameter counts against its feature
+lambda_s          uncertainty_penalty weight of the uncertainty in the score
 lambda_r          (none)              only scales all weights, so it never changes a ranking
 w_j               ``scores_``         2 lambda_r w_j = mu_j^2 - lambda_s sigma_j^2
 M                 n_features_to_select
@@ -30,26 +30,28 @@ In (6), l(eta) is the log likelihood of y given eta = sum_j theta_j x_j, and the
 
 Errata and deviations, each with its reason:
 
-* The quotient phi / Phi is 0 / 0 from m = -39 on and would poison mu for ever: r(m) is a continued fraction there.
+* The quotient phi / Phi is 0 / 0 from m = -39 on, and mu becomes NaN: r(m) is computed by a continued fraction there.
 * "Variance sqrt(1 + a^2 s^2)" in Lemma A.1 is a standard deviation.
 * The published code clips sigma at 0, where it stays, since its gradient carries the factor sigma; so do we.
 * As published, mu is per unit of x and all features share the direction of their common mean: features of another
-  scale or sign lose. Hence running centring and scaling (`scaling`), exact by algebra, X itself is never copied.
-* As published, a rare class hardly moves mu: `class_weight="balanced"` lets a class and its rest pull equally. With
-  three classes or more each class is rare in its own model, and by default the root of these weights is taken.
-* With three classes or more, the largest score of the models is the noise of one of them; by default the mean counts.
-* Features that move together are all certain and all kept: with three classes or more, by default, a score is
-  discounted by the squared correlation with the features chosen before (:mod:`tamis.rows.screening.redundancy`, (3)).
+  scale or sign are ranked too low. Hence running centring and scaling (`scaling`), algebraically exact, without
+  copying X.
+* As published, a rare class hardly changes mu: ``class_weight="balanced"`` gives a class and its rest equal influence.
+  With three classes or more each class is rare in its own model, and by default the root of these weights is used.
+* With three classes or more, the maximum score over the models is dominated by the noise of one of them; the default
+  is the mean.
+* Correlated features are all certain and all kept: with three classes or more, by default, a score is discounted by the
+  squared correlation with features selected before (:mod:`tamis.rows.screening.redundancy`, (3)).
 * The consistency proof assumes that gradient ascent converges, which a constant step does not: with a `half_life`
   the scores are read from the running average of mu (Polyak and Ruppert), and old evidence fades.
-* A published step of 0.01 learns next to nothing: rho^2 is about 1 + J at first, so the step grows with J, from 1 to
-  10. Rows of a rare class, which balancing makes heavy, make the gradient noisier by their mean squared weight: the
-  step is divided by it.
-* The curvature of (5) is 1 / v, which has no limit: where the noise is small, any constant step overshoots, and the
-  relevant features are lost for thousands of rows. So the step of a numeric target's model is no longer than the one at
-  which the likelihood of the batch is largest along the gradient, unless `learning_rate` is given.
+* With the published step of 0.01 learning is very slow: rho^2 is initially about 1 + J, so the step grows with J, from
+  1 to 10. Heavy rows of a rare class make the gradient noisier by their mean squared weight, by which the step is
+  divided.
+* The curvature of (5) is 1 / v, which is unbounded: with little noise, any constant step overshoots, and the relevant
+  features are lost for thousands of rows. So the step of a regression is bounded by the one that maximises the
+  likelihood of the batch along the gradient, unless `learning_rate` is given.
 * Counts are modelled relative to their running mean: its logarithm is added to every margin.
-* :meth:`FIRES.paper` switches all of this off.
+* :meth:`FIRES.paper` disables all of these.
 """
 
 from __future__ import annotations
@@ -76,16 +78,16 @@ from tamis.summaries.moments import RunningMoments, inverse_scale
 
 __all__ = ["FIRES"]
 
-_MAX_BALANCE = 10.0  # a row of a rare class weighs at most this much
+_MAX_BALANCE = 10.0  # maximum weight of a row of a rare class
 # Relative to the variance of the target; with a noise of 0, the first exact row would have infinite precision.
 _LEAST_NOISE = 1e-6
 _STEP_PER_FEATURE, _LONGEST_STEP = 0.1, 10.0
-_ROWS_KEPT = 300  # a correlation of independent columns is at most .2 in so many, which discounts by 4 %
-_CANDIDATES = 1000  # the least number of features that compete where scores are discounted
-_MOST_COUNTED = 1e15  # larger counts are not exact numbers
+_ROWS_KEPT = 300  # independent features correlate at most .2 in them, a discount of 4 %
+_CANDIDATES = 1000  # minimum number of candidates if scores are discounted
+_MOST_COUNTED = 1e15  # larger counts are not exact in float64
 _LINKS = {"gaussian": GAUSSIAN, "probit": PROBIT, "logit": LOGIT, "poisson": POISSON}
 _NOTHING = np.empty(0)
-_WIDE = 8  # columns for each stored value, from which on those without any are passed by
+_WIDE = 8  # columns per stored value above which columns without any are skipped
 
 
 def _check_counts(y: Array) -> None:
@@ -110,13 +112,13 @@ def _count(codes: Array, weight: Array, keep: float, counts: Array, n_classes: i
 
 
 class FIRES(RowSelector):
-    """Selects the features whose coefficients are large and certain in a Bayesian probit or linear model.
+    """Selects features with large and certain coefficients in a Bayesian probit or linear model.
 
-    The coefficients of a linear model of the label, the number or the count are normal random variables. Each batch
-    moves their means and standard deviations one step up the log marginal likelihood. A feature scores ``mu**2 -
-    uncertainty_penalty * sigma**2``. With three classes or more there is a model for each class against the rest, and a
-    feature takes the mean of its scores. Then features are chosen one after another, and a feature that is correlated
-    with one chosen before counts less.
+    The coefficients of a linear model of the label, number or count are independent normal random variables. Each batch
+    moves their means and standard deviations one step up the gradient of the log marginal likelihood. The score of a
+    feature is ``mu**2 - uncertainty_penalty * sigma**2``. With three classes or more there is a model for each class
+    against the rest, and the scores of a feature are averaged. Features are then selected sequentially, and the score
+    of a feature is discounted by its correlation with those selected before.
 
     The defaults are the recommended preset: running centring and scaling, balanced classes, and evidence that fades
     with a half-life. :meth:`paper` gives the published method.
@@ -130,25 +132,24 @@ class FIRES(RowSelector):
         ``"gaussian"`` for a numeric target, ``"poisson"`` for counts or other numbers from 0 to 1e15.
     update : {"gradient", "assumed-density"}, default="gradient"
         ``"gradient"``: one gradient step per batch, as published. ``"assumed-density"``: a Newton step for each
-        coefficient on its own, damped where features move together. `sigma` then shrinks with the evidence, and there
-        is no `learning_rate`.
+        coefficient separately, damped for correlated features. `sigma` then decreases with the evidence, and
+        `learning_rate` is not used.
     scaling : {"standard", "center", None}, default="standard"
-        ``"standard"``: learn from features centred and scaled by their running mean and standard deviation.
-        ``"center"``: only centred. None: as they are. CSR rows are never made dense; see Notes.
+        ``"standard"``: features are centred and scaled by their running mean and standard deviation. ``"center"``: only
+        centred. None: unscaled. CSR rows are never made dense; see Notes.
     importance : {"parameter", "signal"}, default="parameter"
         ``"parameter"`` scores the coefficient itself. ``"signal"`` multiplies it by the feature's running variance
-        (what it contributes to the margin). With ``scaling="standard"`` the two are the same.
+        (its contribution to the margin). With ``scaling="standard"`` both are equal.
     learning_rate : float or None, default=None
         alpha, in (0, 1e6]: step of the gradient update. None: a tenth of the number of features, but at least 1 and at
-        most 10. This is divided by the mean squared weight that balancing gives a row, which is 1 for two classes of
-        equal size, and larger where a class is rare. With a numeric target, the step is at most the best step of the
-        batch.
+        most 10, divided by the mean squared weight of a row after balancing, which is 1 for two classes of equal size,
+        and larger if a class is rare. For regression, the step is at most the best step of the batch.
     half_life : float or None, default=2000
-        Rows after which evidence counts half, in (0, inf]. Scores are then read from the running average of mu. None:
-        nothing fades, and the scores are those of the last mu, as published.
+        Rows after which the weight of evidence is halved, in (0, inf]. Scores are then read from the running average of
+        mu. None: nothing fades, and the scores are those of the last mu, as published.
     class_weight : {"auto", "balanced", None}, default="auto"
         "balanced": a class and its rest have equal influence, however rare the class is (a row weighs at most 10).
-        "auto": "balanced" with two classes; with more, the root of these weights. None: rows weigh the same.
+        "auto": "balanced" with two classes; with more, the root of these weights. None: all rows have equal weight.
     intercept : bool, default=False
         Whether the models have an intercept (never scored).
     sigma : float, default=1.0
@@ -158,40 +159,39 @@ class FIRES(RowSelector):
     class_reduce : {"max", "mean"}, default="mean"
         How the one-vs-rest scores of a feature are combined into one, with three classes or more.
     redundancy : {"auto", "discount", None}, default="auto"
-        "discount": features are selected one after another, by their score times 1 less the largest squared correlation
-        with a feature selected before, of the last 300 rows. `scores_` still rates each feature by itself. "auto":
-        "discount" with three classes or more. None: the features of the largest scores are selected.
+        "discount": features are selected sequentially, by their score times 1 minus the largest squared correlation
+        with a feature selected before, over the last 300 rows. `scores_` still rates each feature by itself. "auto":
+        "discount" with three classes or more. None: the features with the largest scores are selected.
     batch_size : int, default=100
-        Rows per step: larger batches are taken in consecutive steps of this many rows.
+        Rows per step: larger batches are split into parts of this size.
     categorical : "all", list of int or str, or bool mask, optional
-        Columns whose values are categories. So are columns of text and of categories of a frame, named or not. Their
-        mean targets are learned, and so are the means that stand for missing values (:mod:`tamis.base.row_encoder`).
+        Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
+        their mean target, and missing values by the mean of the feature (:mod:`tamis.base.row_encoder`).
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Relevance now; larger is more relevant. All zero while `warming_up_`.
+        Current relevance; larger is more relevant. All zero while `warming_up_`.
     mu_, sigma_ : ndarray of shape (n_models, n_features), float64
-        One model for two classes or a numeric target, else one per class.
+        One model for two classes or a regression, otherwise one per class.
     warming_up_ : bool
-        True until two classes were seen; then `get_support` keeps every feature.
+        True until two classes were seen; `get_support` then keeps every feature.
     classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the first rows arrive.
+        If a parameter is invalid, when the first rows are passed.
     DataError
-        If rows, labels or weights cannot be learned from; the model is left as it was.
+        If rows, labels or weights are invalid; the model is left unchanged.
 
     Notes
     -----
-    The method is defined per batch: 100 rows at once are one step, one at a time they are 100 steps. Memory: 3
-    float64 per model and feature, and 2 per feature for the scaling; the last 300 to 400 rows where scores are
-    discounted. Time per batch and model: O(rows x features). With CSR rows it is O(stored values), plus O(features)
-    once a batch if anything is scaled or fades: a centred zero is not 0, so every column contributes to the margin
-    of every row.
+    The method is defined per batch: 100 rows per call are one step, one row per call is 100 steps. Memory: 3 float64
+    per model and feature, and 2 per feature for the scaling; the last 300 to 400 rows if scores are discounted. Time
+    per batch and model: O(rows x features). With CSR rows it is O(stored values), plus O(features) once per batch if
+    anything is scaled or fades: a centred zero is not 0, so every feature contributes to the margin of every row.
 
     References
     ----------
@@ -200,7 +200,7 @@ class FIRES(RowSelector):
 
     Examples
     --------
-    Columns 3 and 7 of twenty decide the class; the first has ten times the scale of the others.
+    Features 3 and 7 of 20 determine the class; feature 3 has ten times the scale of the others:
 
     >>> import numpy as np
     >>> from tamis import FIRES
@@ -317,22 +317,22 @@ class FIRES(RowSelector):
 
     def _start(self, n_features: int) -> None:
         self._models = NormalLinear(n_features, float(self.sigma), self.intercept, self.half_life is not None)
-        self._counts = np.zeros(0)  # faded number of rows of each class
+        self._counts = np.zeros(0)  # faded number of rows per class
         self._moments = RunningMoments(n_features)
-        self._target = RunningMoments(1)  # of the numeric target of a regression
+        self._target = RunningMoments(1)  # of the target of a regression
         self._error = np.zeros(2)  # faded sum of its squared errors, and of their weights
-        self._last_rows = LastRows(_ROWS_KEPT)  # where scores are discounted
+        self._last_rows = LastRows(_ROWS_KEPT)  # for discounted scores
 
     @property
     def _chooses_count(self) -> bool:  # type: ignore[override]
-        """Whether `_selection` decides, though not about the number."""
+        """Whether `_selection` selects, although the number is fixed."""
         if not hasattr(self, "n_seen_"):
             return False
         return self.redundancy == "discount" or (self.redundancy == "auto" and len(self._models.mu) > 1)
 
     @property
     def _counts_columns(self) -> bool:
-        return self.learning_rate is None  # the step is a number of features
+        return self.learning_rate is None  # the step depends on the number of features
 
     def _widen(self, n_features: int) -> None:
         self._models, self._moments = copy.copy(self._models), copy.copy(self._moments)
@@ -355,7 +355,7 @@ class FIRES(RowSelector):
         n_rows, size = X.shape[0], self.batch_size
         if not self._is_regression() and len(self.classes_) > 2 and len(self.classes_) > len(self._models.mu):
             self._models.grow(len(self.classes_))
-        if n_rows > size:  # a step would name the row of its part
+        if n_rows > size:  # an error in a part would give the wrong row number
             reject_nonfinite(X, self._names())
         weight = _NOTHING if sample_weight is None else sample_weight
         if n_rows <= size:
@@ -401,16 +401,16 @@ class FIRES(RowSelector):
     def merge(self, other: Self, when: str = "after") -> Self:
         """Average the coefficients with those of a selector of other rows, weighted by rows times precision.
 
-        Exact where ``update="assumed-density"`` and nothing fades or is scaled (a product of normal posteriors); an
-        approximation otherwise, since a gradient step starts at the coefficients that the batch before has left
-        (measured in docs/persistence.md). Moments, counts and the last rows are merged exactly.
+        Exact for ``update="assumed-density"`` if nothing fades or is scaled (a product of normal posteriors); an
+        approximation otherwise, since a gradient step depends on the coefficients after the previous batch (measured in
+        docs/persistence.md). Moments, counts and the last rows are merged exactly.
 
         Parameters
         ----------
         other : FIRES
-            With the same columns and parameters (but for how many features are selected).
+            With the same columns and parameters (except the number of selected features).
         when : {"after", "before"}, default="after"
-            When the rows of `other` came: after, or before, those of this selector. With a `half_life`, the evidence of
+            Whether the rows of `other` follow or precede those of this selector. With a `half_life`, the evidence of
             the earlier part fades by the rows of the later one.
 
         Returns
@@ -420,7 +420,7 @@ class FIRES(RowSelector):
         Raises
         ------
         TypeError
-            If `other` is of another kind.
+            If `other` is of another class.
         ValueError
             If its columns or parameters differ.
 
@@ -473,7 +473,7 @@ class FIRES(RowSelector):
         return float(self._target.weight if self._is_regression() else self._counts.sum())
 
     def _units(self) -> Array:
-        """Return what a coefficient is multiplied by, from units of the data to those of the models: 1 / slope."""
+        """Return the factor that converts a coefficient from units of the data to those of the models: 1 / slope."""
         unit = np.ones(self.n_features_in_)
         if self.scaling == "standard":
             inverse = inverse_scale(self._moments.m2, self._moments.weight)
@@ -481,9 +481,10 @@ class FIRES(RowSelector):
         return unit * (self._target.inverse_scale()[0] if self.model == "gaussian" else 1.0)
 
     def _stored_columns(self, X: Rows, keep: float) -> tuple[Rows, Array | None]:
-        """Return the rows, and which columns they have: of wide CSR rows only those of which a value is stored.
+        """Return the rows and the columns they contain: for wide CSR rows only those with a stored value.
 
-        None: all. A target of numbers and Newton's step take all too; and where zeros pull at nothing, no other moves.
+        None: all. A regression and Newton's step use all too; and if zeros have no effect, no other coefficient
+        changes.
         """
         if (
             isinstance(X, np.ndarray)
@@ -506,9 +507,9 @@ class FIRES(RowSelector):
     def _deviations(
         self, X: Rows, near: Rows, columns: Array | None, weight: Array
     ) -> tuple[tuple[Array, Array], bool]:
-        """Return where the rows' deviations are summed, and whether the moments have yet to absorb them.
+        """Return the arrays that sum the rows' deviations, and whether the moments have yet to be updated by them.
 
-        Rows are scaled by the rows before their batch, so that one pass does; the first batch scales itself.
+        Rows are scaled by the rows before their batch, which needs a single pass; the first batch is scaled by itself.
         """
         if not self._needs_moments:
             return (_NOTHING, _NOTHING), False
@@ -517,7 +518,7 @@ class FIRES(RowSelector):
                 self._refuse(X)
             return (_NOTHING, _NOTHING), False
         sums = np.zeros(near.shape[1]), np.zeros(near.shape[1])
-        # The step reads the same deviations anyway.
+        # The step needs the same deviations anyway.
         in_step = isinstance(X, np.ndarray) and self.scaling is not None
         if not in_step and not self._moments.add(near, weight, *sums, columns):
             self._refuse(X)
@@ -533,7 +534,7 @@ class FIRES(RowSelector):
     def _balance_and_rate(self, code: int, total: float) -> tuple[tuple[float, float], float]:
         """Return the weights of a row outside and inside the class, of which there are `total` rows, and the step.
 
-        Wide models need a long step, and rows of uneven weight a short one.
+        Models of many features need a long step, and rows of unequal weight a short one.
         """
         known = 0 <= code < len(self._counts)
         inside = float(self._counts[code]) if known else 0.0
@@ -553,7 +554,7 @@ class FIRES(RowSelector):
     def _standard_target(
         self, X: Rows, y: Array, weight: Array, keep: float, frame: tuple[Array, Array] | None
     ) -> tuple[Array, float]:
-        """Return the target in standard deviations of the target so far, and the variance of its noise in those."""
+        """Return the target in units of its running standard deviation, and the variance of its noise in them."""
         w = weight if len(weight) else np.ones(len(y))
         self._target = copy.copy(self._target)
         if not self._target.update(y[:, None], w, keep):
@@ -566,7 +567,7 @@ class FIRES(RowSelector):
         return y, max(self._error[0] / max(self._error[1], 1e-300), _LEAST_NOISE)
 
     def _log_mean(self, y: Array, weight: Array, keep: float) -> float:
-        """Return the logarithm of the mean count so far; without any count yet, that of half a count."""
+        """Return the logarithm of the running mean count; before any count, that of half a count."""
         self._target = copy.copy(self._target)
         self._target.update(y[:, None], weight if len(weight) else None, keep)
         total = self._target.weight
@@ -598,7 +599,7 @@ class FIRES(RowSelector):
         )
 
     def _best_of_first(self, n_columns: int, n: int) -> NDArray[np.bool_]:
-        """Return which n of the first columns are selected; the others may be places without a feature."""
+        """Return which n of the first columns are selected; the others may not be assigned to a feature yet."""
         scores = self._relevance()[:n_columns]
         candidates = np.flatnonzero(top_mask(scores, max(n, min(_CANDIDATES, n_columns))))
         if n >= len(candidates) or not self._last_rows.n_rows:

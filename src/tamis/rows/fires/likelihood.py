@@ -2,7 +2,7 @@
 
 Equations (1) to (6) are those of :mod:`tamis.rows.fires.fires`: the margins d and variances q of the rows, their slopes
 a, b and curvatures h, and the gradients g1 = sum a z and g2 = sum b z^2 (or h z^2) over the rows.
-z = (x - centre) * inverse is never stored: `inverse` is folded into the parameters, `centre` is subtracted on the way.
+z = (x - centre) * inverse is never stored: the parameters absorb `inverse`, and `centre` is subtracted in the loops.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def slopes(y: float, d: float, v: float, link: int) -> tuple[float, float, float
 
 @njit()
 def _margins(X: Array, i: int, centre: Array, theta: Array, var: Array, d: Array, q: Array) -> None:
-    """Write d, q of the four rows from i on (the last row replaces missing ones): one pass over theta and var."""
+    """Write d and q of the four rows from i on (repeating the last row if needed): one pass over theta and var."""
     last = X.shape[0] - 1
     x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
     d0, d1, d2, d3, q0, q1, q2, q3 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -83,14 +83,14 @@ def _add_gradients(X: Array, i: int, centre: Array, a: Array, b: Array, g1: Arra
 
 @njit()
 def targets(codes: Array, k: int, balance: Array, sample_weight: Array, y: Array, w: Array) -> float:
-    """Fill in y: +-1 for class k against the rest (k < 0: the target itself), and the weights w of the rows."""
+    """Write y, +-1 for class k against the rest (k < 0: the target itself), and the row weights w; return their sum."""
     total = 0.0
     for i in range(codes.shape[0]):
         inside = codes[i] == k
-        given = sample_weight[i] if sample_weight.shape[0] else 1.0
+        weight = sample_weight[i] if sample_weight.shape[0] else 1.0
         y[i] = codes[i] if k < 0 else (1.0 if inside else -1.0)
-        w[i] = given * (balance[1] if inside else balance[0])
-        total += given
+        w[i] = weight * (balance[1] if inside else balance[0])
+        total += weight
     return total
 
 
@@ -102,7 +102,7 @@ def gradients(
 ) -> tuple[float, float]:  # fmt: skip
     """Sum a z and b z^2 (or h z^2) over the rows into g1, g2; return the sums of a and b (or h).
 
-    In the same pass, the moments of the rows are added to s1, s2 (unless these are empty).
+    The same pass adds the moments of the rows to s1, s2 (unless these are empty).
     """
     n = X.shape[0]
     d, q, a, b, u = np.empty(4), np.empty(4), np.empty(4), np.empty(4), np.empty(4)

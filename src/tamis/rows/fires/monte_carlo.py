@@ -81,7 +81,7 @@ _LEAST_NOISE = 1e-6
 
 
 class MonteCarloFIRES(ScaledBatches):
-    """Selects the features whose parameters are large and certain in a Bayesian network, soft tree or PyTorch module.
+    """Selects features with large and certain parameters in a Bayesian network, soft tree or PyTorch module.
 
     The parameters of the model are independent normal random variables. Each batch moves their means and standard
     deviations a step up the log marginal likelihood of its labels, which is estimated from a few samples of all
@@ -101,16 +101,15 @@ class MonteCarloFIRES(ScaledBatches):
     depth : int in [1, 10], default=3
         Depth of the tree: it has ``2**depth - 1`` nodes.
     node_penalty : float in [0, inf), default=0.01
-        Penalty on a node of the tree that does not send half of the rows to either side.
+        Penalty on a node of the tree that does not send half of the rows to each side.
     n_samples : int in [1, 100], default=5
         L: samples of all parameters for each step.
     n_steps : int in [1, 1000], default=1
         Steps on each batch, each with new samples.
     aggregation : {"rms", "paper"}, default="rms"
-        How the parameters linked to a feature make its score: mean of squares, or squared mean as published.
+        How the parameters of a feature are combined into its score: mean of squares, or squared mean as published.
     scaling : {"standard", None}, default="standard"
-        Learn from features centred and scaled by their running mean and standard deviation, or as they are. CSR rows
-        stay sparse.
+        Whether features are centred and scaled by their running mean and standard deviation. CSR rows stay sparse.
     learning_rate : float in (0, 1e6], optional
         alpha: step of the gradient ascent. By default 0.3, and 1 for a tree.
     longest_gradient : float in (0, inf) or None, default=1.0
@@ -122,14 +121,14 @@ class MonteCarloFIRES(ScaledBatches):
     task : {"classification", "regression"}, default="classification"
         Whether the target is a class or a number.
     batch_size : int, default=100
-        Rows per batch: larger batches are taken in parts of this many rows.
+        Rows per batch: larger batches are split into parts of this size.
     random_state : int, RandomState or None, default=0
         Seed of the samples.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Relevance now; larger is more relevant. All zero while `warming_up_`.
+        Current relevance; larger is more relevant. All zero while `warming_up_`.
     mu_, sigma_ : ndarray of shape (n_features, n_units), float64
         Mean and standard deviation of the parameters that are linked to features.
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
@@ -138,16 +137,15 @@ class MonteCarloFIRES(ScaledBatches):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the first rows arrive.
+        If a parameter is invalid, when the first rows are passed.
     DataError
-        If rows, labels or weights cannot be learned from, or a step has no finite gradient; the model is left as it
-        was.
+        If rows, labels or weights are invalid, or a step has no finite gradient; the model is left unchanged.
 
     Notes
     -----
     The method is defined per batch. Memory: 16 bytes per parameter, of which a network has 100 n_features + 20,000
-    and more, and for each step 32 bytes per parameter and sample. A step costs about 6 n_samples n_rows operations
-    per parameter. A model with a module of PyTorch is not saved by `tamis.save`, as a module is code.
+    and more, and for each step 32 bytes per parameter and sample. A step costs about 6 n_samples n_rows operations per
+    parameter. `tamis.save` rejects a model with a PyTorch module, because a module is code.
 
     References
     ----------
@@ -157,7 +155,7 @@ class MonteCarloFIRES(ScaledBatches):
 
     Examples
     --------
-    The class is whether columns 3 and 7 have the same sign; neither column is relevant by itself.
+    The class is determined by whether features 3 and 7 have the same sign; neither is relevant by itself.
 
     >>> import numpy as np
     >>> from tamis import FIRES, MonteCarloFIRES

@@ -374,7 +374,7 @@ class NormalLinear:
         return result
 
     def grow(self, n_models: int) -> None:
-        """Give every class a model: that of two classes becomes the second's, and its mirror image the first's."""
+        """Create a model per class: that of two classes becomes the second's, and its mirror image the first's."""
         mirror = len(self.mu) == 1
         new = n_models - (2 if mirror else len(self.mu))
         zeros = np.zeros((new, self.mu.shape[1]))
@@ -388,7 +388,7 @@ class NormalLinear:
         self.bias = np.vstack([*([flipped] if mirror else []), self.bias, self._new_bias(new)])
 
     def reorder(self, codes: NDArray[np.int64], n_classes: int) -> None:
-        """Give class c the code ``codes[c]`` among `n_classes`; those that are new have the prior."""
+        """Change the code of class c to ``codes[c]``; new classes among `n_classes` have the prior."""
         if n_classes <= 2:
             if len(codes) and codes[0] == 1:
                 self.mu, self._average = -self.mu, -self._average
@@ -417,12 +417,13 @@ class NormalLinear:
         other : NormalLinear
             The same models, in the same units.
         rows : (float, float)
-            Weight of the rows behind each, as of the end of the later ones.
+            Weight of the rows of each, at the end of the later ones.
         keep : float in (0, 1]
-            What the evidence of this one is multiplied by.
+            Factor of the evidence of this one.
         exact : bool
-            The precisions are those of a posterior (assumed-density update): they add, the prior counted once, and the
-            product of the posteriors is normal. Else sigma is a step of a gradient, and the mean precision is kept.
+            Whether the precisions are those of a posterior (assumed-density update): they add, with the prior counted
+            once, and the product of the posteriors is normal. Otherwise sigma results from gradient steps, and the mean
+            precision is used.
         """
         least, at_first, evidence = 1e-12 * self.prior, self.prior**-2, (keep * self.evidence, other.evidence)
         theirs = np.maximum(other.sigma, least) ** -2
@@ -442,7 +443,7 @@ class NormalLinear:
             self.evidence = sum(evidence)
 
     def scale(self, ratio: Array) -> None:
-        """Express the parameters in units of the features that are `ratio` times as large."""
+        """Express the parameters in units of features that are `ratio` times as large."""
         self.mu, self.sigma, self._average = (
             self.mu * ratio,
             self.sigma * np.abs(ratio),
@@ -497,7 +498,7 @@ class NormalLinear:
         link : {GAUSSIAN, PROBIT, LOGIT, POISSON}
             Distribution of the target given the margin.
         noise : float
-            Variance of the target given the margin (1 for a probit, 0 where the link has its own).
+            Variance of the target given the margin (1 for a probit, 0 for links with their own noise).
         offset : float
             Added to every margin.
         newton : bool

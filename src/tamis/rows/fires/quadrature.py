@@ -1,13 +1,13 @@
-"""Links of FIRES whose marginal likelihood has no closed form: the logit of a class and the logarithm of a rate.
+"""Links of FIRES without a closed-form marginal likelihood: the logit of a class and the logarithm of a rate.
 
 With eta = x . theta ~ N(d, v) and l(eta) = log P(y | eta), the marginal P = E[exp l(eta)] has the derivatives::
 
     d log P / d d = E[l' | y],    2 d log P / d v = E[l'^2 + l'' | y]
 
 under the posterior of eta given y, whose density is proportional to exp(l(eta)) N(eta; d, v). It is log-concave
-with one mode. Gauss and Legendre's rule is used piece by piece: the pieces end where the density has fallen by
-e^-30, at the mode, and about the bend of the likelihood. So a wide prior costs no digits; Hermite's rule would step
-over the bend, and over the wall of a Poisson likelihood.
+with one mode. Gauss-Legendre quadrature is applied piecewise: the pieces end where the density has decreased by e^-30,
+at the mode, and around the bend of the likelihood. A wide prior thus costs no accuracy; Gauss-Hermite quadrature would
+miss the bend, and the steep side of a Poisson likelihood.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ GAUSSIAN, PROBIT, LOGIT, POISSON = 0, 1, 2, 3
 
 _NODES, _WEIGHTS = (0.5 * part for part in np.polynomial.legendre.leggauss(20))
 _NODES += 0.5  # between 0 and 1
-# From where both likelihoods bend; beyond, they are straight.
+# Where both likelihoods bend; beyond, they are straight.
 _BENDS = np.array([-32.0, -6.0, -2.0, 2.0, 6.0, 32.0])
-_CERTAIN = 1e-16  # a variance so small moves nothing, and the posterior would be as narrow as rounding
-_LARGEST = 1e30  # what is larger has no finite slope, so its row is refused
-_FAR = 1e12  # squared deviations between margin and bend, from where a posterior is lost to rounding
-_HIGHEST = 150.0  # logarithm of the highest rate: its square is still a number
+_CERTAIN = 1e-16  # smaller variances have no effect, and the posterior is as narrow as rounding errors
+_LARGEST = 1e30  # larger values have no finite slope: the row is rejected
+_FAR = 1e12  # squared deviations between margin and bend beyond which rounding dominates
+_HIGHEST = 150.0  # logarithm of the largest rate: its square is finite
 
 
 @njit()
@@ -47,7 +47,7 @@ def _log_likelihood(y: float, eta: float, link: int) -> tuple[float, float, floa
 
 @njit()
 def _mode(y: float, d: float, v: float, link: int) -> float:
-    """Return where the posterior is about largest: Newton's steps, and every third time the middle of the bracket."""
+    """Return the approximate mode of the posterior: Newton steps, and every third time a bisection."""
     low, high = d - v, d + v
     if link == POISSON:
         low, high = min(d, 0.0) - v, max(d, 0.0)
@@ -72,7 +72,7 @@ def _mode(y: float, d: float, v: float, link: int) -> float:
 
 @njit()
 def _reach(y: float, d: float, v: float, link: int, mode: float, top: float, side: float) -> float:
-    """Return how far from the mode the posterior has fallen by e^-30, or a little more."""
+    """Return the distance from the mode at which the posterior has decreased by e^-30, or slightly more."""
     _, _, bend = _log_likelihood(y, mode, link)
     near, far, reach = 0.0, math.inf, 8.0 / math.sqrt(1.0 / v - bend)
     for _ in range(100):
@@ -91,7 +91,7 @@ def _reach(y: float, d: float, v: float, link: int, mode: float, top: float, sid
 
 @njit()
 def expected_slopes(y: float, d: float, v: float, link: int) -> tuple[float, float]:
-    """Return the derivatives of log P by d and, twice, by v."""
+    """Return the derivative of log P with respect to d, and twice that with respect to v."""
     if not (v >= _CERTAIN and v < _LARGEST and d * d < _FAR * v):
         _, slope, bend = _log_likelihood(y, d, link)
         if not (abs(v) < _LARGEST and abs(d) < _LARGEST):
@@ -121,5 +121,5 @@ def expected_slopes(y: float, d: float, v: float, link: int) -> tuple[float, flo
         low = high
     if mass > 0.0:
         return first / mass, second / mass
-    _, slope, curve = _log_likelihood(y, mode, link)  # narrower than rounding
+    _, slope, curve = _log_likelihood(y, mode, link)  # narrower than rounding errors
     return slope, slope * slope + curve

@@ -1,7 +1,7 @@
 """A network and a soft decision tree for FIRES: L samples of their parameters at once, and the gradients of each.
 
-Both begin with sums of the features, one per unit: the first parameter has a row for each feature and a column for each
-unit. None has an intercept. Haug et al. (KDD 2020), Section 4.4; the tree is Frosst and Hinton's (2017).
+In both, the first parameter has a row for each feature and a column for each unit. Neither has intercepts. Haug et al.
+(KDD 2020), Section 4.4; the tree is that of Frosst and Hinton (2017).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tamis.rows.scaled_batches import Floats, ScaledRows
 __all__ = ["HIDDEN", "Network", "SampledModel", "SoftTree", "sample_weights"]
 
 Shape = tuple[int, ...]
-_NOBODY = 1e-12  # share of the rows that come to a node that is not penalised
+_NOBODY = 1e-12  # fraction of rows reaching a node, below which it is not penalised
 HIDDEN = Kind(
     "a tuple of integers in [1, 10000]",
     lambda value: (
@@ -153,14 +153,14 @@ class Network:
 
 
 class SoftTree:
-    """A full binary tree whose nodes send a share of each row to either side, with a softmax over sums of its leaves.
+    """A full binary tree whose nodes send a fraction of each row to each side; a softmax over sums of its leaves.
 
     Parameters
     ----------
     depth : int
-        Nodes between the root and a leaf, the root included.
+        Number of nodes from the root to a leaf, without the leaf.
     penalty : float
-        How much a node counts that does not send half of its rows to either side.
+        Weight of the penalty on nodes that do not send half of their rows to each side.
     """
 
     def __init__(self, depth: int, penalty: float) -> None:
@@ -179,7 +179,7 @@ class SoftTree:
         return parts[0]
 
     def shift(self, parts: list[Floats]) -> float:
-        """Return 0: the leaves are not linked to features, and not counted."""
+        """Return 0: the leaves are not linked to features, and not added."""
         return 0.0
 
     def gradients(
@@ -220,7 +220,7 @@ class SoftTree:
     def _penalty_slopes(
         self, depth: int, left: Floats, paths: Floats, weight: Floats
     ) -> tuple[Floats, Floats]:
-        """Return the slopes of the penalty: -penalty 2^-depth / 2 sum log a (1 - a), a the share that goes left."""
+        """Return the slopes of the penalty: -penalty 2^-depth / 2 sum log a (1 - a), with a the left fraction."""
         w = weight[:, None]
         went_left, n_arrived = (
             (w * paths * left).sum(axis=1, keepdims=True),

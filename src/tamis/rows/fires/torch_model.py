@@ -41,7 +41,7 @@ class TorchModel:
         self._linked = linked[0]
 
     def shapes(self, n_features: int, n_outputs: int) -> list[Shape]:
-        """Return the shapes of the module's parameters; how many classes there are does not change them."""
+        """Return the shapes of the module's parameters; they do not depend on the number of classes."""
         return [tuple(part.shape) for part in self._parameters.values()]
 
     def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
@@ -51,7 +51,7 @@ class TorchModel:
         return result
 
     def units(self, parts: list[Floats]) -> Floats:
-        """Return the first parameter of shape (n_units, n_features), turned."""
+        """Return the transposed first parameter of shape (n_units, n_features)."""
         return parts[self._linked].T
 
     def shift(self, parts: list[Floats]) -> float:

@@ -14,11 +14,11 @@ from tamis.drift.cusum import log_likelihood_steps, update_cusum
 
 __all__ = ["ErrorWatch"]
 
-_MEMORY = 1000.0  # rows over which errors are expected
-_BLIND = 10.0  # rows of each class that count as guessed blindly
+_MEMORY = 1000.0  # rows over which error rates are averaged
+_BLIND = 10.0  # prior: random predictions per class
 
 # State, of C classes:
-#   tally     (3, C) float64   faded rows of each class, those that were wrong, guesses of it
+#   tally     (3, C) float64   faded rows of each class, errors on them, predictions of it
 #   evidence  (2,)   float64   \  see :mod:`tamis.drift.cusum`
 #   steps     (2, C) float64   /
 
@@ -27,7 +27,7 @@ _BLIND = 10.0  # rows of each class that count as guessed blindly
 def _update(
     guesses: Array, codes: Array, limit: float, fading: float, tally: Array, evidence: Array, steps: Array
 ) -> int:  # fmt: skip
-    """Take in the rows up to the first with which the evidence is beyond the limit; return how many those are."""
+    """Update with rows up to the first at which the evidence exceeds the limit; return their number."""
     for i in range(len(codes)):
         for a in range(3):
             for c in range(tally.shape[1]):
@@ -43,7 +43,7 @@ def _update(
 
 @njit(strict=True)
 def _expect(tally: Array, steps: Array) -> None:
-    """Write the steps, as if some rows more of each class had been guessed blindly; 0 of a class not seen yet."""
+    """Write the steps, with a prior of some random predictions of each class; 0 for a class not seen yet."""
     n_seen, n_classes = 0, tally.shape[1]
     chance = np.zeros(n_classes)
     for c in range(n_classes):
@@ -57,16 +57,16 @@ def _expect(tally: Array, steps: Array) -> None:
 
 
 class ErrorWatch:
-    """Evidence that the errors of a classifier have risen.
+    """Evidence that the errors of a classifier have increased.
 
     Parameters
     ----------
     alpha : float
-        A false drift comes once in about 1 / alpha rows at the most, in (0, 1).
+        At most one false alarm in about 1 / alpha rows, in (0, 1).
 
     Examples
     --------
-    A classifier that is right in nine of ten rows, and then guesses the one class or the other:
+    A classifier that is correct on nine of ten rows, and then predicts a class at random:
 
     >>> rng, watch = np.random.default_rng(0), ErrorWatch(1e-4)
     >>> codes = rng.integers(0, 2, 1000)
@@ -92,7 +92,7 @@ class ErrorWatch:
     def recode(self, codes: Array, n_classes: int) -> None:
         """Assign a new code to each class."""
         tally, steps = np.zeros((3, n_classes)), np.zeros((2, n_classes))
-        n = self.tally.shape[1]  # not all may have been met
+        n = self.tally.shape[1]  # some may not have occurred
         tally[:, codes[:n]], steps[:, codes[:n]] = self.tally, self.steps
         self.tally, self.steps = tally, steps
 
@@ -101,18 +101,18 @@ class ErrorWatch:
         _expect(self.tally, self.steps)
 
     def update(self, guesses: Array, codes: Array) -> int:
-        """Take in the guesses of some rows, as far as the first that makes the evidence sufficient.
+        """Update with predictions of some rows, up to the first that makes the evidence sufficient.
 
         Returns
         -------
         int
-            How many rows were taken in.
+            Number of rows processed.
         """
         fading = 1.0 - 1.0 / _MEMORY
         return int(_update(guesses, codes, self.limit, fading, self.tally, self.evidence, self.steps))
 
     def count(self, guesses: Array, codes: Array) -> None:
-        """Count the predictions of a classifier with too few rows: they are not used as evidence."""
+        """Count the predictions of a classifier with too few rows, without using them as evidence."""
         _update(guesses, codes, np.inf, 1.0 - 1.0 / _MEMORY, self.tally, self.evidence, self.steps)
         self.evidence[:] = 0.0
 

@@ -1,4 +1,4 @@
-"""ForwardPartialCorrelation: forward selection by partial correlation, from a faded scatter matrix.
+"""ForwardPartialCorrelation: forward selection by partial correlation, on a faded scatter matrix.
 
 A univariate score selects many copies of one signal. Forward selection does not (Efroymson 1960): it selects the
 feature with the largest correlation with the target, then the one with the largest correlation with the residual, and
@@ -9,32 +9,34 @@ here            meaning
 ==============  ============================================================================================
 R               correlations of the features, with the ridge added to its diagonal
 b_c             covariances of the standardised features with the indicator of class c, over sqrt(p_c), its
-                share; of a numeric target, their correlations
-v_j             variance of feature j that the chosen features leave, and r_jc what is left of b_jc
-gain            sum_c r_jc^2 / v_j: what j would add to the explained share of the target (the partial
+                proportion; of a numeric target, their correlations
+v_j             residual variance of feature j given the selected features; r_jc: residual of b_jc
+gain            sum_c r_jc^2 / v_j: what j would add to the explained variance of the target (the partial
                 correlation ratio)                                                                       (1)
 n               effective rows: W^2 / W2 of the faded weights
 ==============  ============================================================================================
 
-Choosing i is one step of a pivoted Cholesky factorisation, O(p) for each feature already chosen and each class::
+Selecting i is one step of a pivoted Cholesky factorisation, O(p) for each selected feature and each class::
 
     l = (R_i - sum_h L_h L_hi) / sqrt(v_i);   r_c <- r_c - l r_ic / sqrt(v_i);   v <- v - l^2         (2)
 
-What the data decide, so that the user need not:
+Determined by the data:
 
 * ridge = (1 + sqrt(p / n))^2 - 1: how far the largest eigenvalue of R is from 1 if the features are independent
-  (Marchenko and Pastur 1967). Residual variances smaller than that may be chance, and are not trusted.         (3)
-* A feature that is chosen already competes with twice its gain, or with (sqrt(gain) + 3.5 e)^2, whichever is larger,
-  where 3.5 is `inertia`, e^2 = (v - ridge) / (n v (1 + ridge)): the variance of r / sqrt(v), less where a ridge holds
-  the set still anyway. So near ties do not flicker, and neither does chance.                                    (4)
-* How many, if `n_features_to_select` is None: as long as n gain is beyond the chi-square quantile 1 - alpha / p, with
-  one degree of freedom per class but one. Then the ridge is next to nothing, for a copy must not add anything.    (5)
-* Rows fade only when they weigh more than five times the columns, and 5000: what a correlation matrix needs.
-* The chosen features guess each row before it is learned from, by the linear model that (2) has fitted anyway, all
-  classes alike. If the errors within the classes have risen since some row (Page's CUSUM), the evidence so far fades to
-  that of 30 rows, the rows since then are counted once more, and for once a chosen feature competes with no more than
-  (sqrt(gain) + e)^2: what chance would exchange stays. A model of less than 100 rows is not judged. The same if the
-  last rows know better than all rows (:mod:`tamis.rows.forward.recency`): errors do not rise where nothing was known.
+  (Marchenko and Pastur 1967). Smaller residual variances may be due to chance.                                 (3)
+* A selected feature competes with twice its gain, or with (sqrt(gain) + 3.5 e)^2, whichever is larger, where 3.5 is
+  `inertia` and e^2 = (v - ridge) / (n v (1 + ridge)) the variance of r / sqrt(v), which is smaller if a ridge already
+  stabilises the set. This prevents changes between near ties, and by chance.                                   (4)
+* The number of features, if `n_features_to_select` is None: as long as n gain exceeds the chi-square quantile
+  1 - alpha / p, with one degree of freedom per class but one. The ridge is then negligible, since a copy must not add
+  anything.                                                                                                     (5)
+* Rows fade only when their weight exceeds five times the number of features, and 5000: what a correlation matrix needs.
+* The linear model that (2) fits anyway predicts each row before it is learned, with equal class weights. If the errors
+  within the classes have increased since some row (Page's CUSUM), the evidence before fades to that of 30 rows, the
+  rows since then are counted once more, and once a selected feature competes with at most (sqrt(gain) + e)^2, so that
+  changes by chance are avoided. A model of fewer than 100 rows is not tested. A second test compares a model of the
+  last rows with one of all rows (:mod:`tamis.rows.forward.recency`): errors do not increase if there was no relation
+  before.
 """
 
 from __future__ import annotations
@@ -63,35 +65,35 @@ from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["ForwardPartialCorrelation"]
 
-_BLOCK = 100  # rows learned from at once
-_FIRST = (10, 25, 50)  # the first blocks end sooner
-_STEPS = 250  # features chosen one after the other; any more follow by what each would add to these
+_BLOCK = 100  # rows per batch
+_FIRST = (10, 25, 50)  # rows at which the first batches end
+_STEPS = 250  # features selected sequentially; any more by their gain given these
 _NEXT_TO_NOTHING = 1e-6
-_LEAST_MEMORY = 5000.0  # rows that may be remembered at any width
+_LEAST_MEMORY = 5000.0  # memory in rows for any number of features
 _SETTLING = 1000  # rows after a drift within which a new set signals a drift
-_AFTER_DRIFT = 30.0  # rows that the evidence from before a drift counts as, at the most
-_RECENT = 1000  # rows that are kept
-_LEAST_LEVEL = 5e-324  # half of which would be 0
+_AFTER_DRIFT = 30.0  # maximum weight in rows of the evidence before a drift
+_RECENT = 1000  # rows that are stored
+_LEAST_LEVEL = 5e-324  # half of it would be 0
 
 # State:
 #   _scatter    of the columns in the matrix, then one indicator for each class (or the numeric target)
-#   _columns    (m,) int64     which features these columns are
-#   _known      (m,) float64   faded weight of the rows since the column came into the matrix
-#   _marginals  of all features, where there are more than `max_columns`; else None
-#   _pending    the block that is not full yet, a WaitingBlock
-#   _order      (k,) int64     positions in the matrix of the features chosen, in order
-#   _parts      ascending int: who reads the order also reads its first so many, and wants them to hold still
-#   _more       (r,) int64     features kept beside them, where more than `_STEPS` are kept
+#   _columns    (m,) int64     the features of these columns
+#   _known      (m,) float64   faded weight of the rows since the column entered the matrix
+#   _marginals  of all features, if there are more than `max_columns`; else None
+#   _pending    the incomplete batch, a WaitingBlock
+#   _order      (k,) int64     positions in the matrix of the selected features, in order
+#   _parts      ascending int: prefixes of the order that are used too, and should be stable
+#   _more       (r,) int64     further selected features, if more than `_STEPS` are selected
 #   _entered, _left, _alone, _blame   see :func:`tamis.rows.forward.steps.choose`
-#   _recent     rows, targets and weights of the last blocks
-#   _model      columns, weights and offset of the linear model of the chosen features: the class of the largest
-#               ``x[columns] @ weights + offset`` is guessed
+#   _recent     rows, targets and weights of the last batches
+#   _model      columns, weights and offset of the linear model of the selected features: it predicts the class of
+#               the largest ``x[columns] @ weights + offset``
 
 
 class ForwardPartialCorrelation(RowSelector):
     """Selects the features that add most to those already selected, by forward selection on a faded scatter matrix.
 
-    The selection accounts for redundancy: of many copies of one signal it selects few, which leaves space for other
+    The selection accounts for redundancy: of many copies of one signal it selects few, which leaves room for other
     features.
 
     Parameters
@@ -99,67 +101,69 @@ class ForwardPartialCorrelation(RowSelector):
     n_features_to_select : int, float or None, default=0.1
         How many features to keep, or which fraction of them, in (0, 1]. None keeps those that add more than noise does.
     task : {"classification", "regression"}, default="classification"
-        What the target is: classes, two or more, or a number.
+        Classification, with two or more classes, or regression.
     half_life : float, optional
-        Rows after which a row counts half, in (0, inf]. By default rows do not fade at first, except after a drift.
-        Once the rows weigh five times the columns in the matrix, and at least 5000, they fade so that the total weight
-        stays there.
+        Rows after which the weight of a row is halved, in (0, inf]. By default rows do not fade, except after a drift,
+        until their weight exceeds five times the number of features in the matrix, and 5000; then they fade so that the
+        total weight remains there.
     alpha : float, default=0.01
-        Level of the test that decides how many features are kept if `n_features_to_select` is None; over all features,
-        in (0, 1). Where a class is rare and columns are sparse or skewed, more is false than that.
+        Level, in (0, 1), of the test that determines the number of features if `n_features_to_select` is None; over all
+        features. For a rare class and sparse or skewed features, more are selected by chance.
     alpha_drift : float or None, default=1e-4
         In (0, 1): at most one false alarm in about 1 / alpha_drift rows. None: drifts are not detected.
     inertia : float, default=3.5
-        How many standard errors a selected feature may be behind another one and stay, in [0, inf); a feature of more
-        than half the gain of the other always stays. Less follows the data sooner, and changes the set more often.
+        How many standard errors the gain of a selected feature may be below that of another one before it is replaced,
+        in [0, inf); it is never replaced while it has more than half the gain of the other. Smaller values follow the
+        data sooner, and change the set more often.
     max_columns : int, default=2000
-        The most features in the scatter matrix, which takes 8 bytes times the square of their number (32 MB). Where
-        there are more, it holds those that are most relevant by themselves now. The others wait outside, and come in
-        when they are more relevant.
+        Maximum number of features in the scatter matrix, which takes 8 bytes times its square (32 MB). If there are
+        more features, the matrix contains those that are most relevant by themselves; others enter it when they become
+        more relevant.
     categorical : "all", list of int or str, or bool mask, optional
-        Columns whose values are categories. So are columns of text and of categories of a frame, named or not. Their
-        mean targets are learned, and so are the means that stand for missing values (:mod:`tamis.base.row_encoder`).
+        Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
+        their mean target, and missing values by the mean of the feature (:mod:`tamis.base.row_encoder`).
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Of a kept feature, its gain (1) when it was chosen (at least that of the next). Of any other feature, the gain
-        that it would add now (always less).
+        For a selected feature, its gain (1) on entry (at least that of the next one). For any other feature, its
+        current gain (always less).
     table_ : dict of str to ndarray of shape (n_features,)
-        Why each feature is in or out, one row per feature; it can be made into a data frame. "feature" (its name),
-        "selected", "entered" (1 for the first chosen; 0: not chosen), "alone" (the gain of the feature by itself),
-        "added" (its gain when chosen, or the gain it would add now), "redundant_to" (the chosen feature that took most
-        of it, or "").
+        Why each feature is selected or not, one row per feature; it can be converted to a data frame. "feature" (its
+        name), "selected", "entered" (1 for the first selected; 0: not selected), "alone" (the gain of the feature by
+        itself), "added" (its gain on entry, or its current gain), "redundant_to" (the selected feature that accounts
+        for most of it, or "").
     redundant_to_ : ndarray of shape (n_features,), int
-        Column of that chosen feature; -1 for a chosen feature, or where none took anything.
+        Column of that selected feature; -1 for a selected feature, or if there is none.
     drift_detected_ : bool
-        Whether a learner should restart: in the last batch the set changed, within 1000 rows of a drift. After a drift
+        Whether a learner should be reset: in the last batch the set changed, within 1000 rows of a drift. After a drift
         that leaves the set unchanged, the learner may continue.
     n_replay : int
-        How many of the last rows it should restart from: those since the first sign of the drift, at most 1000.
+        Number of last rows to retrain it on: those since the first sign of the drift, at most 1000.
     drifts_ : list of int
-        Numbers of rows learned from, counted from 0, at which drifts were found.
+        Row numbers, from 0, at which drifts were detected.
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the first rows arrive.
+        If a parameter is invalid, when the first rows are passed.
     DataError
-        If rows, labels or weights cannot be learned from (infinite values); the model is left as it was.
+        If rows, labels or weights are invalid (infinite values); the model is left unchanged.
 
     Notes
     -----
-    The selector learns in blocks of 100 rows, wherever batches end, so a batch is the same as its rows one at a time.
-    (If the first call does not name the ``classes``, a batch may meet them in another order, and last digits differ.)
-    After the start and after a drift, the first blocks end after 10, 25 and 50 rows. A block ends early where a drift
-    is found. Scores are those of the last full block. While more than an eighth of all rows waits for a block to fill,
-    reading the scores includes those rows. Rows of weight 0 are ignored.
+    Rows are processed in batches of 100, however many arrive per call, so a call with many rows is equivalent to one
+    call per row. (If the first call does not declare the ``classes``, their order may differ, and thus the last
+    digits.) After the start and after a drift, the first batches end after 10, 25 and 50 rows. A batch ends early if a
+    drift is detected. Scores are those of the last full batch. While more than an eighth of all rows is pending,
+    reading the scores includes them. Rows of weight 0 are ignored.
 
-    A block costs O(100 p^2) for p columns in the matrix. A choice of k features costs O(p k^2); there is one whenever
-    the rows have grown by an eighth, and at least every 500 rows. Memory: 8 p^2 bytes, the last rows (at most 1000, and
-    no more values than the matrix may have), and 8 features x (classes + 2) bytes if there are more than `max_columns`.
+    A batch costs O(100 p^2) for p features in the matrix. A selection of k features costs O(p k^2); it is repeated
+    whenever the number of rows has grown by an eighth, and at least every 500 rows. Memory: 8 p^2 bytes, the last rows
+    (at most 1000, and no more values than the matrix may have), and 8 features x (classes + 2) bytes if there are more
+    than `max_columns`.
 
     References
     ----------
@@ -171,7 +175,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     Examples
     --------
-    Ten copies of one signal, and a second one that is weaker. A score of each feature by itself keeps copies:
+    Ten copies of one signal, and a second, weaker one. Univariate scores select copies:
 
     >>> import numpy as np
     >>> from tamis import FisherScore, ForwardPartialCorrelation
@@ -184,7 +188,7 @@ class ForwardPartialCorrelation(RowSelector):
     [6 7]
     [ 5 10]
 
-    Why is the first column not kept? Because of the sixth:
+    Why is the first feature not selected? It is redundant with the sixth:
 
     >>> table = selector.table_
     >>> table["redundant_to"][0], table["alone"][[0, 10]].round(2), table["added"][[0, 10]].round(2)
@@ -287,7 +291,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._columns, self._known = np.arange(n_columns), np.zeros(n_columns)
         self._pending = WaitingBlock(_BLOCK, n_features)
         self._recent: tuple[tuple[Rows, Array, Array], ...] = ()
-        self._rows = self._next = 0  # rows learned from, and at which to choose again
+        self._rows = self._next = 0  # rows learned, and at which to select again
         half = None if self.alpha_drift is None else max(self.alpha_drift / 2.0, _LEAST_LEVEL)
         self._errors = None if half is None else ErrorWatch(half)
         self._recency = None if half is None else Recency(half, n_columns, n_targets)
@@ -295,13 +299,13 @@ class ForwardPartialCorrelation(RowSelector):
             None if self._is_regression() or half is None else LabelSeries(len(self.classes_))
         )
         self.drift_detected_, self.drifts_ = False, list[int]()
-        self._settled = 0  # the row from which on a new set is news no more
-        self._start_row = self._young = 0  # the last drift, and rows before it that spoke for it
+        self._settled = 0  # the row from which on a new set does not signal the drift
+        self._start_row = self._young = 0  # the last drift, and the rows before it that are its evidence
         self._nothing_chosen(n_columns)
 
     @property
     def _counts_columns(self) -> bool:
-        return True  # the ridge (3), the level (5) and how long rows are remembered
+        return True  # the ridge (3), the level (5) and the memory in rows
 
     def _nothing_chosen(self, n_columns: int) -> None:
         self._order, self._entered, self._more = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
@@ -374,12 +378,12 @@ class ForwardPartialCorrelation(RowSelector):
             start = end
 
     def _block_end(self) -> int:
-        """Return after how many rows the block is full: the first after the start, or after a drift, are short."""
+        """Return the row at which the batch is full: the first ones after the start, or after a drift, are short."""
         since = self._rows - self._start_row
         return self._start_row + next((n for n in _FIRST if n > since), since - since % _BLOCK + _BLOCK)
 
     def _take_block(self, *, whole: tuple[Rows, Array, Array] | None = None, choose: bool = False) -> None:
-        """Learn from a block that has come whole, or else from the pending rows."""
+        """Learn a batch that is passed whole, or else the pending rows."""
         if whole is None:
             whole, self._pending = self._pending.rows(), self._pending.emptied()
         (X, y, weight), before = whole, self._chosen()
@@ -396,7 +400,7 @@ class ForwardPartialCorrelation(RowSelector):
                 self.drift_detected_ = True
 
     def _set_limits(self) -> None:
-        """Demand more evidence of a drift where labels are a series: rows then count as fewer."""
+        """Require more evidence for a drift if labels are autocorrelated: fewer rows are then effective."""
         if self._label_series is None or self.alpha_drift is None:
             return
         limit = (
@@ -414,7 +418,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._add(X, self._targets(y), weight, factor**n)
 
     def _keep(self, block: tuple[Rows, Array, Array]) -> None:
-        """Keep the last rows, in no more memory than the matrix may take."""
+        """Store the last rows, in no more memory than the matrix may take."""
         room = max(1, min(_RECENT, self.max_columns**2 // self.n_features_in_))
         kept = [*self._recent, block]
         n_rows = sum(len(y) for _, y, _ in kept)
@@ -424,17 +428,17 @@ class ForwardPartialCorrelation(RowSelector):
 
     @property
     def _most(self) -> float:
-        """What rows may weigh before they fade, where the data decide."""
+        """Default for the weight of the rows at which they start to fade."""
         return max(_LEAST_MEMORY, 5.0 * len(self._columns))
 
     def _fading(self) -> float:
-        """Return what the weight of a row is multiplied by when the next one comes."""
+        """Return the fading factor of a row."""
         if self.half_life is not None:
             return float(0.5 ** (1.0 / self.half_life))
         return 1.0 if self._scatter.weight < self._most else 1.0 - 1.0 / self._most
 
     def _targets(self, y: Array) -> NDArray[np.float64]:
-        """Return what the scatter takes for the target: indicators of the classes, or the number."""
+        """Return the targets of the scatter matrix: indicators of the classes, or the number."""
         if self._is_regression():
             return y[:, None]
         n_classes = len(self.classes_)
@@ -472,7 +476,7 @@ class ForwardPartialCorrelation(RowSelector):
     # -- drifts --------------------------------------------------------------------------------------------
 
     def _watch(self, X: Rows, y: Array, start: int, end: int) -> tuple[int, bool]:
-        """Guess rows of the block with the model of the chosen features; return the end, and whether it is a drift."""
+        """Predict rows of the batch with the current model; return the end, and whether it is a drift."""
         if self._errors is None or self._recency is None or not len(self._order):
             return end, False
         self._errors.grow(2 if self._is_regression() else len(self.classes_))
@@ -482,27 +486,27 @@ class ForwardPartialCorrelation(RowSelector):
             return end, False
         n_used = self._errors.update(guesses, codes)
         at = self._recency.columns
-        rows = self._standardised(_picked(X[start : start + n_used], self._columns[at]), at)
+        rows = self._standardised(_dense_columns(X[start : start + n_used], self._columns[at]), at)
         n_used = self._recency.update(rows, codes[:n_used])
         return start + n_used, self._errors.found or self._recency.found
 
     def _standardised(self, Z: Array, at: Array) -> Array:
-        """Return the first columns, which have these places in the matrix, in standard deviations from their means."""
+        """Return the first columns, at these positions in the matrix, standardised."""
         return standardised(
             Z, at, self._scatter.unit, self._scatter.mean, self._scatter.S, self._scatter.weight
         )
 
     def _guesses(self, X: Rows, y: Array) -> tuple[Array, Array]:
-        """Return the class of each row as the model guesses it, all classes alike, and as it is.
+        """Return the predicted class of each row, with equal class weights, and the true one.
 
         The classes of a regression are whether the target is above its mean.
         """
         columns, weights, offset = self._model
         codes = y > self._scatter.mean[-1] if self._is_regression() else y
-        return guess(_picked(X, columns), 0, weights, offset), codes.astype(np.int64, copy=False)
+        return guess(_dense_columns(X, columns), 0, weights, offset), codes.astype(np.int64, copy=False)
 
     def _begin_anew(self) -> None:
-        """Let the past fade, and count the rows that speak for a drift once more."""
+        """Let earlier rows fade, and count the rows that are evidence for a drift once more."""
         assert self._errors is not None
         assert self._recency is not None
         watch = self._errors if self._errors.found else self._recency
@@ -526,7 +530,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     @property
     def n_replay(self) -> int:
-        """How many of the last rows a learner that restarts should learn from: those since a drift, at most 1000."""
+        """Number of last rows on which a learner should be retrained: those since a drift, at most 1000."""
         since = self._start_row - self._young
         return min(self._rows + self._pending.n_rows - since, _SETTLING)
 
@@ -567,7 +571,7 @@ class ForwardPartialCorrelation(RowSelector):
         return n_to_select(self.n_features_to_select, self.n_features_in_)
 
     def _let_in(self, marginals: Marginals) -> None:
-        """Put the features that tell most by themselves into the matrix, in the places of those that no longer do."""
+        """Move the features that are most relevant by themselves into the matrix, replacing others."""
         strength = np.sqrt(self._gain_alone(marginals))
         strength[self._columns] += ERRORS / np.sqrt(self._scatter.n_effective)
         wanted = top_mask(strength, len(self._columns))
@@ -577,7 +581,7 @@ class ForwardPartialCorrelation(RowSelector):
         if not len(coming):
             return
         X, _, weight = joined(self._recent)
-        rows = min(len(weight), self.n_replay)  # since the last drift
+        rows = min(len(weight), self.n_replay)  # rows since the last drift
         self._columns, self._known = self._columns.copy(), self._known.copy()
         self._columns[leaving] = coming
         X = X[-rows:, self._columns]
@@ -592,7 +596,7 @@ class ForwardPartialCorrelation(RowSelector):
         )  # fmt: skip
 
     def _gain_alone(self, marginals: Marginals) -> NDArray[np.float64]:
-        """Return equation (1) of every feature before any is chosen, without a ridge."""
+        """Return (1) for every feature before any is selected, without a ridge."""
         if self._is_regression():
             share = np.array([self._scatter.S[-1, -1] * self._scatter.unit[-1] ** 2 / self._scatter.weight])
         else:
@@ -604,7 +608,7 @@ class ForwardPartialCorrelation(RowSelector):
     # -- read-outs -----------------------------------------------------------------------------------------
 
     def _now(self) -> Self:
-        """Return itself, or a copy that has learned from the pending rows if these are many."""
+        """Return self, or a copy that has learned the pending rows if these are many."""
         if not self._pending.n_rows or 8 * self._pending.n_rows <= self._rows:
             return self
         ahead = copy.deepcopy(self)
@@ -625,22 +629,22 @@ class ForwardPartialCorrelation(RowSelector):
             chosen = np.append(self._columns[self._order], self._more)
             entered = np.append(self._entered, scores[self._more])
             scores[chosen] = 0.0
-            # The earlier one first where both gain as much.
+            # If gains are equal, the earlier one first.
             ahead = 1.0 + 1e-12 * np.arange(len(chosen), 0, -1.0)
             falling = np.maximum.accumulate((entered / ahead)[::-1])[::-1] * ahead
             above = scores.max() / falling[-1]
-            if above >= 1.0:  # one favoured (4) may add less than its rival
+            if above >= 1.0:  # one favoured by (4) may add less than another
                 scores *= (1.0 - 1e-9) / above
             scores[chosen] = falling
         return scores
 
     def _keep_more(self, gains: Array, before: Array, n_effective: float) -> NDArray[np.int64]:
-        """Return the features kept beside those chosen one after the other, by what each adds; who was kept stays."""
+        """Return the features selected beyond the sequential ones, by gain; selected ones are favoured."""
         n_more = 0 if self._chooses_count else self._n_kept() - len(self._order)
         if n_more <= 0:
             return np.zeros(0, np.int64)
         rivals = gains.copy()
-        ridge = np.sqrt(1.0 + self._ridge) - 1.0  # these are held more firmly, for they are nearer to chance
+        ridge = np.sqrt(1.0 + self._ridge) - 1.0  # favoured more strongly, since they are closer to noise
         rivals[before] = favoured(gains[before], 1.0 / (1.0 + self._ridge), ridge, n_effective, self._held)
         rivals[gains == 0.0] = 0.0
         best = np.argsort(-rivals, kind="stable")[:n_more]
@@ -654,7 +658,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     @property
     def redundant_to_(self) -> NDArray[np.int64]:
-        """The chosen feature whose entry took most of what a feature would have added; -1 if there is none."""
+        """The selected feature that accounts for most of the gain of each feature; -1 if there is none."""
         _ = self.warming_up_  # raises if nothing was learned
         now = self._now()
         result = np.full(self.n_features_in_, -1)
@@ -664,7 +668,7 @@ class ForwardPartialCorrelation(RowSelector):
 
     @property
     def table_(self) -> dict[str, NDArray[Any]]:
-        """Why each feature is in or out: one row per feature; it can be made into a data frame."""
+        """Why each feature is selected or not: one row per feature; it can be converted to a data frame."""
         _ = self.warming_up_
         now, n = self._now(), self.n_features_in_
         names = np.array(self._names() or [f"x{j}" for j in range(n)], dtype=object)
@@ -687,19 +691,17 @@ class ForwardPartialCorrelation(RowSelector):
     def merge(self, other: Self, when: str = "after", age: float | None = None) -> Self:
         """Add what another selector has learned from other rows of the same stream.
 
-        The earlier part fades by as many rows as the later one has learned from. So parts of a stream, merged in their
-        order, equal one selector that saw all rows, except for the features it chose and the drifts it found on the
-        way.
+        The earlier part fades by the number of rows of the later one. Merged in order, parts of a stream thus equal one
+        selector of all rows, except for the selected features and the detected drifts.
 
         Parameters
         ----------
         other : ForwardPartialCorrelation
-            With the same columns and parameters (but for how many features are selected).
+            With the same columns and parameters (except the number of selected features).
         when : {"after", "before"}, default="after"
-            When the rows of `other` came: after, or before, those of this selector.
+            Whether the rows of `other` follow or precede those of this selector.
         age : float, optional
-            The rows by which the earlier part fades, if these are not just the rows of the later part. Needs a
-            `half_life`.
+            The number of rows by which the earlier part fades, if not that of the later part. Requires a `half_life`.
 
         Returns
         -------
@@ -708,10 +710,10 @@ class ForwardPartialCorrelation(RowSelector):
         Raises
         ------
         TypeError
-            If `other` is of another kind.
+            If `other` is of another class.
         ValueError
-            If its columns or parameters differ, `age` is negative, or there are more than `max_columns` features: then
-            the two need not have the same ones in their matrices.
+            If its columns or parameters differ, `age` is negative, or there are more than `max_columns` features: the
+            two matrices may then contain different features.
         """
         check_choice("when", when, ("after", "before"))
         if age is not None:
@@ -769,7 +771,7 @@ class ForwardPartialCorrelation(RowSelector):
         self._choose()
 
 
-def _picked(X: Rows, columns: Array) -> NDArray[np.float64]:
+def _dense_columns(X: Rows, columns: Array) -> NDArray[np.float64]:
     """Return some columns, dense."""
-    result = X[:, columns].toarray() if sp.issparse(X) else X.take(columns, axis=1)
-    return np.asarray(result, dtype=np.float64, order="C")
+    dense = X[:, columns].toarray() if sp.issparse(X) else X.take(columns, axis=1)
+    return np.asarray(dense, dtype=np.float64, order="C")

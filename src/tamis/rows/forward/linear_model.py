@@ -1,8 +1,8 @@
-"""The linear model of the target that forward selection fits on its way, and the classes that it guesses.
+"""The linear model of the target that forward selection fits as a by-product, and the classes it predicts.
 
-The chosen features are those of a triangular system: the factor of their correlations, and what each step has made of
-the target (equation (2) of :mod:`tamis.rows.forward.forward`). To solve it costs next to nothing. The model says how
-the excess of each class over its share, in units of its share; so all classes have equal weight, even rare ones.
+The selected features define a triangular system: the factor of their correlations, and the projection of the target in
+each step (equation (2) of :mod:`tamis.rows.forward.forward`). Solving it is inexpensive. The model predicts the excess
+of each class over its proportion, relative to its proportion, so all classes have equal weight, even rare ones.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tamis.rows.forward.scatter import Scatter
 
 __all__ = ["NO_SPREAD", "fitted", "guess", "inverse", "inverse_root", "solve", "target_scales"]
 
-NO_SPREAD = 1e-280  # of a sum of squares in units of the column, which are near its spread
+NO_SPREAD = 1e-280  # of a sum of squares in units of the column, which are close to its spread
 
 
 @njit()
 def solve(factor: Array, order: Array, made: Array) -> Array:
-    """The weights of the model, in standard deviations: back substitution in the triangle that the chosen have in L."""
+    """Return the standardised weights of the model: back substitution in the triangle of the selected features in L."""
     weights = made.copy()
     for i in range(len(order) - 1, -1, -1):
         for c in range(weights.shape[1]):
@@ -33,12 +33,12 @@ def solve(factor: Array, order: Array, made: Array) -> Array:
 
 @njit(strict=True)
 def guess(X: Array, first: int, weights: Array, offset: Array) -> Array:
-    """Return the class that a linear model of the columns from `first` on makes most of; of a number, 1 above 0."""
+    """Return the class of the largest output of a model of the columns from `first` on; of a number, 1 above 0."""
     (k, n_targets), n = weights.shape, X.shape[0]
     codes, predicted, column = np.zeros(n, np.int64), np.empty((n_targets, n)), np.empty(n)
     for c in range(n_targets):
         predicted[c] = offset[c]
-    for j in range(k):  # all rows at once: the sum of one row would wait for each of its products
+    for j in range(k):  # all rows at once: a sum per row would be latency-bound
         for i in range(n):
             column[i] = X[i, first + j]
         for c in range(n_targets):
@@ -55,9 +55,9 @@ def guess(X: Array, first: int, weights: Array, offset: Array) -> Array:
 def fitted(
     scatter: Scatter, at: Array, slopes: Array, n: int, *, of_number: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return weights and offset of the model of the features at these places, from its slopes in their units.
+    """Return weights and offset of the model of the features at these positions, from its slopes in their units.
 
-    The targets of the scatter come after its `n` features.
+    The targets of the scatter matrix follow its `n` features.
     """
     share = np.ones(1) if of_number else scatter.mean[n:]
     weights = slopes / scatter.unit_or_one[at, None] * inverse(share)
@@ -67,9 +67,9 @@ def fitted(
 def target_scales(
     scatter: Scatter, of_targets: Array, n: int, *, of_number: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what makes b of the scatter with the targets, and a prediction of what b gives.
+    """Return the factors that convert the scatter with the targets to b, and outputs of b to a prediction.
 
-    `of_targets` is one over the root of the scatter of each target with itself.
+    `of_targets` is the inverse root of the scatter of each target with itself.
     """
     if of_number:
         return of_targets, inverse(of_targets)
@@ -78,11 +78,11 @@ def target_scales(
 
 
 def inverse(values: Array) -> NDArray[np.float64]:
-    """Return one over each value, 0 of 0."""
+    """Return the inverse of each value, 0 for 0."""
     result: NDArray[np.float64] = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
     return result
 
 
 def inverse_root(squares: Array) -> NDArray[np.float64]:
-    """Return one over the root of each sum of squares, 0 of a column that does not vary."""
+    """Return the inverse root of each sum of squares, 0 for a constant column."""
     return inverse(np.sqrt(np.where(squares > NO_SPREAD, squares, 0.0)))

@@ -1,7 +1,7 @@
-"""The relevance of each of very many features by itself, in memory proportional to their number.
+"""The univariate relevance of very many features, in memory proportional to their number.
 
 Faded means, variances and covariances with the targets, by the same steps as :mod:`tamis.rows.forward.scatter`, but
-without the products of two features. A block of CSR rows costs O(stored values x targets), and O(features x targets)
+without the products of two features. A batch of CSR rows costs O(stored values x targets), and O(features x targets)
 once.
 """
 
@@ -27,7 +27,7 @@ Moments: TypeAlias = tuple[float, Array, Array, Array, Array]
 def _sum_csr(
     data: Array, indices: Array, indptr: Array, targets: Array, weight: Array, s1: Array, s2: Array, sy: Array
 ) -> None:
-    """s1 += sum w x, s2 += sum w x^2, sy += sum w x t over the stored values, t as its deviation from the mean."""
+    """Add sum w x to s1, sum w x^2 to s2 and sum w x t to sy, over the stored values; t is centred."""
     for i in range(indptr.shape[0] - 1):
         for at in range(indptr[i], indptr[i + 1]):
             j, x = indices[at], float(data[at])
@@ -39,7 +39,7 @@ def _sum_csr(
 
 @njit(strict=True)
 def of_dense(X: Array, targets: Array, weight: Array, total: float) -> tuple[Array, Array, Array, Array]:
-    """Return mean, variance, target mean and covariances of rows; the first is the origin, so no digit is lost."""
+    """Return mean, variance, target mean and covariances of rows; relative to the first row, for accuracy."""
     p, n_targets = X.shape[1], targets.shape[1]
     mean, variance, target_mean = np.zeros(p), np.zeros(p), np.zeros(n_targets)
     covariance = np.zeros((n_targets, p))
@@ -52,7 +52,7 @@ def of_dense(X: Array, targets: Array, weight: Array, total: float) -> tuple[Arr
         for c in range(n_targets):
             t = share * (targets[i, c] - targets[0, c])
             target_mean[c] += t
-            if t != 0.0:  # two at the most, of indicators
+            if t != 0.0:  # at most two, for indicators
                 for j in range(p):
                     covariance[c, j] += t * (X[i, j] - X[0, j])
     for c in range(n_targets):
@@ -70,20 +70,20 @@ def merged(
     a: float, b: float, mean: Array, variance: Array, target_mean: Array, covariance: Array, new_mean: Array,
     new_variance: Array, new_target_mean: Array, new_covariance: Array,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """Return mean, variance, target mean and covariance of all rows; a and b are the shares of earlier and new ones."""
+    """Return mean, variance, target mean and covariance of all rows; a, b: proportions of earlier and new ones."""
     n_targets, p = covariance.shape
-    result, between = (np.empty(p), np.empty(p), np.empty(n_targets)), np.empty((n_targets, p))
+    univariate, between = (np.empty(p), np.empty(p), np.empty(n_targets)), np.empty((n_targets, p))
     for j in range(p):
         gap = new_mean[j] - mean[j]
-        result[0][j] = mean[j] + b * gap
-        result[1][j] = a * variance[j] + b * new_variance[j] + a * b * gap * gap
+        univariate[0][j] = mean[j] + b * gap
+        univariate[1][j] = a * variance[j] + b * new_variance[j] + a * b * gap * gap
     for c in range(n_targets):
         target_gap = new_target_mean[c] - target_mean[c]
-        result[2][c] = target_mean[c] + b * target_gap
+        univariate[2][c] = target_mean[c] + b * target_gap
         for j in range(p):
             together = target_gap * (new_mean[j] - mean[j])
             between[c, j] = a * covariance[c, j] + b * new_covariance[c, j] + a * b * together
-    return (*result, between)
+    return (*univariate, between)
 
 
 class Marginals:
@@ -135,17 +135,17 @@ class Marginals:
 
     @classmethod
     def of_moments(cls, moments: Moments) -> Self:
-        """Return what these moments tell."""
+        """Return the statistics with these moments."""
         known = cls.__new__(cls)
         known.weight, known.mean, known.variance, known.target_mean, known.covariance = moments
         return known
 
     def update(self, X: Rows, targets: Array, weight: Array, fade: float) -> None:
-        """Take in a block of rows; the arguments are those of :meth:`tamis.rows.scatter.Scatter.update`."""
+        """Update with a batch; the arguments are those of :meth:`tamis.rows.scatter.Scatter.update`."""
         self.merge(moments(X, targets, weight), fade)
 
     def merge(self, later: Moments, fade: float) -> None:
-        """Take in the moments of rows that came after those of this one; these weigh so much less then."""
+        """Add the moments of later rows, after the weight of this one is multiplied by `fade`."""
         new, mean, variance, target_mean, covariance = later
         if new > 0.0:
             old = fade * self.weight
@@ -157,7 +157,7 @@ class Marginals:
 
     @property
     def moments(self) -> Moments:
-        """What another one takes in of this one."""
+        """The moments, to be merged into another one."""
         return self.weight, self.mean, self.variance, self.target_mean, self.covariance
 
     def grow(self, n_targets: int) -> None:

@@ -1,21 +1,20 @@
 """A drift test: a classifier trained with recent rows is compared with the same classifier trained with all rows.
 
-Errors that rise (:mod:`tamis.rows.forward.error_watch`) indicate a relation that is gone. They are uninformative where
-there was none: a classifier that guesses blindly cannot become worse when a relation appears. So two more are asked
-that differ in nothing but their memory: the one of all rows, the other of the last 300 or so. Both know the means,
-variances and covariances with the targets, and guess by the ten columns that tell most by themselves, each as if it
-were alone::
+Increasing errors (:mod:`tamis.rows.forward.error_watch`) indicate that a relation has disappeared. They do not indicate
+a new relation where there was none, since random predictions cannot become worse. So two more classifiers are compared
+that differ only in their memory: all rows, or about the last 300. Both track the means, variances and covariances with
+the targets, and predict by the ten features that are most relevant by themselves, each considered separately::
 
     sum_j x_j cov(x_j, target) / var(x_j)                                                       (1)
 
-Rows on which both are right, or both are wrong, are uninformative. Of the others, with g = 1 where only the one of
-the last rows is right, -1 where only it is wrong, and p_c the share of the row's class: if nothing has changed, the
-model of more rows is the better one, and g / p_c has a mean of 0 at most in every class. So ::
+Rows on which both are correct, or both wrong, are uninformative. On the others, with g = 1 where only the model of the
+last rows is correct, -1 where only it is wrong, and p_c the proportion of the row's class: if nothing has changed, the
+model of more rows is the better one, and g / p_c has a mean of at most 0 in every class. So ::
 
     S <- max(0, S + ln(1 + 0.4 g p / p_c))       p: share of the rarest class                   (2)
 
-is the best evidence of a change since some row: that where S was 0 last. Beyond ln(1 / alpha) it is false once in
-1 / alpha rows at the most (Shin, Ramdas, Rinaldo: E-detectors, The New England Journal of Statistics in Data Science
+is the maximum evidence of a change since some row: the last one at which S was 0. It exceeds ln(1 / alpha) by chance at
+most once in 1 / alpha rows (Shin, Ramdas, Rinaldo: E-detectors, The New England Journal of Statistics in Data Science
 2(2), 2024).
 """
 
@@ -35,25 +34,25 @@ from tamis.rows.forward.marginals import Marginals, merged, of_dense
 
 __all__ = ["Recency", "standardised"]
 
-FAR = 10.0  # standard deviations that a value counts for
+FAR = 10.0  # standard deviations at which values are clipped
 
-_MEMORY = 300  # rows that the younger one remembers, or so
-_FADING = 1.0 - 1.0 / _MEMORY  # of a row when the next one comes; the rows of a block fade together
+_MEMORY = 300  # approximate memory of the younger model in rows
+_FADING = 1.0 - 1.0 / _MEMORY  # per row; the rows of a batch fade together
 _STAKE = 0.4
-_COLUMNS = 10  # that a guess is made by
-_RARE = 0.05  # no class counts as rarer
+_COLUMNS = 10  # features of a model
+_RARE = 0.05  # lower bound on the proportion of a class
 _NO_SPREAD = 1e-9  # of a standardised column
 
 # State, of p columns and C targets:
 #   evidence  (2,) float64   S, and the rows since it was 0
-#   stakes    (C,) float64   0.4 p / p_c; of a number two, 0.4
+#   stakes    (C,) float64   0.4 p / p_c; for regression two, 0.4
 #   memory    two Marginals: of all rows, and of the last
 #   models    of each: columns (k,), weights (k, C), offset (C,)
 
 
 @njit(strict=True)
 def _update(old: Array, young: Array, codes: Array, limit: float, stakes: Array, evidence: Array) -> int:
-    """Equation (2) up to the first row with which the evidence is beyond the limit; return how many those are."""
+    """Update (2) up to the first row at which the evidence exceeds the limit; return the number of rows."""
     for i in range(len(codes)):
         before, now = old[i] == codes[i], young[i] == codes[i]
         if now and not before:
@@ -71,14 +70,14 @@ def _update_rows(
     X: Array, codes: Array, limit: float, every: tuple[Array, Array], last: tuple[Array, Array], stakes: Array,
     evidence: Array,
 ) -> int:  # fmt: skip
-    """Predict rows with both models and update the evidence; the first columns are those of the one."""
+    """Predict rows with both models and update the evidence; the columns of the old model come first."""
     old, young = guess(X, 0, every[0], every[1]), guess(X, len(every[0]), last[0], last[1])
     return _update(old, young, codes, limit, stakes, evidence)
 
 
 @njit(strict=True)
 def standardised(X: Array, at: Array, unit: Array, mean: Array, S: Array, weight: float) -> Array:
-    """Return the first columns, at these places in a scatter matrix, in standard deviations from their means."""
+    """Return the first columns, at these positions in a scatter matrix, standardised."""
     n, p = X.shape[0], len(at)
     result, shift, inverse, root = np.empty((n, p)), np.empty(p), np.empty(p), np.empty(p)
     for j in range(p):
@@ -96,7 +95,7 @@ def standardised(X: Array, at: Array, unit: Array, mean: Array, S: Array, weight
 
 @njit(strict=True)
 def _model(mean: Array, variance: Array, target_mean: Array, covariance: Array) -> tuple[Array, Array, Array]:
-    """Return (1): columns, weights, and the offset; how much more than its share a class is expected, in its share."""
+    """Return (1): columns, weights and offset; outputs are the excess of a class, relative to its proportion."""
     n_targets, p = covariance.shape
     share = np.ones(1) if n_targets == 1 else target_mean
     relevance = np.zeros(p)
@@ -105,7 +104,7 @@ def _model(mean: Array, variance: Array, target_mean: Array, covariance: Array) 
             if share[c] > 0.0 and variance[j] > _NO_SPREAD:
                 relevance[j] += covariance[c, j] * covariance[c, j] / variance[j] / share[c]
     best, n_best = np.zeros(min(_COLUMNS, p), np.int64), 0
-    for j in range(p):  # in order of what they tell
+    for j in range(p):  # by decreasing relevance
         at = n_best
         while at > 0 and relevance[j] > relevance[best[at - 1]]:
             at -= 1
@@ -126,7 +125,7 @@ def _model(mean: Array, variance: Array, target_mean: Array, covariance: Array) 
 
 @njit(strict=True)
 def _stakes(share: Array) -> Any:
-    """Return what a row of each class counts for (2)."""
+    """Return the stake of a row of each class in (2)."""
     if len(share) < 2:
         return np.full(2, _STAKE)
     often = np.maximum(share, _RARE)
@@ -137,7 +136,7 @@ def _stakes(share: Array) -> Any:
 def _learned(
     X: Array, targets: Array, weight: Array, new: float, old: tuple[float, float], every: Any, last: Any
 ) -> Any:  # fmt: skip
-    """Return what both memories know with further rows, which weigh `new`, and both models and the stakes."""
+    """Return both memories, updated with rows of weight `new`, both models and the stakes."""
     rows = of_dense(X, targets, weight, new)
     every = merged(old[0] / (old[0] + new), new / (old[0] + new), *(every + rows))
     last = merged(old[1] / (old[1] + new), new / (old[1] + new), *(last + rows))
@@ -150,12 +149,12 @@ class Recency:
     Parameters
     ----------
     alpha : float
-        A false alarm comes once in about 1 / alpha rows at the most, in (0, 1).
+        At most one false alarm in about 1 / alpha rows, in (0, 1).
     n_features, n_targets : int
 
     Examples
     --------
-    One column indicates the class for 1500 rows, then with the opposite sign:
+    A feature indicates the class for 1500 rows, then with the opposite sign:
 
     >>> rng = np.random.default_rng(0)
     >>> X, codes, recency = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000), Recency(1e-4, 5, 2)
@@ -188,7 +187,7 @@ class Recency:
         self._remember(*self.memory)
 
     def learn(self, X: Array, targets: Array, weight: Array, fade: float) -> None:
-        """Take in rows.
+        """Update with rows.
 
         Parameters
         ----------
@@ -198,7 +197,7 @@ class Recency:
             Indicators of the classes, or one standardised number.
         weight : ndarray of shape (n_rows,)
         fade : float in (0, 1]
-            What the weight of all earlier rows is multiplied by first, in the memory of all rows.
+            Factor of the weight of all earlier rows, in the memory of all rows.
         """
         known, new = self.memory, float(weight.sum())
         if targets.shape[1] > len(known[0].target_mean):
@@ -221,23 +220,23 @@ class Recency:
 
     @property
     def columns(self) -> NDArray[np.intp]:
-        """By which columns the guesses are made, those of the memory of all rows first."""
+        """The columns of the models, those of the memory of all rows first."""
         return np.append(self.models[0][0], self.models[1][0])
 
     def update(self, X: Array, codes: Array) -> int:
-        """Guess rows, up to the first that makes the evidence sufficient.
+        """Predict rows, up to the first that makes the evidence sufficient.
 
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_columns)
             The values of `columns`, standardised.
         codes : ndarray of shape (n_rows,), int64
-            Classes; of a number, 1 above its mean.
+            Classes; for regression, 1 above the mean.
 
         Returns
         -------
         int
-            How many rows were taken in.
+            Number of rows processed.
         """
         every, last = self.models
         return int(_update_rows(X, codes, self.limit, every[1:], last[1:], self.stakes, self.evidence))
@@ -258,18 +257,18 @@ class Recency:
         self.memory[0].fade(keep)
 
     def append(self, later: Recency, fade: float, codes: Array, n_targets: int) -> None:
-        """Take in what another one knows of later rows; the evidence is that of these.
+        """Add the memory of another one of later rows; the evidence becomes that of these.
 
         Parameters
         ----------
         later : Recency
-            Of the same columns.
+            With the same columns.
         fade : float in (0, 1]
-            What the weight of this one's rows is multiplied by first, in the memory of all rows.
+            Factor of the weight of this one's rows, in the memory of all rows.
         codes : ndarray of int
-            The code that each target of `later` has here.
+            The code here of each target of `later`.
         n_targets : int
-            How many there are of both.
+            Number of targets of both together.
         """
         known = tuple(_recoded(memory, codes, n_targets) for memory in later.memory)
         mine = copy.copy(self.memory[0])
@@ -292,16 +291,16 @@ class Recency:
         self._remember(*self.memory)
 
     def replace(self, at: Array) -> None:
-        """Put standardised columns of which nothing is known yet in the place of some."""
+        """Replace some columns by standardised ones without statistics."""
         self.memory = copy.deepcopy(self.memory)
         for memory in self.memory:
             memory.mean[at], memory.variance[at], memory.covariance[:, at] = 0.0, 1.0, 0.0
 
 
 def _recoded(known: Marginals, codes: Array, n_targets: int) -> Marginals:
-    """Return the same, with other codes of the targets."""
+    """Return the same statistics with other codes of the targets."""
     result = copy.copy(known)
     result.target_mean, result.covariance = np.zeros(n_targets), np.zeros((n_targets, len(known.mean)))
-    codes = codes[: len(known.target_mean)]  # not all may have been met
+    codes = codes[: len(known.target_mean)]  # some may not have occurred
     result.target_mean[codes], result.covariance[codes] = known.target_mean, known.covariance
     return result

@@ -1,15 +1,15 @@
-"""The faded scatter matrix of features and targets, centred, in units that neither overflow nor vanish.
+"""The faded, centred scatter matrix of features and targets, in units that neither overflow nor vanish.
 
-With rows z = (x, y) of weight w, each counted `fading` times less than the row after it::
+With rows z = (x, y) of weight w, each weighted by `fading` relative to the next one::
 
     W <- f W + sum_i w_i                                         f = fading to the number of rows    (1)
     S <- f S + sum_i w_i d_i d_i' + (f W_old w / W) g g'         d_i = z_i - m_batch                 (2)
     m <- m + (w / W) g                                           g = m_batch - m,  w = sum_i w_i     (3)
 
-(Chan, Golub, LeVeque 1983): deviations from the batch's own mean and, as one more row, the step between the means. So
-a batch is one symmetric product of BLAS (`dsyrk`), which fades the old matrix in the same pass, and a mean far from 0
-or on the move costs no digits. A column is held in a unit that is a power of two near its largest deviation: the
-product of two columns of 1e300 is finite, that of two of 1e-300 is not 0, and no digit is lost.
+(Chan, Golub, LeVeque 1983): deviations from the batch mean and, as an additional row, the difference of the means. A
+batch is thus one symmetric BLAS product (`dsyrk`), which also fades the old matrix, and a mean that is far from 0 or
+changes costs no accuracy. The unit of a column is a power of two close to its largest deviation: the product of two
+columns of 1e300 is finite, that of two of 1e-300 is not 0, and no digit is lost.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tamis._validation import Array
 
 __all__ = ["Scatter"]
 
-_WIDEST = 2.0**100  # a deviation so many units long gets the column a new unit
+_WIDEST = 2.0**100  # deviation in units above which a column gets a new unit
 
 
 @njit()
 def _half_range(Z: Array, mean: Array, unit: Array, spread: Array) -> int:
-    """Write half of the largest less the smallest of the mean and the values of each column; it never overflows.
+    """Write half the range of the mean and the values of each column; it never overflows.
 
-    Return how many columns need a (larger) unit.
+    Return the number of columns that need a (larger) unit.
     """
     low, high = mean.copy(), mean.copy()
     for i in range(Z.shape[0]):
@@ -74,12 +74,12 @@ def _deviations(
 
 
 def _outgrown(spread: Array, unit: Array) -> NDArray[np.intp]:
-    """Return which columns need a (larger) unit."""
+    """Return the columns that need a (larger) unit."""
     return np.flatnonzero((spread / _WIDEST > unit) | ((spread > 0.0) & (unit == 0.0)))
 
 
 def _power_of_two(size: Array) -> NDArray[np.float64]:
-    """Return a power of two near each size, whose inverse is exact."""
+    """Return a power of two close to each size, whose inverse is exact."""
     result: NDArray[np.float64] = np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
     return result
 
@@ -98,9 +98,9 @@ class Scatter:
     mean : ndarray of shape (n_columns,), float64
         In units of the data.
     unit : ndarray of shape (n_columns,), float64
-        What a column is divided by before it is multiplied with another; 0 until it is seen to vary.
+        Divisor of a column before it is multiplied by another; 0 while it is constant.
     S : ndarray of shape (n_columns, n_columns), float64, Fortran order
-        The scatter (2), in the products of two units; the upper triangle alone is kept.
+        The scatter (2), in products of units; only the upper triangle is stored.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class Scatter:
         return self.weight**2 / self.squares if self.squares > 0.0 else 0.0
 
     def update(self, Z: Array, weight: Array, fade: float) -> None:
-        """Take in a block of rows.
+        """Update with a batch.
 
         Parameters
         ----------
@@ -139,10 +139,10 @@ class Scatter:
         weight : ndarray of shape (n_rows,)
             Positive.
         fade : float in (0, 1]
-            What the weight of all earlier rows is multiplied by first.
+            Factor of the weight of all earlier rows.
         """
         if self.weight == 0.0:
-            self.mean = Z[0].copy()  # a constant column deviates from its first row by exactly nothing
+            self.mean = Z[0].copy()  # deviations of a constant column are exactly 0
         self._find_units(Z)
         old, arriving = fade * self.weight, float(weight.sum())
         rows = np.empty((len(Z) + 1, Z.shape[1]))
@@ -152,7 +152,7 @@ class Scatter:
         self.squares = fade**2 * self.squares + float(weight @ weight)
 
     def _find_units(self, Z: Array) -> None:
-        """Choose the unit of columns that vary for the first time, or that have outgrown theirs."""
+        """Set the unit of columns that vary for the first time, or have outgrown theirs."""
         spread = np.empty(len(self.mean))
         if _half_range(Z, self.mean, self.unit, spread):
             late = _outgrown(spread, self.unit)
@@ -165,7 +165,7 @@ class Scatter:
 
     @property
     def unit_or_one(self) -> NDArray[np.float64]:
-        """The unit, 1 of a column that was not seen to vary."""
+        """The unit, 1 for a constant column."""
         return np.where(self.unit > 0.0, self.unit, 1.0)
 
     def grow(self, n_columns: int) -> None:
@@ -175,7 +175,7 @@ class Scatter:
         self.S = np.asfortranarray(np.pad(self.S, ((0, new), (0, new))))
 
     def insert(self, at: int, n_new: int) -> None:
-        """Put columns that were 0 in all rows so far before that one."""
+        """Insert columns that were 0 in all rows so far before position `at`."""
         n = len(self.mean)
         self.grow(n + n_new)
         self.reorder(np.concatenate([np.arange(at), np.arange(n, n + n_new), np.arange(at, n)]))
@@ -195,18 +195,18 @@ class Scatter:
     def replace(
         self, at: Array, mean: Array, variance: Array, covariance: Array, Z: Array, weight: Array
     ) -> None:
-        """Put other columns in the place of some, of which the covariances with the last columns are known.
+        """Replace some columns by others with known covariances with the last columns.
 
         Parameters
         ----------
         at : ndarray of int
-            Which columns go.
+            The columns to replace.
         mean, variance : ndarray of shape (len(at),)
-            Of those that come, in units of the data.
+            Of the new columns, in units of the data.
         covariance : ndarray of shape (n_last, len(at))
             With the last columns.
         Z : ndarray of shape (n_rows, n_columns - n_last)
-            Rows that are known of all columns as they will be; their scatter is what is known of the others.
+            Rows in which all new columns are known; the remaining covariances are estimated from them.
         weight : ndarray of shape (n_rows,)
             Their weights.
         """
@@ -232,19 +232,19 @@ class Scatter:
         return values * self.unit * self.unit[:, None]
 
     def merge(self, later: Scatter, fade: float) -> None:
-        """Take in the rows of another scatter as if they had come after those of this one.
+        """Add the rows of another scatter matrix, as if they had followed those of this one.
 
         Parameters
         ----------
         later : Scatter
-            Of the same columns.
+            With the same columns.
         fade : float in (0, 1]
-            What the weight of this one's rows is multiplied by first.
+            Factor of the weight of this one's rows.
         """
         if later.weight == 0.0:
             return
         unit = np.maximum(self.unit, later.unit)
-        if self.weight > 0.0:  # two constants that differ vary together
+        if self.weight > 0.0:  # different constants form a column that varies
             spread = np.abs(later.mean / 2.0 - self.mean / 2.0)
             late = _outgrown(spread, unit)
             unit[late] = _power_of_two(spread[late])

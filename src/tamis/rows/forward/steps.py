@@ -1,6 +1,6 @@
-"""Forward selection on a scatter matrix: the features that add most to those already chosen, one after the other.
+"""Forward selection on a scatter matrix: sequentially selects the features with the largest gains.
 
-The equations, (1) to (5), are those at the head of :mod:`tamis.rows.forward.forward`, which keeps the matrix.
+The equations (1) to (5) are those of :mod:`tamis.rows.forward.forward`, which maintains the matrix.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from tamis._validation import Array
 
 __all__ = ["ERRORS", "HELD", "HELD_LOOSELY", "choose", "favoured"]
 
-ERRORS = 3.5  # standard errors beyond which a difference is not chance
-HELD = (2.0, ERRORS)  # by how many times its gain, or standard errors, a chosen feature is favoured (4)
+ERRORS = 3.5  # standard errors of a significant difference
+HELD = (2.0, ERRORS)  # factor of the gain, and standard errors, by which a selected feature is favoured (4)
 HELD_LOOSELY = (1.0, 1.0)  # the same after a drift
 
 
 @njit()
 def _gains(r: Array, v: Array, gain: Array) -> None:
-    """Equation (1) of all features."""
+    """Write (1) for all features."""
     gain[:] = 0.0
     for c in range(r.shape[0]):
         for j in range(r.shape[1]):
@@ -32,7 +32,7 @@ def _gains(r: Array, v: Array, gain: Array) -> None:
 
 @njit()
 def favoured(gain: Any, share: Any, ridge: float, n: float, held: tuple[float, float]) -> Any:
-    """Return the gain that a feature chosen before competes with (4); `share` is (v - ridge) / v."""
+    """Return the gain with which a selected feature competes (4); `share` is (v - ridge) / v."""
     error = np.sqrt(share / (n * (1.0 + ridge)))
     return np.maximum(held[0] * gain, (np.sqrt(gain) + held[1] * error) ** 2)
 
@@ -41,7 +41,7 @@ def favoured(gain: Any, share: Any, ridge: float, n: float, held: tuple[float, f
 def _best(
     gain: Array, v: Array, ridge: float, n: float, taken: Array, place: Array, end: int, held: tuple[float, float]
 ) -> int:  # fmt: skip
-    """The feature of the largest gain; one that was among the first `end` before is favoured."""
+    """Return the feature of the largest gain; those among the previous first `end` are favoured."""
     best, at = 0.0, -1
     for j in range(gain.shape[0]):
         if not taken[j] and gain[j] > 0.0:
@@ -55,10 +55,10 @@ def _best(
 
 @njit()
 def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float, row: Array) -> None:
-    """Row j of R from the upper triangle of S; of columns that came late, from the rows since both are there.
+    """Write row j of R from the upper triangle of S; for late columns, from the rows since both are known.
 
-    A correlation of m of n rows has an error of 1 / sqrt(m), and the ridge (3) covers errors of 1 / sqrt(n). So it
-    counts sqrt(m / n) of itself; S, where the other rows are missing, has m / n of it.
+    A correlation of m of n rows has an error of 1 / sqrt(m), and the ridge (3) covers errors of 1 / sqrt(n). It is
+    therefore multiplied by sqrt(m / n); S, where the other rows are missing, contains m / n of it.
     """
     for a in range(j + 1):
         row[a] = S[a, j]
@@ -74,13 +74,13 @@ def choose(
     S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, place: Array,
     ends: Array, n: float, bar: float, total: float, held: tuple[float, float],
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array]:  # fmt: skip
-    """Choose up to `n_most` features, as long as gain / unexplained share is above the bar (5).
+    """Select up to `n_most` features, as long as gain / unexplained share is above the bar (5).
 
-    `place` is where each feature was in the order before (`ends[-1]` if nowhere). The order is read up to each of the
-    ascending `ends`; so a feature is favoured in the part of the order that it was in, and each part holds still.
+    `place` is the position of each feature in the previous order (`ends[-1]` if none). The order is used up to each of
+    the ascending `ends`, so a feature is favoured in the part of the order it was in, which makes each part stable.
 
-    Return the order, the gain of each on entry, what all features would add alone and now, whose entry took most from
-    each, and the factor of R and what it makes of b: the model of the target.
+    Return the order, the gain of each on entry, what all features would add alone and now, the selected feature that
+    accounts for most of each, and the factor of R and the projection of b: the model of the target.
     """
     q, p = b.shape
     r, v, L, u = b.copy(), np.full(p, 1.0 + ridge), np.zeros((n_most, p)), np.zeros((n_most, q))
@@ -103,7 +103,7 @@ def choose(
             f, other = L[h, j], L[h]
             for a in range(p):
                 row[a] -= f * other[a]
-        for a in range(p):  # R of columns that came at different times is not quite one of correlations
+        for a in range(p):  # R of columns that entered at different times is not exactly a correlation matrix
             most_left = root if a == j else np.sqrt(max(v[a] - ridge, 0.0))
             row[a] = min(max(row[a] / root, -most_left), most_left)
         for c in range(q):  # (2)

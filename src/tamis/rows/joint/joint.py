@@ -381,8 +381,8 @@ class JointScreening(RowSelector):
         if self._pair_evidence is not None and self._working:
             log_e = np.full(self.n_features_in_, -np.inf)
             log_e[self._working] = self._pair_evidence.log_e()[self._working]
-            result = e_bh(log_e, restart_level(level, self._n_beginnings))
-            self.selected_ = [x for x in self._working if result[x]]
+            certified = e_bh(log_e, restart_level(level, self._n_beginnings))
+            self.selected_ = [x for x in self._working if certified[x]]
 
     @property
     def evalues_(self) -> NDArray[np.float64]:

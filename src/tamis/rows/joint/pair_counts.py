@@ -127,12 +127,12 @@ def clear_columns(counts: Counts, columns: Array) -> Counts:
     """Return the counts, in new arrays, for features some of which were 0 in all rows; these have one level now."""
     gone = np.isin(counts.columns, columns)
     first, second = np.triu_indices(len(gone), 1)
-    result = Counts._make(part.copy() for part in counts)
-    result.edges[columns] = result.fine[columns] = np.inf
-    result.bits[:, gone] = 0
-    result.above[gone] = 0
-    result.pairs[..., gone[first] | gone[second]] = 0
-    return result._replace(alone=set_zero(counts.alone, columns))
+    cleared = Counts._make(part.copy() for part in counts)
+    cleared.edges[columns] = cleared.fine[columns] = np.inf
+    cleared.bits[:, gone] = 0
+    cleared.above[gone] = 0
+    cleared.pairs[..., gone[first] | gone[second]] = 0
+    return cleared._replace(alone=set_zero(counts.alone, columns))
 
 
 def widened(counts: Counts, n_new: int, n_paired: int) -> Counts:
@@ -195,12 +195,12 @@ def count_pairs(counts: Counts) -> None:
             for i in range(q):
                 counts.above[i, a, c] += popcount(counts.bits[a, i] & counts.class_bits[c])
             for b in range(n_edges):
-                result, others = counts.pairs[a, b, c], counts.bits[b]
+                pairs, others = counts.pairs[a, b, c], counts.bits[b]
                 first = 0
                 for i in range(q):
                     word = counts.bits[a, i] & counts.class_bits[c]
                     for j in range(i + 1, q):
-                        result[first + j - i - 1] += popcount(word & others[j])
+                        pairs[first + j - i - 1] += popcount(word & others[j])
                     first += q - i - 1
     counts.bits[:] = np.uint32(0)
     counts.class_bits[:] = np.uint32(0)

@@ -241,9 +241,9 @@ class RowDependence:
         """Return the inflation of T, shape (1 or n_classes, n_features); `variance` is that within the classes."""
 
         def read(at: _Means) -> tuple[Array, Array, Array]:
-            result = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged)
+            factor = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged)
             own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
-            return result, np.ones(self.n_features), own
+            return factor, np.ones(self.n_features), own
 
         n_tests = 1 if len(variance) == 2 else len(variance)
         return self._by_length(self.values, read, n_tests)
@@ -255,9 +255,9 @@ class RowDependence:
             level = np.arange(float(len(variance)))[:, None]
             centre = (at.count * level).sum(axis=0) / np.maximum(at.count.sum(axis=0), 1e-300)
             a = at.count * (level - centre)
-            result = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged, a[None])
+            factor = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged, a[None])
             own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
-            return result, np.ones(self.n_features), own
+            return factor, np.ones(self.n_features), own
 
         return self._by_length(self.values, read, 1)
 
@@ -265,9 +265,9 @@ class RowDependence:
         """Return the inflation of the Fisher score; `variance` is that within the classes."""
 
         def read(at: _Means) -> tuple[Array, Array, Array]:
-            result, left = anova_inflation(at.covariance, variance, at.effective, at.freedom, at.lagged)
+            factor, left = anova_inflation(at.covariance, variance, at.effective, at.freedom, at.lagged)
             own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
-            return result[None], left, own
+            return factor[None], left, own
 
         return self._by_length(self.values, read, 1)
 
@@ -285,11 +285,11 @@ class RowDependence:
                     for h in range(counts.shape[2] - 1)
                 ]
             reads = [table_inflation(part, weight2, at.freedom, at.spread[:, 0]) for part in parts]
-            result, left, own = reads[0]
+            factor, left, own = reads[0]
             for one, freedom, of_feature in reads[1:]:
-                left = np.where(one > result, freedom, left)
-                result, own = np.maximum(result, one), np.maximum(own, of_feature)
-            return (result * cycle_inflation(at.covariance, at.count, at.lagged))[None], left, own
+                left = np.where(one > factor, freedom, left)
+                factor, own = np.maximum(factor, one), np.maximum(own, of_feature)
+            return (factor * cycle_inflation(at.covariance, at.count, at.lagged))[None], left, own
 
         return self._by_length(self.cells, read, 1)
 

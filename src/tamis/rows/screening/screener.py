@@ -248,7 +248,7 @@ class Screener(RowSelector):
 
     def _learn_rows(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self._make_room(len(self.classes_))
-        within, ticks, given, factor = *self._clock(y), sample_weight, self._factor
+        within, ticks, own_weight, factor = *self._clock(y), sample_weight, self._factor
         keep = 1.0 if factor == 1.0 else factor**ticks
         if within is not None:
             sample_weight = within if sample_weight is None else within * sample_weight
@@ -272,7 +272,7 @@ class Screener(RowSelector):
             self._evidence.weigh(self._cells_of(self._evidence))
         if self._last_rows is not None:
             self._last_rows = copy.copy(self._last_rows)
-            kept = slice(None) if given is None else given > 0.0
+            kept = slice(None) if own_weight is None else own_weight > 0.0
             self._last_rows.add(X[kept], y[kept])
         if self._dependence is not None:
             edges = None if self._bins is None else self._bins.edges()
@@ -609,14 +609,14 @@ class Screener(RowSelector):
                 "effect_band needs rows that do not fade: leave half_life and fading out, or give restarts."
             )
         if self._score_names()[0] not in _OF_MOMENTS and self._bins is not None:
-            result = self._inflation(self._score_names()[0])
+            inflation = self._inflation(self._score_names()[0])
             return self._bins.information_band(
-                alpha, None if result is None else self._largest(result, alpha)
+                alpha, None if inflation is None else self._largest(inflation, alpha)
             )
         count, mean, variance = self._moments.read()
         effective = self._moments.effective_count(count)
-        if (result := self._inflation(self._score_names()[0])) is not None:
-            effective = effective / np.nan_to_num(self._largest(result, alpha), nan=np.inf)
+        if (inflation := self._inflation(self._score_names()[0])) is not None:
+            effective = effective / np.nan_to_num(self._largest(inflation, alpha), nan=np.inf)
         return mean_band(effective, mean, variance, alpha)
 
     # -- dependent rows ------------------------------------------------------------------------------------
@@ -635,8 +635,8 @@ class Screener(RowSelector):
         """
         rows, effective = self._moments.weight().sum(), self._moments.effective().sum()
         n: NDArray[np.float64] = self.n_observed_ * (effective / rows if rows > 0.0 else 1.0)
-        if (result := self._inflation(self._score_names()[0])) is not None:
-            n /= result.inflation.max(axis=0)
+        if (inflation := self._inflation(self._score_names()[0])) is not None:
+            n /= inflation.inflation.max(axis=0)
         return n
 
     def _inflation(self, name: str) -> Inflation | None:
@@ -723,8 +723,8 @@ class Screener(RowSelector):
         if name == "t":
             scores = t_score(self._moments, read)
             return Readout(scores, t_pvalues(self._moments, read, self._inflation(name)) if pvalues else None)
-        result = fisher_pvalues(self._moments, self._inflation(name)) if pvalues else None
-        return Readout(fisher_score(self._moments, read), result)
+        scores = fisher_score(self._moments, read)
+        return Readout(scores, fisher_pvalues(self._moments, self._inflation(name)) if pvalues else None)
 
     def _read_bins(self, name: str, tables: list[tuple[Array, Array, bool]], pvalues: bool) -> Readout:
         scores = np.zeros(self.n_features_in_)
@@ -757,15 +757,15 @@ class Screener(RowSelector):
         worth = np.divide(effective, weight, out=np.zeros_like(weight), where=weight > 0.0)
         for columns, table, in_order in tables:
             statistic_of = self._statistic_of(name, columns, in_order)
-            result = self._bins.test(statistic_of) if in_order else None
-            if in_order and result is None and self._bins.rank_error * np.sqrt(effective.sum()) > 0.1:
+            refined = self._bins.test(statistic_of) if in_order else None
+            if in_order and refined is None and self._bins.rank_error * np.sqrt(effective.sum()) > 0.1:
                 warnings.warn(
                     f"pvalues_ are of bins that are known to {self._bins.rank_error:g} of the rows only: as many as"
                     f" {effective.sum():.0f} take this error for a signal. Learn again, or choose a smaller eps.",
                     UserWarning,
                     stacklevel=2,
                 )
-            statistic, freedom = statistic_of(table * worth) if result is None else result
+            statistic, freedom = statistic_of(table * worth) if refined is None else refined
             pvalues[columns] = chi_square_pvalue(statistic, freedom)
             if inflation is not None:
                 share = statistic / np.maximum(freedom, 1)

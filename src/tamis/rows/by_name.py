@@ -79,7 +79,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     Raises
     ------
     DataError
-        If rows cannot be learned from, or there is no column for a new name; the model is unchanged.
+        If rows are invalid, or there is no column for a new name; the model is unchanged.
     ValueError
         If ``absent="missing"`` and the selector does not skip missing values.
 
@@ -122,7 +122,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     _shapes = "_since[] in [0, 2**62)  _n_batches in [0, 2**62)"
 
     def check_state(self) -> None:
-        """Raise if the places of a loaded selector are not 0, 1, 2 and so on.
+        """Raise if the positions of a loaded selector are not 0, 1, 2 and so on.
 
         Raises
         ------
@@ -164,7 +164,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             raise
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from rows with names. If it raises, the model is as it was before the call.
+        """Update the model with named rows. If it raises, the model is unchanged.
 
         Parameters
         ----------
@@ -384,20 +384,20 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     @property
     def feature_names_(self) -> list[Any]:
-        """The names, in the order of their places."""
+        """The names, in the order of their columns."""
         check_is_fitted(self)
         return _ordered_names(self._places) if self.n_evicted_ else list(self._places)
 
     @property
     def scores_(self) -> NDArray[np.float64]:
-        """Relevance of each name now; larger is more relevant."""
+        """Current relevance of each name; larger is more relevant."""
         check_is_fitted(self)
         result: NDArray[np.float64] = self.selector_.scores_[: len(self._places)]
         return result
 
     @property
     def selected_(self) -> list[Any]:
-        """The names that are kept now, in the order of their places."""
+        """The currently selected names, in the order of their columns."""
         names = self.feature_names_
         return [names[j] for j in np.flatnonzero(self.get_support())]
 

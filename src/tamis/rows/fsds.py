@@ -8,8 +8,8 @@ paper        here               meaning
 ===========  =================  ============================================================================
 m            J                  number of features
 l            `sketch_size`      columns of the sketch
-k            `n_components`     singular vectors that score
-B_t          ``_sketch``        the sketch after block t, here its l rows: orthogonal, of falling length
+k            `n_components`     singular vectors used for the scores
+B_t          ``_sketch``        the sketch after block t, here its l rows: orthogonal, of decreasing length
 Y_t          a block            the new rows as columns, `block_size` of them
 ===========  =================  ============================================================================
 
@@ -109,23 +109,23 @@ class FSDS(RowSelector):
     half_life : float in [0.01, inf], optional
         Number of rows after which the weight of the sketch is halved. By default there is no fading, as published.
     task : {"classification", "regression"}, default="classification"
-        Type of the target: classes, or a number. It only affects the validation of targets.
+        Classification or regression. It only affects the validation of targets.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Largest coefficient of a feature (equation 4 of the source file's header), from 0. All zero while `warming_up_`.
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
-        As in :class:`tamis.base.RowSelector`. Labels are not used and may be left out. If they are given, `warming_up_`
-        is true until a second class comes.
+        As in :class:`tamis.base.RowSelector`. Labels are optional and not used. If they are passed, `warming_up_` is
+        true until a second class occurs.
 
     Raises
     ------
     ValueError
-        If a parameter lies outside its range, or `sketch_size` is not above `n_components`.
+        If a parameter is invalid, or `sketch_size` is not above `n_components`.
     DataError
-        If the rows, labels or weights cannot be learned from, or a value is above 1e140 in size; the model is then as
-        it was.
+        If the rows, labels or weights are invalid, or a value exceeds 1e140 in absolute value; the model is left
+        unchanged.
 
     Notes
     -----
@@ -140,7 +140,7 @@ class FSDS(RowSelector):
 
     Examples
     --------
-    Two latent variables drive three columns each of forty; the others are noise.
+    Two latent variables drive three features each of forty; the others are noise.
 
     >>> import numpy as np
     >>> from tamis import FSDS
@@ -217,7 +217,7 @@ class FSDS(RowSelector):
         self._waiting = np.pad(self._waiting, ((0, 0), (0, more)))
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        """The directions of the other columns stay, and are put at right angles again."""
+        """Keep the directions of the other features, and orthogonalise them again."""
         self._waiting, known = without_columns(self._waiting, columns), without_columns(self._sketch, columns)
         gram_values, vectors = np.linalg.eigh(known @ known.T)
         self._squares = np.maximum(gram_values[::-1], 0.0)
@@ -241,7 +241,7 @@ class FSDS(RowSelector):
             start = stop
 
     def _take(self, rows: Floats, block_size: int) -> None:
-        """Let rows wait; a block that is whole goes into the sketch."""
+        """Buffer rows; complete blocks are added to the sketch."""
         block = np.concatenate((self._waiting, rows)) if self._n_waiting else rows
         if len(block) == block_size:
             self._sketch, self._squares = self._updated_sketch(block)

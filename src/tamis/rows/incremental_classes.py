@@ -84,7 +84,7 @@ def split_at_new_classes(y: Array, order: Array, n_classes: int) -> Iterator[tup
 
 
 def class_positions(order: Array, n_classes: int) -> Array:
-    """Return the position of each class code in `order`, shape (n_classes,); 0 for classes not seen.
+    """Return the position of each class code in `order`, shape (n_classes,); 0 for unseen classes.
 
     >>> class_positions(np.array([2, 0]), 3)
     array([1, 0, 0])

@@ -1,4 +1,4 @@
-"""Selectors that train one weight vector for two classes, and from the third class on one for each class."""
+"""Selectors that train one weight vector for two classes, and one per class for more."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LinearClasses(IncrementalClasses):
             self._weights = np.vstack((self._weights, np.zeros_like(self._weights[:1])))
 
     def _coefficients(self) -> Array:
-        """Return the weights as they predict."""
+        """Return the weights in the form used for predictions."""
         return self._weights
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -2,12 +2,12 @@
 
 Wang, Zhao, Hoi, Jin: Online Feature Selection and Its Applications, IEEE TKDE 26(3), 2014 (first at BigMine 2012).
 Covered: sparse projection with full information, the truncated perceptron (`regularization=0, margin=0`), and
-learning from partial information, where only B cells of a row are looked at; for two and for more classes.
+learning from partial information, where only B cells of a row are observed; for two and for more classes.
 
 ===========  ======================  =========================================================================
 paper        here                    meaning
 ===========  ======================  =========================================================================
-w            _weights * _scale       weights of the classifier, at most B of them not zero
+w            _weights * _scale       weights of the classifier, at most B of them nonzero
 B            `n_features_to_select`  number of features after a truncation
 eta          `learning_rate`         step on a mistake
 lambda       `regularization`        shrinkage
@@ -32,7 +32,7 @@ Errata of public versions, and our deviations, each with its reason:
 * MOA's OFS-P divides integers in (5), so B / J is 0, doubles the bias and projects to sqrt(R); a Python port keeps
   B - 1 weights, the largest with their sign; float-evaluation leaves out (1) and (4) and divides by |w| = 0 at x = 0.
 * Ports of the partial variant learn if y w.x <= 0; here `margin` is 1, the hinge, for both. At the published eta the
-  variance of (5) drowns what was learned if B is far below J: a step of about eta epsilon B / J finds the features.
+  variance of (5) dominates if B is far below J: a step of about eta epsilon B / J finds the features.
 * Three classes or more: one w_c for each; if (w_y - w_r).x <= margin for the highest-scoring other class r, w_y takes
   half the step and w_r half of its opposite, and |w_j| becomes sum_c |w_cj|. For two classes w_y - w_r is the published
   w, bit for bit; a third class may appear later: its w_c starts at 0, and the others continue from w / 2 and -w / 2.
@@ -59,10 +59,10 @@ from tamis.rows.linear_classes import LinearClasses, row_margin
 
 __all__ = ["OFS"]
 
-# State, for J columns; K = 1 vector until a third class is seen, then one a class, in order of appearance:
+# State, for J columns; K = 1 vector until a third class is seen, then one per class, in order of appearance:
 #   _weights  (K, J) float64   0 outside the support
 #   _scale    float            the shrinkage since the last mistake
-#   _support  (J,) int32       the columns kept, ascending, in its first _n_kept places
+#   _support  (J,) int32       the selected columns, ascending, in its first _n_kept positions
 #   _order    (C,) int64       codes of the classes in order of appearance; the first is y = +1, the second -1
 #   _random   (1,) uint64      state of the random numbers
 
@@ -119,7 +119,7 @@ def _merge(kept: Array, columns: Array, cells: Array, merged: Array, merged_cell
 
 @njit(strict=True)
 def _step(block: Array, cells: Array, up: int, down: int, step: float, share: float, rest: float) -> None:
-    """Take the step (2) in some columns of the weights; `share` > 0 means partial information."""
+    """Apply (2) to some columns of the weights; `share` > 0 means partial information."""
     for i in range(cells.shape[0]):
         shift = step * cells[i]
         if share > 0.0:  # (5)
@@ -131,7 +131,7 @@ def _step(block: Array, cells: Array, up: int, down: int, step: float, share: fl
 
 @njit(strict=True)
 def _length(block: Array, columns: Array) -> float:
-    """Return |w|, summed in eight lanes by column: an order that dense and sparse rows share, and fast."""
+    """Return |w|, summed in eight lanes by column: fast, and in the same order for dense and sparse rows."""
     lanes = np.zeros(8)
     for c in range(block.shape[0]):
         for i in range(columns.shape[0]):
@@ -139,16 +139,16 @@ def _length(block: Array, columns: Array) -> float:
     total = 0.0
     for k in range(8):
         total += lanes[k]
-    return math.sqrt(total if block.shape[0] == 1 else 2.0 * total)  # (w / 2, -w / 2) is as long as w
+    return math.sqrt(total if block.shape[0] == 1 else 2.0 * total)  # (w / 2, -w / 2) represents w
 
 
 @njit(strict=True)
 def _cutoff(bits: Array, n_kept: int, probe: int) -> tuple[int, int]:
-    """Return t and q: all bits > t and the first q of those equal to t are the `n_kept` largest, zeros left out.
+    """Return t and q: all bits > t and the first q of those equal to t are the `n_kept` largest, without zeros.
 
-    By counting and bisection, from a first guess: a count is one SIMD pass, a selection that moves numbers is not.
+    By counting and bisection, from an initial guess: a count is one SIMD pass, unlike a selection that moves numbers.
     """
-    low, high = -1, _INFINITY  # n_kept or more lie above low, fewer above high
+    low, high = -1, _INFINITY  # n_kept or more are above low, fewer above high
     n_low, n_high = bits.shape[0], 0
     reach = 1 << 48
     while n_low > n_kept and high - low > 1:
@@ -160,7 +160,7 @@ def _cutoff(bits: Array, n_kept: int, probe: int) -> tuple[int, int]:
             low, n_low = probe, n_above
         else:
             high, n_high = probe, n_above
-        if empty:  # ties or gaps: draw the bounds in to the values that are there
+        if empty:  # ties or gaps: move the bounds to existing values
             least, most = high, low
             for i in range(bits.shape[0]):
                 inside = low < bits[i] <= high
@@ -190,7 +190,7 @@ def _truncate(
     bits = sizes.view(np.int64)
     border, n_equal = _cutoff(bits, n_most, guess)
     i = 0
-    # Lift the first of equals over the border; no branches, a processor cannot foresee them.
+    # Lift the first of equal weights over the cutoff, without unpredictable branches.
     while n_equal > 0:
         equal = bits[i] == border
         bits[i] += equal
@@ -243,7 +243,7 @@ def _learn_rows(
             scale = 1.0
             _step(block, cells, up, down, half * eta * sample_weight[i], share, rest)  # (2)
             length = _length(block, columns)
-            if length == math.inf and radius < math.inf:  # far outside: only the direction matters
+            if length == math.inf and radius < math.inf:  # overflow: only the direction matters
                 block *= 2.0**-600
                 length = _length(block, columns)
             factor = radius / length if length > radius else 1.0  # (3)
@@ -258,33 +258,33 @@ def _learn_rows(
 class OFS(LinearClasses):
     """Online feature selection: a linear classifier, truncated to its largest weights after each mistake.
 
-    A row costs about B operations (or its stored cells, if sparse). A mistake costs as many as there are features (B
-    and the stored cells). A batch is the same as its rows one at a time, bit for bit. OFS has no intercept and does not
-    scale: bring the features to one scale first.
+    A row costs about B operations (or its stored cells, if sparse). A mistake costs O(n_features) operations (O(B) plus
+    the stored cells, if sparse). A batch is equivalent to its rows one at a time, bit for bit. OFS has no intercept and
+    does not scale: scale the features first.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=0.1
-        Number of features that the truncation keeps (B), or which fraction of them.
+        How many features the truncation keeps (B), or which fraction of them.
     learning_rate : float in (0, inf), default=0.2
         Step on a mistake (eta).
     regularization : float in [0, inf), default=0.01
-        Shrinkage (lambda); the weights stay in a ball of radius ``1 / sqrt(regularization)``. 0 switches off both.
+        Shrinkage (lambda); the weights stay in a ball of radius ``1 / sqrt(regularization)``. 0 disables both.
     margin : float, default=1.0
-        A row counts as a mistake where ``y w.x <= margin``: 1 is the hinge loss, 0 the perceptron.
+        A row counts as a mistake if ``y w.x <= margin``: 1 is the hinge loss, 0 the perceptron.
     information : {"full", "partial"}, default="full"
-        "partial" reads at most B cells of each row: those of the kept features, or random ones. It needs more rows, and
-        a `learning_rate` of about ``0.2 * exploration * B / n_features``.
+        "partial" reads at most B cells of each row: those of the selected features, or random ones. It needs more rows,
+        and a `learning_rate` of about ``0.2 * exploration * B / n_features``.
     exploration : float in (0, 1], default=0.2
-        Share of the rows of which random cells are read (epsilon); only for partial information.
+        Fraction of the rows in which random cells are read (epsilon); only for partial information.
     random_state : int, RandomState or None, default=None
         Seed of the exploration.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Size of each feature's weight (with three classes or more, the sum over the classes); 0 if the feature is not
-        kept. While fewer than B features have a weight, the first of the others fill the selection.
+        Absolute weight of each feature (with three classes or more, summed over the classes); 0 if the feature is not
+        selected. While fewer than B features have a weight, the first of the others complete the selection.
     classes_ : ndarray of shape (n_classes,)
     n_seen_ : int
     n_features_in_ : int
@@ -293,9 +293,9 @@ class OFS(LinearClasses):
     Raises
     ------
     ValueError
-        If a parameter lies outside its range.
+        If a parameter is invalid.
     DataError
-        If the rows, labels or weights cannot be learned from; the model is then as it was.
+        If the rows, labels or weights are invalid; the model is left unchanged.
 
     References
     ----------
@@ -303,7 +303,7 @@ class OFS(LinearClasses):
 
     Examples
     --------
-    Three of two hundred features make the label; the others are noise.
+    Three of 200 features determine the label; the others are noise.
 
     >>> import numpy as np
     >>> from tamis import OFS
@@ -374,7 +374,7 @@ class OFS(LinearClasses):
         self._random: NDArray[np.uint64] = seed
 
     def check_state(self) -> None:
-        """Raise if the columns that a loaded selector keeps do not ascend.
+        """Raise if the selected columns of a loaded selector are not in ascending order.
 
         Raises
         ------
@@ -417,7 +417,7 @@ class OFS(LinearClasses):
 
     @atomic
     def merge(self, other: Self, when: str | None = None) -> Self:
-        """Average the weights with those of a selector of other rows, by their numbers, and truncate the mean.
+        """Average the weights with those of a selector of other rows, weighted by their numbers, and truncate the mean.
 
         Parameter mixing (McDonald, Hall, Mann 2010), an approximation of one pass: whether a row is a mistake depends
         on the rows before. The mean of weights in the ball (3) lies in it. The order of the parts has no influence.
@@ -427,7 +427,7 @@ class OFS(LinearClasses):
         other : OFS
             With the same columns and parameters.
         when : {"after", "before"}, optional
-            When the rows of `other` came, as for other selectors; it has no influence.
+            Whether the rows of `other` follow or precede those of this selector; it has no influence.
 
         Returns
         -------
@@ -436,7 +436,7 @@ class OFS(LinearClasses):
         Raises
         ------
         TypeError
-            If `other` is of another kind.
+            If `other` is of another class.
         ValueError
             If its columns or parameters differ.
 
@@ -472,14 +472,14 @@ class OFS(LinearClasses):
         return self
 
     def _weights_by_class(self, order: Array, classes: Array) -> NDArray[np.float64]:
-        """Return a vector for each of `classes`; this selector's are of the classes in `order`."""
+        """Return a vector for each of `classes`; those of this selector belong to the classes in `order`."""
         weights = self._scale * self._weights
         if len(weights) == 1:
             weights = np.vstack([0.5 * weights, -0.5 * weights])
         result = np.zeros((max(len(classes), 2), weights.shape[1]))
         for code, vector in zip(order, weights, strict=False):
             result[np.flatnonzero(classes == code)[0]] = vector
-        if len(order) == 1:  # the opposite of the only class, whichever that becomes
+        if len(order) == 1:  # the opposite of the only class
             result[1 - int(np.flatnonzero(classes == order[0])[0]) if len(classes) <= 2 else -1] = weights[1]
         return result
 

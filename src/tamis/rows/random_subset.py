@@ -7,7 +7,7 @@ on redundant variables. A selector that is not more accurate than it gains nothi
 ==========  ===========  ==================================================
 symbol      here         meaning
 ==========  ===========  ==================================================
-r_j         ``_rank``    the place of feature j in a random permutation
+r_j         ``_rank``    position of feature j in a random permutation
 ==========  ===========  ==================================================
 
 The score of feature j is 1 - r_j / J: the selections of all sizes from one seed are nested.
@@ -41,23 +41,22 @@ class RandomSubset(RowSelector):
     random_state : int, RandomState or None, default=None
         Seed of the subset. None: a different subset for each fit.
     task : {"classification", "regression"}, default="classification"
-        Type of the target: classes, or a number. It only affects the validation of targets, which may be left
-        out.
+        Classification or regression. It only affects the validation of targets, which are optional.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        From 1 / n_features to 1, each once: the order in which features are taken. All zero while `warming_up_`.
+        From 1 / n_features to 1, all distinct: the order of selection. All zero while `warming_up_`.
 
     Raises
     ------
     DataError
-        If a batch cannot be learned from.
+        If a batch is invalid.
 
     Notes
     -----
-    A batch costs only the checks of its rows. The subset depends on the seed and the number of features alone. Columns
-    that come later (:meth:`widen`) are put at random places of the order.
+    A batch costs only the validation of its rows. The subset depends only on the seed and the number of features.
+    Columns added later (:meth:`widen`) are inserted at random positions of the order.
 
     References
     ----------

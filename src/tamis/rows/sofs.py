@@ -1,4 +1,4 @@
-"""SOFS: second-order online feature selection keeps the features whose weights are the most certain.
+"""SOFS: second-order online feature selection keeps the features with the most certain weights.
 
 Wu, Hoi, Mei, Yu: Large-scale Online Feature Selection for Ultra-high Dimensional Sparse Data, ACM TKDD 11(4), 2017.
 Covered: the algorithm with a diagonal covariance and its heap of B features, for two and for more classes.
@@ -6,9 +6,9 @@ Covered: the algorithm with a diagonal covariance and its heap of B features, fo
 ===========  ======================  =========================================================================
 paper        here                    meaning
 ===========  ======================  =========================================================================
-w            _weights                weights of the classifier, at most B of them not zero
-1 / Sigma    1 + _information        certainty of the weights: Sigma is the diagonal of their covariance, 1 at first
-B            `n_features_to_select`  number of features that are kept
+w            _weights                weights of the classifier, at most B of them nonzero
+1 / Sigma    1 + _information        certainty of the weights: Sigma is the diagonal of their covariance, initially 1
+B            `n_features_to_select`  number of selected features
 r            `smoothing`             regularisation of AROW: the larger, the smaller are the steps
 ===========  ======================  =========================================================================
 
@@ -19,8 +19,8 @@ A row (x, y), y = -1 or +1, with y w.x < 1 is a mistake of the hinge loss and is
     1 / Sigma_j <- 1 / Sigma_j + x_j^2 / r                                      (3)
     w_j  <- 0 outside the B features of the smallest Sigma_j                    (4)
 
-Sigma only shrinks, and only in columns where the row is not 0. So a heap of the B features with the least certain one
-on top decides (4): a row costs O(log B) for each of its values that are not 0, for any number of features.
+Sigma only decreases, and only in columns where the row is nonzero. So a heap of the B features with the least certain
+one on top determines (4): a row costs O(log B) for each of its nonzero values, for any number of features.
 
 Our deviations, each with its reason:
 
@@ -28,7 +28,7 @@ Our deviations, each with its reason:
   class r, w_y takes half of (2) and w_r the opposite half, so that two classes are the published method, bit for bit.
 * (4) takes effect after all of (2) and (3). Ties of Sigma: the first columns stay.
 * A sample weight s replaces r with r / s; a row of weight 0 is skipped.
-* Values count as 1e100 at most, and 1 / Sigma grows to 1e300 at most, so that every result is finite.
+* Values are clipped at 1e100, and 1 / Sigma at 1e300, so that every result is finite.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from tamis.rows.linear_classes import LinearClasses, row_margin
 
 __all__ = ["SOFS"]
 
-# State, for J columns; K = 1 vector until a third class is seen, then one a class, in order of appearance:
+# State, for J columns; K = 1 vector until a third class is seen, then one per class, in order of appearance:
 #   _weights      (K, J) float64   0 outside the heap
 #   _information  (J,) float64     1 / Sigma - 1
-#   _heap         (J,) int32       the columns kept, a binary heap in its first _n_kept places
-#   _place        (J,) int32       place of a column in the heap, -1 outside
+#   _heap         (J,) int32       the selected columns, a binary heap in its first _n_kept positions
+#   _place        (J,) int32       position of a column in the heap, -1 outside
 #   _order        (C,) int64       codes of the classes in order of appearance; the first is y = +1, the second -1
 
 _MOST_VALUE, _MOST_WEIGHT, _MOST_INFORMATION = 1e100, 1e150, 1e300
@@ -62,7 +62,7 @@ def _less_certain(information: Array, a: int, b: int) -> bool:
 
 @njit(strict=True)
 def _sift_down(heap: Array, place: Array, n_kept: int, i: int, information: Array) -> None:
-    """Move the column at place i of the heap down until those below it are more certain."""
+    """Move the column at position i of the heap down until those below it are more certain."""
     column = heap[i]
     while 2 * i + 1 < n_kept:
         child = 2 * i + 1
@@ -88,7 +88,7 @@ def _sift_up(heap: Array, place: Array, i: int, information: Array) -> None:
 def _offer(
     heap: Array, place: Array, n_kept: int, n_most: int, j: int, information: Array
 ) -> tuple[int, int]:
-    """Offer a column whose information has grown; return the size of the heap and the column that leaves, or -1."""
+    """Offer a column whose information has increased; return the size of the heap and the dropped column, or -1."""
     if place[j] >= 0:
         _sift_down(heap, place, n_kept, place[j], information)
     elif n_kept < n_most and information[j] > 0.0:
@@ -150,15 +150,15 @@ def _learn_rows(
 class SOFS(LinearClasses):
     """Second-order online feature selection: an AROW classifier of the features with the most certain weights.
 
-    A row costs O(log B) for each value that is not 0, for any number of features. A batch is the same as its rows
-    one at a time, bit for bit. SOFS has no intercept. The certainty of a weight grows with the squares of its feature
-    in the rows that are learned, so SOFS keeps features that are often present near the border of the classes: words of
-    texts, not standardised numbers, which all grow alike.
+    A row costs O(log B) for each nonzero value, for any number of features. A batch is equivalent to its rows one at a
+    time, bit for bit. SOFS has no intercept. The certainty of a weight grows with the squares of its feature in the
+    learned rows, so SOFS keeps features that are often nonzero near the decision boundary: words of texts, but not
+    standardised features, which all become equally certain.
 
     Parameters
     ----------
     n_features_to_select : int or float, default=0.1
-        Number of features to keep (B), or which fraction of them, in (0, 1].
+        How many features to keep (B), or which fraction of them, in (0, 1].
     smoothing : float in [1e-9, 1e9], default=1.0
         Regularisation of AROW (r): the larger, the smaller are the steps.
 
@@ -173,9 +173,9 @@ class SOFS(LinearClasses):
     Raises
     ------
     ValueError
-        If a parameter lies outside its range.
+        If a parameter is invalid.
     DataError
-        If the rows, labels or weights cannot be learned from; the model is left unchanged.
+        If the rows, labels or weights are invalid; the model is left unchanged.
 
     Notes
     -----
@@ -189,7 +189,7 @@ class SOFS(LinearClasses):
 
     Examples
     --------
-    Texts of some of 500 words: one of three frequent words makes a text spam.
+    Texts with some of 500 words: one of three frequent words makes a text spam.
 
     >>> import numpy as np
     >>> from tamis import SOFS
@@ -215,7 +215,7 @@ class SOFS(LinearClasses):
         _n_most in [1, j]
     """
 
-    _ranks_relevance = False  # but how often a feature is present near the border of the classes
+    _ranks_relevance = False  # but how often a feature is nonzero near the decision boundary
 
     _allowed = parameters(smoothing=number("[1e-9, 1e9]"))
 
@@ -230,7 +230,7 @@ class SOFS(LinearClasses):
         self._build_heap()
 
     def _build_heap(self) -> None:
-        """Keep the most certain columns: from the least certain of them on, they are a heap."""
+        """Keep the most certain columns, in ascending order of certainty, which is a heap."""
         n_features = self._information.shape[0]
         self._n_most = n_to_select(self.n_features_to_select, n_features)
         ranked = np.argsort(-self._information, kind="stable")[: self._n_most]
@@ -242,7 +242,7 @@ class SOFS(LinearClasses):
         self._place[kept] = np.arange(self._n_kept)
 
     def check_state(self) -> None:
-        """Raise if heap and places of a loaded selector do not fit.
+        """Raise if heap and positions of a loaded selector are inconsistent.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A buffer of rows for methods that learn in blocks of fixed size.
+"""A buffer of rows for methods that process batches of fixed size.
 
 Each row is copied at most twice, regardless of the batch size; and because the arrays do not grow, the check of their
 shapes before each call (``tamis._shapes``) can be skipped.
@@ -26,17 +26,17 @@ class WaitingBlock:
     Parameters
     ----------
     size : int
-        How many rows it holds at the most.
+        Maximum number of rows.
     n_features : int
 
     Attributes
     ----------
     n_rows : int
-        How many rows wait.
+        Number of buffered rows.
     X : ndarray of shape (size or 0, n_features), float64
-        Dense rows; those from `n_rows` on mean nothing.
+        Dense rows; those from `n_rows` on are undefined.
     sparse : tuple of CSR matrices
-        Sparse rows, as they came.
+        Sparse rows, unmodified.
     y, weight : ndarray of shape (size or 0,)
 
     Examples
@@ -63,7 +63,7 @@ class WaitingBlock:
     """)
 
     def check_state(self) -> None:
-        """Raise if a loaded block has fewer rows than it says, or rows of other columns.
+        """Raise if a loaded buffer has fewer rows than it declares, or rows with other columns.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class WaitingBlock:
         self._check_room()
 
     def with_rows(self, X: Rows, y: Array, weight: Array) -> Self:
-        """Return the block with further rows, at most as many as fit; this one is unchanged."""
+        """Return the buffer with additional rows, at most as many as fit; this one is unchanged."""
         grown, end = copy.copy(self), self.n_rows + len(y)
         if not len(self.y):
             grown.y, grown.weight = np.zeros(self.size, y.dtype), np.zeros(self.size)
@@ -98,14 +98,14 @@ class WaitingBlock:
         return grown
 
     def widened(self, n_features: int) -> Self:
-        """Return the block with further columns, which are 0 in the rows that wait."""
+        """Return the buffer with additional columns, which are 0 in the buffered rows."""
         wide = copy.copy(self)
         wide.X = padded(self.X, n_features)
         wide.sparse = tuple(padded(part, n_features) for part in self.sparse)
         return wide
 
     def without(self, columns: Array) -> Self:
-        """Return the block with zeros in some columns."""
+        """Return the buffer with zeros in some columns."""
         result = copy.copy(self)
         result.X = without_columns(self.X, columns)
         result.sparse = tuple(without_columns(part, columns) for part in self.sparse)
@@ -126,18 +126,18 @@ class WaitingBlock:
         return changed(f"{self.n_rows} rows wait for their block, but there are {result}")
 
     def emptied(self) -> Self:
-        """Return an empty block in separate memory; this one keeps its rows for a rollback."""
+        """Return an empty buffer in separate memory; this one keeps its rows for a rollback."""
         return type(self)(self.size, self.X.shape[1])
 
 
 def own(X: Rows, y: Array, weight: Array) -> tuple[Rows, Array, Array]:
-    """Return copies of rows, targets and weights, as a block gives them back."""
+    """Return copies of rows, targets and weights, in the format of a buffer."""
     rows = sp.csr_matrix(X, copy=True) if sp.issparse(X) else np.array(X, dtype=np.float64)
     return rows, y.copy(), weight.copy()
 
 
 def padded(X: Rows, n_features: int) -> Rows:
-    """Return rows with further columns of zeros, in arrays of their own or with the same values."""
+    """Return rows with additional columns of zeros, in new arrays or with the same values."""
     if sp.issparse(X):
         return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
     return np.pad(X, ((0, 0), (0, n_features - X.shape[1])))

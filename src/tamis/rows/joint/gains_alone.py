@@ -1,8 +1,8 @@
-"""The information gain of each feature by itself, from the rows of each level and class.
+"""The univariate information gain of features, from the number of rows of each level and class.
 
-Two statistics, both about chi-square distributed if there is nothing to be found: G sees any relation and has a degree
-of freedom for each level; H of Kruskal and Wallis sees only whether the classes have other mean ranks, and has one for
-each class but one, so a trend is found in half the rows.
+Two statistics, both approximately chi-square distributed under independence: G detects any relation and has one degree
+of freedom per level but one; H of Kruskal and Wallis only detects differences of the mean ranks of the classes, and has
+one degree per class but one, so it detects a trend in half the rows.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def gain_alone(alone: Array) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
 
 
 def trend_alone(alone: Array) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return the bits that lie in different mean ranks of the classes (Kruskal and Wallis), and the degrees of freedom.
+    """Return the bits due to different mean ranks of the classes (Kruskal and Wallis), and the degrees of freedom.
 
-    One degree for each class but one, however many levels, so a trend needs half the rows. It is left out where
-    so few rows are outside the commonest level and class that H is not about chi-square distributed.
+    One degree per class but one, for any number of levels, so a trend needs half the rows. It is 0 if so few rows are
+    outside the most frequent level and class that H is not approximately chi-square distributed.
     """
     levels, totals = alone.sum(axis=2), alone[0].sum(axis=0)
     n = totals.sum()

@@ -6,29 +6,29 @@ No univariate score detects a feature that is relevant only in combination with 
 ========================  ============================================================================================
 here                      meaning
 ========================  ============================================================================================
-I(X; Y)                   information gain of a feature, by ten levels, in bits
-I(X; Y | Z)               what X adds to Z, from the table of both                                              (1)
-H                         of the levels of a feature, by Kruskal and Wallis: whether the classes have other mean
-                          ranks; with one degree of freedom for two classes it finds a trend in half the rows
-G = 2 n ln 2 I            as H about chi-square distributed if there is nothing to be found; the bar is the quantile
-                          1 - alpha / 2d of G and H of d features alone, 1 - alpha / d^2 of G of pairs          (2)
-relevance of X            the largest of I(X; Y), H / (2 n ln 2) and I(X; Y | Z) over all Z, where above the bar;
-                          less (degrees of freedom) / (2 n ln 2), which chance adds                             (3)
+I(X; Y)                   information gain of a feature with ten levels, in bits
+I(X; Y | Z)               information of X given Z, from the table of both                   (1)
+H                         of the levels of a feature, by Kruskal and Wallis: whether the classes differ in their mean
+                          ranks; with one degree of freedom for two classes it detects a trend in half the rows
+G = 2 n ln 2 I            approximately chi-square distributed under independence, like H; the bars are the quantiles
+                          1 - alpha / 2d of G and H of d single features, 1 - alpha / d^2 of G of pairs     (2)
+relevance of X            the largest of I(X; Y), H / (2 n ln 2) and I(X; Y | Z) over all Z above the bar, less
+                          the expected gain by chance, (degrees of freedom) / (2 n ln 2)                    (3)
 X is redundant to Z       X depends on Z, and I(X; Y | Z) is below the bar                                      (4)
 ========================  ============================================================================================
 
-The features above their bar are walked by relevance plus what they tell alone (in finer levels, where a noisy copy
-shows), and kept unless redundant to one that is kept already; then each is looked at again, for what came later: grow
-and shrink, as Markov blankets are found, with conditions of one feature.
+The features above their bar are processed by relevance plus their univariate gain (with finer levels, which reveal a
+noisy copy), and selected unless redundant to one selected before; then each is tested again given those selected later:
+the grow and shrink phases of Markov blanket discovery, with conditions of one feature.
 
-All rows since the last drift count, so weak features are found in time; of a long time the older part is dropped, in
-growing chunks, so that rows of the drift itself do not stay. A drift is found by the errors of the simplest classifier
-there is: the table of the most informative pair, whose majority class is predicted for each row. Page's CUSUM, class by
-class, is the best evidence that the errors have risen since some row (:mod:`tamis.drift.cusum`). Beyond
-ln(1 / alpha_drift) all counts restart with the rows that speak for it. A drift may leave that pair as it was, where
-a third feature is replaced; so every 500 rows are compared with all before, whether some feature tells otherwise of the
-class (:mod:`tamis.rows.relation_change`). No learner is asked for anything. That another set is selected is no drift:
-more rows know more features.
+All rows since the last drift count, so weak features are detected eventually; after a long time the older part is
+dropped, in growing chunks, so that rows of the drift itself are removed. A drift is detected by the errors of a minimal
+classifier: the table of the most informative pair, which predicts the majority class of its cell. Page's CUSUM, class
+by class, is the maximum evidence that the errors have increased since some row (:mod:`tamis.drift.cusum`). Beyond ln(1
+/ alpha_drift) all counts are reset to the rows since then. A drift may leave that pair unchanged, if only a third
+feature is replaced; so every 500 rows are compared with all rows before, for a change in the relation of any feature to
+the class (:mod:`tamis.rows.relation_change`). No learner is needed. A change of the selected set is not a drift, since
+more features become significant with more rows.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["JointScreening"]
 
-_FIRST = 64  # rows that the first levels are cut by
-_CHUNK, _LONGER = 512, 1.5  # rows of the first chunk; each is longer than the one before
-_ROUNDS = 1.125  # tests wait until there are so many times the rows of the last ones
-_LOOK = 500  # rows that are compared with all before
-_LEAST, _FEW = 48, 8  # rows of the first tests, and more rows at least
-_TOTALS = ("alone", "above", "pairs", "n")  # of the counts, those that are sums over rows
+_FIRST = 64  # rows that determine the first levels
+_CHUNK, _LONGER = 512, 1.5  # rows of the first chunk; growth of the next ones
+_ROUNDS = 1.125  # growth of the number of rows between tests
+_LOOK = 500  # rows that are compared with all rows before
+_LEAST, _FEW = 48, 8  # rows before the first test; minimum number of rows between tests
+_TOTALS = ("alone", "above", "pairs", "n")  # the counts that are sums over rows
 
 
 @njit(strict=True)
@@ -85,7 +85,7 @@ def _take(
     X: Array, codes: Array, start: int, counts: Counts, recent: Array, labels: Array, seen: Array,
     pair: Array, guess: Array, evidence: Array, steps: Array, limit: float, look: int,
 ) -> tuple[int, bool]:  # fmt: skip
-    """Count rows up to a drift, a full block, or `look` rows; return the next row, and whether it was a drift."""
+    """Count rows up to a drift, a full word, or `look` rows; return the next row, and whether it was a drift."""
     for r in range(start, X.shape[0]):
         count_row(X[r], codes[r], counts)
         at = seen[0] % recent.shape[0]
@@ -110,73 +110,73 @@ class JointScreening(RowSelector):
     Parameters
     ----------
     n_bins : int, optional
-        Levels into which a feature is cut for the pairs, from 2 to 10. By default as many as keep the tables of all
-        pairs small: 9 with 20 features, 4 with 50, 2 with more than 110. A column with no more values than levels is
-        kept exactly. In other columns, categorical ones too, neighbouring values share a level.
+        Number of levels of a feature in pairs, from 2 to 10. By default as many as keep the tables of all pairs small:
+        9 with 20 features, 4 with 50, 2 with more than 110. A feature with no more values than levels is represented
+        exactly. In other features, including categorical ones, neighbouring values share a level.
     alpha : float, default=0.01
         Level of the tests, over all features and over all pairs, in (0, 1).
     alpha_drift : float, default=1e-5
-        In (0, 1): a false drift comes at most once in about 1 / alpha_drift rows.
+        In (0, 1): at most one false alarm in about 1 / alpha_drift rows.
     memory : int, default=1000
-        Number of last rows that are kept, at least 64. After a drift the selector restarts from them, and a learner can
-        be rebuilt from them.
+        Number of last rows that are stored, at least 64. After a drift the selector restarts from them, and a learner
+        can be retrained on them.
     max_paired : int, default=500
-        The most features that are tested in pairs. Where there are more, these are the most relevant alone.
+        Maximum number of features that are tested in pairs: those with the largest univariate relevance.
     task : {"classification", "regression"}, default="classification"
-        What the target is: classes, or a number, of which five levels of about equal weight are the classes
+        Classification or regression. A numeric target is discretized into five levels of about equal frequency
         (:mod:`tamis.base.target_levels`).
     categorical : "all", list of int or str, or bool mask, optional
-        Columns whose values are categories. So are columns of text and of categories of a frame, named or not. Their
-        mean targets are learned, and so are the means that stand for missing values (:mod:`tamis.base.row_encoder`).
+        Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
+        their mean target, and missing values by the mean of the feature (:mod:`tamis.base.row_encoder`).
     level : float in (0, 1), optional
-        Bound on the false discovery rate. Of the set that the tests choose, only columns with enough evidence are kept.
-        At any time, however often you look and however many drifts there were, at most this share of the kept columns
-        is irrelevant, on average. Weights must then be 0 or 1. By default, `alpha` alone decides.
+        Bound on the false discovery rate. Of the features selected by the tests, only those with sufficient evidence
+        are kept. At any time, for any number of reads and drifts, the expected proportion of irrelevant features among
+        the selected ones is at most this. Weights must then be 0 or 1. By default, only `alpha` applies.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,)
         Relevance (3), in bits; 0 below the bar.
     selected_ : list of int
-        The columns kept, most relevant first. While nothing is significant the list is empty, and all columns are kept
-        (with `level`, none).
+        The selected features, most relevant first. While nothing is significant the list is empty, and all features are
+        kept (with `level`, none).
     evalues_ : ndarray of shape (n_features,)
-        With `level`: the evidence since the last drift against "the column is irrelevant, alone or beside any other".
-        For such a column its mean is at most 1, at any time (:mod:`tamis.rows.joint.pair_evidence`).
+        With `level`: the evidence since the last drift against "the feature is irrelevant, alone or beside any other".
+        Its mean is at most 1 for such a feature, at any time (:mod:`tamis.rows.joint.pair_evidence`).
     partners_ : ndarray of shape (n_features,), int
-        The column together with which a column is most relevant; -1 if it is more relevant alone, or not at all.
+        The feature together with which a feature is most relevant; -1 if it is more relevant alone, or not at all.
     drift_detected_ : bool
-        Whether a drift was found in the last batch, so that a learner should restart. It is True once more when the
+        Whether a drift was detected in the last batch, so that a learner should be reset. It is True once more when the
         first rows after a drift are dropped, because they may come from the old and the new concept.
     n_replay : int
-        How many of the last rows a learner should restart from: those since the last drift, at most `memory`.
+        Number of last rows on which a learner should be retrained: those since the last drift, at most `memory`.
     drifts_ : list of int
-        Rows, counted from 0, at which drifts were found.
+        Row numbers, from 0, at which drifts were detected.
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As for every row selector.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, when rows arrive, or if a weight is not a whole number: a row of weight k counts
-        k times.
+        If a parameter is invalid, when rows are passed, or if a weight is not an integer: a row of weight k counts k
+        times.
     DataError
-        If rows cannot be learned from.
+        If rows are invalid.
 
     Notes
     -----
     A batch leaves the state of its rows one at a time. The tests run after 32 rows, then whenever 8 rows or an eighth
-    more have come. A column that was constant when levels were cut gets levels of its own when a chunk of rows is full
-    (512 at first), if it has other values in 32 of them. The rows kept are then counted again.
+    more have arrived. A feature that was constant when levels were determined gets levels of its own when a chunk of
+    rows is full (512 at first), if it has other values in 32 of them. The stored rows are then counted again.
 
     Cost per row: O(d), and d^2 (n_bins - 1)^2 / 64 words per class for the pairs of d features. Memory: 2 d^2 n_bins^2
     bytes per class, `memory` rows, and four tables of d^2 numbers. With 50 features the selector learns some 220,000
     rows a second, with 500 some 15,000 (docs/joint.md).
 
-    Features that are relevant only in threes (the parity of three bits) are not found. Tests are repeated as rows
-    arrive, so `alpha` is a working level, not a guarantee over the entire stream. `level` is a guarantee. The k-th
-    start has the share 6 / (pi k)^2 of it, and counts only the rows after it. There is a start with the first row, and
-    one after each drift, new class or new column.
+    Features that are relevant only in triples (the parity of three bits) are not detected. Tests are repeated as rows
+    arrive, so `alpha` is a nominal level, not a guarantee over the entire stream. `level` is a guarantee. The k-th
+    start gets the fraction 6 / (pi k)^2 of it, and counts only the rows after it. A start occurs at the first row, and
+    after each drift, new class or new column.
 
     References
     ----------
@@ -185,7 +185,7 @@ class JointScreening(RowSelector):
 
     Examples
     --------
-    The class depends on two columns jointly; neither is relevant by itself:
+    The class depends on two features jointly; neither is relevant by itself:
 
     >>> import numpy as np
     >>> from tamis import JointScreening
@@ -226,7 +226,7 @@ class JointScreening(RowSelector):
         _label_series._total? (48, c)  _label_series (its own)
     """
     _label_series: LabelSeries | None = None  # an older file has none
-    _inflation = 1.0  # by which dependent labels raise the evidence that a drift needs
+    _inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
 
     _chooses_count = True
     _target_kinds = ("binary", "multiclass", "regression")
@@ -235,8 +235,8 @@ class JointScreening(RowSelector):
     _encodes = True
     categorical = None  # an older file has none
     task = "classification"  # an older file has none
-    _older: tuple[Array, ...] | None  # what the chunk before this one has counted
-    _before: Array  # `alone` at the last look, at so many rows
+    _older: tuple[Array, ...] | None  # the counts of the previous chunk
+    _before: Array  # `alone` at the last test
     _looked: int
     _pair: Array
 
@@ -289,9 +289,9 @@ class JointScreening(RowSelector):
 
     def _start(self, n_features: int) -> None:
         self._recent, self._labels = np.zeros((self.memory, n_features)), np.zeros(self.memory, np.int64)
-        self._seen = np.zeros(1, np.int64)  # rows that went into `_recent`
+        self._seen = np.zeros(1, np.int64)  # number of rows written to `_recent`
         self._x_log_x = x_log_x()
-        self._arrays: tuple[Array, ...] = ()  # of the counts; none before there are levels
+        self._arrays: tuple[Array, ...] = ()  # of the counts; none before levels are determined
         self._forget_set(n_features)
         self._pair_evidence, self._n_beginnings = None, 0
         self._label_series, self._inflation = LabelSeries(len(self.classes_)), 1.0
@@ -306,7 +306,7 @@ class JointScreening(RowSelector):
 
     @property
     def _counts_columns(self) -> bool:
-        return True  # the levels of the tests, and how many levels a feature has
+        return True  # the levels of the tests, and the number of levels of a feature
 
     def _widen(self, n_features: int) -> None:
         new = n_features - self._recent.shape[1]
@@ -360,7 +360,7 @@ class JointScreening(RowSelector):
         if sample_weight is not None:
             X, y = repeat_rows(X, y, sample_weight)
         if self._label_series is not None and len(self.classes_) > self._label_series.n_classes:
-            self._label_series.grow(len(self.classes_))  # also while the first rows are collected
+            self._label_series.grow(len(self.classes_))  # even while the first rows are collected
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         self.drift_detected_, start = False, 0
         if not self._arrays:
@@ -376,7 +376,7 @@ class JointScreening(RowSelector):
             self._certify(self.level)
 
     def _certify(self, level: float) -> None:
-        """Keep the columns with evidence enough for their number: any set of that kind has the promised rate."""
+        """Keep the features with sufficient evidence: any set of that kind has the guaranteed rate."""
         self.selected_ = []
         if self._pair_evidence is not None and self._working:
             log_e = np.full(self.n_features_in_, -np.inf)
@@ -386,7 +386,7 @@ class JointScreening(RowSelector):
 
     @property
     def evalues_(self) -> NDArray[np.float64]:
-        """Evidence of each column against "it is irrelevant, alone or beside any other"; needs a `level`."""
+        """Evidence against "the feature is irrelevant, alone or beside any other"; needs a `level`."""
         _ = self.warming_up_  # raises if nothing was learned
         if self.level is None:
             raise AttributeError("evalues_ needs level: give level=0.05, say.")
@@ -397,7 +397,7 @@ class JointScreening(RowSelector):
         return result
 
     def _levels_are_too_fine(self) -> bool:
-        """Whether there are more columns by now, for whose pairs so many levels would cost too much."""
+        """Whether the number of features has grown so that the pairs of this many levels would cost too much."""
         counts = self._counts
         return bool(default_n_levels(len(counts.columns), self.n_bins) < counts.edges.shape[1] + 1)
 
@@ -430,10 +430,10 @@ class JointScreening(RowSelector):
         at = np.arange(self._seen[0] - n, self._seen[0]) % self.memory
         return self._recent[at], self._labels[at]
 
-    _jointly_set_by = ("_begin",)  # a loaded one that has a part of this has all of it
+    _jointly_set_by = ("_begin",)  # a loaded state has all of these or none
 
     def _begin(self, n: int, chunk: float = _CHUNK) -> None:
-        """Begin to count again, with the last `n` rows; all that are kept say where the levels are cut."""
+        """Reset the counts to the last `n` rows; all stored rows determine the levels."""
         rows, _ = self._last(min(int(self._seen[0]), self.memory))
         X, y = self._last(min(n, len(rows)))
         d, n_classes = rows.shape[1], len(self.classes_)
@@ -451,19 +451,19 @@ class JointScreening(RowSelector):
         self._pair, self._guess = np.full(2, -1), np.zeros((n_levels,) * 2, np.int64)
         self._before, self._looked = np.zeros_like(self._arrays[5]), 0
         self._evidence, self._steps = np.zeros(2), np.zeros((2, n_classes))  # of the errors, see drift.cusum
-        if self.level is not None:  # the rows that are counted again were looked at, so they are not evidence
+        if self.level is not None:  # rows that were tested before are not evidence
             self._begin_evidence()
         self._seen[0] -= len(y)
         self._feed(X, y, 0)
 
     def _begin_evidence(self) -> None:
-        """Count evidence from the next row on; the rows that are kept say where it cuts."""
+        """Collect evidence from the next row on; the stored rows determine the cuts."""
         rows, _ = self._last(min(int(self._seen[0]), self.memory))
         self._pair_evidence = PairEvidence(rows, self._counts.columns, len(self.classes_))
         self._n_beginnings += 1
 
     def _set_bars(self) -> None:
-        """Say what the tests must exceed, by degrees of freedom (2), and make room for their results."""
+        """Set the critical values by degrees of freedom (2), and allocate the results of the tests."""
         counts = self._counts
         (d, _, n_classes), q, n_levels = counts.alone.shape, len(counts.columns), counts.edges.shape[1] + 1
         freedom = np.arange(1, max(10, n_levels * (n_levels - 1)) * n_classes + 1)
@@ -484,7 +484,7 @@ class JointScreening(RowSelector):
             if fresh and self._label_series is not None:
                 self._label_series.update(y[first:start])
             if drift:
-                self._begin_anew(max(BLOCK, int(self._evidence[1])))  # the rows that speak for a drift
+                self._begin_anew(max(BLOCK, int(self._evidence[1])))  # the rows that are evidence for a drift
             elif counts.n[1] == BLOCK or counts.n[0] == self._next:
                 count_pairs(counts)
                 if self._label_series is not None:
@@ -521,7 +521,7 @@ class JointScreening(RowSelector):
         return changed
 
     def _end_chunk(self, counts: Counts) -> bool:
-        """Drop the chunk before this one, when this one is full; return whether levels were cut again instead."""
+        """Drop the previous chunk, when this one is full; return whether levels were determined again instead."""
         if counts.n[0] < self._chunk_end:
             return False
         if self._varies_by_now(counts):
@@ -532,7 +532,7 @@ class JointScreening(RowSelector):
             for total, older in zip(totals, self._older, strict=True):
                 total -= older
             self._before, self._looked = counts.alone.copy(), int(counts.n[0])
-            # A gradual drift ends with rows of both kinds.
+            # A gradual drift ends with rows of both concepts.
             if self.drifts_ and self._chunk < _LONGER * _LONGER * _CHUNK:
                 self.drift_detected_ = True
         self._older = tuple(total.copy() for total in totals)
@@ -541,7 +541,7 @@ class JointScreening(RowSelector):
         return False
 
     def _varies_by_now(self, counts: Counts) -> bool:
-        """Whether a column that has one level only, as it was constant when levels were cut, has other values now."""
+        """Return whether a feature that was constant when levels were determined has other values now."""
         flat = np.flatnonzero(np.isinf(counts.fine[:, 0]))
         rows = np.sort(self._last(min(int(counts.n[0]), self.memory))[0][:, flat], axis=0)
         return bool((np.count_nonzero(rows != rows[len(rows) // 2], axis=0) >= BLOCK).any())
@@ -549,7 +549,7 @@ class JointScreening(RowSelector):
     # -- the set -------------------------------------------------------------------------------------------
 
     def _renew(self, counts: Counts) -> None:
-        """Test all features and pairs, and choose the set (3), (4)."""
+        """Test all features and pairs, and select (3), (4)."""
         n = int(counts.n[0])
         self._next = max(n + _FEW, int(n * _ROUNDS))
         totals = counts.alone[0].sum(axis=0)
@@ -582,7 +582,7 @@ class JointScreening(RowSelector):
         self._watch(counts, gains, totals)
 
     def _watch(self, counts: Counts, gains: Gains, totals: Array) -> None:
-        """Predict from the most informative pair of selected columns; its errors are monitored for drifts."""
+        """Predict from the most informative pair of selected features; its errors are monitored for drifts."""
         place = {int(j): i for i, j in enumerate(counts.columns)}
         inside = [place[x] for x in self._working if x in place]
         if not inside:
@@ -604,14 +604,14 @@ class JointScreening(RowSelector):
         n_cells, n_classes = np.count_nonzero(cells.sum(axis=2)), len(totals)
         guessed = np.bincount(self._guess.ravel(), cells.sum(axis=2).ravel(), n_classes)
         right = np.bincount(self._guess.ravel(), cells.max(axis=2).ravel(), n_classes)
-        spare = n_cells / n_classes  # the table fits its own rows a little too well
+        spare = n_cells / n_classes  # correction for overfitting of the table
         wrong, rows = totals - right + spare / 2.0, totals + spare
-        wrong += 0.5 * np.sqrt(wrong * (1.0 - wrong / rows))  # and was chosen because it fits them
+        wrong += 0.5 * np.sqrt(wrong * (1.0 - wrong / rows))  # and for the selection of the best pair
         log_likelihood_steps(wrong, rows, 1.0 - guessed / totals.sum(), self._steps)
 
 
 def _chosen(scores: Array, order: Array, columns: NDArray[np.intp], gains: Gains) -> list[int]:
-    """Return the columns of a score that are not redundant (4), in falling `order`."""
+    """Return the features of a score that are not redundant (4), in decreasing `order`."""
     place = {int(j): i for i, j in enumerate(columns)}
 
     def redundant(x: int, others: list[int]) -> bool:

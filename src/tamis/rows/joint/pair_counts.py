@@ -1,9 +1,9 @@
-"""Counts of pairs of features by class, of all rows since some row, one bit a row and level.
+"""Counts of pairs of features by class, over all rows since some row, with one bit per row and level.
 
-A feature x has levels 0..K by K edges; bit k of a row says whether x lies above edge k. In a block of 32 rows these
-bits are one word per feature and edge; *and* of the words of two features and a class, and a count of bits, give how
-many rows of that class lie above both edges: what a table of levels by levels by classes is made of. All pairs of d
-features cost d^2 K^2 / 64 words a row and class, for any features.
+A feature x has levels 0..K defined by K edges; bit k of a row is whether x is above edge k. For 32 rows these bits are
+one word per feature and edge; the bitwise *and* of the words of two features and a class, and a count of bits, give the
+number of rows of that class above both edges, from which a table of levels by levels by classes is derived. All pairs
+of d features cost d^2 K^2 / 64 words per row and class, for any features.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = [
 ]
 
 BLOCK = 32  # rows in a word
-_FINE = 10  # levels of a feature alone
-_CELLS = 1 << 17  # values that are sorted at a time
-_TILE = 32  # features whose pairs with all before them are tested one after the other
-_WORDS = 12_250  # pairs times edges squared that a block may cost, where there are more than two levels
+_FINE = 10  # levels of a single feature
+_CELLS = 1 << 17  # number of values sorted at once
+_TILE = 32  # features per tile in the loops over pairs
+_WORDS = 12_250  # limit on pairs times squared edges, with more than two levels
 
 
 class Counts(NamedTuple):
@@ -49,25 +49,25 @@ class Counts(NamedTuple):
     edges: NDArray[np.float64]  # (d, K), infinite where a feature has fewer levels
     fine: NDArray[np.float64]  # (d, 9)
     columns: NDArray[np.intp]  # (q,) the features in pairs
-    bits: NDArray[np.uint32]  # (K, q) of the block in work
+    bits: NDArray[np.uint32]  # (K, q) of the current word
     class_bits: NDArray[np.uint32]  # (C,)
     alone: NDArray[np.int64]  # (d, 10, C) rows of each fine level
     above: NDArray[np.int64]  # (q, K, C) rows above each edge
     pairs: NDArray[np.int32]  # (K, K, C, q (q - 1) / 2) rows above both edges
-    n: NDArray[np.int64]  # (2,) rows counted, and how many of them are only in the bits
+    n: NDArray[np.int64]  # (2,) rows counted, and those of them that are only in the bits
 
 
 class Gains(NamedTuple):
     """Statistics of the pairs, (q, q) each; `x given z` is in row x, column z."""
 
-    given: NDArray[np.float64]  # how far G of x given z is above its bar; negative: not significant
-    gain: NDArray[np.float64]  # bits that x adds to z, less what chance would add
-    dependent: NDArray[np.float64]  # how far G of the dependence of x and z is above its bar
-    joint: NDArray[np.float64]  # bits of information that both give about the class
+    given: NDArray[np.float64]  # G of x given z minus its bar; negative: not significant
+    gain: NDArray[np.float64]  # bits that x adds to z, less the expected gain by chance
+    dependent: NDArray[np.float64]  # G of the dependence of x and z minus its bar
+    joint: NDArray[np.float64]  # bits of information of both about the class
 
 
 def default_n_levels(n_features: int, n_bins: int | None) -> int:
-    """Return how many levels a feature has in pairs.
+    """Return the number of levels of a feature in pairs.
 
     >>> default_n_levels(20, None), default_n_levels(50, None), default_n_levels(500, None)
     (9, 4, 2)
@@ -95,7 +95,7 @@ def cut(rows: Array, n_levels: int) -> NDArray[np.float64]:
 
 
 def _distinct(values: Array, n: int) -> NDArray[np.float64]:
-    """Return the distinct values of each row of sorted ones, at most n; infinity where there are fewer."""
+    """Return at most n distinct values of each sorted row; padded with infinity."""
     new = np.diff(values, axis=1, prepend=-np.inf) > 0.0
     result = np.full((len(values), n), np.inf)
     result[np.nonzero(new)[0], np.cumsum(new, axis=1)[new] - 1] = values[new]
@@ -105,7 +105,7 @@ def _distinct(values: Array, n: int) -> NDArray[np.float64]:
 def zeros(
     rows: Array, columns: NDArray[np.intp], n_levels: int, n_classes: int, as_in: Counts | None = None
 ) -> Counts:
-    """Return counts of nothing, with levels cut by the given rows, or as they are cut already."""
+    """Return zero counts, with levels determined by the rows, or existing ones."""
     n_edges, q = n_levels - 1, len(columns)
     edges, fine = (cut(rows, n_levels), cut(rows, _FINE)) if as_in is None else (as_in.edges, as_in.fine)
     return Counts(
@@ -116,7 +116,7 @@ def zeros(
 
 
 def set_zero(alone: Array, columns: Array) -> NDArray[np.int64]:
-    """Return counts of features alone, some of which were 0 in all rows; they have one level."""
+    """Return univariate counts after some features are set to 0 in all rows; these have one level."""
     result: NDArray[np.int64] = alone.copy()
     result[columns] = 0
     result[columns, 0] = alone[0].sum(axis=0)
@@ -124,7 +124,7 @@ def set_zero(alone: Array, columns: Array) -> NDArray[np.int64]:
 
 
 def clear_columns(counts: Counts, columns: Array) -> Counts:
-    """Return the counts, in new arrays, for features some of which were 0 in all rows; these have one level now."""
+    """Return the counts, in new arrays, after some features are set to 0 in all rows; these then have one level."""
     gone = np.isin(counts.columns, columns)
     first, second = np.triu_indices(len(gone), 1)
     cleared = Counts._make(part.copy() for part in counts)
@@ -138,12 +138,12 @@ def clear_columns(counts: Counts, columns: Array) -> Counts:
 def widened(counts: Counts, n_new: int, n_paired: int) -> Counts:
     """Return the counts with `n_new` more features, which were 0 in all rows, the first `n_paired` of them in pairs.
 
-    They have one level, until levels are cut again.
+    They have one level, until levels are determined again.
     """
     d, q = len(counts.edges), len(counts.columns)
     pairs = np.zeros((*counts.pairs.shape[:3], (q + n_paired) * (q + n_paired - 1) // 2), np.int32)
     end, before = 0, 0
-    for i in range(q - 1):  # the pairs of each feature lie together
+    for i in range(q - 1):  # the pairs of each feature are contiguous
         pairs[..., end : end + q - 1 - i] = counts.pairs[..., before : before + q - 1 - i]
         end, before = end + q + n_paired - 1 - i, before + q - 1 - i
     more = ((0, n_new), (0, 0))
@@ -159,7 +159,7 @@ def widened(counts: Counts, n_new: int, n_paired: int) -> Counts:
 
 @njit(strict=True)
 def count_row(row: Array, code: int, counts: Counts) -> None:
-    """Count a row alone, and note its bits."""
+    """Update the univariate counts with a row, and set its bits."""
     bit = np.uint32(1) << np.uint32(counts.n[1])
     for j in range(row.shape[0]):
         level = 0
@@ -188,7 +188,7 @@ def popcount(word: np.uint32) -> np.int32:
 
 @njit(strict=True)
 def count_pairs(counts: Counts) -> None:
-    """Count the bits of the block by pairs, and clear them."""
+    """Add the bits of the current word to the pair counts, and clear them."""
     n_edges, q = counts.bits.shape
     for c in range(counts.class_bits.shape[0]):
         for a in range(n_edges):
@@ -212,7 +212,7 @@ def table(counts: Counts, i: int, j: int, totals: Array, cells: Array) -> None:
     """Write the table of levels of `columns[i]`, of `columns[j]` and classes, i < j; `totals`: rows per class."""
     n_edges, q = counts.bits.shape
     at = i * (2 * q - i - 1) // 2 + j - i - 1
-    if n_edges == 1:  # the usual thing of many features
+    if n_edges == 1:  # the common case with many features
         for c in range(totals.shape[0]):
             both = counts.pairs[0, 0, c, at]
             first, second = counts.above[i, 0, c] - both, counts.above[j, 0, c] - both
@@ -245,14 +245,14 @@ def x_log_x(n: int = 1 << 14) -> NDArray[np.float64]:
 
 @njit(strict=True)
 def _f(k: int, known: Array) -> float:
-    if k <= 0:  # below 0 only where counts were changed from outside
+    if k <= 0:  # negative only if counts were modified from outside
         return 0.0
     return known[k] if k < known.shape[0] else k * math.log2(k)
 
 
 @njit(strict=True)
 def williams_correction(n_levels: Any, n_classes: Any, n: Any) -> Any:
-    """Return how many times as large G of a table is as chi square, if nothing is to be found (Williams 1976)."""
+    """Return the factor by which G of a table exceeds chi square under independence (Williams 1976)."""
     return 1.0 + (n_levels + 1) * (n_classes + 1) / (6.0 * n)
 
 
@@ -270,7 +270,7 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
         sum_y += _f(totals[c], known)
         n_met += totals[c] > 0
     unit, log_n = 2.0 * n * math.log(2.0), math.log2(n)  # G per bit; bits of n rows
-    sums, left, met = np.zeros(q), np.zeros(q), np.zeros(q, np.int64)  # sum of f(n_x), n H(Y|X), levels met
+    sums, left, met = np.zeros(q), np.zeros(q), np.zeros(q, np.int64)  # sum of f(n_x), n H(Y|X), levels used
     for i in range(q):
         for a in range(n_levels):
             total = 0
@@ -284,7 +284,7 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
             met[i] += total > 0
         left[i] += sums[i]
     cells = np.zeros((n_levels, n_levels, n_classes), np.int64)
-    for part in range(0, q, _TILE):  # what is written for (j, i) stays near
+    for part in range(0, q, _TILE):  # cache-friendly order of the writes to (j, i)
         for i in range(min(part + _TILE, q)):
             for j in range(max(i + 1, part), min(part + _TILE, q)):
                 gains.given[i, j] = gains.given[j, i] = gains.dependent[i, j] = gains.dependent[j, i] = -1.0
@@ -292,7 +292,7 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
                 if n < 5 * max(met[i], met[j]) * n_met or met[i] < 2 or met[j] < 2:
                     continue
                 table(counts, i, j, totals, cells)
-                both, rest, n_pairs = 0.0, 0.0, 0  # sum of f(n_xz), n H(Y|XZ), pairs of levels met
+                both, rest, n_pairs = 0.0, 0.0, 0  # sum of f(n_xz), n H(Y|XZ), occupied pairs of levels
                 for a in range(n_levels):
                     for b in range(n_levels):
                         total = 0
@@ -301,7 +301,7 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
                             rest -= _f(cells[a, b, c], known)
                         both += _f(total, known)
                         n_pairs += total > 0
-                if n < 5 * n_pairs * n_met:  # a copy meets few pairs, and is known early
+                if n < 5 * n_pairs * n_met:  # a copy occupies few pairs and is detected early
                     continue
                 rest += both
                 gains.joint[i, j] = gains.joint[j, i] = log_n - (sum_y + rest) / n

@@ -1,23 +1,23 @@
 """E-values, valid at any time, against "this feature is irrelevant, alone or beside any other".
 
-The evidence of :mod:`tamis.summaries.evidence`, of one bit a feature: b_x says whether x lies above its middle edge.
-Rows are taken in blocks of 32, so a block of a feature is one word. If x is independent of the class given a feature z,
-then among the m rows of a block with b_z = k, given which have b_x = 1, and given the labels, which stand beside which
-is a matter of chance: all orders are equally likely. Of class c, with n rows of b_x = 1 and y of c among the m::
+The evidence of :mod:`tamis.summaries.evidence`, with one bit per feature: b_x is whether x is above its middle edge.
+Rows are processed in groups of 32, one word per feature. Suppose x is independent of the class given a feature z. Among
+the m rows of a word with b_z = k, given which rows have b_x = 1 and given the labels, all assignments of labels to rows
+are equally likely. For class c, with n rows of b_x = 1 and y of c among the m::
 
     D = (rows with both) - n y / m                                                                         (1)
     V = D^2 / 3 + 2 n (m - n) y (m - y) / (3 m^2 (m - 1))                                                  (2)
 
-exp(l D - l^2 V / 2) has a mean of 1 at most for every l. XOR turns the sign of D with k, so each k has an l of its own,
-drawn from a normal distribution of variance tau^2. With S and V summed over the blocks, k by k::
+exp(l D - l^2 V / 2) has a mean of at most 1 for every l. XOR changes the sign of D with k, so each k has its own l,
+drawn from a normal distribution of variance tau^2. With S and V summed over the words, for each k::
 
     e(x beside z) = prod_k exp(S_k^2 / (V_k + 1 / tau^2) / 2) / sqrt(1 + tau^2 V_k)                        (3)
 
-is an e-value; so is e(x alone), of five bins of x, and so is the mean of e-values, over classes and
+is an e-value; so is e(x alone), with five bins of x, and so is the mean of e-values, over classes and
 
     e(x) = e(x alone) / 2 + (mean over z of e(x beside z)) / 2                                             (4)
 
-against "x has no information on the class, alone or beside the side of its edge on which any one z lies".
+against "x has no information about the class, alone or given the side of the edge of any one z".
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from tamis.summaries.evidence import BLOCK, Evidence
 __all__ = ["PairEvidence"]
 
 _BINS = 5  # of a feature alone
-_TAU2 = 0.25  # of l: the share of a class is expected to differ by some .1 between both sides of an edge
+_TAU2 = 0.25  # of l: expects class proportions to differ by about .1 across an edge
 
 
 @njit(strict=True)
 def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array) -> None:
-    """Add (1) and (2) of a block, of x beside z of b_z = k to s[c, k, z, x]; `known[n, y, m]`: a part of (2)."""
+    """Add (1) and (2) of a word, for x given b_z = k, to s[c, k, z, x]; `known[n, y, m]`: a part of (2)."""
     everywhere = np.uint32(0xFFFFFFFF)
     for z in range(len(bits)):
         for k in range(2):
@@ -62,7 +62,7 @@ def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array) -> None:
 
 @functools.cache
 def _spreads() -> NDArray[np.float64]:
-    """Return 2 n (m - n) y (m - y) / (3 m^2 (m - 1)) of n, y and m up to 32."""
+    """Return 2 n (m - n) y (m - y) / (3 m^2 (m - 1)) for n, y and m up to 32."""
     n, y, m = np.ogrid[0:33, 0:33, 0:33]
     result: NDArray[np.float64] = (
         2.0 * n * (m - n) * y * (m - y) / np.maximum(3.0 * m * m * (m - 1.0), 1.0) * (n <= m) * (y <= m)
@@ -76,16 +76,16 @@ class PairEvidence(ThreadSafe):
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_features)
-        The medians and other quantiles of their values are the edges. Their classes must not have been looked at, or
-        they must not be among the rows that come.
+        Their medians and other quantiles are the edges. Their classes must not have been used, or the rows must not be
+        passed to `update`.
     columns : ndarray of int
-        The features that are looked at in pairs; the others are looked at alone.
+        The features that are tested in pairs; the others are tested alone.
     n_classes : int
 
     Notes
     -----
-    Memory: 32 bytes for each pair of features, their order and each class (of two classes, once), and 240 bytes for
-    each feature and class.
+    Memory: 32 bytes for each ordered pair of features and each class (for two classes, once), and 240 bytes for each
+    feature and class.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class PairEvidence(ThreadSafe):
     """
 
     def __init__(self, rows: Array, columns: NDArray[np.intp], n_classes: int) -> None:
-        same = rows.min(axis=0) == rows.max(axis=0)  # so far: larger values will differ from it
+        same = rows.min(axis=0) == rows.max(axis=0)  # constant so far: larger values will differ
         self._edges, self._fine = cut(rows, 2), cut(rows, _BINS)
         self._edges[same, 0], self._fine[same, 0] = rows[0, same], rows[0, same]
         self._columns = columns
@@ -123,7 +123,7 @@ class PairEvidence(ThreadSafe):
         )
 
     def update(self, X: Array, codes: Array) -> None:
-        """Take in rows that have been checked, dense."""
+        """Update with validated dense rows."""
         self._alone.update(X, codes, self._cells)
         rows, labels = np.concatenate([self._rows, X]), np.concatenate([self._codes, codes])
         whole = len(labels) - len(labels) % BLOCK

@@ -1,4 +1,4 @@
-"""Online screening: T-score, Fisher score, mutual information, chi-square and Gini index of every feature, by itself.
+"""Online screening: univariate T-score, Fisher score, mutual information, chi-square and Gini index of every feature.
 
 Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, IEEE TKDE 35(11), 2023 (preprint 2021).
 Covered: the mean-variance scores (Section 2.1) and the bin-count scores (Section 2.2), their running and faded forms,
@@ -9,7 +9,7 @@ paper          here                meaning
 =============  ==================  ================================================================
 n_c            count               (faded) number of values of the feature in class c
 mu_c, sigma_c  mean, var           their mean and variance (divided by n_c)
-alpha          `fading`            what the weight of older rows is multiplied by, or `half_life`
+alpha          `fading`            factor of the weight of older rows, or `half_life`
 K              `n_bins`            bins of about equal weight
 N_bc           T[b, c]             (faded) number of values in bin b of class c
 eps            `eps`               largest error of a cumulative count, as a fraction of all
@@ -27,19 +27,20 @@ up to and beyond edge h, of sums a and b::
 
 Errata and deviations, each with its reason:
 
-* The printed MS - mu^2 loses all digits where the mean is large: N(1e6, 1) gives a variance of 0.9966 for 0.9849.
+* The printed MS - mu^2 suffers from cancellation if the mean is large: N(1e6, 1) gives a variance of 0.9966 for 0.9849.
   Deviations from the mean are summed instead.
 * The printed faded mean and MS are faded *sums*, so their MS - mu^2 is not a variance (it gives -640 for 2.72): sums
   are divided by the faded count.
 * e_c in (1) is the effective sample size W^2 / W2 of the faded rows; with the faded count T would be too small.
-* The printed alpha = 0.9 cannot be meant per row, where it leaves a window of 19 rows and detects nothing; `fade_per`
-  says whether it counts rows or calls. `clock` says whether the rows of a class fade as rows or as rows of that class.
+* The printed alpha = 0.9 cannot apply per row, where it leaves a window of 19 rows and detects nothing; `fade_per`
+  determines whether it counts rows or calls. `clock` determines whether the rows of a class fade with all rows or with
+  rows of that class.
 * Three classes or more: T is the largest of the classes against their rest.
 * The printed Algorithm 1 stores a pruned summary back at the level it came from, which voids its bound, and the printed
   update of exact weights is not a bound either; :mod:`tamis.summaries.quantiles` has a certificate instead.
 * The printed Algorithm 3 compares the count of *one* bin with the *cumulative* cut h N / K, which gives five bins of
-  [1, 200, 400, 399] for 1000 values. Here bin(x) = #{h : F(values below x) >= h / K}, ties included, which is what
-  sorting all the values gives. A value that is frequent enough fills several bins' room, so that some are empty.
+  [1, 200, 400, 399] for 1000 values. Here bin(x) = #{h : F(values below x) >= h / K}, ties included, which is the
+  result of sorting all values. A very frequent value may span several bins, of which some are then empty.
 * The printed zero count of a sparse feature includes the row of its last stored value: here the zeros are all rows less
   the stored ones.
 * The Gini index is printed as the impurity that is left, smaller for a better feature; (6) is what the best edge takes
@@ -48,7 +49,7 @@ Errata and deviations, each with its reason:
   cuts them in the order of their share of a class, of every class in turn; of two classes this is the best split. In a
   feature of more than 32 categories, those of fewer than 5 rows are one bin, so that identifiers have no score.
 * Faded counts are smaller than the evidence: p-values multiply (5), and G = 2 n MI, by W / W2, the effective number of
-  rows per weight, which is 1 if nothing fades.
+  rows per weight, which is 1 without fading.
 """
 
 from __future__ import annotations

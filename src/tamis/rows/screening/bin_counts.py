@@ -1,6 +1,6 @@
-"""Counts of the bins of every feature within every class: numbers in quantile bins, categories value by value.
+"""Counts of the bins of every feature per class: quantile bins of numeric features, and single categories.
 
-Numbers go to one :class:`QuantileSummary`, the columns named as categories to one :class:`Contingency`.
+Numeric features are counted by a :class:`QuantileSummary`, categorical ones by a :class:`Contingency`.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ _RARE = 5.0  # rows; Cochran's rule for the chi-square approximation
 
 
 class BinCounts:
-    """What the bin-count scores are read from; mergeable.
+    """The counts from which the bin scores are computed; mergeable.
 
     Parameters
     ----------
     n_features : int
     categorical : ndarray of int
-        The columns whose values are categories, in order: whole numbers from 0 to 65,535.
+        Categorical features, in order: whole numbers from 0 to 65,535.
     n_bins : int, at least 2
-        Bins of about equal weight for each of the other columns.
+        Bins of about equal weight for each of the other features.
     eps : float in (0, 0.5)
         Largest error of a cumulative count, as a fraction of all.
     dtype : {"float32", "float64"}
-        How numbers are kept.
+        Type of the stored numbers.
     cut_every : float
-        After how many rows (or calls, with `per_call`) the bins of the tests are cut again: infinite unless rows fade.
+        Number of rows (or calls, with `per_call`) after which the bins of the tests are updated: infinite unless rows
+        fade.
     per_call : bool
 
     Examples
@@ -64,7 +65,7 @@ class BinCounts:
     [[[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]]
     """
 
-    _common = np.empty((0, 0))  # (n_categorical, n_bins - 1), the categories with a bin of their own
+    _common = np.empty((0, 0))  # (n_categorical, n_bins - 1), the categories with a separate bin
     _exact: FixedBins | None = None  # None in a file of before there were any
 
     def __init__(
@@ -83,13 +84,13 @@ class BinCounts:
         self.n_bins = n_bins
         self.categorical = categorical
         self.numeric = np.setdiff1d(np.arange(n_features), categorical)
-        self._quantiles = QuantileSummary(len(self.numeric), 0, eps, dtype)  # which checks eps
+        self._quantiles = QuantileSummary(len(self.numeric), 0, eps, dtype)  # validates eps
         self._categories = Contingency(len(categorical), 1, 0) if len(categorical) else None
         self._exact = FixedBins(len(self.numeric), 0, n_bins, cut_every=cut_every, per_call=per_call)
-        self._tables: list[Counts] | None = None  # as read since the last change: several scores, one reading
+        self._tables: list[Counts] | None = None  # cached until the next change, for several scores
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, in new arrays: a shallow copy of before stays as it was."""
+        """Add new classes, in new arrays: earlier shallow copies are unchanged."""
         self._tables = None
         self._quantiles = copy.copy(self._quantiles)
         self._quantiles.grow(n_classes)
@@ -101,7 +102,7 @@ class BinCounts:
             self._categories.grow(n_classes)
 
     def widen(self, n_features: int) -> None:
-        """Make room for further columns of numbers, which were 0 in all (CSR) rows so far."""
+        """Add numeric features, which were 0 in all (CSR) rows so far."""
         self._tables = None
         self._quantiles = copy.copy(self._quantiles)
         self._quantiles.widen(n_features - len(self.categorical))
@@ -112,7 +113,7 @@ class BinCounts:
         self.n_features = n_features
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Forget some columns; they then count as 0 in all (CSR) rows so far. There must be no categories."""
+        """Reset some features; they then count as 0 in all (CSR) rows so far. There must be no categories."""
         self._tables = None
         self._quantiles = copy.copy(self._quantiles)
         self._quantiles.forget(columns)
@@ -121,13 +122,13 @@ class BinCounts:
             self._exact.forget(columns)
 
     def cut_as(self, other: BinCounts) -> None:
-        """Count in the bins of another one of the same columns, if it has cut any; nothing was counted yet."""
+        """Use the bins of another one of the same features, if it has any; nothing may have been counted yet."""
         if self._exact is not None and other._exact is not None and other._exact.edges is not None:
             self._exact.cut_at(other._exact.edges)
         self._common = other._common
 
     def reorder(self, order: Array) -> None:
-        """Give each class another code: class c becomes what class `order[c]` was."""
+        """Change the code of each class: class c becomes what class `order[c]` was."""
         self._tables = None
         self._quantiles.reorder(order)
         if self._exact is not None:
@@ -153,10 +154,10 @@ class BinCounts:
         )
 
     def can_hold(self, X: Rows) -> bool:
-        """Whether no value is too large for the summary's dtype."""
+        """Return whether no value is too large for the summary's dtype."""
         values, largest = X.data if sp.issparse(X) else X, np.finfo(self._quantiles.dtype).max
         if values.dtype.itemsize <= largest.dtype.itemsize:
-            return True  # what then is too large is infinite
+            return True  # a value too large is then infinite
         low, high = (part.reduce(values, axis=None, initial=0.0) for part in (np.fmin, np.fmax))
         return bool(-largest <= low and high <= largest)
 
@@ -166,7 +167,7 @@ class BinCounts:
         return -1 if at < 0 else int(self.numeric[at])
 
     def update(self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array) -> bool:
-        """Take in a batch whose categories have been checked; False, and nothing changed, if a number is too large."""
+        """Update with a batch of validated categories; False, without any change, if a number is too large."""
         self._tables = None
         if len(self.numeric):
             numbers = self._part(X, self.numeric, dense=False)
@@ -217,7 +218,7 @@ class BinCounts:
     # -- read-outs -----------------------------------------------------------------------------------------
 
     def tables(self) -> list[Counts]:
-        """Return columns, their counts of shape (columns, bins, classes), and whether the bins are in order."""
+        """Return the features, their counts of shape (features, bins, classes), and whether the bins are ordered."""
         if self._tables is None:
             self._tables = []
             if len(self.numeric):
@@ -228,12 +229,12 @@ class BinCounts:
 
     @property
     def has_cells(self) -> bool:
-        """Whether `cells` can say in which bin a value is."""
+        """Whether `cells` can determine the bin of a value."""
         numbers = not len(self.numeric) or (self._exact is not None and self._exact.edges is not None)
         return numbers and (not len(self.categorical) or len(self._common) > 0)
 
     def name_common(self, X: Rows) -> None:
-        """Give the most frequent categories of these rows, whatever their classes, a bin each; the others share one."""
+        """Assign a bin to each of the most frequent categories of these rows, of any class; the others share one."""
         values = self._part(X, self.categorical)
         self._common = np.full((len(self.categorical), self.n_bins - 1), -1.0)
         for j in range(len(self.categorical)):
@@ -242,7 +243,7 @@ class BinCounts:
             self._common[j, : len(most)] = most
 
     def cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
-        """Return the bin of each value of some columns, -1 where it is missing."""
+        """Return the bin of each value of some features, -1 for missing values."""
         result = np.empty(X.shape, np.int16)
         numeric = np.isin(columns, self.numeric)
         if numeric.any():
@@ -263,15 +264,15 @@ class BinCounts:
 
     @property
     def rows_until_cut(self) -> int:
-        """How many rows the edges of the numbers wait for; 0 once they are cut."""
+        """Number of rows before the edges of numeric features are determined; 0 afterwards."""
         if self._exact is None or not len(self.numeric) or self._exact.edges is not None:
             return 0
         return self._exact.rows_until_cut
 
     def edges(self) -> NDArray[np.float64] | None:
-        """Return edges of bins of all columns, (n_features, n_bins - 1); None before those of the numbers are cut.
+        """Return the bin edges of all features, (n_features, n_bins - 1); None before those of numbers are determined.
 
-        Of categories, the first codes have a bin of their own, and the others share one.
+        For categories, the first codes have a separate bin, and the others share one.
         """
         result = np.empty((self.n_features, self.n_bins - 1))
         result[self.categorical] = np.arange(self.n_bins - 1) + 0.5
@@ -284,9 +285,9 @@ class BinCounts:
     def information_band(
         self, alpha: float, inflation: Array | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a band of the mutual information of each feature: 0 to its most for categories and weighted rows.
+        """Return a band of the mutual information of each feature: 0 to the maximum for categories and weighted rows.
 
-        With the `inflation` of each feature, rows count as fewer by this factor; nan: as none.
+        The `inflation` of each feature divides the number of rows; nan: no rows.
         """
         n_classes = self._quantiles.n_classes
         low, high = np.zeros(self.n_features), np.full(self.n_features, np.log(max(n_classes, 1)))
@@ -347,10 +348,10 @@ def pool_rare_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def gini_of_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what the best of some splits of the categories in two takes off the Gini impurity.
+    """Return the largest decrease of the Gini impurity by splitting the categories in two.
 
-    For each class, the categories are ordered by their share of the class and cut at every place. Of two classes one
-    of these splits is the best of all (Breiman, Friedman, Olshen, Stone 1984, Theorem 4.5).
+    For each class, the categories are ordered by their proportion of the class, and all cuts are evaluated. For two
+    classes, one of these splits is optimal (Breiman, Friedman, Olshen, Stone 1984, Theorem 4.5).
 
     Parameters
     ----------
@@ -363,7 +364,7 @@ def gini_of_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Examples
     --------
-    Categories 0 and 2 are of one class, category 1 of the other:
+    Categories 0 and 2 belong to one class, category 1 to the other:
 
     >>> gini_of_categories(np.array([[[20.0, 0.0], [0.0, 40.0], [20.0, 0.0]]]))
     array([0.5])
@@ -381,10 +382,11 @@ def gini_of_categories(table: NDArray[np.float64]) -> NDArray[np.float64]:
 def gini_statistic(
     table: NDArray[np.float64], in_order: bool = True, inflation: Inflation | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return minus twice the log of the p-value of the Gini index, and its degrees of freedom as a statistic.
+    """Return minus twice the log of the p-value of the Gini index, as a statistic, and its degrees of freedom.
 
-    With q the class shares of n rows that are unrelated to the class, n times the decrease by one cut is distributed
-    like a sum of squares whose weights are the eigenvalues of diag(q) - qq', for any cut (Light, Margolin 1971)::
+    With q the class proportions of n rows that are independent of the class, n times the decrease by one cut is
+    distributed like a weighted sum of squares, with the eigenvalues of diag(q) - qq' as weights, for any cut (Light,
+    Margolin 1971)::
 
         mean 1 - sum q^2,    freedom (1 - sum q^2)^2 / (sum q^2 - 2 sum q^3 + (sum q^2)^2)    (Satterthwaite)
 
@@ -396,7 +398,7 @@ def gini_statistic(
     table : ndarray of shape (n_features, n_bins, n_classes), float64
         Numbers of rows.
     in_order : bool, default=True
-        Whether bins are cut in their order.
+        Whether bins are ordered.
     inflation : Inflation, optional
         Of these features, for dependent rows.
 
@@ -404,7 +406,7 @@ def gini_statistic(
     -------
     statistic : ndarray of shape (n_features,), float64
     freedom : ndarray of shape (n_features,), int64
-        2, as statistics of disjoint rows add up (Fisher).
+        2, since statistics of disjoint rows add (Fisher).
 
     Examples
     --------
@@ -421,7 +423,7 @@ def gini_statistic(
     share, times = np.zeros(len(table)), np.ones(len(table))
 
     def fair(of: Array, decrease: Array) -> NDArray[np.float64]:
-        """Return a decrease in units of its mean, less where small counts make it too large."""
+        """Return a decrease in units of its mean, corrected for small counts."""
         chi, ratio = chi_square(of)[0], np.ones(len(of))
         np.divide(independence_statistic(of, log=False)[0], chi, out=ratio, where=chi > 0.0)
         result: NDArray[np.float64] = np.divide(

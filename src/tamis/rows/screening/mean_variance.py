@@ -7,8 +7,8 @@ n = sum_c n_c, m = sum_c n_c m_c / n::
     Fisher = sum_c n_c (m_c - m)^2 / sum_c n_c v_c                (2)
     F      = Fisher (n - C) / (C - 1)                             (3)
 
-Of a numeric target, the classes are its levels c = 0, 1, ..., and T is the trend of the means over the levels, a
-contrast of all of them, which is (1) for two::
+For a numeric target, the classes are its levels c = 0, 1, ..., and T is the trend of the means over the levels, a
+contrast of all of them, which equals (1) for two::
 
     T      = |sum_c a_c m_c| / sqrt(sum_c a_c^2 v_c / e_c),   a_c = n_c (c - sum_c n_c c / n)        (4)
 
@@ -37,24 +37,24 @@ __all__ = [
     "trend",
 ]
 
-SMALLEST = 1e-146  # a smaller difference has a square without all its digits
+SMALLEST = 1e-146  # the square of a smaller difference loses digits
 _ROUNDING = 8.0 * np.finfo(np.float64).eps  # means that differ relatively by less are equal
 
 
 def t_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.float64]:
-    """Return equation (1) of each feature; of three classes or more the largest of each class against the rest.
+    """Return equation (1) of each feature; for three classes or more the largest of each class against the rest.
 
     Parameters
     ----------
     moments : ClassMoments
-        Of two classes at least.
+        With at least two classes.
     read : ndarray of shape (3, n_classes, n_features), optional
-        What `moments.read()` returns, if it is known.
+        What `moments.read()` returns, if already read.
 
     Returns
     -------
     ndarray of shape (n_features,), float64
-        0 where fewer than two classes have values, or for a constant feature.
+        0 if fewer than two classes have values, or for a constant feature.
 
     Examples
     --------
@@ -77,26 +77,26 @@ def t_pvalues(
 ) -> NDArray[np.float64]:
     """Return the probability of a larger difference of the class means, if they are equal.
 
-    The test is Welch's, which lets the variances of the classes differ, with Student's t. No class is taken to vary
-    less than all do together: few rows of a class may all be zeros, and say little of how it varies. Of three classes
-    or more it is the smallest of each class against the rest, times their number.
+    The test is Welch's, which allows different variances of the classes, with Student's t. The variance of a class is
+    at least that of all rows: the few rows of a class may all be zeros, which is a poor estimate of its variance. For
+    three classes or more it is the smallest of each class against the rest, times their number.
 
     Parameters
     ----------
     moments : ClassMoments
     read : ndarray of shape (3, n_classes, n_features), optional
-        What `moments.read()` returns, if it is known.
+        What `moments.read()` returns, if already read.
     inflation : Inflation, optional
         Of the variances of dependent rows, for each test.
 
     Returns
     -------
     ndarray of shape (n_features,), float64
-        1 where fewer than two classes have values, where these are two rows, or for a constant feature.
+        1 if fewer than two classes have values, if these are two rows, or for a constant feature.
 
     Examples
     --------
-    One of 300 rows is not 0, and it is one of the three rows of class 1. That happens to one feature in 100:
+    One of 300 rows is nonzero, and it is one of the three rows of class 1. That happens to one feature in 100:
 
     >>> moments = ClassMoments(n_features=1, n_classes=2)
     >>> moments.update(np.eye(300)[:, :1], (np.arange(300) < 3).astype(int))
@@ -127,22 +127,22 @@ def trend(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return equation (4) of each feature, and the probability of a larger trend if all means are equal.
 
-    The probability is that of Student's t, with Welch's degrees of freedom. No level is taken to vary less than all do
-    together, as in :func:`t_pvalues`.
+    The probability is that of Student's t, with Welch's degrees of freedom. The variance of a level is at least that of
+    all rows, as in :func:`t_pvalues`.
 
     Parameters
     ----------
     moments : ClassMoments
         Of the levels, in order.
     read : ndarray of shape (3, n_classes, n_features), optional
-        What `moments.read()` returns, if it is known.
+        What `moments.read()` returns, if already read.
     inflation : Inflation, optional
         Of the variances of dependent rows.
 
     Returns
     -------
     scores, pvalues : ndarray of shape (n_features,), float64
-        0 and 1 where fewer than two levels have values, or for a constant feature.
+        0 and 1 if fewer than two levels have values, or for a constant feature.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def trend(
     level = np.arange(float(len(count)))[:, None]
     a = count * (level - (count * level).sum(axis=0) / total) / total
     centre = (count * mean).sum(axis=0) / total
-    # Rounding is no trend: see `_gap`.
+    # Rounding errors are not a trend: see `_gap`.
     gap = np.abs(
         (a * np.where(np.abs(mean - centre) > _ROUNDING * np.abs(mean), mean - centre, 0.0)).sum(axis=0)
     )
@@ -178,12 +178,12 @@ def trend(
 
 
 def _divide(a: Array, b: Array) -> NDArray[np.float64]:
-    """Return a / b; where b is 0: 0 if a is 0, else infinite."""
+    """Return a / b; if b is 0: 0 if a is 0, else infinite."""
     return np.divide(a, b, out=np.where(a > 0.0, np.inf, 0.0), where=b > 0.0)
 
 
 def _by_chance(*sizes: Array) -> NDArray[np.float64]:
-    """Return the probability that rows dealt out to classes of these sizes at random come into one given order."""
+    """Return the probability that randomly assigned classes of these sizes are in one given order."""
     n: NDArray[np.float64] = np.sum(sizes, axis=0)
     ways = scipy.special.gammaln(n + 1.0) - sum(scipy.special.gammaln(size + 1.0) for size in sizes)
     result: NDArray[np.float64] = np.exp(-np.maximum(ways, 0.0))
@@ -197,12 +197,12 @@ def fisher_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np
     ----------
     moments : ClassMoments
     read : ndarray of shape (3, n_classes, n_features), optional
-        What `moments.read()` returns, if it is known.
+        What `moments.read()` returns, if already read.
 
     Returns
     -------
     ndarray of shape (n_features,), float64
-        Infinite where the classes differ and nothing varies within them; 0 for a constant or missing feature.
+        Infinite if the classes differ without variance within them; 0 for a constant or missing feature.
     """
     count, mean, variance = moments.read() if read is None else read
     result = np.zeros(count.shape[1])
@@ -211,7 +211,7 @@ def fisher_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np
 
 
 def too_small(read: Array) -> int:
-    """Return the first feature whose classes differ, but by less than `SMALLEST`, so that it scores 0; -1 for none.
+    """Return the first feature whose classes differ, but by less than `SMALLEST`, so that its score is 0; -1: none.
 
     Parameters
     ----------
@@ -224,8 +224,8 @@ def too_small(read: Array) -> int:
 def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
     """Return equation (3) of each feature: the F statistic of a one-way analysis of variance.
 
-    Where rows fade or have weights, n_c is the effective size e_c of the class, W^2 / W2 for weights of sum W and sum
-    of squares W2; without, the two are equal.
+    If rows fade or have weights, n_c is the effective size e_c of the class, W^2 / W2 for weights with sum W and sum of
+    squares W2; otherwise both are equal.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
 def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) -> NDArray[np.float64]:
     """Return the probability of a larger difference of the class means, if they are equal.
 
-    It is the larger one of two tests: that of F, (3), and Welch's analysis of variance, with the variances of
+    It is the larger p-value of two tests: that of F, (3), and Welch's analysis of variance, with the variances of
     :func:`t_pvalues`.
 
     Parameters
@@ -290,14 +290,14 @@ def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) ->
 
 @njit(strict=True)
 def _gap(a: float, b: float) -> float:
-    """Return |a - b|; 0 where that is rounding, or too small to be squared."""
+    """Return |a - b|; 0 if it is due to rounding, or too small to be squared."""
     gap = abs(a - b)
     return 0.0 if gap <= max(_ROUNDING * abs(a), SMALLEST) else gap
 
 
 @njit(strict=True)
 def _ratio(a: float, b: float) -> float:
-    """Return a / b; where b is 0: 0 if a is 0, else infinite."""
+    """Return a / b; if b is 0: 0 if a is 0, else infinite."""
     if b > 0.0:
         return a / b
     return np.inf if a > 0.0 else 0.0
@@ -305,7 +305,7 @@ def _ratio(a: float, b: float) -> float:
 
 @njit(strict=True)
 def _t(count: Array, mean: Array, variance: Array, effective: Array, result: Array) -> None:
-    """Write (1); of three classes or more the largest of each class against the rest."""
+    """Write (1); for three classes or more the largest of each class against the rest."""
     n_classes = mean.shape[0]
     for j in range(mean.shape[1]):
         for k in range(1 if n_classes == 2 else n_classes):
@@ -340,7 +340,7 @@ def _t_tests(count: Array, mean: Array, variance: Array, effective: Array, t: Ar
 
 @njit(strict=True)
 def _rest(k: int, count: Array, mean: Array, variance: Array, effective: Array) -> tuple[float, float, float]:
-    """Return mean, variance and effective size of all classes but k together."""
+    """Return mean, variance and effective size of all classes except k together."""
     n, total, e, squares = 0.0, 0.0, 0.0, 0.0
     for c in range(len(count)):
         if c != k:

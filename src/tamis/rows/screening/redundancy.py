@@ -1,20 +1,20 @@
-"""Of the best columns by a score, those that add most to one another: forward selection by partial correlation.
+"""Removal of redundancy among the features with the best scores: forward selection by partial correlation.
 
-A screen scores each column by itself, and takes a dozen copies of one signal. With `redundancy`, the columns of the
-best scores compete: first the one of the largest correlation with the class, then the one of the largest correlation
-with what the first has left unexplained (Efroymson 1960). It is read from the last 1000 rows alone, which cost their
-memory, and hardly anything while rows are learned from.
+A univariate screen selects a dozen copies of one signal. With `redundancy`, the features with the best scores are
+candidates: first the one with the largest correlation with the class is selected, then the one with the largest
+correlation with the residual (Efroymson 1960). It uses only the last 1000 rows, which cost their memory, and hardly any
+time while rows are learned.
 
 With R the correlations of the candidates, the ridge (1 + sqrt(m / n))^2 - 1 added to its diagonal, b_c their
-covariances with the indicator of class c over sqrt(p_c), v_j and r_c what the columns chosen so far leave of R_jj and
-b_c::
+covariances with the indicator of class c over sqrt(p_c), v_j and r_c the residuals of R_jj and b_c given the selected
+features::
 
     gain_j = sum_c r_cj^2 / v_j                                                      (1)
     l = (R_i - sum_h L_h L_hi) / sqrt(v_i);   r_c <- r_c - l r_ci / sqrt(v_i);   v <- v - l^2     (2)
 
-Scores of another kind are discounted: next is the column of the largest
+Other scores are discounted: the next feature is that with the largest
 
-    score_j min_i (1 - R_ij^2), i over the columns chosen so far; a negative score stays as it is    (3)
+    score_j min_i (1 - R_ij^2), i over the selected features; a negative score is unchanged           (3)
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _KEPT = 1000
 
 
 class LastRows:
-    """The last rows and the codes of their classes, however batches and parts of a stream are cut.
+    """The last rows and their class codes, independent of batches and of the parts of a stream.
 
     Parameters
     ----------
     size : int, default=1000
-        How many rows are kept.
+        Number of rows.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class LastRows:
     size = _KEPT  # an older file has none
 
     def check_state(self) -> None:
-        """Raise if there are not as many rows as a loaded object says.
+        """Raise if the number of rows of a loaded object is wrong.
 
         Raises
         ------
@@ -71,7 +71,7 @@ class LastRows:
         self.n_rows = 0
 
     def add(self, X: Rows, codes: Array) -> None:
-        """Keep a copy of a batch, and forget the rows that are too old."""
+        """Store a copy of a batch, and drop rows that are too old."""
         X, codes = X[-self.size :].copy(), codes[-self.size :].copy()
         blocks, self.n_rows = (*self.blocks, (X, codes)), self.n_rows + len(codes)
         while self.n_rows - len(blocks[0][1]) >= self.size:
@@ -87,7 +87,7 @@ class LastRows:
         return rows
 
     def widened(self, n_features: int) -> LastRows:
-        """Return the same rows with further columns, which are 0."""
+        """Return the same rows with additional columns, which are 0."""
         rows = LastRows(self.size)
         rows.blocks = tuple((padded(X, n_features), codes) for X, codes in self.blocks)
         rows.n_rows = self.n_rows
@@ -102,7 +102,7 @@ class LastRows:
         return rows
 
     def columns(self, which: Array, n_features: int) -> tuple[NDArray[np.float64], Array]:
-        """Return some columns of the rows, dense, and the codes; a block that knew fewer columns has 0 there."""
+        """Return some columns of the rows, dense, and the codes; earlier batches with fewer columns have 0 there."""
         parts = []
         for X, _ in self.blocks:
             if sp.issparse(X):
@@ -121,7 +121,7 @@ class LastRows:
 
 
 def by_addition(X: NDArray[np.float64], codes: Array, n_selected: int) -> list[int]:
-    """Return the columns in the order in which they add most (1); then those that add nothing, the first ones first.
+    """Return the columns in the order of their gains (1); then those without gain, in their order.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def by_discount(scores: NDArray[np.float64], X: NDArray[np.float64], n_selected:
 
     Examples
     --------
-    The second column is a copy of the first one, and as relevant; the third is less so, but something else:
+    The second column is a copy of the first one, and as relevant; the third is less relevant, but not redundant:
 
     >>> X = np.random.default_rng(0).normal(size=(500, 4))
     >>> X[:, 1] = X[:, 0] + 0.1 * X[:, 1]
@@ -196,11 +196,11 @@ def by_discount(scores: NDArray[np.float64], X: NDArray[np.float64], n_selected:
 
 
 def _standardised(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the columns with mean 0 and deviation 1; 0 where a value is missing, or nothing varies."""
+    """Return the columns with mean 0 and standard deviation 1; 0 for missing values and constant columns."""
     there = ~np.isnan(X)
     count = np.maximum(there.sum(axis=0), 1)
     top = np.abs(np.where(there, X, 0.0)).max(axis=0, initial=0.0)
-    unit = np.where(top > 0.0, top, 1.0)  # so that no square overflows
+    unit = np.where(top > 0.0, top, 1.0)  # prevents overflow of squares
     Z = np.where(there, X / unit, 0.0)
     Z = np.where(there, Z - Z.sum(axis=0) / count, 0.0)
     deviation = np.sqrt((Z**2).sum(axis=0) / len(Z))

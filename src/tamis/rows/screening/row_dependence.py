@@ -1,14 +1,13 @@
-"""How far the rows of a screen depend on one another: measured while reading, and used by its p-values and bands.
+"""Dependence of the rows of a screen on one another: measured during learning, and used by p-values and bands.
 
-The labels are always watched (:class:`LabelSeries`). Only once they depend on those before them are the features summed
-in blocks (:class:`BlockSums`), from that row on: until then tests for independent rows are valid for any
-autocorrelation of the features, and the measure costs neither time nor memory. Labels are tested after 64, 96, 128,
-192, ... rows.
+The labels are always monitored (:class:`LabelSeries`). Only once they depend on earlier ones, features are summed in
+blocks (:class:`BlockSums`), from that row on: until then tests for independent rows are valid for any autocorrelation
+of the features, and no time or memory is spent. Labels are tested after 64, 96, 128, 192, ... rows.
 
-A block must be longer than the dependence of the score contributions, and so than that of the label or that of the
+A block must be longer than the dependence of the score contributions, and thus than that of the label or that of the
 feature: at least twice the correlation length of the labels, or four times that of the feature, by which the variance
-of its mean within the classes is inflated. So a file sorted by class keeps its p-values unless its features are a
-series. Where fewer than about five such blocks fit into the rows, the variance of a feature is undetermined.
+of its mean within the classes is inflated. A file sorted by class thus has valid p-values unless its features are
+autocorrelated. With fewer than about five such blocks, the variance of a feature is undetermined.
 """
 
 from __future__ import annotations
@@ -38,28 +37,28 @@ from tamis.summaries.label_series import LabelSeries
 __all__ = ["RowDependence"]
 
 _FEWEST = 4.0  # degrees of freedom; with fewer, the long-run variance is undetermined
-# Rows of a block, in correlation lengths of the labels: on AR(.99) rows 1 is too few, 4 costs power. Or in those of the
-# feature, whose estimate is less certain.
+# Block length in correlation lengths of the labels: on AR(.99) rows 1 is too short, 4 costs power. Or in those of the
+# feature, whose estimate is less accurate.
 _LENGTHS = 2.0
 _OWN_LENGTHS = 4.0
 
 
 class RowDependence:
-    """The labels of a stream as a series and, where they are dependent, block sums of the features; mergeable.
+    """The labels of a stream as a series and, if they are dependent, block sums of the features; mergeable.
 
     Parameters
     ----------
     n_features, n_classes : int
     of_values : bool
-        Whether scores are read from values, not from bins alone.
+        Whether scores are computed from values, not only from bins.
     always : bool
         Whether features are summed in blocks even while labels seem independent.
     fades : bool
         Whether older rows lose weight.
     lags : bool, default=True
-        Whether cycles are looked for; not where each class fades with its own clock.
+        Whether to detect cycles; not if each class fades with its own clock.
     evidence : bool, default=False
-        Whether evidence given the past labels is gathered, where labels are dependent.
+        Whether to collect evidence given the past labels, if labels are dependent.
     """
 
     _state_spec = Shapes("""
@@ -91,7 +90,7 @@ class RowDependence:
         self.cells: BlockSums | None = None
         self.evidence = evidence
         self.past: LabelPast | None = None
-        self.found = always  # whether features are summed
+        self.found = always  # whether features are summed in blocks
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -108,7 +107,7 @@ class RowDependence:
 
     @property
     def dependent(self) -> bool:
-        """Whether a correction is due: always, or because the labels depend on those before them."""
+        """Whether a correction is needed: always, or because the labels depend on earlier ones."""
         return self.always or (self.found and self.labels.dependent)
 
     def _change(self, change: Callable[[Any], None], *, blocks_only: bool = False) -> None:
@@ -120,23 +119,23 @@ class RowDependence:
                 setattr(self, name, part)
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones, in new arrays."""
+        """Add new classes, with codes after the old ones, in new arrays."""
         self.labels = copy.copy(self.labels)
         self.labels.grow(n_classes)
         self._change(lambda part: part.grow(n_classes))
 
     def reorder(self, order: Array) -> None:
-        """Give each class another code: class c becomes what class `order[c]` was."""
+        """Change the code of each class: class c becomes what class `order[c]` was."""
         self.labels.reorder(order)
         self._change(lambda part: part.reorder(order))
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, which were 0 in all (CSR) rows so far."""
+        """Add features, which were 0 in all (CSR) rows so far."""
         self.n_features = n_features
         self._change(lambda part: part.widen(n_features))
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Forget some features; they then count as 0 in all (CSR) rows so far."""
+        """Reset some features; they then count as 0 in all (CSR) rows so far."""
         self._change(lambda part: part.forget(columns), blocks_only=True)
 
     def fade(self, keep: float | Array) -> None:
@@ -144,7 +143,7 @@ class RowDependence:
         self._change(lambda part: part.fade(keep), blocks_only=True)
 
     def merge(self, other: Self, *, first: bool) -> None:
-        """Add what was measured in other rows of the same features and classes."""
+        """Add the statistics of other rows of the same features and classes."""
         self.labels.merge(other.labels, first=first)
         self.found = self.found or other.found or self.labels.dependent
         for name in ("values", "cells"):
@@ -167,7 +166,7 @@ class RowDependence:
         edges: Array | None,
         uncut: int,
     ) -> None:
-        """Add a batch that has been learned.
+        """Update with a batch that has been learned.
 
         Parameters
         ----------
@@ -179,7 +178,7 @@ class RowDependence:
         edges : ndarray of shape (n_features, n_bins - 1), optional
             Edges of the bins, once there are any.
         uncut : int
-            How many of these rows came before the edges were cut.
+            Number of these rows that preceded the cut of the edges.
         """
         if not (isinstance(keep, float) and keep == 1.0):
             self.fade(keep)
@@ -196,7 +195,7 @@ class RowDependence:
             start = stop
 
     def _until_test(self, *, at: bool = False) -> int:
-        """Return the rows until the labels are tested next: after 64, 96, 128, 192, ... rows; with `at`, 0 if now."""
+        """Return the rows until the next test of the labels: after 64, 96, 128, 192, ... rows; with `at`, 0 if now."""
         n = self.labels.n_rows
         step = 64
         while step * 2 <= n:
@@ -296,7 +295,7 @@ class RowDependence:
     def _by_length(
         self, blocks: BlockSums | None, read: Callable[[_Means], tuple[Array, Array, Array]], n_tests: int
     ) -> Inflation:
-        """Return what `read` finds for each feature with the shortest blocks that are long enough for it."""
+        """Return what `read` returns for each feature, with the shortest blocks that are long enough for it."""
         array = np.full((n_tests, self.n_features), np.nan)
         left, freedom = np.ones(self.n_features), np.zeros(self.n_features)
         if blocks is None or not blocks.n_rows:
@@ -314,7 +313,7 @@ class RowDependence:
             spread = blocks.spread_out(shortest)
             at = _Means(shortest, covariance, nu, count, effective, lagged, spread[:, None])
             values, of_statistic, own = read(at)
-            # A file sorted by class: each class is one stretch of the feature's own series.
+            # A file sorted by class: each class is a contiguous part of the feature's series.
             if not spread.all():
                 values[:], of_statistic = own, np.ones(self.n_features)
             here = missing & ((shortest >= _OWN_LENGTHS * own) | bool(spread.all() and shortest >= enough))

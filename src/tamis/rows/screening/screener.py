@@ -1,6 +1,6 @@
-"""What every screening class shares: the clock, one pass over the rows for all its scores, and merging.
+"""The base class of screening: the clock, one pass over the rows for all scores, and merging.
 
-A score is one of five; each class keeps what its own scores are read from and nothing else: the moments of each class
+A score is one of five; each class only stores what its own scores need: the moments of each class
 (:class:`ClassMoments`) for T and Fisher, the bin counts (:class:`BinCounts`) for the other three.
 """
 
@@ -58,11 +58,11 @@ class Readout(NamedTuple):
     """A score of every feature, and its p-value under independence of the feature and the class."""
 
     scores: NDArray[np.float64]
-    pvalues: NDArray[np.float64] | None  # None: not asked for, or the score has none
+    pvalues: NDArray[np.float64] | None  # None: not requested, or the score has none
 
 
 class Screener(RowSelector):
-    """Selects by one score of a feature by itself; a subclass names its scores."""
+    """Selects by a univariate score; a subclass declares its scores."""
 
     _equals_rows = "up to rounding"
     _linear_in_stored_values = True
@@ -86,10 +86,10 @@ class Screener(RowSelector):
     restarts: str | int | None = None  # an older file has none
     _watch: RelationWatch | None = None  # with `restarts="drift"`
     _n_restarts = 0
-    _n_since = 0  # rows since the last beginning
+    _n_since = 0  # rows since the last start
     drift_detected_ = False
     n_replay = 0
-    _ticks: Array = np.empty(0)  # of the clock of each class, since the first row
+    _ticks: Array = np.empty(0)  # ticks of the clock of each class
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
@@ -138,7 +138,7 @@ class Screener(RowSelector):
 
     @abstractmethod
     def _score_names(self) -> tuple[str, ...]:
-        """Return which of `SCORES` are wanted; the first one selects."""
+        """Return the requested `SCORES`; the first one selects."""
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class Screener(RowSelector):
                 " one of them."
             )
         self._last_rows = None if self.redundancy is None else LastRows()
-        # Without features, the moments still tell the effective number of rows, which p-values need.
+        # Even without features, the moments track the effective number of rows, which p-values need.
         self._moments = ClassMoments(n_features if _OF_MOMENTS.intersection(self._score_names()) else 0, 0)
         self._bins = self._new_bins(n_features)
         self._ticks = np.empty(0)
@@ -221,7 +221,7 @@ class Screener(RowSelector):
             self._learn_and_restart(X, y, sample_weight)
 
     def _learn_and_restart(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        """Learn rows, and restart wherever `restarts` says so, which no batching changes."""
+        """Learn rows, and restart according to `restarts`, independently of the batches."""
         self.drift_detected_, start, n = False, 0, len(y)
         every = self._rows_between_looks
         while start < n:
@@ -252,13 +252,13 @@ class Screener(RowSelector):
         keep = 1.0 if factor == 1.0 else factor**ticks
         if within is not None:
             sample_weight = within if sample_weight is None else within * sample_weight
-        # The moments take the batch first. Where they hold features, the bins cannot refuse it then; where they only
-        # count rows, they are a copy until the bins have taken it. So nothing is half learned.
+        # The moments are updated first. If they contain features, the bins cannot reject the batch afterwards; if they
+        # only count rows, they are a copy until the bins are updated. So no batch is partially learned.
         if self._bins is not None:
             self._bins.check_categories(X, self._names())
             if self._moments.n_features and not self._bins.can_hold(X):
                 self._refuse(X)
-            self._say_what_float32_loses(X)  # before anything is learned: it raises where warnings are errors
+            self._say_what_float32_loses(X)  # before any update: warnings may be errors
         uncut = 0 if self._bins is None else self._bins.rows_until_cut
         moments = self._moments if self._bins is None else copy.copy(self._moments)
         rows = X if self._bins is None or moments.n_features else np.empty((len(y), 0))
@@ -281,7 +281,7 @@ class Screener(RowSelector):
         self._ticks = self._grown_ticks(len(ticks)) + ticks
 
     def _make_room(self, n_classes: int) -> None:
-        """Grow copies: if the batch is refused, what was before the call must be as it was."""
+        """Grow copies: if the batch is rejected, the state before the call must be unchanged."""
         if self._moments.n_classes < n_classes:
             self._moments, self._bins = copy.copy(self._moments), copy.copy(self._bins)
             self._moments.grow(n_classes)
@@ -298,7 +298,7 @@ class Screener(RowSelector):
                 self._dependence.grow(n_classes)
 
     def _cells_of(self, evidence: Evidence) -> Callable[[Array, Array], Array] | None:
-        """Return what says in which bin values are, once the first rows have cut the bins."""
+        """Return a function that determines the bins of values, once the first rows have defined the bins."""
         if evidence.n_bins == 1 or self._bins is None:
             return None
         if not self._bins.has_cells:
@@ -308,7 +308,7 @@ class Screener(RowSelector):
         return self._bins.cells
 
     def _grown_ticks(self, n_classes: int) -> Array:
-        """Return the ticks with those of new classes: the clock of all, or their own that has not begun."""
+        """Return the ticks with those of new classes: the global clock, or their own, which starts at 0."""
         if n_classes == len(self._ticks):
             return self._ticks
         begun = self._ticks[:1].sum() if self.clock == "global" else 0.0
@@ -336,12 +336,12 @@ class Screener(RowSelector):
 
     @property
     def _factor(self) -> float:
-        """What the weight of a row is multiplied by at each tick."""
+        """Factor of the weight of a row per tick."""
         factor = 1.0 if self.fading is None else float(self.fading)
         return factor if self.half_life is None else float(0.5 ** (1.0 / self.half_life))
 
     def _clock(self, y: Array) -> tuple[Array | None, Array]:
-        """Return the weights of the rows at the end of the batch, and how often the clock of each class ticks."""
+        """Return the weights of the rows at the end of the batch, and the number of ticks of each class's clock."""
         n_classes, factor = len(self.classes_), self._factor
         if self.clock == "global":
             ticks = np.full(n_classes, 1.0 if self.fade_per == "batch" else float(len(y)))
@@ -352,7 +352,7 @@ class Screener(RowSelector):
             return None, ticks
         if self.clock == "global":
             return factor ** np.arange(len(y) - 1, -1, -1.0), ticks
-        age = np.empty(len(y))  # how many rows of its own class come after each row
+        age = np.empty(len(y))  # number of later rows of the same class
         for c in np.flatnonzero(counts):
             age[y == c] = np.arange(counts[c] - 1, -1, -1.0)
         return factor**age, ticks
@@ -376,7 +376,7 @@ class Screener(RowSelector):
 
     @property
     def _can_forget_columns(self) -> bool:
-        """Not with `level`: it promises something of all columns there were, and those that come back."""
+        """Return False with `level`: its guarantee covers all features ever seen, including those that return."""
         alone = self.level is None and self.restarts is None
         return alone and vars(self).get("categorical") is None
 
@@ -396,11 +396,11 @@ class Screener(RowSelector):
             self._dependence.forget(columns)
 
     def restart(self) -> Self:
-        """Forget the rows, but not the classes and columns; for data that have changed.
+        """Reset the statistics of the rows, but not the classes and columns, after a change of the data.
 
-        With `level`, the bound still holds: the k-th start gets the share 6 / (pi k)^2 of the level, the first one 61
-        %, and these shares add up to 1 (:func:`tamis.dependence.e_values.restart_level`). With the parameter
-        `restarts`, the selector calls this by itself.
+        With `level`, the bound still holds: the k-th start gets the fraction 6 / (pi k)^2 of the level, the first one
+        61 %, and these fractions sum to 1 (:func:`tamis.dependence.e_values.restart_level`). With the parameter
+        `restarts`, the selector calls this itself.
 
         Returns
         -------
@@ -438,15 +438,16 @@ class Screener(RowSelector):
         other : the same kind of selector
             A selector with the same columns. Classes that only one of the two has seen are kept.
         when : {"before", "after", "together"}, optional
-            When the rows of `other` came, in relation to those of this selector; needed where rows fade. "before" and
-            "after": all of them came before, or after. Then the earlier part ages by the ticks of the later one.
-            "together": both parts end now. If they shared the rows of one stream between them, the clock of each has
-            ticked only with its own rows. So two halves with a half-life of 500 rows each are one selector with 1,000.
+            How the rows of `other` relate to those of this selector in time; required if rows fade. "before" and
+            "after": all of them precede, or follow. The earlier part then ages by the ticks of the later one.
+            "together": both parts end now. If they divided the rows of one stream between them, the clock of each has
+            ticked only with its own rows, so two halves with a half-life of 500 rows each equal one selector with
+            1,000.
         age : float or dict, optional
-            By how many ticks of the clock (rows, or batches with ``fade_per="batch"``) the earlier part ages. Give it
-            if other rows came between the end of the earlier part and the end of the later one; by default the ticks
-            are those of the later part alone. The earlier part is this selector, unless ``when="before"``. For
-            ``clock="class"``, a dict may give the ticks of each class.
+            Number of ticks of the clock (rows, or batches with ``fade_per="batch"``) by which the earlier part ages.
+            Pass it if other rows lie between the end of the earlier part and the end of the later one; by default, the
+            ticks of the later part. The earlier part is this selector, unless ``when="before"``. For ``clock="class"``,
+            a dict may contain the ticks of each class.
 
         Returns
         -------
@@ -455,14 +456,14 @@ class Screener(RowSelector):
         Raises
         ------
         TypeError
-            If `other` is of another kind.
+            If `other` is of another class.
         ValueError
-            If its columns or its parameters (but for how many features are selected) differ; the message names both.
-            If rows fade and neither `when` nor `age` is given, or `age` is negative.
+            If its columns or parameters (except the number of selected features) differ; the message names both. If
+            rows fade and neither `when` nor `age` is passed, or `age` is negative.
 
         Examples
         --------
-        Rows 0 to 99 and 300 to 399 of a stream that fades; those in between were lost:
+        Rows 0 to 99 and 300 to 399 of a fading stream; those in between were lost:
 
         >>> import numpy as np
         >>> from tamis import FisherScore
@@ -503,7 +504,7 @@ class Screener(RowSelector):
         return when or "after", 0.0 if when == "together" else age
 
     def _may_differ(self) -> tuple[str, ...]:
-        """Which parameters do not affect the state."""
+        """Parameters that do not affect the state."""
         return ("n_features_to_select", "select_by") if self.level is None else ("n_features_to_select",)
 
     def _merge(self, other: Self, when: str, age: Any) -> None:
@@ -536,7 +537,7 @@ class Screener(RowSelector):
             (two if when == "before" else one).fade(self._factor**ticks)
             one.merge(two, first=when == "before")
             parts["_dependence"] = one
-        since = np.maximum(early + ticks, late)  # the first row of either
+        since = np.maximum(early + ticks, late)  # first row of either part
         self.__dict__.update(parts, **joint, _ticks=since, n_seen_=self.n_seen_ + other.n_seen_)
 
     def _merged_evidence(
@@ -562,7 +563,7 @@ class Screener(RowSelector):
         return self._read(self._score_names()[:1], pvalues=True)[0].pvalues
 
     def _log_e(self) -> NDArray[np.float64]:
-        """Return the evidence: given the label before, once labels are found to depend on it."""
+        """Return the evidence: given the previous label, once labels are found to be autocorrelated."""
         assert self._evidence is not None
         if self._dependence is not None and self._dependence.dependent:
             return self._dependence.log_e()
@@ -581,26 +582,26 @@ class Screener(RowSelector):
     def effect_band(self, alpha: float = 0.05) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a lower and an upper bound of each feature's effect on the class; both hold at all times.
 
-        For T and Fisher, the effect is the distance of the class means (:mod:`tamis.dependence.mean_band`, for many
-        rows). For the scores of bins, it is the mutual information in nats of the class and the bins that the p-values
-        have, exact at any number of rows (:mod:`tamis.dependence.information_band`).
+        For T and Fisher, the effect is the distance of the class means (:mod:`tamis.dependence.mean_band`, valid for
+        many rows). For the bin scores, it is the mutual information in nats of the class and the bins of the p-values,
+        exact for any number of rows (:mod:`tamis.dependence.information_band`).
 
         Parameters
         ----------
         alpha : float, default=0.05
-            In (0, 1): the chance that the band of a feature is ever wrong since the last start. For the bands of all
-            features together give ``alpha / n_features_in_``.
+            In (0, 1): the probability that the band of a feature is ever wrong since the last start. For simultaneous
+            bands of all features pass ``alpha / n_features_in_``.
 
         Returns
         -------
         low, high : ndarray of shape (n_features,), float64
-            From 0 to infinity (means) or to the logarithm of the number of classes (bins) where nothing is known yet,
-            and for the bins of categorical columns and of rows with weights.
+            From 0 to infinity (means) or to the logarithm of the number of classes (bins) if nothing is known yet, and
+            for the bins of categorical features and of weighted rows.
 
         Raises
         ------
         ValueError
-            If rows fade: a bound that held for old rows need not hold for the others.
+            If rows fade: a bound for old rows may not hold for later ones.
         """
         check_number("alpha", alpha, low=0.0, high=1.0, open_low=True, open_high=True)
         _ = self.warming_up_  # raises if nothing was learned
@@ -623,13 +624,13 @@ class Screener(RowSelector):
 
     @property
     def rows_dependent_(self) -> bool:
-        """Whether p-values and bands are those of dependent rows; see `dependence`."""
+        """Whether p-values and bands account for dependent rows; see `dependence`."""
         _ = self.warming_up_  # raises if nothing was learned
         return self._dependence is not None and self._dependence.dependent
 
     @property
     def n_effective_(self) -> NDArray[np.float64]:
-        """Number of independent rows that the values of each feature are worth; nan if it is undetermined.
+        """Effective number of independent values of each feature; nan if it is undetermined.
 
         Without dependence (and weights), it is `n_observed_`.
         """
@@ -640,7 +641,7 @@ class Screener(RowSelector):
         return n
 
     def _inflation(self, name: str) -> Inflation | None:
-        """Return by what dependent rows inflate the variance of a score; None if rows are independent."""
+        """Return the factor by which dependent rows inflate the variance of a score; None if rows are independent."""
         if self.warming_up_ or self._dependence is None or not self._dependence.dependent:
             return None
         if name == "t" and self._is_regression():
@@ -651,7 +652,7 @@ class Screener(RowSelector):
         return self._dependence.contrasts(variance) if name == "t" else self._dependence.anova(variance)
 
     def _largest(self, inflation: Inflation, alpha: float) -> NDArray[np.float64]:
-        """Return the inflation of a band, in which the direction of the largest variance counts."""
+        """Return the inflation for a band, which is determined by the direction of the largest variance."""
         by = inflation.inflation.max(axis=0)
         if self._score_names()[0] != "t":
             n_bins = 2 if self._score_names()[0] in _OF_MOMENTS or self._bins is None else self._bins.n_bins
@@ -667,7 +668,7 @@ class Screener(RowSelector):
         return e_bh(self._log_e(), restart_level(self.level, self._n_restarts + 1))
 
     def _without_redundancy(self, n_candidates: int) -> NDArray[np.bool_]:
-        """Return which of the best columns add most to one another, judged by the last rows."""
+        """Return the features with the best scores that are not redundant with each other, by the last rows."""
         assert self._last_rows is not None
         assert self.n_features_to_select is not None
         scores, n_selected = self._relevance(), n_to_select(self.n_features_to_select, self.n_features_in_)
@@ -680,7 +681,7 @@ class Screener(RowSelector):
 
     @property
     def n_observed_(self) -> NDArray[np.float64]:
-        """(Faded) number of values of each feature that are not missing; 0 where all are, and every score is 0."""
+        """(Faded) number of non-missing values of each feature; 0 if all are missing, and every score is 0."""
         _ = self.warming_up_  # raises if nothing was learned
         if self._moments.n_features:
             result: NDArray[np.float64] = self._moments.count().sum(axis=0)
@@ -693,13 +694,13 @@ class Screener(RowSelector):
 
     @property
     def nbytes_(self) -> int:
-        """Bytes of the state kept of the stream."""
+        """Size of the state in bytes."""
         _ = self.warming_up_
         parts = (self._moments, self._bins, self._evidence, self._last_rows, self._watch, self._dependence)
         return sum(part.nbytes for part in parts if part is not None)
 
     def _read(self, names: tuple[str, ...], *, pvalues: bool = False) -> list[Readout]:
-        """Return the scores asked for; the bins are counted once, and p-values cost more than the scores."""
+        """Return the requested scores; the bins are counted once, and p-values cost more than the scores."""
         if self.warming_up_:
             nothing = np.zeros(self.n_features_in_)
             return [Readout(nothing, nothing + 1.0) for _ in names]
@@ -738,7 +739,7 @@ class Screener(RowSelector):
     def _statistic_of(
         self, name: str, columns: Array, in_order: bool
     ) -> Callable[[Array], tuple[Array, Array]]:
-        """Return what computes a statistic and its degrees of freedom from tables of these columns."""
+        """Return a function that computes a statistic and its degrees of freedom from tables of these features."""
         if name != "gini":
             return partial(independence_statistic, log=name == "mi")
         inflation = None
@@ -749,7 +750,7 @@ class Screener(RowSelector):
         return partial(gini_statistic, in_order=in_order, inflation=inflation)
 
     def _pvalues_of_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> NDArray[np.float64]:
-        """Test counts that are exact: those of categories, and of numbers in bins cut early or (of few rows) now."""
+        """Test exact counts: those of categories, and of numbers in bins cut early or (for few rows) now."""
         assert self._bins is not None
         pvalues = np.ones(self.n_features_in_)
         inflation = None if name == "gini" else self._inflation(name)
@@ -782,7 +783,7 @@ class Screener(RowSelector):
 
 
 class BinScreener(Screener):
-    """A screener whose scores are read from bin counts."""
+    """A screener whose scores are computed from bin counts."""
 
     _n_first = FIRST
 

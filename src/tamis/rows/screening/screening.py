@@ -26,33 +26,34 @@ __all__ = ["ChiSquare", "FisherScore", "GiniIndex", "MutualInformation", "Screen
 
 _C = TypeVar("_C", bound=type[Screener])
 
-# Paragraphs that several classes have in common, by the name that stands for them in a docstring: ``%(bins)s``.
+# Paragraphs shared by several classes, by the name of their placeholder in a docstring: ``%(bins)s``.
 _SHARED = {
     "n_features_to_select": """
     n_features_to_select : int, float or None, default=0.1
         How many features to keep, or which fraction of them, in (0, 1]. None: as many as `level` allows.
     task : {"classification", "regression"}, default="classification"
-        What the target is: classes, or a number, of which five levels of about equal weight are the classes
+        Classification or regression. A numeric target is discretized into five levels of about equal frequency
         (:mod:`tamis.base.target_levels`). Parts that learned numbers cannot be merged.
     """,
     "bins": """
     n_bins : int, default=5
-        Number of bins of about equal weight for a numeric column, at least 2.
+        Number of bins of about equal weight for a numeric feature, at least 2.
     categorical : "all", list of int or str, or bool mask, optional
-        Columns (positions, or names of a frame) whose values are categories without order, coded as whole numbers from
-        0 to 65,535. Each value is a bin. By default all columns are numbers.
+        Categorical features (positions, or names of a frame), coded as whole numbers from 0 to 65,535. Each value is a
+        bin. By default all features are numeric.
     eps : float, optional
         Largest error of a cumulative count, as a fraction of all counts, in [1e-6, 0.5). A feature of at most 1 / eps
-        distinct values in each class has no error. By default 2e-6 times the number of features, within 0.001 and 0.01;
-        this takes about 150 MB after ten million rows.
+        distinct values in each class has no error. By default 2e-6 times the number of features, within 0.001 and 0.01,
+        which takes about 150 MB after ten million rows.
     dtype : {"float32", "float64"}, default="float32"
         How numbers are stored. Values that float32 cannot distinguish are ties.
     """,
     "fading": """
     half_life : float, optional
-        Rows (or calls, see `fade_per`) after which a row counts half, in [0.01, inf]. By default nothing fades.
+        Rows (or calls, see `fade_per`) after which the weight of a row is halved, in [0.01, inf]. By default nothing
+        fades.
     fading : float, optional
-        The same as a factor per row (or call) in [1e-6, 1]; give one of the two.
+        The same as a factor per row (or call) in [1e-6, 1]; pass only one of the two.
     fade_per : {"row", "batch"}, default="row"
         Whether fading counts rows or calls of `partial_fit`.
     clock : {"global", "class"}, default="global"
@@ -60,23 +61,23 @@ _SHARED = {
     """,
     "selection": """
     level : float in (0, 1), optional
-        Bound on the false discovery rate, with ``n_features_to_select=None``. At any time, however often you look, at
-        most this share of the kept features is irrelevant to the class, on average. A row counts once, whatever its
-        weight, and must not fade; see `restarts`.
+        Bound on the false discovery rate, with ``n_features_to_select=None``. At any time, for any number of reads, the
+        expected proportion of irrelevant features among the selected ones is at most this. Weights are ignored, and
+        rows must not fade; see `restarts`.
     redundancy : int, at least 1, optional
-        How many columns of the best scores are candidates. Of these, the selector keeps the ones that add most to one
-        another, by partial correlations in the last 1000 rows, and so few copies of one signal. `scores_` still rates
-        each column by itself.
+        Number of candidates, the features with the best scores. Of these, the selector keeps the ones with the largest
+        partial correlations in the last 1000 rows, and thus few copies of one signal. `scores_` still rates each
+        feature by itself.
     restarts : "drift" or int, at least 1, optional
-        When to forget all rows and restart. "drift": when the last 512 rows show that the relation of some column to
-        the class differs from that in all rows before. A number: after so many rows. With `level`, each start has its
-        share of the level (see `restart`), so the bound holds over the entire stream. Parts of a stream then cannot be
-        merged. By default, never.
+        When to discard all rows and restart. "drift": when the relation of some feature to the class in the last 512
+        rows differs from that in all rows before. A number: after this many rows. With `level`, each start gets a
+        fraction of the level (see `restart`), so the bound holds over the entire stream. Parts of a stream then cannot
+        be merged. By default, never.
     dependence : {"auto", "independent", "series"}, default="auto"
-        What p-values and bands assume of the rows. "independent": rows are independent. "series": rows may depend on
-        one another, so variances are measured over blocks of rows. "auto": as "series", once the labels depend on those
-        before them; where they do not, tests for independent rows are valid for any series of features. With
-        `level`, the evidence of dependent rows is given the label before (:mod:`tamis.summaries.label_past`).
+        Assumption of p-values and bands about the rows. "independent": rows are independent. "series": rows may be
+        dependent, so variances are estimated from blocks of rows. "auto": as "series", once the labels depend on
+        earlier ones; otherwise, tests for independent rows are valid for any series of features. With `level`, the
+        evidence of dependent rows is conditional on the previous label (:mod:`tamis.summaries.label_past`).
     """,
     "screening_attributes": """
     evalues_, n_observed_, n_effective_, rows_dependent_, nbytes_
@@ -88,23 +89,23 @@ _SHARED = {
     """,
     "moments_raises": """
     ValueError
-        If a parameter is out of its range, when the first rows arrive.
+        If a parameter is invalid, when the first rows are passed.
     DataError
         If a value is infinite. NaN is allowed: it is skipped, feature by feature. The model is unchanged.
     """,
     "raises": """
     ValueError
-        If a parameter is out of its range, when the first rows arrive.
+        If a parameter is invalid, when the first rows are passed.
     DataError
         If a value is infinite, too large for `dtype`, or not a category in a categorical column. NaN is allowed: it is
         skipped, feature by feature. The model is unchanged.
     """,
     "moments_notes": """
-    A batch is the same as its rows one at a time up to rounding. Memory is 24 bytes per feature and class, whatever the
-    number of rows. CSR rows cost O(stored values).
+    A batch is equivalent to its rows one at a time up to rounding. Memory is 24 bytes per feature and class, whatever
+    the number of rows. CSR rows cost O(stored values).
     """,
     "notes": """
-    A batch is the same as its rows one at a time up to rounding. Memory is bounded; see
+    A batch is equivalent to its rows one at a time up to rounding. Memory is bounded; see
     :class:`tamis.summaries.quantiles.QuantileSummary`. CSR rows cost O(stored values), except that their categorical
     columns cost as much as dense ones.
     """,
@@ -138,11 +139,11 @@ class TScore(Screener):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Equation (1), of three classes or more the largest of each class against the rest; of a numeric target the
+        Equation (1), for three classes or more the largest of each class against the rest; for a numeric target the
         trend of the means over its levels, equation (4) of :mod:`tamis.rows.screening.mean_variance`.
     pvalues_ : ndarray of shape (n_features,), float64
-        Probability of a larger difference between classes of equal means (Welch's test, in which no class is taken
-        to vary less than all rows do); of three classes or more, times the number of classes.
+        Probability of a larger difference between classes with equal means (Welch's test, in which the variance of a
+        class is at least that of all rows); for three classes or more, times the number of classes.
     %(screening_attributes)s
     %(base_attributes)s
 
@@ -161,7 +162,7 @@ class TScore(Screener):
 
     Examples
     --------
-    The relevant feature changes in mid-stream; with a half-life the new one is found.
+    The relevant feature changes in mid-stream; with a half-life the new one is selected:
 
     >>> import numpy as np
     >>> from tamis import TScore
@@ -190,12 +191,11 @@ class FisherScore(Screener):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Equation (2); infinite where the classes differ and nothing varies within them, 0 for a constant or missing
-        feature.
+        Equation (2); infinite if the classes differ without variance within them, 0 for a constant or missing feature.
     f_, pvalues_ : ndarray of shape (n_features,), float64
-        Equation (3), and the probability of larger differences if the class means are equal: the larger one of that
-        of F and that of Welch's analysis of variance, in which no class is taken to vary less than all rows do. Of the
-        effective numbers of rows, where rows fade or have weights.
+        Equation (3), and the probability of larger differences if the class means are equal: the larger one of the
+        p-values of F and of Welch's analysis of variance, in which the variance of a class is at least that of all
+        rows. With effective numbers of rows, if rows fade or have weights.
     %(screening_attributes)s
     %(base_attributes)s
 
@@ -249,9 +249,9 @@ class MutualInformation(BinScreener):
     scores_ : ndarray of shape (n_features,), float64
         Equation (4) in nats, from 0 to the logarithm of the number of classes.
     pvalues_ : ndarray of shape (n_features,), float64
-        Probability of a larger score if feature and class are independent: 2 n MI is about chi-square, with
-        (bins with counts - 1) (classes with counts - 1) degrees of freedom (G-test). Where less than five counts are
-        expected somewhere, of chi-square and 2 n MI the smaller one is tested.
+        Probability of a larger score if feature and class are independent: 2 n MI is approximately chi-square, with
+        (bins with counts - 1) (classes with counts - 1) degrees of freedom (G-test). If an expected count is less than
+        five, the smaller one of chi-square and 2 n MI is tested.
     %(screening_attributes)s
     %(base_attributes)s
 
@@ -270,7 +270,7 @@ class MutualInformation(BinScreener):
 
     Examples
     --------
-    The class means of column 3 are equal, so only its bins show that it matters:
+    The class means of feature 3 are equal, so only its bins show that it is relevant:
 
     >>> import numpy as np
     >>> from tamis import MutualInformation, TScore
@@ -303,8 +303,8 @@ class ChiSquare(BinScreener):
         Equation (5), of the (faded) counts.
     pvalues_ : ndarray of shape (n_features,), float64
         Probability of a larger score if feature and class are independent, with
-        (bins with counts - 1) (classes with counts - 1) degrees of freedom. Where less than five counts are expected
-        somewhere, of chi-square and 2 n MI the smaller one is tested.
+        (bins with counts - 1) (classes with counts - 1) degrees of freedom. If an expected count is less than five, the
+        smaller one of chi-square and 2 n MI is tested.
     %(screening_attributes)s
     %(base_attributes)s
 
@@ -323,7 +323,7 @@ class ChiSquare(BinScreener):
 
     Examples
     --------
-    Column 2 holds categories; the middle one is that of class 1, which no order of them shows:
+    Feature 2 is categorical; its middle value is that of class 1, which no order of the values reveals:
 
     >>> import numpy as np
     >>> from tamis import ChiSquare
@@ -397,9 +397,9 @@ class Screening(BinScreener):
     %(n_features_to_select)s
     scores : list of {"t", "fisher", "mi", "chi2", "gini"}, default=all of them
         The scores to compute. T and Fisher share the moments of the classes, the other three share the bin counts.
-        State that no score needs is not kept.
+        State that no score needs is not stored.
     select_by : str, optional
-        The score that `scores_` and the selection follow; by default the first of `scores`.
+        The score that determines `scores_` and the selection; by default the first of `scores`.
     %(bins)s
     %(fading)s
     %(selection)s
@@ -411,26 +411,26 @@ class Screening(BinScreener):
     pvalues_ : ndarray of shape (n_features,), float64, or None
         The p-values of that score.
     table_ : dict of str to ndarray of shape (n_features,)
-        One row per feature; it can be made into a data frame. "feature" (its name), "n_observed", "n_effective" where
+        One row per feature; it can be converted to a data frame. "feature" (its name), "n_observed", "n_effective" if
         rows are dependent, each score under its own name, and its p-value ("t_pvalue", "gini_pvalue"). With `level`
-        also "evalue", and "effect_low" and "effect_high" of `effect_band`; the chance that a band is ever wrong in
+        also "evalue", and "effect_low" and "effect_high" of `effect_band`; the probability that a band is ever wrong in
         the entire stream is at most `level`. With `level` or `redundancy` also "selected".
     evalues_ : ndarray of shape (n_features,), float64
         With `level`: the evidence of each feature against "it is irrelevant to the class". It starts at 1. For an
         irrelevant feature its mean is at most 1 at any time; see :mod:`tamis.summaries.evidence`.
     n_observed_ : ndarray of shape (n_features,), float64
-        (Faded) number of values that are not missing. A feature without any has 0, and the score 0.
+        (Faded) number of non-missing values. A feature without any has 0, and the score 0.
     rows_dependent_ : bool
-        Whether p-values and bands are those of dependent rows; see `dependence`.
+        Whether p-values and bands account for dependent rows; see `dependence`.
     n_effective_ : ndarray of shape (n_features,), float64
-        Number of independent rows that the values of each feature are worth, for the score that selects. nan if it
-        is undetermined, because labels stay correlated for too many of the rows; then p-values are 1.
+        Effective number of independent values of each feature, for the score that selects. nan if it is undetermined,
+        because labels stay correlated over too many rows; p-values are then 1.
     restarts_ : list of int
         Number of rows seen at each restart.
     drift_detected_ : bool
         With `restarts`: whether the selector restarted in the last batch.
     nbytes_ : int
-        Bytes of the state kept of the stream.
+        Size of the state in bytes.
     %(base_attributes)s
 
     Raises
@@ -440,7 +440,7 @@ class Screening(BinScreener):
     Notes
     -----
     %(notes)s
-    T and Fisher treat the codes of a categorical column as numbers.
+    T and Fisher treat the codes of a categorical feature as numbers.
 
     References
     ----------
@@ -500,7 +500,7 @@ class Screening(BinScreener):
         self.select_by = select_by
 
     def _repr_html_(self) -> str:
-        """Return the best features and their scores, once there are some; before, the parameters."""
+        """Return the best features and their scores, if there are any; otherwise the parameters."""
         if not hasattr(self, "classes_") or self.warming_up_:
             return str(self._repr_html_inner())
         table = self.table_
@@ -540,14 +540,14 @@ class Screening(BinScreener):
         Raises
         ------
         ValueError
-            If `scores` does not name it.
+            If it is not one of `scores`.
         """
         check_choice("name", name, tuple(self.scores))
         return self._read((name,))[0].scores
 
     @property
     def table_(self) -> dict[str, NDArray[Any]]:
-        """All scores and their p-values, one row per feature; it can be made into a data frame."""
+        """All scores and their p-values, one row per feature; it can be converted to a data frame."""
         names = tuple(dict.fromkeys(self.scores))
         features = self._names() or [f"x{j}" for j in range(self.n_features_in_)]
         table: dict[str, NDArray[Any]] = {

@@ -92,7 +92,7 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
     ValueError
         If no model has that name.
     DataError
-        If rows or labels cannot be learned from.
+        If rows or labels are invalid.
 
     Notes
     -----
@@ -311,7 +311,7 @@ class RiverSelector(ThreadSafe, base.SupervisedTransformer, base.Transformer):
     Raises
     ------
     DataError
-        If rows cannot be learned from, or `max_columns` is exceeded by a new name.
+        If rows are invalid, or `max_columns` is exceeded by a new name.
 
     Examples
     --------

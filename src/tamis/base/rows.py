@@ -163,7 +163,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         -------
         RowSelector
         """
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         fresh: Self = clone(self)
         return fresh
 
@@ -256,7 +256,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             If the method cannot grow, `n_features` is too small, the columns have names, or the method has learned from
             dense rows and cannot grow after that.
         """
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         if self._names() is not None:
             raise ValueError(f"n_features cannot become {n_features!r}: the columns have names.")
         check_number("n_features", n_features, low=self.n_features_in_, integer=True)
@@ -286,7 +286,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             If the method cannot reset features, a column does not exist, or the method has learned from dense rows and
             cannot reset features after that.
         """
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         places = np.unique(np.asarray(columns, dtype=np.intp))
         if len(places) and not 0 <= places[0] <= places[-1] < self.n_features_in_:
             raise ValueError(

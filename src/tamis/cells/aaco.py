@@ -199,7 +199,7 @@ class AACO(CellClassifier):
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is invalid.
     DataError
         If a value is infinite.
 

@@ -216,7 +216,7 @@ class AdaptiveIFC2F(CellClassifier):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, or no column is relevant to the class.
+        If a parameter is invalid, or no column is relevant to the class.
     DataError
         If a value is infinite.
 

@@ -239,7 +239,7 @@ class Discriminant:
         _whiten(self._covariance, self._means, self._factor, self._white_means)
 
     def check_state(self) -> None:
-        """Refuse a state that no rows lead to: kernels take roots of the covariance, and divide by its factor.
+        """Reject a state that no rows lead to: kernels take roots of the covariance, and divide by its factor.
 
         Raises
         ------

@@ -177,7 +177,7 @@ class ETANA(Independent):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, or the grid would have more than 20,000 points.
+        If a parameter is invalid, or the grid would have more than 20,000 points.
 
     References
     ----------

@@ -178,7 +178,7 @@ class FETANA(Independent):
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is invalid.
 
     Notes
     -----

@@ -82,7 +82,7 @@ class FixedSubset(FixedOrder):
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is invalid.
     DataError
         If a value is infinite.
 

@@ -160,7 +160,7 @@ class IFC2F(FixedOrder):
     Raises
     ------
     ValueError
-        If a parameter is out of its range. If no column is relevant to the class, unless `threshold` is "chance": then
+        If a parameter is invalid. If no column is relevant to the class, unless `threshold` is "chance": then
         nothing is acquired.
     DataError
         If a value is infinite.

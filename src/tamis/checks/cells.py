@@ -331,7 +331,7 @@ def _odd_columns(subject: CellSubject) -> None:
 
 
 def _bad_rows(subject: CellSubject) -> None:
-    """Infinity, text, other widths and no rows are refused in one line; the model stays as it was."""
+    """Infinity, text, other widths and no rows are rejected in one line; the model stays as it was."""
     (X, y), model = subject.rows(), subject.learned()
     before = model.predict_proba(X)
     endless, words = X.copy(), X.astype(object)
@@ -350,7 +350,7 @@ def _bad_rows(subject: CellSubject) -> None:
 
 
 def _bad_prices(subject: CellSubject) -> None:
-    """Prices that are negative, not finite, or of the wrong number are refused when the rows are there."""
+    """Prices that are negative, not finite, or of the wrong number are rejected when the rows are there."""
     X, y = subject.rows()
     for what, cost in (
         ("a negative price", -0.1), ("a price of NaN", np.nan), ("five prices for six columns", [0.1] * 5),

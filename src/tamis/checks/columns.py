@@ -235,7 +235,7 @@ def _feature_streams(subject: ColumnSubject) -> None:
 
 
 def _sample_weights(subject: ColumnSubject) -> None:
-    """Equal weights change nothing, rows of weight 0 do not count, and impossible weights are refused."""
+    """Equal weights change nothing, rows of weight 0 do not count, and impossible weights are rejected."""
     X, y = subject.columns()
     try:
         ones = subject.new().fit(X, y, sample_weight=np.ones(120))
@@ -332,14 +332,14 @@ def _any_size(subject: ColumnSubject) -> None:
 
 
 def _refuses_columns(subject: ColumnSubject, X: Any, what: str, *words: str, names: Any = None) -> None:
-    """Fail unless the block is refused and leaves no trace, in what is read out and in what is decided next."""
+    """Fail unless the block is rejected and leaves no trace, in what is read out and in what is decided next."""
     selector, control = subject.learned(), subject.learned()
     more, _ = subject.columns(seed=9)
     rejects(lambda: selector.offer_many(X, names), what, *words)
     subject.compare(selector, control, f"after refusing {what}, and before")
     if sp.issparse(X) or np.ndim(X) == 2:
         last = X[:, [-1]] if sp.issparse(X) else np.asarray(X)[:, -1]
-        if np.shape(X)[1] == 3:  # the last column of three is the one to refuse
+        if np.shape(X)[1] == 3:  # the last column of three is the one to reject
             rejects(lambda: selector.offer(last, "the last"), what, "the last")
     subject.compare(selector, control, f"after refusing {what}, and before")
     selector.offer_many(more), control.offer_many(more)
@@ -347,7 +347,7 @@ def _refuses_columns(subject: ColumnSubject, X: Any, what: str, *words: str, nam
 
 
 def _impossible_columns(subject: ColumnSubject) -> None:
-    """Columns of a wrong length, with NaN or infinity, or of text, are refused by name, and nothing has changed."""
+    """Columns of a wrong length, with NaN or infinity, or of text, are rejected by name, and nothing has changed."""
     X, _ = subject.columns(n_features=3, seed=5, relevant=(0, 1))
     good = X.copy()
     for value in (np.nan, np.inf, -np.inf):

@@ -258,7 +258,7 @@ def _labels_of_any_type(subject: RowSubject) -> None:
 
 
 def _sample_weights(subject: RowSubject) -> None:
-    """Equal weights change nothing, rows of weight 0 do not count, and impossible weights are refused."""
+    """Equal weights change nothing, rows of weight 0 do not count, and impossible weights are rejected."""
     X, y = subject.rows()
     none = subject.new().partial_fit(X, y)
     try:
@@ -341,7 +341,7 @@ def _read_outs_are_copies(subject: RowSubject) -> None:
 
 
 def _columns_that_come_later(subject: RowSubject) -> None:
-    """After `widen`, columns of zeros until then score as if they had been there all the time; or it is refused."""
+    """After `widen`, columns of zeros until then score as if they had been there all the time; or it is rejected."""
     (X, y), (later, target) = subject.rows(), subject.rows(seed=1)
     X[:, 4:] = 0.0
     if not subject.prototype._can_widen:
@@ -406,7 +406,7 @@ def _refuses_frame(
 def _refuses_batch(
     subject: RowSubject, batch: tuple[Any, Any], what: str, *words: str, **options: Any
 ) -> None:
-    """Fail unless the batch is refused, by a new copy and by one that has learned, and leaves no trace in either."""
+    """Fail unless the batch is rejected, by a new copy and by one that has learned, and leaves no trace in either."""
     selector = subject.new()
     rejects(lambda: selector.partial_fit(*batch, **options), what, *words)
     if subject.is_fitted(selector):
@@ -420,7 +420,7 @@ def _refuses_batch(
 
 
 def _empty_batch(subject: RowSubject) -> None:
-    """No rows, or no columns, are refused."""
+    """No rows, or no columns, are rejected."""
     X, y = subject.rows()
     for what, empty in {"a batch of 0 rows": X[:0], "a batch of 0 columns": X[:, :0]}.items():
         target = y[: len(empty)]
@@ -431,7 +431,7 @@ def _empty_batch(subject: RowSubject) -> None:
 
 
 def _feature_count(subject: RowSubject) -> None:
-    """Another number of columns than before is refused, naming both."""
+    """Another number of columns than before is rejected, naming both."""
     for n_features in (5, 7):
         X, y = subject.rows(n_features=n_features)
         selector = subject.learned()
@@ -442,7 +442,7 @@ def _feature_count(subject: RowSubject) -> None:
 
 
 def _non_finite(subject: RowSubject) -> None:
-    """NaN and infinity are refused, naming the column and the row, wherever they are."""
+    """NaN and infinity are rejected, naming the column and the row, wherever they are."""
     for value in (np.inf, -np.inf, np.nan):
         if np.isnan(value) and subject.tags.allow_nan:
             continue
@@ -461,7 +461,7 @@ def _non_finite(subject: RowSubject) -> None:
 
 
 def _not_numbers(subject: RowSubject) -> None:
-    """Text and complex numbers are refused."""
+    """Text and complex numbers are rejected."""
     X, y = subject.rows()
     text = X.astype(object)
     text[7, 3] = "seven"
@@ -470,7 +470,7 @@ def _not_numbers(subject: RowSubject) -> None:
 
 
 def _impossible_targets(subject: RowSubject) -> None:
-    """A target that is missing, too short, a table, or has gaps is refused."""
+    """A target that is missing, too short, a table, or has gaps is rejected."""
     X, y = subject.rows()
     gaps, nothing = y.astype(np.float64), y.astype(object)
     gaps[8], nothing[8] = np.nan, None
@@ -490,7 +490,7 @@ def _impossible_targets(subject: RowSubject) -> None:
 
 
 def _impossible_selection(subject: RowSubject) -> None:
-    """`n_features_to_select` of 0, more than there are, or no number, is refused when rows arrive, not before."""
+    """`n_features_to_select` of 0, more than there are, or no number, is rejected when rows arrive, not before."""
     if subject.chooses_count:
         skip("the method decides how many features to keep")
     X, y = subject.rows()

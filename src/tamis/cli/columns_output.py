@@ -28,7 +28,7 @@ class Output:
     quiet: bool
 
     def check(self, inputs: list[str], force: bool) -> None:
-        """Refuse places that cannot be written, or hold something else."""
+        """Reject places that cannot be written, or hold something else."""
         files = {"--save": self.save, "--report": self.report, "--checkpoint": self.checkpoint}
         check_outputs(inputs, files, force=force)
 

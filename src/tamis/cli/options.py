@@ -138,12 +138,12 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_word(option: str, value: str, known: tuple[str, ...]) -> None:
-    """Refuse a word that the option does not know."""
+    """Reject a word that the option does not know."""
     if value not in known:
         raise MisuseError(f"{option} {value} is not known: write {', '.join(known[:-1])} or {known[-1]}.")
 
 
 def check_whole(option: str, value: int | None, least: int) -> None:
-    """Refuse a number below the least that makes sense."""
+    """Reject a number below the least that makes sense."""
     if value is not None and value < least:
         raise MisuseError(f"{option} must be {least} or more, got {value}.")

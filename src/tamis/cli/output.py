@@ -107,7 +107,7 @@ def check_outputs(
     inputs: Iterable[str], files: dict[str, str | None], folders: dict[str, str | None] | None = None, *,
     force: bool = False,
 ) -> None:  # fmt: skip
-    """Refuse places that cannot be written, or that would overwrite what somebody else wrote; before anything starts.
+    """Reject places that cannot be written, or that would overwrite what somebody else wrote; before anything starts.
 
     Places are compared as what they are on the disk, so a link to an input is that input. A file that Tamis wrote is
     overwritten: it carries a mark (see `is_ours`). Others are not, unless the user sets --force.
@@ -240,7 +240,7 @@ def is_ours(place: str) -> bool:
 
 
 def check_place(option: str, place: str, *, is_folder: bool) -> None:
-    """Refuse a place that cannot be written, before the run."""
+    """Reject a place that cannot be written, before the run."""
     path = Path(place).absolute()
     try:
         _check_existing(option, path, place, is_folder=is_folder)

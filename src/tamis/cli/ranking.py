@@ -30,7 +30,7 @@ class Ranking:
     Attributes
     ----------
     n_rows : int
-        Rows learned from.
+        Number of rows learned.
     interrupted : bool
         Whether Ctrl-C came before the end.
     seconds : float

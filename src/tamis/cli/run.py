@@ -202,7 +202,7 @@ class Output:
     models: dict[str, Any] = field(default_factory=dict)  # what --save saves
 
     def check(self, inputs: list[str], force: bool) -> None:
-        """Refuse places that cannot be written, or hold something else."""
+        """Reject places that cannot be written, or hold something else."""
         files = {
             "--report": self.report, "--checkpoint": self.checkpoint, "--save": self.save, "--columns": self.columns,
         }  # fmt: skip

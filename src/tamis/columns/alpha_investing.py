@@ -81,7 +81,7 @@ class AlphaInvesting(SequentialSelector):
     max_features : int or None, default=None
         The most features to select. None: two fewer than there are rows.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
         Whether to keep a record of each offer (64 bytes), or only of accepted ones.
@@ -98,7 +98,7 @@ class AlphaInvesting(SequentialSelector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives.
+        If a parameter is invalid, when the target arrives.
     DataError
         If the target or a column cannot be used. The state is then unchanged.
 

@@ -185,7 +185,7 @@ class Grafting(ColumnSelector):
     model : {"linear", "logistic"}, default="linear"
         A numeric target, or two classes.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the slope, ``threshold`` is lambda.
@@ -202,7 +202,7 @@ class Grafting(ColumnSelector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives.
+        If a parameter is invalid, when the target arrives.
     DataError
         If the target or a column cannot be used. The state is then unchanged.
 

@@ -92,7 +92,7 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the first rows arrive.
+        If a parameter is invalid, when the first rows are passed.
     DataError
         If a batch lacks a selected feature or cannot be learned from. The state is then unchanged.
 

@@ -45,7 +45,7 @@ class OFSA3M(NeighbourhoodSelector):
     random_state : int, RandomState or None, default=0
         Seed of the order in which selected features are tried for removal.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
@@ -61,7 +61,7 @@ class OFSA3M(NeighbourhoodSelector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives; if a weight is not a whole number.
+        If a parameter is invalid, when the target arrives; if a weight is not a whole number.
     DataError
         If the target or a column cannot be used. The state is then unchanged.
 

@@ -48,7 +48,7 @@ class OFSDensity(NeighbourhoodSelector):
     random_state : int, RandomState or None, default=0
         Seed of the order in which selected features are tried for removal.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
@@ -64,7 +64,7 @@ class OFSDensity(NeighbourhoodSelector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives; if a weight is not a whole number.
+        If a parameter is invalid, when the target arrives; if a weight is not a whole number.
     DataError
         If the target or a column cannot be used. The state is then unchanged.
 

@@ -81,7 +81,7 @@ class PenalisedSelector(SequentialSelector):
     max_features : int or None, default=None
         The most features to select. None: two fewer than there are rows.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the gain, ``threshold`` is F.
@@ -94,7 +94,7 @@ class PenalisedSelector(SequentialSelector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives.
+        If a parameter is invalid, when the target arrives.
     DataError
         If the target or a column cannot be used. The state is then unchanged.
 

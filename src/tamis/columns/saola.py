@@ -45,7 +45,7 @@ class SAOLA(DependenceSelector):
     alpha : float, default=0.01
         Significance level of a test given by name, in (0, 1).
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
         Whether to keep a record of each offer, or only of accepted ones. ``statistic`` is the dependence on the class.
@@ -58,7 +58,7 @@ class SAOLA(DependenceSelector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives; if a weight is not a whole number.
+        If a parameter is invalid, when the target arrives; if a weight is not a whole number.
     DataError
         If the target or a column cannot be used. The state is then unchanged.
 

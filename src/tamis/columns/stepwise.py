@@ -42,7 +42,7 @@ class ForwardStepwise(RegressionSelector):
     max_features : int or None, default=None
         The most features to select. None: two fewer than there are rows.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the gain when the feature was accepted
@@ -56,7 +56,7 @@ class ForwardStepwise(RegressionSelector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives.
+        If a parameter is invalid, when the target arrives.
     DataError
         If the target or a column cannot be used. The state is then unchanged.
 

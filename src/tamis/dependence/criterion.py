@@ -94,7 +94,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         DataError
             If there is only one class, or too few rows.
         ValueError
-            If a parameter is out of its range.
+            If a parameter is invalid.
         """
 
     @abstractmethod

@@ -143,7 +143,7 @@ class GSquare(DependenceTest):
         DataError
             If there is only one class.
         ValueError
-            If a parameter is out of its range.
+            If a parameter is invalid.
         """
         self._check_alpha()
         if self.n_bins is not None:

@@ -207,7 +207,7 @@ class ADWIN(Detector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is invalid.
     DataError
         If a value is not finite.
 

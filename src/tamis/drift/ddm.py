@@ -60,7 +60,7 @@ class DDM(Detector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is invalid.
     DataError
         If a value is not between 0 and 1.
 

@@ -130,7 +130,7 @@ class HDDMA(Detector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is invalid.
     DataError
         If a value is not between 0 and 1.
 
@@ -197,7 +197,7 @@ class HDDMW(Detector):
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is invalid.
     DataError
         If a value is not between 0 and 1.
 

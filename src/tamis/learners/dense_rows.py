@@ -111,7 +111,7 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
         return self._fit_atomic(X, y, None, forget=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from a batch of rows, oldest first. If it raises, the model is as it was before the call.
+        """Learn from a batch of rows, oldest first. If it raises, the model is unchanged.
 
         Ctrl-C and other signals are delivered after the batch; a batch of more than a megabyte is learned in parts, and
         a signal between two parts undoes the call. After an unexpected error (out of memory) within an update of a
@@ -134,7 +134,7 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
         Raises
         ------
         DataError
-            If the rows or labels cannot be learned from.
+            If the rows or labels are invalid.
         """
         return self._fit_atomic(X, y, classes, forget=False)
 

@@ -162,7 +162,7 @@ class HUWRS(ChunkedEnsemble):
     n_bins : int from 2 to 1000, default=10
         Number of bins of each feature.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        The columns whose values are categories. They are passed on to an `estimator` given by name.
+        Categorical features. They are passed on to an `estimator` given by name.
     random_state : int, at least 0, default=0
         Seed of the subsets.
 
@@ -177,15 +177,15 @@ class HUWRS(ChunkedEnsemble):
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----

@@ -64,7 +64,7 @@ class WeightedKNN(DenseRowClassifier):
     score_window : int, at least 2, default=200
         Number of last rows from which the weights are computed.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        The columns whose values are categories: any finite numbers. The others are scaled by their range in the window.
+        Categorical features: any finite numbers. The others are scaled by their range in the window.
 
     Attributes
     ----------
@@ -75,15 +75,15 @@ class WeightedKNN(DenseRowClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Number of rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----

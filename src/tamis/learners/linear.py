@@ -288,7 +288,7 @@ class _LinearClassifier(DenseRowClassifier):
         return self._fit_weighted(X, y, None, sample_weight, forget=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from a batch of rows. If it raises, the model is as it was before the call.
+        """Learn from a batch of rows. If it raises, the model is unchanged.
 
         Until two classes are known, rows are counted, but the weights stay 0. A label not seen before makes a new
         class; from two classes to three, the weights of the two are those of the model that separated them.
@@ -311,7 +311,7 @@ class _LinearClassifier(DenseRowClassifier):
         Raises
         ------
         DataError
-            If the rows, labels or weights cannot be learned from, or the weights of the model would overflow.
+            If the rows, labels or weights are invalid, or the weights of the model would overflow.
         """
         return self._fit_weighted(X, y, classes, sample_weight, forget=False)
 
@@ -520,17 +520,17 @@ class Perceptron(_LinearClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Number of rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
     DataError
-        If a batch cannot be learned from; the model is left as it was.
+        If a batch is invalid; the model is left unchanged.
 
     Notes
     -----
@@ -641,17 +641,17 @@ class SGDLogisticRegression(_SGDClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Number of rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
     DataError
-        If a batch cannot be learned from; the model is left as it was.
+        If a batch is invalid; the model is left unchanged.
 
     Notes
     -----
@@ -716,17 +716,17 @@ class SGDLinearSVM(_SGDClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Number of rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
     DataError
-        If a batch cannot be learned from; the model is left as it was.
+        If a batch is invalid; the model is left unchanged.
 
     Notes
     -----
@@ -795,7 +795,7 @@ def predict_and_train(
     Raises
     ------
     DataError
-        If the rows cannot be learned from; the models are left as they were.
+        If the rows cannot be learned from; the models are left unchanged.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
         The exponents of the likelihoods: the weights, or their square roots. "printed" is Eq. 7.6 of the thesis, whose
         weights cancel: its predictions are those of `weight=None`.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        The columns whose values are categories: any finite numbers. The others are taken as normally distributed.
+        Categorical features: any finite numbers. The others are taken as normally distributed.
 
     Attributes
     ----------
@@ -79,20 +79,20 @@ class WeightedNaiveBayes(DenseRowClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Number of rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----
     Learning costs O(features) a row, predicting O(features times classes). Memory: the rows of both windows, and 3
-    float64 per class and feature. A batch leaves the same state as its rows one at a time. Sparse rows are refused.
+    float64 per class and feature. A batch leaves the same state as its rows one at a time. Sparse rows are rejected.
 
     A missing value (NaN) is ignored in learning and in prediction. A category never seen has count 0, a class without
     rows in the window probability 0. A label not seen before makes a new class.

@@ -61,7 +61,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
     drifts_ : list of int
         Rows, counted from 0, at which it was replaced.
     n_seen_ : int
-        Number of rows learned from.
+        Number of rows learned.
 
     Notes
     -----
@@ -121,7 +121,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
     def partial_fit(self, X: Any, y: Any, classes: Any = None, columns: Any = None) -> Self:
         """Predict the rows, update the drift detector with the errors, then learn from the rows.
 
-        If it raises, the model is as it was before the call. Ctrl-C takes effect after the batch. For further failures
+        If it raises, the model is unchanged. Ctrl-C takes effect after the batch. For further failures
         during an update of a learner of Tamis, see its `partial_fit`.
 
         Parameters
@@ -143,7 +143,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         ValueError
             If no classes are given in the first call.
         DataError
-            If the rows or labels cannot be learned from.
+            If the rows or labels are invalid.
         """
         check_parameters(self)
         X = self._rows(X)

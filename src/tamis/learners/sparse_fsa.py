@@ -184,14 +184,14 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
         Labels, sorted.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is out of its range.
+        If a parameter is invalid.
     DataError
-        If rows, labels or weights cannot be learned from; the model is unchanged.
+        If rows, labels or weights are invalid; the model is unchanged.
 
     Notes
     -----
@@ -268,7 +268,7 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
     _fitted_by = ("fit",)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Reset the model, then fit it to the rows. If it raises, the model is as it was before the call.
+        """Reset the model, then fit it to the rows. If it raises, the model is unchanged.
 
         Parameters
         ----------

@@ -35,7 +35,7 @@ class WindowWeights:
     window : int, at least 2, default=200
         Number of most recent rows that count.
     categorical : sequence of int, default=()
-        Columns whose values are categories.
+        Categorical features.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class WindowWeights:
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is invalid.
 
     Examples
     --------

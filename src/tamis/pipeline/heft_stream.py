@@ -128,7 +128,7 @@ class HEFTStream(ChunkedEnsemble):
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
         Present if the first rows were a frame with column names.

@@ -101,7 +101,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     feature_names_in_ : ndarray of shape (n_features,), str
         Present if the first rows were a frame with column names.
     n_seen_ : int
-        Number of rows learned from.
+        Number of rows learned.
 
     Raises
     ------

@@ -30,7 +30,7 @@ zero; w.x runs over observed cells, (1) is left out, and (2) takes the unbiased 
 Errata of public versions, and our deviations, each with its reason:
 
 * MOA's OFS-P divides integers in (5), so B / J is 0, doubles the bias and projects to sqrt(R); a Python port keeps
-  B - 1 weights, the largest with their sign; float-evaluation leaves out (1) and (4) and divides by |w| = 0 at x = 0.
+  B - 1 weights, the largest with their sign; float-evaluation omits (1) and (4) and divides by |w| = 0 at x = 0.
 * Ports of the partial variant learn if y w.x <= 0; here `margin` is 1, the hinge, for both. At the published eta the
   variance of (5) dominates if B is far below J: a step of about eta epsilon B / J finds the features.
 * Three classes or more: one w_c for each; if (w_y - w_r).x <= margin for the highest-scoring other class r, w_y takes

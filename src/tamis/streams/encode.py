@@ -28,7 +28,7 @@ class ColumnEncoder:
     name : str
         Name of the column, for messages.
     missing : {"error", "mean", "keep"}
-        What happens to missing numbers: refused, replaced by the mean of the rows before (0 before any), or left NaN.
+        What happens to missing numbers: rejected, replaced by the mean of the rows before (0 before any), or left NaN.
     categorical : bool
         Whether the column holds categories even if they look like numbers.
     declared : list of str, optional

@@ -166,7 +166,7 @@ class Source:
         return self._head
 
     def lines(self, file: BinaryIO) -> Iterator[bytes]:
-        """Yield the lines of an opened file; one that is longer than any row is refused, not read."""
+        """Yield the lines of an opened file; one that is longer than any row is rejected, not read."""
         number = 0
         while line := file.readline(LONGEST_LINE + 1):
             number += 1

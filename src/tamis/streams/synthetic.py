@@ -68,7 +68,7 @@ class SyntheticStream(Stream):
     Raises
     ------
     ValueError
-        If a parameter is out of range, or the concepts do not have the same features.
+        If a parameter is invalid, or the concepts do not have the same features.
 
     References
     ----------

@@ -70,7 +70,7 @@ def check_batch(
 
 
 def check_waiting(blocks: list[tuple[Any, ...]], n_features: int) -> None:
-    """Refuse loaded rows that wait, each with codes and perhaps weights, if they are not of these features.
+    """Reject loaded rows that wait, each with codes and perhaps weights, if they are not of these features.
 
     Raises
     ------

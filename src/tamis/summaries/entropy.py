@@ -124,7 +124,7 @@ class WindowCounts(ThreadSafe):
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is invalid.
 
     Notes
     -----

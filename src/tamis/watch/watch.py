@@ -98,7 +98,7 @@ class Watch(ThreadSafe):
     feature_names : list of str, optional
         By default the columns of the first batch, or "0", "1", ...
     categorical : None, "all", list of int or str, or mask
-        Columns whose values are categories.
+        Categorical features.
     half_life : float, default=500
         Number of rows after which a row weighs half as much, of what is not given.
     patience : int, default=500

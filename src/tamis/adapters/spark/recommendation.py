@@ -57,7 +57,7 @@ def recommend(
     DataError
         As for :func:`screen`, or if the rows are fewer than 100 or of one class.
     ValueError
-        If a parameter is out of its range.
+        If a parameter is invalid.
 
     Notes
     -----

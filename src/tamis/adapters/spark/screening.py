@@ -252,7 +252,7 @@ class StreamingScreen:
         return load(files[-1], classes=foreign_class(self.selector)) if files else None
 
     def _is_next_batch(self, batch_id: int, query: str | None) -> bool:
-        """Return whether a batch is the next one; False: it was learned from. Refuse any other."""
+        """Return whether a batch is the next one; False: it was learned from. Reject any other."""
         at = f"The query offers batch {batch_id}, but {str(self.folder)!r}"
         if self._last is None:
             if batch_id:

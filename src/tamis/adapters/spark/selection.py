@@ -244,7 +244,7 @@ def select(
     DataError
         As for :func:`screen`.
     ValueError
-        If a parameter is out of its range.
+        If a parameter is invalid.
 
     Notes
     -----

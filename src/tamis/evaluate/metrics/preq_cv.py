@@ -187,7 +187,7 @@ def preq_cv_stability(
     ValueError
         If an option is out of range.
     DataError, StreamError
-        If a batch cannot be learned from or the stream cannot be read.
+        If a batch is invalid or the stream cannot be read.
 
     References
     ----------

@@ -163,7 +163,7 @@ def prequential(
         If the checkpoint cannot be written, is being written by another process, or belongs to another run; the
         message names the difference.
     DataError, StreamError
-        If a batch cannot be learned from or the stream cannot be read. Every error after the start of the run (from the
+        If a batch is invalid or the stream cannot be read. Every error after the start of the run (from the
         stream, a model, `on_step`) has the result so far as its attribute ``result``.
 
     Notes

@@ -141,7 +141,7 @@ class RunLog:
             getattr(self, kind).rows = rows
 
     def check_state(self, n_features: int, n_steps: int) -> None:
-        """Refuse tables of other features or steps than those of a run.
+        """Reject tables of other features or steps than those of a run.
 
         Raises
         ------

@@ -119,7 +119,7 @@ class OzaBoost(TreeEnsemble):
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----

@@ -78,7 +78,7 @@ class CVFDT(AlternateTreeBase):
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----

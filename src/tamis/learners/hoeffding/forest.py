@@ -138,15 +138,15 @@ class AdaptiveRandomForest(TreeEnsemble):
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Number of rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----
@@ -353,7 +353,7 @@ class StreamingRandomPatches(AdaptiveRandomForest):
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----

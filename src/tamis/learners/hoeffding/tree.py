@@ -146,7 +146,7 @@ class HoeffdingTree(TreeClassifier):
     n_cuts : int, at least 1, default=10
         Number of candidate thresholds of a numeric feature, equally spaced over its range.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        The columns whose values are categories: any finite numbers.
+        Categorical features: any finite numbers.
     binary_splits : bool, default=False
         Whether a categorical feature splits one category from the rest; otherwise each category has a branch.
     max_depth : int, at least 0, or None, default=None
@@ -168,15 +168,15 @@ class HoeffdingTree(TreeClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Number of rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----
@@ -404,7 +404,7 @@ class HoeffdingAdaptiveTree(AlternateTreeBase):
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----

@@ -118,7 +118,7 @@ class VFDR(TreeClassifier):
     n_cuts : int, at least 1, default=10
         Number of candidate thresholds of a numeric feature, equally spaced over its range.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        The columns whose values are categories: any finite numbers.
+        Categorical features: any finite numbers.
     max_rules : int, at least 1, or None, default=None
         Maximum number of rules, not counting the default rule. This bounds the memory.
 
@@ -135,15 +135,15 @@ class VFDR(TreeClassifier):
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int
-        Rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above, when the first rows are learned from.
+        If a parameter is invalid, when the first rows are passed.
 
     Notes
     -----

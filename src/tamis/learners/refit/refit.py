@@ -97,17 +97,17 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     drifts_ : list of int
         Rows, counted from 0, at which `on_drift` detected a drift.
     n_seen_ : int
-        Number of rows learned from.
+        Number of rows learned.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the rows came as a frame with column names.
+        Present if the first rows were a frame with column names.
 
     Raises
     ------
     ValueError
-        If a parameter is not as above.
+        If a parameter is invalid.
     DataError
-        If rows cannot be learned from, or the estimator cannot be fitted on them; the model is left as it was.
+        If rows are invalid, or the estimator cannot be fitted on them; the model is left unchanged.
 
     Notes
     -----
@@ -245,7 +245,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError
-            If the rows or labels cannot be learned from.
+            If the rows or labels are invalid.
         """
         return self._fit_atomic(X, y, classes, sample_weight, columns, forget=False)
 

@@ -106,7 +106,7 @@ class Course:
         return np.cumsum(self.accepted).astype(np.float64)
 
     def best_refused(self, at_most: int) -> NDArray[np.intp]:
-        """Return of each of at most so many stretches of offers the refused one with the most evidence."""
+        """Return of each of at most so many stretches of offers the rejected one with the most evidence."""
         refused = np.flatnonzero(~self.accepted & np.isfinite(self.evidence))
         if not len(refused):
             return refused
@@ -123,7 +123,7 @@ class Course:
         return result
 
     def near_misses(self, at_most: int) -> NDArray[np.intp]:
-        """Return the refused records that came nearest to their bar from below, the nearest first."""
+        """Return the rejected records that came nearest to their bar from below, the nearest first."""
         refused = np.flatnonzero((self.records["decision"] == "rejected") & (self.evidence <= self.bar))
         short = self.bar[refused] - self.evidence[refused]
         result: NDArray[np.intp] = refused[np.argsort(short, kind="stable")[:at_most]]

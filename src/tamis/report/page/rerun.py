@@ -206,7 +206,7 @@ def _stream_words(stream: dict[str, Any], clock: tuple[str, ...] = ()) -> list[s
         if any("," in name for name in given) and repeated != "na":  # it would be read as several
             raise _UnsayableError
         words += [word for name in given for word in (f"--{repeated}", name)]
-    if stream.get("format") != "svmlight":  # the look leaves out nothing more, and times are as they were
+    if stream.get("format") != "svmlight":  # the look omits nothing more, and times are as they were
         words += ["--keep", "*"]
         words += [] if options.pop("times", None) == "parts" else ["--times", "seconds"]
     if (zero_based := options.pop("zero_based", None)) is not None:

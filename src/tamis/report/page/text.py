@@ -12,7 +12,7 @@ _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  
 
 
 def printable(text: str) -> str:
-    """Return a text without the characters that HTML and XML refuse."""
+    """Return a text without the characters that HTML and XML reject."""
     return _REFUSED.sub("\ufffd", text)
 
 

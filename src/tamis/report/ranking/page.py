@@ -50,7 +50,7 @@ def write_report(
     note, alert : str
         Further texts on the page: about the data, and about errors.
     n_rows : int, optional
-        Number of rows learned from.
+        Number of rows learned.
     classes : sequence
         The labels of the classes.
     top : int, default=20

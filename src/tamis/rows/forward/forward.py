@@ -659,7 +659,7 @@ class ForwardPartialCorrelation(RowSelector):
     @property
     def redundant_to_(self) -> NDArray[np.int64]:
         """The selected feature that accounts for most of the gain of each feature; -1 if there is none."""
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         now = self._now()
         result = np.full(self.n_features_in_, -1)
         result[now._columns] = np.where(now._blame < 0, -1, now._columns[now._blame])

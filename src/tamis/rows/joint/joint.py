@@ -387,7 +387,7 @@ class JointScreening(RowSelector):
     @property
     def evalues_(self) -> NDArray[np.float64]:
         """Evidence against "the feature is irrelevant, alone or beside any other"; needs a `level`."""
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         if self.level is None:
             raise AttributeError("evalues_ needs level: give level=0.05, say.")
         if self._pair_evidence is None:

@@ -43,7 +43,7 @@ class BinCounts:
     ----------
     n_features : int
     categorical : ndarray of int
-        Categorical features, in order: whole numbers from 0 to 65,535.
+        Categorical features, in order: integers from 0 to 65,535.
     n_bins : int, at least 2
         Bins of about equal weight for each of the other features.
     eps : float in (0, 0.5)

@@ -406,7 +406,7 @@ class Screener(RowSelector):
         -------
         self
         """
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         n_restarts, n_classes, before = self._n_restarts + 1, len(self.classes_), self.restarts_
         self._start(self.n_features_in_)
         self._make_room(n_classes)
@@ -417,7 +417,7 @@ class Screener(RowSelector):
 
     def clone_unfitted(self) -> Self:
         """Return an unfitted selector with the bin edges of this one; see `RowSelector.clone_unfitted`."""
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         fresh = copy.copy(self)
         fresh._start(self.n_features_in_)
         fresh._make_room(len(self.classes_))
@@ -572,7 +572,7 @@ class Screener(RowSelector):
     @property
     def evalues_(self) -> NDArray[np.float64]:
         """Evidence of each feature against "it is irrelevant to the class", valid at any time; needs a `level`."""
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         if self._evidence is None:
             raise AttributeError("evalues_ needs level: give n_features_to_select=None, level=0.05, say.")
         with np.errstate(over="ignore"):
@@ -604,7 +604,7 @@ class Screener(RowSelector):
             If rows fade: a bound for old rows may not hold for later ones.
         """
         check_number("alpha", alpha, low=0.0, high=1.0, open_low=True, open_high=True)
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         if self._factor != 1.0:
             raise ValueError(
                 "effect_band needs rows that do not fade: leave half_life and fading out, or give restarts."
@@ -625,7 +625,7 @@ class Screener(RowSelector):
     @property
     def rows_dependent_(self) -> bool:
         """Whether p-values and bands account for dependent rows; see `dependence`."""
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         return self._dependence is not None and self._dependence.dependent
 
     @property
@@ -682,7 +682,7 @@ class Screener(RowSelector):
     @property
     def n_observed_(self) -> NDArray[np.float64]:
         """(Faded) number of non-missing values of each feature; 0 if all are missing, and every score is 0."""
-        _ = self.warming_up_  # raises if nothing was learned
+        _ = self.warming_up_  # raises if not fitted
         if self._moments.n_features:
             result: NDArray[np.float64] = self._moments.count().sum(axis=0)
             return result

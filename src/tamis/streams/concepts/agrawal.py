@@ -118,7 +118,7 @@ class Agrawal(Concept):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is invalid.
 
     References
     ----------

@@ -60,7 +60,7 @@ class AssetNegotiation(Concept):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is invalid.
 
     References
     ----------

@@ -83,7 +83,7 @@ class BG1(_Bits):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is invalid.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class BG2(_Bits):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is invalid.
 
     Examples
     --------
@@ -162,7 +162,7 @@ class BG3(_Bits):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is invalid.
 
     Examples
     --------

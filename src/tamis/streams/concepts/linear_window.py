@@ -46,7 +46,7 @@ class LinearWindow(Concept):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is invalid.
 
     References
     ----------

@@ -41,7 +41,7 @@ class RandomRBF(Concept):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is invalid.
 
     References
     ----------

@@ -80,7 +80,7 @@ class RandomTree(Concept):
     Raises
     ------
     ValueError
-        If a parameter is out of range, or no tree is found that tests all the relevant features.
+        If a parameter is invalid, or no tree is found that tests all the relevant features.
 
     References
     ----------

@@ -35,7 +35,7 @@ class SEA(Concept):
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If a parameter is invalid.
 
     References
     ----------

@@ -88,13 +88,13 @@ class Categories:
     def learn(
         cls, X: Any, declared: Any, sample_weight: Any = None
     ) -> tuple[Categories, Rows, list[str] | None]:
-        """Return the categories of rows, the rows with their codes, and the names of the columns.
+        """Return the categories of rows, the encoded rows, and the names of the columns.
 
         Parameters
         ----------
         X : array-like, CSR matrix or frame
-        declared : columns that hold categories, as for :func:`tamis._validation.columns_of`, or None
-            Columns of text and of categories of a frame always do.
+        declared : categorical columns, as for :func:`tamis._validation.columns_of`, or None
+            Text columns and categorical columns of a frame are always included.
         sample_weight : array-like of shape (n_rows,), optional
             How often each row counts.
 
@@ -241,4 +241,4 @@ def _new(column: list[Any], known: list[Any]) -> list[Any]:
 def _by_frequency(column: list[Any], at: Array | None) -> list[Any]:
     counted = column if at is None else [column[i] for i in at]
     count = Counter(value for value in counted if value is not None)
-    return [value for value, _ in count.most_common()]  # of equals the first in the rows
+    return [value for value, _ in count.most_common()]  # ties: by first occurrence

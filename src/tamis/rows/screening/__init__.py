@@ -43,11 +43,11 @@ Errata and deviations, each with its reason:
   result of sorting all values. A very frequent value may span several bins, of which some are then empty.
 * The printed zero count of a sparse feature includes the row of its last stored value: here the zeros are all rows less
   the stored ones.
-* The Gini index is printed as the impurity that is left, smaller for a better feature; (6) is what the best edge takes
-  off the impurity, so that larger is more relevant in all scores.
-* Categories (`categorical`) have no order: each value is a bin of (4) and (5), and (6) splits the categories in two: it
-  cuts them in the order of their share of a class, of every class in turn; of two classes this is the best split. In a
-  feature of more than 32 categories, those of fewer than 5 rows are one bin, so that identifiers have no score.
+* The Gini index is printed as the remaining impurity, smaller for a better feature; (6) is the decrease of the impurity
+  by the best edge, so that larger is more relevant in all scores.
+* Categories (`categorical`) are unordered: each value is a bin of (4) and (5), and (6) splits the categories in two, in
+  the order of their proportion of a class, for every class; for two classes this is the optimal split. In a feature of
+  more than 32 categories, those of fewer than 5 rows share a bin, so that identifiers score 0.
 * Faded counts are smaller than the evidence: p-values multiply (5), and G = 2 n MI, by W / W2, the effective number of
   rows per weight, which is 1 without fading.
 """

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
-from tamis import DISCUSS, FIRES, FisherScore, RandomSubset, StreamPipeline, prequential
+from tamis import DISCUSS, FIRES, FisherScore, RandomSubset, StreamPipeline, load, prequential, save
 from tamis.evaluate.prequential.baselines import Baseline, mean_and_spread
 from tamis.learners import HoeffdingTree, ResetOnDrift, WeightedKNN, WeightedNaiveBayes
 from tamis.pipeline.masked_learner import MaskedLearner
 from tamis.pipeline.scaling import RunningScale, wants_scale
+from tamis.streams.stream import ArrayStream
 from tests.twins.prequential import standardised
 
 
@@ -305,3 +307,62 @@ def test_a_learner_of_standardised_columns_gets_missing_values_at_the_mean():
             model.partial_fit(np.where(np.arange(12) == 2, np.inf, X), y)
     with pytest.raises(ValueError, match="NaN in column"):
         StreamPipeline(FIRES(3), Perceptron(), scale="none").fit(X, y)
+
+
+def test_categories_are_replaced_by_the_mean_targets_of_the_rows_before(rng):
+    """A plain loop over batches, for all features and for some of them."""
+    X = np.column_stack([rng.normal(size=400), rng.integers(0, 5, 400), rng.integers(0, 90, 400)])
+    X[::7, 1] = np.nan
+    target = rng.random(400)
+    scale, table, before = RunningScale(3, [1, 2]), {}, []
+    for at in range(0, 400, 50):
+        batch = slice(at, at + 50)
+        mean = sum(before) / max(len(before), 1)
+        expected = X[batch].copy()
+        for i, row in enumerate(X[batch]):
+            for j in (1, 2):
+                known = table.get((j, row[j]), [])
+                expected[i, j] = np.nan if np.isnan(row[j]) else (sum(known) + 10 * mean) / (len(known) + 10)
+        np.testing.assert_allclose(scale.encode(X[batch]), expected, rtol=1e-12)
+        kept = np.array([2, 0])
+        np.testing.assert_array_equal(
+            scale.of(kept).transform(X[batch][:, kept]), scale.transform(X[batch])[:, kept]
+        )
+        scale.update(X[batch])
+        scale.learn_categories(X[batch], target[batch])
+        for row, value in zip(X[batch], target[batch], strict=True):
+            before.append(value)
+            for j in (1, 2):
+                if not np.isnan(row[j]):
+                    table.setdefault((j, row[j]), []).append(value)
+    assert scale.encode(np.array([[0.0, 77.0, -1.0]]))[0, 1:].tolist() == [np.mean(target)] * 2  # never seen
+
+
+def _nominal(n, rng):
+    """Six categories of which every other one is mostly of class 1, beside an identifier and noise."""
+    X = np.column_stack([rng.integers(0, 6, n), rng.permutation(n), rng.normal(size=n)]).astype(float)
+    return X, np.where(rng.random(n) < 0.9, X[:, 0] % 2, 1 - X[:, 0] % 2).astype(int)
+
+
+@pytest.mark.parametrize("selector", [None, FIRES(1)], ids=["all", "FIRES"])
+@pytest.mark.parametrize("delay", [0, 150])
+def test_a_linear_learner_gets_mean_targets_and_no_codes(selector, delay, rng):
+    X, y = _nominal(3000, rng)
+    accuracy = {}
+    for categorical in ([], [0, 1]):
+        stream = ArrayStream(X, y)
+        stream.categorical = categorical
+        run = prequential(stream, None if selector is None else clone(selector), Perceptron(), delay=delay)
+        accuracy[len(categorical)] = run.frames["steps"]["accuracy"][-10:].mean()
+    assert accuracy[2] > 0.8 > 0.65 > accuracy[0]
+
+
+def test_the_mean_targets_are_saved_and_resumed(tmp_path, rng):
+    X, y = _nominal(1200, rng)
+    frame = pd.DataFrame({"kind": pd.Categorical(X[:, 0].astype(int).astype(str)), "size": X[:, 2]})
+    whole = StreamPipeline(FIRES(1), Perceptron()).fit(frame, y)
+    part = StreamPipeline(FIRES(1), Perceptron()).fit(frame[:630], y[:630])
+    save(part, tmp_path / "part.tamis")
+    resumed = load(tmp_path / "part.tamis").partial_fit(frame[630:], y[630:])
+    np.testing.assert_array_equal(resumed.decision_function(frame), whole.decision_function(frame))
+    assert whole.score(frame, y) > 0.85

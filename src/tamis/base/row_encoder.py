@@ -27,10 +27,10 @@ from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, reject_nonfinite
 
-__all__ = ["RowEncoder", "class_targets"]
+__all__ = ["PRIOR", "RowEncoder", "class_targets"]
 
 _HALVED_AFTER = 1000  # rows
-_PRIOR = 10.0  # rows
+PRIOR = 10.0  # rows
 _GOLDEN = 0.6180339887498949
 
 
@@ -193,7 +193,7 @@ class RowEncoder:
             table = np.zeros((max(len(old), int(slots.max(initial=-1)) + 1), 2))
             table[: len(old)] = old
             self.total, codes = total.copy(), np.empty(len(X))
-            _encode(slots, target, counted, _PRIOR, table, self.total, codes)
+            _encode(slots, target, counted, PRIOR, table, self.total, codes)
             self.tables[j], X[:, j] = table, codes
         return X
 

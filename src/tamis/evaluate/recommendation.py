@@ -12,7 +12,7 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import NormalDist
@@ -320,7 +320,7 @@ def recommend(
         if n_rows <= frozen_after:
             first.append((X, y))
         if n_rows == frozen_after and len(n_of) > 1:
-            _freeze(contests, first)
+            _freeze(contests, first, categorical or ())
         show(min(n_rows / (max_rows or _ROWS), 1.0))
         waits = max_rows is None and len(n_of) == 2 and min(n_of.values()) < _RARE_ROWS
         if n_rows >= (max_rows or _ROWS) and not waits:
@@ -416,10 +416,11 @@ def _contests(learner: str | None, X: Any, n_draws: int, categorical: Any) -> di
     return {name: _Contest(learner_kind(find_learner(name)), n_draws, categorical) for name in names}
 
 
-def _freeze(contests: dict[str, _Contest], first: list[tuple[Any, Any]]) -> None:
+def _freeze(contests: dict[str, _Contest], first: list[tuple[Any, Any]], categorical: Sequence[int]) -> None:
     """Select columns from the first rows, once."""
     stack = sp.vstack if sp.issparse(first[0][0]) else np.vstack
-    order = lasso_order(stack([X for X, _ in first]), np.concatenate([y for _, y in first]))
+    X, y = stack([X for X, _ in first]), np.concatenate([y for _, y in first])
+    order = lasso_order(X, y, categorical=categorical)
     for contest in contests.values():
         contest.freeze(order)
 

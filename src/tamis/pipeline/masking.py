@@ -88,6 +88,7 @@ class Masker:
         if sp.issparse(X):
             kept = _drop_stored(X, mask)
             return kept if scale is None else scale.transform(kept)
+        X = X if scale is None else scale.encode(X)
         dtype = X.dtype if scale is None else np.dtype(np.float64)
         if self._masked.shape != X.shape or self._masked.dtype != dtype:
             self._masked, self._selected = np.full(X.shape, self.blank, dtype), selected

@@ -5,10 +5,15 @@
 The steps of an online linear model are proportional to the feature values: without scaling, the feature with the
 largest values dominates. CSR rows are divided by s_j and stay sparse. A feature that has been constant so far has
 s_j = 1, and the limit of 5 prevents its first other value from undoing what was learned about all other features.
+
+A linear model would treat the codes of categories as quantities. Before (1), a category is replaced by the mean target
+of its rows before the batch, shrunk towards the mean of all rows as by ten more rows (`tamis.base.row_encoder`). In the
+first batch no target is known, and every category has the mean.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
@@ -19,12 +24,14 @@ from numpy.typing import NDArray
 from tamis._deferred import is_instance
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
+from tamis.base.row_encoder import PRIOR
 from tamis.learners.reset import ResetOnDrift
 from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["LIMIT", "RunningScale", "bounded", "wants_scale"]
 
 LIMIT = 5.0
+_MOST_CATEGORIES = 1 << 16  # codes of a feature; those beyond have the mean of all rows
 _LINEAR = (
     "Perceptron",
     "SGDClassifier",
@@ -70,11 +77,13 @@ def wants_scale(learner: Any) -> bool:
 class RunningScale:
     """Running mean and standard deviation of each feature, to scale the next batch.
 
-    NaN is ignored by `update` and kept by `transform`. Memory: 48 bytes per feature.
+    NaN is ignored by `update` and kept by `transform`. Memory: 48 bytes per feature, 16 per category.
 
     Parameters
     ----------
     n_features : int
+    categorical : sequence of int, optional
+        Positions of the features whose values are codes of categories, in dense rows.
 
     Attributes
     ----------
@@ -90,12 +99,55 @@ class RunningScale:
            [5., 0.]])
     """
 
-    def __init__(self, n_features: int) -> None:
+    def __init__(self, n_features: int, categorical: Sequence[int] = ()) -> None:
         self.moments = ClassMoments(n_features, 1)
         self.shift, self.factor = np.zeros(n_features), np.ones(n_features)
+        self.tables = {
+            int(j): np.zeros((0, 2)) for j in categorical
+        }  # (n_categories, 2): rows, sum of targets
+        self.total = np.zeros(2)
+
+    def learn_categories(self, X: Rows, target: NDArray[np.float64]) -> None:
+        """Learn the mean target of each category from labelled rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+        target : ndarray of shape (n_rows,), float64
+            Numbers, or :func:`tamis.base.row_encoder.class_targets` of codes of classes.
+        """
+        if not self.tables or sp.issparse(X):
+            return
+        self.total = self.total + np.array([len(target), target.sum()])
+        for j, table in self.tables.items():
+            known = (X[:, j] >= 0) & (X[:, j] < _MOST_CATEGORIES)
+            codes = X[known, j].astype(np.intp)
+            size = max(len(table), int(codes.max(initial=-1)) + 1)
+            grown: Array = np.column_stack(
+                [np.bincount(codes, None, size), np.bincount(codes, target[known], size)]
+            )
+            grown[: len(table)] += table
+            self.tables[j] = grown
+
+    def encode(self, X: Rows) -> Rows:
+        """Return rows with mean targets in the place of codes of categories, unscaled."""
+        if not self.tables or sp.issparse(X):
+            return X
+        encoded: Array = np.array(X, dtype=np.float64)
+        mean = self.total[1] / max(self.total[0], 1.0)
+        for j, (rows, sums) in ((j, table.T) for j, table in self.tables.items()):
+            means = np.append((sums + PRIOR * mean) / (rows + PRIOR), mean)
+            codes = encoded[:, j]
+            known = (codes >= 0) & (codes < len(rows))
+            values = means[np.where(known, codes, len(rows)).astype(np.intp)]
+            encoded[:, j] = np.where(np.isnan(codes), np.nan, values)
+        return encoded
 
     def update(self, X: Rows) -> None:
         """Update with a batch; a batch with infinite values is ignored."""
+        X = self.encode(X)
+        if self.tables and self.total[0] == 0.0 and isinstance(X, np.ndarray):
+            X[:, list(self.tables)] = np.nan  # no target is known yet
         if self.moments.update(X, np.zeros(X.shape[0], dtype=np.int64)):
             deviation = np.sqrt(self.moments.variance()[0])
             self.shift = self.moments.mean()[0]
@@ -103,9 +155,10 @@ class RunningScale:
 
     def of(self, columns: NDArray[np.intp]) -> RunningScale:
         """Return the current scale of some features."""
-        result = copy(self)
-        result.shift, result.factor = self.shift[columns], self.factor[columns]
-        return result
+        part = copy(self)
+        part.shift, part.factor = self.shift[columns], self.factor[columns]
+        part.tables = {at: self.tables[j] for at, j in enumerate(columns.tolist()) if j in self.tables}
+        return part
 
     def transform(self, X: Rows) -> Rows:
         """Return the scaled rows (1).
@@ -114,7 +167,7 @@ class RunningScale:
         ----------
         X : ndarray or CSR matrix of shape (n_rows, n_features), floating
         """
-        shift, factor = self.shift, self.factor
+        X, shift, factor = self.encode(X), self.shift, self.factor
         if sp.issparse(X):
             scaled: Rows = X.astype(np.float64)
             cells = scaled.data * factor[scaled.indices]

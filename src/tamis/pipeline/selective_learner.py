@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from tamis._shapes import Shapes
-from tamis._validation import Array, Rows, reject_nonfinite
+from tamis._validation import Array, Rows, encode_labels, reject_nonfinite
 from tamis.base import RowSelector
+from tamis.base.row_encoder import class_targets
 from tamis.catalog import CATALOG
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
@@ -119,18 +120,25 @@ class SelectiveLearner:
         self.is_started = False  # whether the first batch was processed
         self.n_features, self.n_seen, self.is_sparse = 0, 0, False  # of the rows
 
-    def begin(self, n_features: int, *, is_sparse: bool) -> None:
-        """Create the state that depends on the columns, before the first batch."""
+    def begin(self, n_features: int, *, is_sparse: bool, categorical: Sequence[int] = ()) -> None:
+        """Create the state that depends on the features, before the first batch."""
         self.n_features, self.is_sparse = n_features, is_sparse
         if self.scaling == "standard" and (self.is_sure_to_scale or not is_sparse):
-            self.scale = RunningScale(n_features)
+            self.scale = RunningScale(n_features, categorical)
 
     # -- a batch -------------------------------------------------------------------------------------------
 
-    def learn(self, X: Rows, y: Array, classes: Array, declared: Array | None = None) -> None:
+    def learn(
+        self,
+        X: Rows,
+        y: Array,
+        classes: Array,
+        declared: Array | None = None,
+        categorical: Sequence[int] = (),
+    ) -> None:
         """Update with a batch whose labels are among the classes; `declared`: those known before the first batch."""
         if not self.is_started:
-            self.begin(X.shape[1], is_sparse=sp.issparse(X))
+            self.begin(X.shape[1], is_sparse=sp.issparse(X), categorical=categorical)
             self.update_scale(X)
             self.learn_first(X, y, classes, declared)
             return
@@ -148,8 +156,15 @@ class SelectiveLearner:
         self.is_started = True
         self.replay.add(X, y)
         self.learner.learn(self.view(X), y, classes)
+        self._learn_categories(X, y, classes)
         if self.select():
             self.reset(classes)
+
+    def _learn_categories(self, X: Rows, y: Array, classes: Array) -> None:
+        """Update the mean targets of categories, after the learner was trained on the rows."""
+        if self.scale is not None and self.scale.tables:
+            target = y if self.numbers else class_targets(encode_labels(y, classes)[0])
+            self.scale.learn_categories(X, np.asarray(target, dtype=np.float64))
 
     def update_scale(self, X: Rows) -> None:
         """Update the scale with a batch."""
@@ -178,7 +193,11 @@ class SelectiveLearner:
         self.replay.add(X, y)
         if renewed and not self.tries_resets:
             self.reset(classes)
-            return
+        else:
+            self._train(view, X, y, classes, renewed=renewed)
+        self._learn_categories(X, y, classes)
+
+    def _train(self, view: View, X: Rows, y: Array, classes: Array, *, renewed: bool) -> None:
         if self.challenger is not None:
             self._compare(view, X, y)
         self.learner.learn(view, y, classes)

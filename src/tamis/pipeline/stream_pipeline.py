@@ -350,7 +350,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         try:
             known = models.learner.classes
             classes = known if models.numbers else encode_labels(y, known)[1]
-            models.learn(X, y, classes, self._declared)
+            models.learn(X, y, classes, self._declared, list(self.categories_))
         except ValueError as error:
             models.reject(error, X, self._names())
             raise

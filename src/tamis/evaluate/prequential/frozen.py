@@ -11,6 +11,7 @@ are ordered by the largest |w_j| over the classes, and those with w_j = 0 by the
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows, encode_labels
+from tamis.base.row_encoder import class_targets
 from tamis.evaluate.prequential.baselines import Baseline, whole
 from tamis.pipeline.masked_learner import MaskedLearner, View
 from tamis.pipeline.scaling import LIMIT, RunningScale
@@ -31,7 +33,9 @@ __all__ = ["FrozenBaseline", "lasso_order"]
 _PENALTY = 0.01
 
 
-def lasso_order(X: Rows, y: Array, *, is_regression: bool = False) -> NDArray[np.intp]:
+def lasso_order(
+    X: Rows, y: Array, *, is_regression: bool = False, categorical: Sequence[int] = ()
+) -> NDArray[np.intp]:
     """Return the columns in the order of their weights (1), the largest first.
 
     Parameters
@@ -42,6 +46,9 @@ def lasso_order(X: Rows, y: Array, *, is_regression: bool = False) -> NDArray[np
         Labels of at least two classes, or numbers.
     is_regression : bool, default=False
         Whether `y` has numbers.
+    categorical : sequence of int, optional
+        Positions of the features whose values are codes of categories. A category is replaced by its mean target in the
+        other half of the rows.
 
     Examples
     --------
@@ -49,6 +56,7 @@ def lasso_order(X: Rows, y: Array, *, is_regression: bool = False) -> NDArray[np
     >>> lasso_order(X, X[:, 3] - 0.5 * X[:, 1] > 0)[:2]
     array([3, 1])
     """
+    X = _encode_categories(X, y, categorical, is_regression)
     scale = RunningScale(X.shape[1])
     scale.update(X)
     Z: Any = scale.transform(X)
@@ -68,6 +76,19 @@ def lasso_order(X: Rows, y: Array, *, is_regression: bool = False) -> NDArray[np
     covariance = np.abs(Z.T @ (targets - targets.mean(axis=0))).max(axis=1)
     order: NDArray[np.intp] = np.lexsort((-covariance, -weights))
     return order
+
+
+def _encode_categories(X: Rows, y: Array, categorical: Sequence[int], is_regression: bool) -> Rows:
+    if not categorical or sp.issparse(X):
+        return X
+    target = np.asarray(y if is_regression else class_targets(encode_labels(y, np.array([]))[0]), np.float64)
+    halves = slice(0, None, 2), slice(1, None, 2)
+    encoded: Array = np.array(X, dtype=np.float64)
+    for half, other in (halves, halves[::-1]):
+        coder = RunningScale(X.shape[1], categorical)
+        coder.learn_categories(X[other], target[other])
+        encoded[half] = coder.encode(X[half])
+    return encoded
 
 
 def _logistic_weights(Z: Rows, is_class: Array) -> NDArray[np.float64]:
@@ -111,6 +132,8 @@ class FrozenBaseline(Baseline):
         As for :class:`Baseline`.
     is_regression : bool, default=False
         Whether numbers are predicted.
+    categorical : sequence of int, optional
+        Positions of the features whose values are codes of categories.
     """
 
     def __init__(
@@ -121,8 +144,10 @@ class FrozenBaseline(Baseline):
         window: int,
         ranks: bool = False,
         is_regression: bool = False,
+        categorical: Sequence[int] = (),
     ) -> None:
         super().__init__(learner, None, is_fixed, window, ranks)
+        self.categorical = list(categorical)
         self.n_rows, self.is_regression = n_rows, is_regression
         self.first: list[Batch] = []
         self.has_score = False
@@ -160,7 +185,9 @@ class FrozenBaseline(Baseline):
             return
         parts: list[Any] = [X for X, _ in self.first]
         X: Any = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
-        self.order = lasso_order(X[: self.n_rows], y, is_regression=self.is_regression)
+        self.order = lasso_order(
+            X[: self.n_rows], y, is_regression=self.is_regression, categorical=self.categorical
+        )
 
     @property
     def score(self) -> tuple[float, float]:

@@ -238,7 +238,11 @@ class Run:
             self.names = self.late.clock(self.names or [f"x{j}" for j in range(self.n_columns)])
         self.n_features = self.n_columns - 2 * self.late.is_timed
         self.stability = SlidingStability(self.n_features, self.options.stability_window)
-        self.pair.begin(self.n_features, is_sparse=sp.issparse(X))
+        self.pair.begin(self.n_features, is_sparse=sp.issparse(X), categorical=self._categorical())
+
+    def _categorical(self) -> list[int]:
+        """Return the positions of the categorical features; time columns are the last, and no features."""
+        return [int(j) for j in self.stream.categorical if j < self.n_features]
 
     def _classes_with(self, y: Array) -> Array:
         """Return the classes including those of these labels."""
@@ -343,7 +347,9 @@ class Run:
             )
             if wanted != "none" and (n_rows := self.options.frozen_after):
                 learner, numbers = self.pair.learner.another(), self.task is REGRESSION
-                self.frozen = FrozenBaseline(learner, n_rows, is_fixed, window, ranks, numbers)
+                self.frozen = FrozenBaseline(
+                    learner, n_rows, is_fixed, window, ranks, numbers, self._categorical()
+                )
         except TypeError:  # a third-party learner that cannot be cloned
             self.draws, self.every, self.frozen = [], None, None
 

@@ -234,7 +234,7 @@ class ClassLikelihoods:
         self._used = np.zeros(len(sizes), np.int64)
 
     def check_state(self) -> None:
-        """Reject tables of categories that are none, or too full to be searched.
+        """Reject invalid tables of categories, and those too full for lookups.
 
         Raises
         ------

@@ -1,6 +1,6 @@
 """How a classifier ignores the columns that are currently unselected.
 
-The selection changes over time. A learner that was given zeros for an unselected column treats it as a constant and is
+The selection changes over time. A learner that was passed zeros for an unselected column treats it as a constant and is
 misled once the column is selected: a Gaussian of variance 0 dominates all others. Four strategies prevent this; each
 learner uses the first that it supports (:func:`masking_strategy`):
 

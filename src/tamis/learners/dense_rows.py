@@ -21,7 +21,7 @@ from tamis.errors import DataError
 
 __all__ = ["LARGEST", "DenseRowClassifier", "first_out_of_range", "is_third_party"]
 
-LARGEST = 1e150  # its square is still a number
+LARGEST = 1e150  # its square is finite
 
 
 @njit()
@@ -66,7 +66,7 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
     # Whether it accepts sparse rows, and learns in time proportional to their stored values.
     _linear_in_stored_values = False
 
-    # Bytes of the state that are copied before an update: so many in any case, and so many for each byte of a batch.
+    # Bytes of state that are copied before an update: a minimum, and a number per byte of a batch.
     _copied_at_least = 1 << 19
     _copied_per_byte = 16
 
@@ -114,9 +114,9 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
         """Learn from a batch of rows, oldest first. If it raises, the model is unchanged.
 
         Ctrl-C and other signals are delivered after the batch; a batch of more than a megabyte is learned in parts, and
-        a signal between two parts undoes the call. After an unexpected error (out of memory) within an update of a
-        model whose state is too large to copy (more than half a megabyte, of an ensemble 4 or 16, and than 16 times
-        the batch), every use but `fit` raises :class:`tamis.errors.StateError`.
+        a signal between two parts undoes the call. After an unexpected error (out of memory) while updating a model
+        whose state is too large to copy (more than half a megabyte, for an ensemble 4 or 16, and than 16 times the
+        batch), every method except `fit` raises :class:`tamis.errors.StateError`.
 
         Parameters
         ----------

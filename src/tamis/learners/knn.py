@@ -57,7 +57,7 @@ class WeightedKNN(DenseRowClassifier):
     n_neighbors : int, at least 1, default=10
         Number of rows that vote. While the window contains fewer rows, all of them vote.
     window : int, at least 1, default=1000
-        Number of last rows among which the nearest are found.
+        Number of last rows among which neighbours are searched.
     weight : {"su", "entropy", "entropy_thesis", None}, default="su"
         The weight of a feature. "su": its symmetrical uncertainty with the class. "entropy": its information gain.
         "entropy_thesis": Eq. 7.3 of the thesis. None: 1, plain nearest neighbours.
@@ -69,7 +69,7 @@ class WeightedKNN(DenseRowClassifier):
     Attributes
     ----------
     weights_ : ndarray of shape (n_features,), float64
-        Weight of each feature now, not negative; all 1 where `unweighted_`.
+        Current weight of each feature, not negative; all 1 if `unweighted_`.
     unweighted_ : bool
         Whether no weights are in use: `weight` is None, all would be 0, or half a `score_window` is not yet full.
     classes_ : ndarray of shape (n_classes,)
@@ -87,7 +87,7 @@ class WeightedKNN(DenseRowClassifier):
 
     Notes
     -----
-    Learning costs O(features) a row, predicting O(window times features). Memory: the rows of both windows. A batch
+    Learning costs O(features) per row, predicting O(window times features). Memory: the rows of both windows. A batch
     leaves the same state as its rows one at a time, and the prediction of a row does not depend on its batch. Sparse
     rows are rejected.
 
@@ -171,7 +171,7 @@ class WeightedKNN(DenseRowClassifier):
 
     @property
     def weights_(self) -> NDArray[np.float64]:
-        """Weight of each feature now."""
+        """Current weight of each feature."""
         return self._fitted_weighting().weights()
 
     @property
@@ -185,7 +185,7 @@ class WeightedKNN(DenseRowClassifier):
         return self._weighting_
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the share of each class among the nearest rows.
+        """Return the proportion of each class among the nearest rows.
 
         Parameters
         ----------

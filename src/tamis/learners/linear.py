@@ -23,10 +23,10 @@ With p = w.x + b, y = -1 or +1, a row of weight v and the penalty lambda (0 with
 Deviations, each with its reason:
 
 * Three classes or more: one model for each class against the rest.
-* scikit-learn averages within one call: its next `partial_fit` begins with an intercept of 0 (two classes), or with the
+* scikit-learn averages within one call: its next `partial_fit` starts with an intercept of 0 (two classes), or with the
   averaged one (more). Here both are kept between calls.
-* w is stored as scale times an array, and its mean (4) as an array plus a multiple of w, so that a row costs time
-  proportional to its stored values. Sparse rows move the intercept by 0.01 of a step (2), as in scikit-learn: its
+* w is stored as scale times an array, and its mean (4) as an array plus a multiple of w, so that the time per row is
+  proportional to its stored values. Sparse rows change the intercept by 0.01 of a step (2), as in scikit-learn: its
   column is not sparse.
 * L' is limited to 1e12.
 """
@@ -104,7 +104,7 @@ def _add(w: Array, x: Array, columns: Array, factor: float) -> None:
 
 @njit(strict=True)
 def _multiply_out(w: Array, mean: Array, scale: float, share: float, divisor: float) -> bool:
-    """Leave w and its mean, if there is one, without their factors; return whether all are finite."""
+    """Apply the factors of w and of its mean, if there is one; return whether all are finite."""
     zero = 0.0
     for j in range(mean.shape[0]):
         mean[j] = (mean[j] + share * w[j]) / divisor
@@ -176,7 +176,7 @@ def _predict_and_train(
     power_t: float, alpha: float, penalty: float, step_of_b: float, first: float, coef: Array, intercept: Array,
     margins: Array,
 ) -> bool:  # fmt: skip
-    """Do so for several classifiers, each on a subset of the columns; a narrow one has weights of its subset alone."""
+    """Do so for several classifiers, each on a subset of the columns; a narrow one stores only those weights."""
     n_rows, size = rows.shape[0], subsets.shape[1]
     is_finite, nothing = True, np.empty((0, 0))
     x, columns = np.empty(n_rows * size), np.empty(0 if is_narrow else n_rows * size, np.int64)
@@ -209,7 +209,7 @@ def _orders(seed: int | None, n_models: int, n_rows: int) -> NDArray[np.int64]:
         seeds = np.random.RandomState(seed).randint(_LARGEST_SEED, size=n_models).tolist()
     for order, own in zip(orders, seeds, strict=True):
         random = np.random.RandomState(own)
-        random.randint(1, _LARGEST_SEED)  # of the data set, which scikit-learn draws and does not use
+        random.randint(1, _LARGEST_SEED)  # drawn and not used by scikit-learn's data set
         _shuffle(order, random.randint(_LARGEST_SEED))
     return orders
 
@@ -227,7 +227,7 @@ def _shuffle(order: Array, seed: int) -> None:
 
 
 class _LinearClassifier(DenseRowClassifier):
-    """What the losses share: validation, the state, and one pass over each batch."""
+    """Base class of the losses: validation, the state, and one pass over each batch."""
 
     adapts_itself = False
     wants_scale = True
@@ -290,8 +290,8 @@ class _LinearClassifier(DenseRowClassifier):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows. If it raises, the model is unchanged.
 
-        Until two classes are known, rows are counted, but the weights stay 0. A label not seen before makes a new
-        class; from two classes to three, the weights of the two are those of the model that separated them.
+        Until two classes are known, rows are counted, but the weights remain 0. A new label adds a class; when a third
+        class is added, the first two start with the weights of the model that separated them.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class _LinearClassifier(DenseRowClassifier):
     def _fit_weighted(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         check_parameters(self)
         begins = forget or not hasattr(self, "n_seen_")
-        # Arrays of the state are replaced, never written into.
+        # Arrays of the state are replaced, never modified.
         atomically(self, self._update, X, y, classes, sample_weight, begins, from_scratch=True)
         return self
 
@@ -386,7 +386,7 @@ class _LinearClassifier(DenseRowClassifier):
         return _orders(int(self.random_state) if self.shuffle else None, len(self._coef_), n_rows)
 
     def _options(self, step_of_b: float) -> tuple[int, int, float, float, float, float, float]:
-        """Return the parameters as kernels take them."""
+        """Return the parameters in the order of the kernels."""
         alpha = float(self.alpha)
         return (
             self._loss, _RATES[self.learning_rate], float(self.eta0), float(self.power_t), alpha,
@@ -434,19 +434,19 @@ class _LinearClassifier(DenseRowClassifier):
         return values[:, 0] if len(self.classes_) == 2 else values
 
     def predict_with_scores(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
-        """Return the label of each row, and p as :meth:`decision_function` does.
+        """Return the label of each row, and p as in :meth:`decision_function`.
 
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
             Finite.
         """
-        result = self.decision_function(X)
-        return self._labels_of(result), result
+        scores = self.decision_function(X)
+        return self._labels_of(scores), scores
 
-    def _labels_of(self, result: NDArray[np.float64]) -> Array:
+    def _labels_of(self, scores: NDArray[np.float64]) -> Array:
         """Return the label of each row; among classes of equal p the first."""
-        codes = (result > 0.0).astype(np.intp) if result.ndim == 1 else result.argmax(axis=1)
+        codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Array = self.classes_[codes]
         return labels
 
@@ -469,18 +469,18 @@ class _LinearClassifier(DenseRowClassifier):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); logistic regression only.
 
-        Of three classes or more, those of each against the rest, divided by their sum.
+        With three classes or more, the probabilities of each class against the rest, divided by their sum.
 
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
             Finite.
         """
-        result = scipy.special.expit(self.decision_function(X))
-        if result.ndim == 1:
-            return np.column_stack([1.0 - result, result])
-        result = np.maximum(result, np.finfo(np.float64).tiny)
-        shares: NDArray[np.float64] = result / result.sum(axis=1, keepdims=True)
+        proba = scipy.special.expit(self.decision_function(X))
+        if proba.ndim == 1:
+            return np.column_stack([1.0 - proba, proba])
+        proba = np.maximum(proba, np.finfo(np.float64).tiny)
+        shares: NDArray[np.float64] = proba / proba.sum(axis=1, keepdims=True)
         return shares
 
     def __sklearn_tags__(self) -> Tags:
@@ -491,7 +491,7 @@ class _LinearClassifier(DenseRowClassifier):
 
 
 class Perceptron(_LinearClassifier):
-    """A Perceptron: a linear classifier whose weights change where it errs.
+    """A Perceptron: a linear classifier that updates its weights after each error.
 
     Its coefficients are those of scikit-learn's ``Perceptron`` after the same calls of `partial_fit`.
 
@@ -581,7 +581,7 @@ class Perceptron(_LinearClassifier):
 
 
 class _SGDClassifier(_LinearClassifier):
-    """What logistic regression and the support vector machine share: their parameters."""
+    """Base class of logistic regression and the support vector machine: their parameters."""
 
     def __init__(
         self,
@@ -619,7 +619,7 @@ class SGDLogisticRegression(_SGDClassifier):
     alpha : float, default=1e-4
         lambda, in (0, inf): strength of the penalty, and of the step size "optimal".
     learning_rate : {"constant", "invscaling", "optimal"}, default="optimal"
-        How the step size develops (3). One that shrinks does not follow concept drift.
+        Schedule of the step size (3). A decreasing one does not follow concept drift.
     eta0 : float, default=0.01
         Step size, or that of the first row, in (0, inf); not used by "optimal".
     power_t : float, default=0.5
@@ -694,7 +694,7 @@ class SGDLinearSVM(_SGDClassifier):
     alpha : float, default=1e-4
         lambda, in (0, inf): strength of the penalty, and of the step size "optimal".
     learning_rate : {"constant", "invscaling", "optimal"}, default="optimal"
-        How the step size develops (3). One that shrinks does not follow concept drift.
+        Schedule of the step size (3). A decreasing one does not follow concept drift.
     eta0 : float, default=0.01
         Step size, or that of the first row, in (0, inf); not used by "optimal".
     power_t : float, default=0.5
@@ -758,7 +758,7 @@ class SGDLinearSVM(_SGDClassifier):
 
 
 def are_alike(models: list[Any]) -> bool:
-    """Return whether models are linear classifiers in the same state but for their weights, and not averaged."""
+    """Return whether models are linear classifiers in the same state except for their weights, and not averaged."""
     first = models[0]
     return isinstance(first, _LinearClassifier) and all(
         type(model) is type(first)
@@ -774,8 +774,8 @@ def predict_and_train(
 ) -> list[NDArray[np.float64]]:
     """Test several classifiers on a batch, then train them with it, each on its own subset of the columns.
 
-    In one pass: the batch is validated once, and one kernel does the rest. It is the same, up to rounding, as the calls
-    of `decision_function` and `partial_fit`.
+    The batch is validated once, and processed by one kernel. The result is that of calls of `decision_function` and
+    `partial_fit`, up to rounding.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
     Parameters
     ----------
     window : int, at least 1, or None, default=1000
-        Number of last rows from which the likelihoods are computed. None: all rows ever learned from.
+        Number of last rows from which the likelihoods are computed. None: all rows.
     weight : {"su", "entropy", "entropy_thesis", None}, default="su"
         The weight of a feature. "su": its symmetrical uncertainty with the class. "entropy": its information gain.
         "entropy_thesis": Eq. 7.3 of the thesis. None: no weights, plain naive Bayes.
@@ -68,12 +68,12 @@ class WeightedNaiveBayes(DenseRowClassifier):
         The exponents of the likelihoods: the weights, or their square roots. "printed" is Eq. 7.6 of the thesis, whose
         weights cancel: its predictions are those of `weight=None`.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        Categorical features: any finite numbers. The others are taken as normally distributed.
+        Categorical features: any finite numbers. The others are modelled by a normal distribution.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_features,), float64
-        Weight of each feature now, in [0, 1], the largest 1.
+        Current weight of each feature, in [0, 1], the largest 1.
     unweighted_ : bool
         Whether no weights are in use: `weight` is None, all would be 0, or half a `score_window` is not yet full.
     classes_ : ndarray of shape (n_classes,)
@@ -91,7 +91,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
 
     Notes
     -----
-    Learning costs O(features) a row, predicting O(features times classes). Memory: the rows of both windows, and 3
+    Learning costs O(features) per row, predicting O(features times classes). Memory: the rows of both windows, and 3
     float64 per class and feature. A batch leaves the same state as its rows one at a time. Sparse rows are rejected.
 
     A missing value (NaN) is ignored in learning and in prediction. A category never seen has count 0, a class without
@@ -175,7 +175,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
 
     @property
     def weights_(self) -> NDArray[np.float64]:
-        """Weight of each feature now, the largest 1."""
+        """Current weight of each feature, the largest 1."""
         weights = self._fitted_weighting().weights()
         relative: NDArray[np.float64] = weights / weights.max()
         return relative

@@ -135,7 +135,7 @@ def _compare(
             low[j] = bounds[j, 0]
         if is_number[j] and n_missing[j] == 0:
             plain[n_plain] = j
-            n_plain += int(scale[j] > 0.0)  # a constant adds nothing to a row that has a value of it
+            n_plain += int(scale[j] > 0.0)  # a constant contributes 0 unless the value is missing
         elif weights[j] > 0.0:
             others[n_others] = j
             n_others += 1

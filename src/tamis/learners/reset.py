@@ -189,7 +189,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         )
         self.detector_.reset()
         self.background_: Any = None
-        self._age = self._background_age = 0  # rows they have learned from
+        self._age = self._background_age = 0  # rows learned by each
         self.drifts_: list[int] = []
         self.n_seen_ = 0
 

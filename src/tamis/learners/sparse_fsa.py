@@ -447,7 +447,7 @@ def _means(X: Rows, row_weight: Array) -> NDArray[np.float64]:
 
 
 def _class_indicators(codes: Array, n_classes: int) -> NDArray[np.bool_]:
-    """Return whether each row is in the class of each model, shape (n_rows, n_models); of two classes, the second."""
+    """Return whether each row is in the class of each model, shape (n_rows, n_models); for two classes, the second."""
     inside: NDArray[np.bool_] = codes[:, None] == (np.arange(n_classes) if n_classes > 2 else [1])
     return inside
 

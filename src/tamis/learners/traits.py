@@ -1,4 +1,4 @@
-"""Abilities of learners: adaptation to concept drift, and classes that were not declared."""
+"""Capabilities of learners: adaptation to concept drift, and classes that were not declared."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _RIVER = ("adaptive", "arf", "srp", "adwin", "knn", "leveraging", "streamingrand
 
 
 def adapts_itself(learner: Any) -> bool:
-    """Return whether a learner follows concept drift by itself, so that nobody else should reset it.
+    """Return whether a learner adapts to concept drift itself, so that it should not be reset from outside.
 
     Parameters
     ----------
     learner : estimator
         Its attribute ``adapts_itself`` decides. Without one, learners of Tamis with a `window` or a level of `drift`
-        that is not None adapt, and a model of River that is wrapped (the parameter `model`) is recognised by the name
-        of its class. All others do not adapt.
+        that is not None adapt, and a wrapped River model (the parameter `model`) is recognised by its class name. All
+        others do not adapt.
 
     Examples
     --------
@@ -42,5 +42,5 @@ def adapts_itself(learner: Any) -> bool:
 
 
 def accepts_new_classes(learner: Any) -> bool:
-    """Return whether a fitted learner that meets a new label continues instead of starting again with all labels."""
+    """Return whether a fitted learner continues after a new label, instead of being reset with all labels."""
     return bool(getattr(learner, "accepts_new_classes", False))

@@ -2,22 +2,22 @@
 
 Oza, Russell: Online bagging and boosting, AISTATS 2001 (Oza's thesis, 2001, has the proofs).
 
-Each row passes the trees in order with a weight lambda, which is 1 at first. Tree t learns it Poisson(lambda) times.
-R_t and W_t sum the lambda of the rows that tree t predicted right and wrong::
+Each row passes the trees in order with a weight lambda, initially 1. Tree t learns it Poisson(lambda) times. R_t and
+W_t sum the lambda of the rows that tree t predicted correctly and wrongly::
 
     right:  R_t += lambda,  lambda <- lambda (R_t + W_t) / (2 R_t)               (1)
     wrong:  W_t += lambda,  lambda <- lambda (R_t + W_t) / (2 W_t)               (2)
     prediction: the class of the largest sum of a_t over the trees that predict it,  a_t = log(R_t / W_t)    (3)
 
-So half of the weight that tree t + 1 receives is on rows that tree t got wrong.
+So half of the weight that tree t + 1 receives is on rows that tree t misclassified.
 
 Deviations, each with its reason:
 
-* A tree is right or wrong before it learns the row, not afterwards: the error is that on new rows.
-* a_t = log((R_t + 1) / (W_t + 1)), at least 0: a tree without errors does not decide alone, and one that is worse than
+* A tree is evaluated before it learns the row, not afterwards: the error is that on new rows.
+* a_t = log((R_t + 1) / (W_t + 1)), at least 0: a tree without errors does not dominate, and one that is worse than
   chance in two classes does not vote.
-* lambda is from 1e-100 to 100, so that a rare error of a good tree cannot stop the stream for thousands of updates, and
-  a thousand trees that are wrong do not divide by 0.
+* lambda is limited to [1e-100, 100], so that a rare error of a good tree cannot block the stream for thousands of
+  updates, and a thousand wrong trees do not cause a division by 0.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tamis.learners.hoeffding.splits import SplitOptions
 
 __all__ = ["OzaBoost"]
 
-_LEAST_OFTEN, _MOST_OFTEN = 1e-100, 100.0  # lambda; e^-lambda is a number
+_LEAST_OFTEN, _MOST_OFTEN = 1e-100, 100.0  # lambda; e^-lambda is finite and positive
 
 
 @njit(allocates=False)
@@ -92,7 +92,7 @@ def _learn(
 
 
 class OzaBoost(TreeEnsemble):
-    """Online boosting: each Hoeffding tree concentrates on the rows that the trees before it predict wrong.
+    """Online boosting: each Hoeffding tree concentrates on the rows misclassified by the trees before it.
 
     Parameters
     ----------
@@ -103,12 +103,12 @@ class OzaBoost(TreeEnsemble):
     max_nodes : int, at least 1, or None, default=None
         Maximum number of nodes of each tree. This bounds the memory.
     random_state : int, at least 0, default=0
-        Seed of the number of times that a row counts.
+        Seed of the Poisson numbers.
 
     Attributes
     ----------
     tree_errors_ : ndarray of shape (n_estimators,), float64
-        Weighted error rate of each tree, from 0 to 1; of rows that it had not learned.
+        Weighted error rate of each tree, from 0 to 1, on rows that it had not learned.
     n_nodes_ : ndarray of shape (n_estimators,), int64
         Number of nodes of each tree.
     feature_importances_ : ndarray of shape (n_features,), float64
@@ -132,7 +132,7 @@ class OzaBoost(TreeEnsemble):
 
     Examples
     --------
-    The sum of three features decides, which a tree of one split approximates badly; boosted trees of one split add up:
+    The sum of three features determines the class, which a tree of one split approximates poorly; boosting adds splits:
 
     >>> import numpy as np
     >>> from tamis import HoeffdingTree, OzaBoost

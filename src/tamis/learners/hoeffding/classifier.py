@@ -59,15 +59,15 @@ class TreeClassifier(DenseRowClassifier):
 
     @abstractmethod
     def _check_trees(self) -> None:
-        """Reject trees whose links leave their arrays, or lead in a circle."""
+        """Reject trees whose links are out of bounds or cyclic."""
 
     def check_state(self) -> None:
-        """Reject a state that learning cannot leave behind.
+        """Reject a state that learning cannot produce.
 
         Raises
         ------
         StateError
-            If an array holds values that fit no model.
+            If an array contains invalid values.
         """
         if not hasattr(self, "n_seen_"):
             return

@@ -128,7 +128,7 @@ class Member:
         return at, event
 
     def check(self, n_numeric: int, categories: Categories) -> None:
-        """Reject a tree that no rows lead to.
+        """Reject a tree with unreachable or invalid nodes.
 
         Raises
         ------

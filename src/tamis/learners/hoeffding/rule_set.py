@@ -121,7 +121,7 @@ class RuleSet:
         )  # fmt: skip
 
     def check(self, n_numeric: int, categories: Categories) -> None:
-        """Reject rules that no rows lead to.
+        """Reject rules with unreachable or invalid nodes.
 
         Raises
         ------

@@ -127,11 +127,11 @@ class VFDR(TreeClassifier):
     rules_ : list of Rule
         The rules, the oldest first, and the default rule at the end.
     n_rules_ : int
-        Rules beside the default rule.
+        Number of rules, without the default rule.
     n_dropped_ : int
-        Number of rules dropped so far, and of restarts of the default rule.
+        Number of rules dropped so far, and of resets of the default rule.
     feature_importances_ : ndarray of shape (n_features,), float64
-        What the literals of the rules gain: merit times weight, summed by feature and divided by the sum of all.
+        Gain of the literals of all rules: merit times weight, summed by feature and divided by the sum of all.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen.
     n_seen_ : int

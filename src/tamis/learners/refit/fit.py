@@ -1,7 +1,7 @@
-"""One fit of an estimator on the last rows: what it was made of is saved, and the fitted estimator is made from that.
+"""A fit of an estimator on the last rows: saved as rows and unfitted estimator, from which it is fitted again.
 
-scikit-learn's estimators, and those that follow it, have no format on disk but pickle, which executes code when it is
-read. The rows and the unfitted estimator have one, and the same estimator on the same rows gives the same model.
+scikit-learn's estimators, and compatible ones, have no file format except pickle, which executes code when it is read.
+The rows and the unfitted estimator have one, and the same estimator on the same rows gives the same model.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Fitted(NamedTuple):
     Attributes
     ----------
     model : estimator or None
-        None: the rows were of one class, or no column was selected.
+        None: the rows had a single class, or no column was selected.
     present : ndarray of int
         Codes of the classes in the rows, in the order of the model's classes.
     constant : ndarray
-        Share of each class that is present, or the mean target: the prediction without a model.
+        Proportion of each class present, or the mean target: the prediction without a model.
     fill : ndarray or None
         Means of the columns, for an estimator that does not accept missing values.
     """
@@ -44,7 +44,7 @@ class Fitted(NamedTuple):
     fill: NDArray[np.float64] | None
 
 
-# The fitted estimators: made from the fits when they are first needed, and never part of a saved or copied state.
+# The fitted estimators: fitted on first use, and never part of a saved or copied state.
 _fitted: WeakKeyDictionary[Fit, Fitted] = WeakKeyDictionary()
 
 
@@ -61,7 +61,7 @@ class Fit:
     categorical : ndarray of int
         The categorical ones among all columns.
     is_numeric : bool
-        Whether the targets are numbers, not codes of classes.
+        Whether the task is a regression.
     fills : bool
         Whether missing values are replaced by the mean of the column.
     """
@@ -81,7 +81,7 @@ class Fit:
         return twin
 
     def fitted(self) -> Fitted:
-        """Return the fitted estimator; it is fitted by the first call, and after loading again."""
+        """Return the fitted estimator, which is fitted by the first call, and again after loading."""
         result = _fitted.get(self)
         if result is None:
             result = _fitted[self] = self._run()
@@ -115,12 +115,12 @@ class Fit:
         return Fitted(model, present, constant, fill)
 
     def answer(self, X: Rows, verb: str) -> Array:
-        """Return what a method of the fitted estimator returns for rows of all columns."""
-        result = self.fitted()
-        rows = filled(self._selected(X), result.fill)
+        """Return the output of a method of the fitted estimator for rows with all columns."""
+        fitted = self.fitted()
+        rows = filled(self._selected(X), fitted.fill)
         if len(self.categorical):
             rows, _ = with_categories(clone(self.recipe), rows, self._categorical())
-        answer: Array = np.asarray(getattr(result.model, verb)(rows))
+        answer: Array = np.asarray(getattr(fitted.model, verb)(rows))
         return answer
 
     def _selected(self, X: Rows) -> Rows:
@@ -134,7 +134,7 @@ class Fit:
         return np.flatnonzero(np.isin(self.columns, self.categorical))
 
     def _means(self, X: Rows) -> NDArray[np.float64]:
-        """Return the mean of each column without its missing values, 0 where all are missing."""
+        """Return the mean of the non-missing values of each column, 0 if all are missing."""
         values = X.data if sp.issparse(X) else X
         if not np.isnan(values.sum()):
             return np.zeros(0) if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)

@@ -21,7 +21,7 @@ def _lightgbm(name: str) -> Any:
         import lightgbm
     except ImportError:
         raise ImportError("estimator='lightgbm' needs LightGBM: pip install 'tamis[boosting]'.") from None
-    # Without these two, LightGBM times two ways to build histograms and takes the faster: other bits each time.
+    # Without these two, LightGBM times two ways of building histograms and chooses the faster: results then vary.
     return getattr(lightgbm, name)(n_jobs=1, verbose=-1, deterministic=True, force_col_wise=True)
 
 
@@ -37,7 +37,7 @@ def _hist_boosting(name: str) -> Any:
     return getattr(ensemble, name)()
 
 
-# The estimators that have a name: what creates each.
+# The estimators available by name, and the functions that create them.
 NAMES: dict[str, Callable[[], Any]] = {
     "lightgbm": lambda: _lightgbm("LGBMClassifier"),
     "lightgbm-regressor": lambda: _lightgbm("LGBMRegressor"),
@@ -76,7 +76,7 @@ def accepts_weights(estimator: Any) -> bool:
 
 
 def with_categories(estimator: Any, X: Rows, categorical: NDArray[np.intp]) -> tuple[Any, dict[str, Any]]:
-    """Return the rows as the estimator's `fit` and `predict` take them, and the options of `fit`.
+    """Return the rows in the format of the estimator's `fit` and `predict`, and the options of `fit`.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def with_categories(estimator: Any, X: Rows, categorical: NDArray[np.intp]) -> t
         Unfitted or fitted; a parameter that names categorical columns is set where the library has one.
     X : ndarray or CSR matrix of shape (n_rows, n_features)
     categorical : ndarray of int
-        The columns whose numbers are codes of categories.
+        Categorical columns, whose numbers are codes.
 
     Notes
     -----

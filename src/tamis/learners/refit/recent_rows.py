@@ -1,4 +1,4 @@
-"""The last rows of a stream, in blocks that are never written to, so that the copies of a model share them."""
+"""The last rows of a stream, in immutable blocks shared by the copies of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis._validation import Array, Rows
 
 __all__ = ["Block", "RecentRows"]
 
-# Blocks of at least this many rows: 10,000 rows that came one at a time are 156 arrays to join, not 10,000.
+# Minimum rows per block: 10,000 single rows are 156 arrays to concatenate, not 10,000.
 _MIN_BLOCK = 64
 
 
@@ -30,9 +30,9 @@ class RecentRows:
     Parameters
     ----------
     blocks, tail : tuple of tuples (X, y, weights)
-        In order of arrival; the blocks of the tail are small and are joined later.
+        In order of arrival; the blocks of the tail are small and are merged later.
     n_rows : int
-        How many of the last rows in them count.
+        Number of last rows that count.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class RecentRows:
     def added(self, block: Block, most: int) -> RecentRows:
         """Return the last `most` rows after those of a block, which must not be written to later.
 
-        Held are fewer than `most` rows, one block and 64 rows.
+        Fewer than `most` rows, one block and 64 rows are stored.
         """
         n_new = len(block.y)
         blocks, tail = self.blocks, (*self.tail, tuple(block))
@@ -84,12 +84,12 @@ class RecentRows:
         return Block(X[start:], y[start:], None if weights is None else weights[start:])
 
     def check(self, n_features: int, n_codes: int | None, *, is_sparse: bool) -> None:
-        """Validate rows that were loaded; `n_codes`: number of classes, None where the targets are numbers.
+        """Validate loaded rows; `n_codes`: number of classes, None for a regression.
 
         Raises
         ------
         StateError
-            If no stream of rows of `n_features` columns leaves these.
+            If the state is inconsistent with `n_features` columns.
         """
         n_held = 0
         for X, y, weights in (*self.blocks, *self.tail):

@@ -1,7 +1,7 @@
 """Refit: any estimator with `fit` and `predict` as a stream learner, refitted on the last rows.
 
-The usual way to run a boosted model on a stream: a window of the last rows is kept, and a new model is fitted on it at
-fixed intervals (here also after a drift, or when other columns are selected). In between, the last one predicts.
+The usual way to run a boosted model on a stream: a window of the last rows is stored, and a new model is fitted on it
+at fixed intervals (here also after a drift, or when the selection changes). In between, the last one predicts.
 """
 
 from __future__ import annotations
@@ -64,30 +64,30 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         cloned for each fit. By name: "lightgbm", "random-forest" or "hist-boosting" with the defaults of their
         libraries and one thread; "-regressor" is appended for numbers.
     every : int from 1 to 10000000 or None, default=1000
-        Rows between two fits. At first there are fewer: as many as the last fit had. None: only `on_drift` and
-        `on_change` cause fits after the first.
+        Rows between two fits. Initially fewer: as many as the last fit had. None: only `on_drift` and `on_change`
+        trigger fits after the first.
     window : int from 2 to 10000000, default=10000
-        The most rows to fit on: the last ones.
+        Maximum number of rows to fit on: the last ones.
     on_drift : str, DriftDetector or None, default=None
         A drift detector ("adwin", "ddm", "ecdd", "hddm-a" or "hddm-w", or an object with that protocol), updated with
-        the error of each row. When it detects a drift, all rows but the last `min_rows` are dropped and the estimator
-        is refitted. None: errors are not monitored.
+        the error of each row. When it detects a drift, all rows except the last `min_rows` are dropped and the
+        estimator is refitted. None: errors are not monitored.
     on_change : bool, default=False
-        Whether a change of the selected columns causes a fit. By default a change takes effect in the next fit.
+        Whether a change of the selected columns triggers a fit. By default a change takes effect in the next fit.
     min_rows : int from 2 to 10000000, default=200
         Rows before the first fit, at most `window`; until then the majority class, or the mean target, is predicted.
     categorical : None, "all", list of int or str, or bool mask, default=None
-        Columns whose numbers are codes of categories; see Notes.
+        Categorical columns, whose numbers are codes; see Notes.
     dtype : {"float64", "float32"}, default="float64"
-        Type of the rows that are kept, and given to the estimator.
+        Type of the stored rows, which are passed to the estimator.
     random_state : int from 0 to 2**32 - 1, default=0
         Seed of those `random_state` parameters of the estimator that are None.
 
     Attributes
     ----------
     estimator_ : estimator
-        The last fitted one; absent before the first fit. It knows classes by their position among the classes of the
-        rows it was fitted on.
+        The last fitted one; absent before the first fit. Its classes are positions among the classes of the rows it was
+        fitted on.
     classes_ : ndarray of shape (n_classes,)
         Labels in the order in which they were declared or first seen; present if the estimator is a classifier.
     columns_ : ndarray of int
@@ -111,32 +111,32 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    **Batches.** When the estimator is fitted depends on the number of rows, not on how they are cut into batches, and
-    of several fits due within a batch only the last is carried out. With `on_drift` or `on_change` the batches matter:
-    the errors of a batch are those of the model before the batch.
+    **Batches.** The times of the fits depend on the number of rows, not on the batches, and of several fits due within
+    a batch only the last is carried out. With `on_drift` or `on_change` the batches matter: the errors of a batch are
+    those of the model before the batch.
 
-    **Selection.** In :func:`tamis.prequential` and :class:`tamis.StreamPipeline` it keeps all columns of a row, is
+    **Selection.** In :func:`tamis.prequential` and :class:`tamis.StreamPipeline` it stores all columns of a row, is
     fitted on those selected at that time, and predicts from these until the next fit.
 
     **Memory.** The last `window` rows, the rows of the last fit (they share memory, so both together are at most
     ``window + every`` rows and a batch, or two windows without `every`) and the fitted estimator.
 
-    **Files.** A saved model contains the rows of the last fit and the unfitted estimator, no fitted one. It is fitted
-    again when it is first needed after loading, which gives the same model if the estimator is deterministic. LightGBM
-    is with ``deterministic=True, force_col_wise=True``, which it has by its name.
+    **Files.** A saved model contains the rows of the last fit and the unfitted estimator, but no fitted one. It is
+    fitted again on first use after loading, which gives the same model if the estimator is deterministic. LightGBM is
+    deterministic with ``deterministic=True, force_col_wise=True``, which it has if created by name.
 
     **Categorical columns** are passed to LightGBM as `categorical_feature`, to XGBoost as `feature_types`, to CatBoost
     as `cat_features` and to scikit-learn's histogram boosting as `categorical_features`. Other estimators, and all with
     sparse rows, receive the codes as numbers.
 
     **Missing values** are passed on if the estimator's tags declare support for NaN. Otherwise they are rejected in
-    selected columns; in a column that was not selected when the row came, they are replaced by the mean of the column.
+    selected columns, and replaced by the mean of the column in columns that were not selected at the time.
 
     **Weights** need an estimator whose `fit` has a parameter `sample_weight`.
 
     Examples
     --------
-    The class depends on the product of two columns, which no linear model finds:
+    The class depends on the product of two features, which a linear model cannot represent:
 
     >>> import numpy as np
     >>> from sklearn.ensemble import RandomForestClassifier
@@ -169,7 +169,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         random_state=SEED[0],
     )
     _fitted_by = ("_begin",)
-    # See `tamis.learners.traits`: never reset from outside, and a new class needs no reset.
+    # See `tamis.learners.traits`: never reset from outside, and new classes need no reset.
     adapts_itself = True
     accepts_new_classes = True
     masking_strategy = "columns"
@@ -228,7 +228,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-            They are copied. Dense or sparse; later rows are converted to the kind of the first ones.
+            They are copied. Dense or sparse; later rows are converted to the format of the first ones.
         y : array-like of shape (n_rows,)
             Labels, or numbers for a regressor.
         classes : array-like, optional
@@ -256,7 +256,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         X, names = as_rows(X)
         y = as_column(y, X.shape[0], type(self).__name__)
         weights = as_weights(sample_weight, X.shape[0])
-        # No array of the state is written to, so its attributes are all there is to restore.
+        # No array of the state is modified, so only its attributes have to be restored.
         atomically(
             self, self._partial_fit, X, names, y, classes, weights, columns, forget,
             from_scratch=True, before=Attributes(self),
@@ -309,7 +309,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         return new_recipe(self.estimator, self.random_state)
 
     def _validated(self, X: Rows, names: list[str] | None, columns: NDArray[np.intp] | None) -> Rows:
-        """Return rows as they are kept, not written to by anyone; raise if they cannot be learned from."""
+        """Return an immutable copy of the rows as they are stored; raise if they are invalid."""
         X = self._as_first(X, names)
         known = self._names()
         if self._accepts_nan or columns is None or self._is_sparse:
@@ -321,7 +321,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         return X
 
     def _as_first(self, X: Rows, names: list[str] | None) -> Rows:
-        """Return a copy of rows in the kind of the first rows, and in `dtype`."""
+        """Return a copy of rows in the format of the first rows, and in `dtype`."""
         check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
         if sp.issparse(X) != self._is_sparse:
             X = sp.csr_matrix(X) if self._is_sparse else X.toarray()
@@ -364,7 +364,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             block.X[start:stop], block.y[start:stop], None if block.weights is None else block.weights[start:stop]
         )  # fmt: skip
         most = int(self.window)
-        if len(part.y) > most:  # a view would keep all rows alive
+        if len(part.y) > most:  # a view would keep all rows in memory
             X, y, weights = part
             part = Block(
                 X[-most:].copy(), y[-most:].copy(), None if weights is None else weights[-most:].copy()
@@ -381,11 +381,11 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _least(self) -> int:
-        """Rows of the first fit, and of one after a drift."""
+        """Number of rows of the first fit, and of one after a drift."""
         return min(int(self.min_rows), int(self.window))
 
     def _last_due(self, n_rows: int) -> int:
-        """Return after which row of the next `n_rows` the last fit is due, 0 if none is."""
+        """Return the row of the next `n_rows` at which the last fit is due, 0 if none is."""
         at, last, n_fitted = 0, 0, self._n_fitted_
         since = self.n_seen_ - self.fitted_at_
         while True:
@@ -409,7 +409,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         self.n_fits_, self.fitted_at_, self._error_total_ = self.n_fits_ + 1, self.n_seen_, 0.0
 
     def _drift_in(self, block: Block) -> int | None:
-        """Return the row of a batch at which a drift is detected, if there is one."""
+        """Return the row of a batch at which a drift is detected, if any."""
         if self._detector_ is None or self._fit_ is None:
             return None
         answer = self._answer(block.X)
@@ -459,7 +459,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
-            All columns, whichever are selected.
+            All columns, selected or not.
 
         Returns
         -------
@@ -485,7 +485,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         return result
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, or for a regressor R^2, on rows that were not learned from."""
+        """Return the accuracy, or for a regressor R^2, on held-out rows."""
         from sklearn.metrics import accuracy_score, r2_score
 
         measure = r2_score if is_regressor(self._recipe()) else accuracy_score
@@ -495,7 +495,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     @property
     def estimator_(self) -> Any:
-        """The last fitted estimator; None if the rows of the last fit were of one class."""
+        """The last fitted estimator; None if the rows of the last fit had a single class."""
         if vars(self).get("_fit_") is None:
             raise AttributeError(
                 "Refit has no estimator_ before its first fit: learn from min_rows rows first."
@@ -504,7 +504,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     @property
     def columns_(self) -> NDArray[np.intp]:
-        """The columns of the last fit; all before it."""
+        """The columns of the last fit; all before the first one."""
         check_is_fitted(self)
         columns = None if self._fit_ is None else self._fit_.columns
         return np.arange(self.n_features_in_) if columns is None else columns.copy()
@@ -515,7 +515,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         StateError
-            If no stream leaves it.
+            If it is inconsistent.
         """
         if not hasattr(self, "n_seen_"):
             return

@@ -6,8 +6,8 @@ Gunasekara, Pfahringer, Gomes, Bifet: Gradient boosted trees for evolving data s
 paper        here                meaning
 ===========  ==================  =============================================================================
 S            `n_estimators`      boosting steps; with three classes or more each has a tree for every class
-eta          `learning_rate`     share of the value of a tree that is added to the score
-m            `max_features`      share of the features that a tree uses
+eta          `learning_rate`     factor of the value of a tree in the score
+m            `max_features`      fraction of the features that a tree uses
 ===========  ==================  =============================================================================
 
 Each row passes the steps in order. With the probabilities p of the scores F of the steps before, tree k learns the
@@ -15,19 +15,19 @@ gradient g = p_k - [y = k] with the weight of the hessian h = p_k (1 - p_k), by 
 
     h (-g / h - T(x))^2,    F_k <- F_k + eta T_k(x)                                (1)
 
-which is what a second-order step of the log loss minimises. `trees.py` has the trees. Two classes have one score.
+the objective of a second-order step of the log loss. The trees are in `trees.py`. Two classes have one score.
 
 Deviations, each with its reason:
 
-* The paper's trees are FIMT-DD trees without models at the leaves, with ordered lists of all values. Here leaves keep
+* The paper's trees are FIMT-DD trees without models at the leaves, with ordered lists of all values. Here leaves store
   sums by bins, cut at quantiles of the first 200 rows: fixed memory, and a hundred trees share the bins of a row.
-  If a tenth of the last 200 values of a feature lie outside the range of the rows that made its cuts, they are renewed.
+  If a tenth of the last 200 values of a feature are outside the range of its cuts, the cuts are recomputed.
 * The value of a leaf has an l2 penalty of 1, and a child at least a sum of hessians of 1, as in XGBoost.
-* A tree is replaced with a new one when an ADWIN finds that |g + h T(x)|, what its full step leaves of the gradient,
-  has risen. The paper's trees detect drifts at their nodes, by Page-Hinkley tests.
+* A tree is replaced by a new one when an ADWIN detects an increase of |g + h T(x)|, the gradient that remains after its
+  full step. The paper's trees detect drifts at their nodes, by Page-Hinkley tests.
 * eta is 0.05; the paper's 0.0125 was less accurate on Electricity, AGR and AN (docs/sgbt.md).
 * The first 200 rows are predicted by their class frequencies, as bins are needed before the first tree can learn.
-* When a third class appears, the two classes continue with the scores 0 and F, and the new class begins at 0.
+* When a third class appears, the two classes continue with the scores 0 and F, and the new class starts at 0.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
 
 __all__ = ["SGBT"]
 
-_BLOCK = 200  # rows that make the cuts
-_OUTSIDE = 0.1  # share of a block outside the range of the cuts at which they are renewed
+_BLOCK = 200  # rows that determine the cuts
+_OUTSIDE = 0.1  # fraction of values outside the cuts at which they are recomputed
 _PER_NODE = ("feature", "left", "right", "slot", "cut", "sums", "free_nodes")
 _PER_SLOT = ("histograms", "owner", "free_slots")
 _PER_TREE = ("roots", "drawn", "leaves", "events", "detectors")
@@ -74,7 +74,7 @@ class SGBT(DenseRowClassifier):
     n_estimators : int from 1 to 1000, default=100
         Number of boosting steps (S). With three classes or more, each step has a tree for every class.
     learning_rate : float in (0, 1], default=0.05
-        Share of the value of a tree that is added to the score (eta).
+        Factor of the value of a tree in the score (eta).
     max_features : "sqrt", int, float in (0, 1] or None, default=0.75
         Number of features that a tree uses: "sqrt" of them + 1, this many, this fraction, or all.
     grace_period : int, at least 1, default=25
@@ -232,7 +232,7 @@ class SGBT(DenseRowClassifier):
         return Trees(*(getattr(self, f"_{name}_") for name in Trees._fields))
 
     def _add_outputs(self, places: list[int]) -> None:
-        """Insert trees for new outputs before these, as in `np.insert`."""
+        """Insert trees for new outputs before these positions, as in `np.insert`."""
         steps = self.n_estimators
         at = np.repeat(np.array(places) * steps, steps)
         new = np.repeat(places, steps) * steps + np.arange(len(at))
@@ -249,7 +249,7 @@ class SGBT(DenseRowClassifier):
             create_tree(self._arrays(), int(t), self.n_features_in_, self._options().seed)
 
     def _make_room(self, n_nodes: int) -> None:
-        """Add free nodes and slots: at least so many nodes, and half as many again as there are."""
+        """Add free nodes and slots: at least `n_nodes`, and half as many again as there are."""
         n_nodes = max(n_nodes, len(self._feature_) // 2)
         for names, count, n_new in (
             (_PER_NODE, FREE_NODES, n_nodes),
@@ -274,12 +274,12 @@ class SGBT(DenseRowClassifier):
         )  # fmt: skip
 
     def check_state(self) -> None:
-        """Reject trees whose links lead in a circle, and pools that share a node.
+        """Reject cyclic trees, and pools that share a node.
 
         Raises
         ------
         StateError
-            If an array holds values that fit no model, or a parameter is out of its range.
+            If an array contains invalid values, or a parameter is invalid.
         """
         if not hasattr(self, "n_seen_"):
             return
@@ -310,7 +310,7 @@ class SGBT(DenseRowClassifier):
     # -- learning ------------------------------------------------------------------------------------------
 
     def _grow(self, n_classes: int) -> None:
-        """Do nothing: a class gets its trees at its first row, so that batches do not matter."""
+        """Do nothing: a class gets its trees at its first row, so that batches have no effect."""
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
         at = 0
@@ -349,7 +349,7 @@ class SGBT(DenseRowClassifier):
             self._add_outputs([*first, *[max(before, 1) - len(first)] * (n_known - max(before, 2))])
 
     def _renew_cuts(self) -> None:
-        """Cut features of which many recent values lie outside the range of their cuts."""
+        """Recompute the cuts of features with many recent values outside their range."""
         low, high = self._range_.T
         with np.errstate(invalid="ignore"):
             outside = ((self._recent_ < low) | (self._recent_ > high)).mean(axis=0)
@@ -377,7 +377,7 @@ class SGBT(DenseRowClassifier):
         Returns
         -------
         ndarray of shape (n_rows, n_classes), float64
-            Of the first 200 rows, the class frequencies.
+            For the first 200 rows, the class frequencies.
         """
         check_is_fitted(self)
         rows = self._validate_rows(X)

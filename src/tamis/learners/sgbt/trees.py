@@ -6,8 +6,8 @@ value and the gain of a split into L and R are those of a second-order step::
     value = -G / (H + l2)                                                              (1)
     gain  = G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H + l2)                   (2)
 
-Every `grace_period` rows the leaf is split by its best feature if the second best one is clearly worse, or if n rows
-are enough to call it a tie; the new leaves begin at 0, as the gradients of early rows are outdated::
+Every `grace_period` rows the leaf is split by its best feature if the second best one is clearly worse, or if n is
+large enough to call it a tie; the new leaves start at 0, as the gradients of early rows are outdated::
 
     gain_2 / gain_1 < 1 - eps  or  eps < tie_threshold,   eps = sqrt(ln(1 / delta) / (2 n))     (3)
 """
@@ -261,7 +261,7 @@ def learn(
                 value = _value(trees, leaf, options.l2)
                 _learn_in_tree(trees, t, leaf, bins[i], g, h, options)
                 scores[k] += options.learning_rate * value
-                error = min(abs(g + h * value), 1.0)  # what a full step of the tree leaves of the gradient
+                error = min(abs(g + h * value), 1.0)  # the gradient remaining after a full step
                 if options.drift > 0.0 and update_window(trees.detectors[t], error, options.drift, 32) > 0:
                     _drop_tree(trees, t)
                     trees.events[t] += 1

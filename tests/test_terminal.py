@@ -299,3 +299,13 @@ def test_duration():
         "1:00:00",
         "25:00:00",
     ]
+
+
+def test_steps_are_due_when_the_display_can_change():
+    assert not watch(console(), quiet=True).is_due()
+    shown = watch(console())
+    assert shown.is_due()
+    shown(step(0))
+    assert not shown.is_due()
+    shown._last_step_time -= 1.0
+    assert shown.is_due()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -138,14 +139,14 @@ def evaluate(
     }  # fmt: skip
     watch = watch_of(console, stream, selector, learner, options, quiet=output.quiet)
     with warnings_in_one_line(console), deferred_interrupt() as stop_if_asked, watch:
-
-        def on_step(step: Step) -> None:
-            watch(step)
-            stop_if_asked()
-
         try:
             result = prequential(
-                stream, selector, learner, on_step=on_step, on_interrupt="return", **options.keywords()
+                stream,
+                selector,
+                learner,
+                on_step=_Listener(watch, stop_if_asked),
+                on_interrupt="return",
+                **options.keywords(),
             )
             with contextlib.suppress(KeyboardInterrupt):
                 stop_if_asked()
@@ -160,6 +161,22 @@ def evaluate(
     if partial is not None and len(partial.frames["steps"]["step"]):
         output.finish(partial, str(failure))
     raise failure
+
+
+@dataclass(frozen=True)
+class _Listener:
+    """Passes steps to the display, and stops the run between two batches after Ctrl-C."""
+
+    watch: Watch
+    stop_if_asked: Callable[[], None]
+
+    def is_due(self) -> bool:
+        """Return whether the display needs the step; called after each batch."""
+        self.stop_if_asked()
+        return self.watch.is_due()
+
+    def __call__(self, step: Step) -> None:
+        self.watch(step)
 
 
 def watch_of(

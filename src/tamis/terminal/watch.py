@@ -33,6 +33,7 @@ __all__ = ["Watch"]
 
 
 _N_SHOWN = 8  # features in the live display
+_SECONDS = 0.05  # between two steps: the display is drawn again 6 times a second
 
 
 class Watch:
@@ -77,7 +78,7 @@ class Watch:
         self._is_live = console.is_terminal and not console.is_dumb_terminal and not quiet
         self._is_plain = not self._is_live and not quiet
         self._step: Step | None = None
-        self._began = self._last_line_time = time.monotonic()
+        self._began = self._last_line_time = self._last_step_time = time.monotonic()
         # Time, rows seen and progress at the first step.
         self._first: tuple[float, float, float] | None = None
         self._trend: list[float] = []
@@ -107,8 +108,15 @@ class Watch:
         if self._live is not None:
             self._live.__exit__(kind, error, where)
 
+    def is_due(self) -> bool:
+        """Return whether the display has to be passed the next step."""
+        return (self._is_live or self._is_plain) and (
+            self._step is None or time.monotonic() - self._last_step_time >= _SECONDS
+        )
+
     def __call__(self, step: Step) -> None:
         """Record a step; the display refreshes itself."""
+        self._last_step_time = time.monotonic()
         self._step, self.n_seen = step, step.n_seen
         self.progress = min(step.n_seen / self.n_rows, 1.0) if self.n_rows else step.progress
         if self._first is None:

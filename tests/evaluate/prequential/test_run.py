@@ -496,3 +496,24 @@ def test_somebody_elses_handler_of_sigterm_stays():
     finally:
         signal.signal(signal.SIGTERM, before)
     assert set(found) == {mine}
+
+
+def test_a_listener_receives_the_steps_that_are_due():
+    class EveryThird:
+        def __init__(self):
+            self.asked, self.seen = 0, []
+
+        def is_due(self):
+            self.asked += 1
+            return self.asked % 3 == 0
+
+        def __call__(self, step):
+            self.seen.append(step.step)
+
+    listener = EveryThird()
+    every = prequential(rows(), FIRES(2), on_step=lambda step: None)
+    result = prequential(rows(), FIRES(2), on_step=listener)
+    n_steps = len(result.frames["steps"]["step"])
+    assert listener.seen == list(range(2, n_steps, 3))
+    for name in ("accuracy", "auc_windowed", "random_accuracy_windowed", "stability"):
+        np.testing.assert_array_equal(result.frames["steps"][name], every.frames["steps"][name])

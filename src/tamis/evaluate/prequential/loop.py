@@ -142,7 +142,8 @@ def prequential(
         448 bytes.
     on_step : callable, optional
         Called with a :class:`Step` after every batch (with ``batch_size="auto"``, after every 100 rows). If it has
-        methods `state` and `restore`, the value of `state` is saved in the checkpoint too.
+        methods `state` and `restore`, the value of `state` is saved in the checkpoint too. If it has a method `is_due`,
+        it is called only where that returns True: a :class:`Step` costs more than the records of a batch.
     on_interrupt : {"raise", "return"}, default="raise"
         What happens after Ctrl-C or SIGTERM. These signals wait for the current batch, and the checkpoint is written;
         a second one does not wait, and the checkpoint stays the last one. Then ``"raise"`` raises KeyboardInterrupt,
@@ -227,6 +228,7 @@ def prequential(
     declare_categories(source.categorical, source.feature_names, selector, learner, strict=in_memory)
     run = Run(source, selector, learner, options, task)
     listener: Any = on_step
+    is_due = getattr(on_step, "is_due", lambda: True)
     interrupt: BaseException | None = None
     with Checkpoint(options) as saved:
         if (state := saved.load(run.settings, run.user_classes())) is not None:
@@ -249,7 +251,7 @@ def prequential(
                 batches = _batches(source, options.rows_per_block, run.n_seen, options.max_rows)
                 for X, y in run.timed(batches):
                     run.process_block(X, y)
-                    if on_step is not None and run.n_steps:
+                    if on_step is not None and run.n_steps and is_due():
                         with run.uninterrupted():
                             on_step(run.step())
                     stop_if_asked()

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from sklearn.feature_selection import chi2, f_classif, mutual_info_classif
 
 from tamis import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
+from tamis.summaries import quantiles
 from tamis.summaries.contingency import chi_square, gini_decrease, mutual_information
 
 KINDS: tuple[type[Any], ...] = (TScore, FisherScore, MutualInformation, ChiSquare, GiniIndex, Screening)
@@ -135,6 +136,38 @@ def reading_sparse() -> None:
           f" {min(took[1:]) / copied:.0f} times copying their counts", flush=True)  # fmt: skip
 
 
+def selecting_while_learning() -> None:
+    """Mutual information, selecting after each batch, from all points and from those at the edges of bins."""
+    print("\nns of processor time a value to select after each batch, and to learn")
+    for n_features, size in (
+        (50, 10),
+        (500, 100),
+        (1000, 100),
+        (1000, 10),
+        (10_000, 100),
+    ):  # the first one compiles
+        n_rows = min(20_000_000 // n_features, 200 * size)
+        X, y = data(n_rows, n_features)
+        took = {"all": 0.0, "edges": 0.0, "learn": 0.0}
+        for mode in ("edges", "all") * 2:
+            selector = MutualInformation()
+            for start in range(0, n_rows, size):
+                part, before = slice(start, start + size), time.process_time()
+                selector.partial_fit(X[part], y[part], classes=[0, 1])
+                learned = time.process_time()
+                if mode == "all":
+                    quantiles._readings.clear()
+                selector.get_support()
+                took["learn"] += (learned - before) / 2
+                took[mode] += time.process_time() - learned
+        value = 1e9 / (2 * X.size)
+        print(
+            f"{n_features:>7,} features, batches of {size:>3}: learn {value * took['learn']:6.1f}, select"
+            f" {value * took['edges']:6.1f} for {value * took['all']:6.1f}, {took['all'] / took['edges']:.1f} times",
+            flush=True,
+        )
+
+
 def evidence() -> None:
     """A batch of 100 rows of 2,000 features with and without a level, interleaved."""
     X, y = data(100, 2000)
@@ -203,6 +236,7 @@ def main() -> None:
     for density, n_features in ((1e-4, 100_000), (1e-3, 100_000), (1e-2, 100_000), (1e-1, 2000), (1.0, 2000)):
         sparse_rows(density, n_features)
     reading_sparse()
+    selecting_while_learning()
     evidence()
     memory()
     two_threads()

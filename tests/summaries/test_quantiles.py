@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tamis
+from tamis.summaries import quantiles
 from tamis.summaries.quantile_reading import read_even
 from tamis.summaries.quantile_thinning import halve
 from tamis.summaries.quantiles import QuantileSummary
@@ -361,3 +362,62 @@ def test_a_gap_is_no_point_when_points_are_thinned():
     points = np.array([[1.0, 2.0, 3.0, 4.0, np.nan, np.nan]])
     halve(points, np.ones(1), np.zeros(1, np.int64), kept, weight, low, high)
     assert (kept.tolist(), weight.tolist()) == ([[1.0, 3.0]], [2.0])
+
+
+def streams_to_read(rng, n):
+    """Columns whose edges stay, move, have ties, few or missing values."""
+    normal = rng.normal(size=(n, 8))
+    normal[:, 1] = np.round(normal[:, 1], 1)
+    normal[:, 2] = normal[:, 2] > 1.0
+    normal[:, 3] = np.arange(n)
+    normal[:, 4] = -np.sqrt(np.arange(n))
+    normal[rng.random(n) < 0.3, 5] = np.nan
+    normal[:, 6] = np.where(rng.random(n) < 0.9, 0.0, normal[:, 6])
+    normal[: n // 2, 7] = np.nan
+    return normal
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_bins", [2, 5, 12])
+@pytest.mark.parametrize(("n_classes", "weight"), [(1, None), (2, None), (4, "whole"), (3, "any")])
+def test_counts_that_follow_the_rows_equal_those_of_all_points(n_classes, weight, n_bins, dtype, rng):
+    X, codes = streams_to_read(rng, 9000), rng.integers(0, n_classes, 9000) ** 2 % n_classes
+    summary, followed = QuantileSummary(8, n_classes, 0.004, dtype), 0
+    for size in [20] * 250 + [1, 7, 100, 1100] * 3:
+        rows, X, codes, its = X[:size], X[size:], codes[size:], codes[:size]
+        weights = None if weight is None else np.full(size, 2.0) if weight == "whole" else rng.random(size)
+        summary.update(rows, its, weights)
+        assert np.array_equal(summary.counts(n_bins), copy.copy(summary).counts(n_bins))
+        reading = quantiles._readings[summary]
+        followed += reading.windows is not None and (reading.windows.size >= 0).mean() > 0.5
+    assert followed > 150 or weight == "any"
+
+
+@pytest.mark.slow
+def test_windows_are_opened_again_after_any_other_change(rng):
+    X, codes = streams_to_read(rng, 4000), rng.integers(0, 2, 4000)
+    summary, other = QuantileSummary(8, 2, 0.002), feed(QuantileSummary(8, 2, 0.002), X[3000:], codes[3000:])
+    changes = [
+        lambda: summary.merge(other),
+        lambda: summary.fade(0.5),
+        lambda: summary.reorder(np.array([1, 0])),
+        lambda: summary.grow(3),
+        lambda: summary.update(sp.csr_matrix(np.nan_to_num(X[:30])), codes[:30]),
+    ]
+    for k in range(100):
+        part = slice(30 * k, 30 * k + 30)
+        summary.update(X[part], codes[part])
+        if k % 20 == 19:
+            changes[k // 20]()
+        assert np.array_equal(summary.counts(4), copy.copy(summary).counts(4))
+
+
+def test_a_block_without_values_invalidates_windows(rng):
+    summary = QuantileSummary(1, 1, 0.05)
+    size = summary._points[0].size
+    X = np.r_[np.full(2 * size - 3, np.nan), rng.normal(size=4 * size)][:, None]
+    for i in range(len(X)):
+        summary.update(X[i : i + 1], np.zeros(1, int))
+        if i >= 2 * size or i % 9 == 0:
+            assert np.array_equal(summary.counts(3), copy.copy(summary).counts(3))

@@ -170,7 +170,7 @@ class ClassPoints:
             crowded, table = split(table, many)
             block = self._add_slots(np.flatnonzero(many), block)
             self.levels.enter(crowded, self.slot, block)
-        self.table = table
+        self.table = replace(table)  # another object: what was read from the points before is no longer valid
         self.levels.carry(block)
 
     def _add_slots(self, features: NDArray[np.intp], block: Buffer) -> Buffer:
@@ -178,6 +178,15 @@ class ClassPoints:
         self.slot[features] = self.levels.n_slots + np.arange(len(features))
         self.levels.add_slots(len(features))
         return block.widened(self.levels.n_slots)
+
+    def of_columns(self, columns: NDArray[np.intp]) -> ClassPoints:
+        """Return the points of some features, in ascending order, to be read; no stored cells may wait."""
+        part, chosen = copy.copy(self), np.zeros(len(self.slot), np.bool_)
+        chosen[columns] = True
+        part.staged, part.slot = self.staged[: self.n_staged, columns], self.slot[columns]
+        table = split(self.table, chosen)[0]
+        part.table = replace(table, start=np.r_[table.start[columns], table.start[-1]])
+        return part
 
     def scaled(self, factor: float) -> ClassPoints:
         """Return the same points with all weights multiplied."""

@@ -10,7 +10,19 @@ from numpy.typing import NDArray
 from tamis._kernels import njit, overwrite
 from tamis._validation import Array
 
-__all__ = ["Runs", "between", "read_even", "read_rows", "read_table", "read_zero", "select", "weigh"]
+__all__ = [
+    "TOLERANCE",
+    "Runs",
+    "between",
+    "read_even",
+    "read_rows",
+    "read_table",
+    "read_zero",
+    "select",
+    "up_to",
+    "weigh",
+    "weight_before",
+]
 
 TOLERANCE = 1e-12  # relative; cumulative weights that differ by less are equal
 
@@ -96,7 +108,7 @@ def read_zero(
 
 
 @njit(allocates=False)
-def _up_to(values: Array, low: int, high: int, x: float) -> int:
+def up_to(values: Array, low: int, high: int, x: float) -> int:
     """Return the first place in [low, high) whose value is larger than x."""
     while high - low > 16:
         mid = (low + high) >> 1
@@ -111,7 +123,7 @@ def _up_to(values: Array, low: int, high: int, x: float) -> int:
 
 
 @njit(strict=True, allocates=False)
-def _weight_before(place: int, start: int, unit: float, below: Array) -> float:
+def weight_before(place: int, start: int, unit: float, below: Array) -> float:
     """Return the weight of a run before a place."""
     if place == start:
         return 0.0
@@ -145,8 +157,8 @@ def _reach(
         tries += 1
         x, weight = values[low[widest] + min(int(share * span), span - 1)], 0.0
         for r in range(low.shape[0]):
-            place[r] = _up_to(values, low[r], high[r], x)
-            weight += _weight_before(place[r], start[r], unit[r], below)
+            place[r] = up_to(values, low[r], high[r], x)
+            weight += weight_before(place[r], start[r], unit[r], below)
         if weight < need:
             overwrite(low, place)
             low_weight = weight
@@ -166,11 +178,11 @@ def _around_zero(
     """Return the weight below 0 and up to 0; the places after 0 in `after`."""
     before, upto = 0.0, 0.0
     for r in range(after.shape[0]):
-        place = after[r] = _up_to(values, start[r], stop[r], 0.0)
-        upto += _weight_before(place, start[r], unit[r], below)
+        place = after[r] = up_to(values, start[r], stop[r], 0.0)
+        upto += weight_before(place, start[r], unit[r], below)
         while place > start[r] and values[place - 1] == 0.0:
             place -= 1
-        before += _weight_before(place, start[r], unit[r], below)
+        before += weight_before(place, start[r], unit[r], below)
     return before, upto
 
 
@@ -190,7 +202,7 @@ def select(
         total, low_weight = 0.0, 0.0
         for r in range(n_runs):
             low[r] = start[f, r]
-            total += _weight_before(stop[f, r], start[f, r], unit[f, r], below)
+            total += weight_before(stop[f, r], start[f, r], unit[f, r], below)
         before, upto = _around_zero(values, below, start[f], stop[f], unit[f], after_zero)
         for h in range(fractions.shape[0]):
             need = fractions[h] * total - TOLERANCE * total
@@ -212,7 +224,7 @@ def select(
                 overwrite(weights[f, h], weights[f, h - 1])
             elif weights.shape[0] and best == best:
                 for r in range(n_runs):
-                    weights[f, h, of_class[r]] += _weight_before(reached[r], start[f, r], unit[f, r], below)
+                    weights[f, h, of_class[r]] += weight_before(reached[r], start[f, r], unit[f, r], below)
 
 
 @njit(strict=True, allocates=False)
@@ -238,5 +250,5 @@ def weigh(
     for f in range(start.shape[0]):
         for r in range(of_class.shape[0]):
             for h in range(cuts.shape[1]):
-                place = _up_to(values, start[f, r], stop[f, r], cuts[f, h])
-                result[f, h, of_class[r]] += _weight_before(place, start[f, r], unit[f, r], below)
+                place = up_to(values, start[f, r], stop[f, r], cuts[f, h])
+                result[f, h, of_class[r]] += weight_before(place, start[f, r], unit[f, r], below)

@@ -21,7 +21,9 @@ Here bin h holds the values x with q_h < x <= q_(h+1), q_h the smallest value wi
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,6 +38,7 @@ from tamis.summaries.batch import check_batch
 from tamis.summaries.quantile_levels import CHUNK
 from tamis.summaries.quantile_points import ClassPoints
 from tamis.summaries.quantile_reading import Runs, between, select, weigh
+from tamis.summaries.quantile_windows import MOST_CLASSES, EdgeWindows
 
 __all__ = ["QuantileSummary", "first_lost"]
 
@@ -44,6 +47,17 @@ _LARGEST, _SMALLEST = (
     {name: float(getattr(np.finfo(name), size)) for name in ("float32", "float64")}
     for size in ("max", "smallest_subnormal")
 )
+
+
+class _Reading(NamedTuple):
+    """The last reading of counts: the weight of the rows then, and windows around the edges if there were any."""
+
+    weight: float
+    windows: EdgeWindows | None
+
+
+# Beside the summaries, since readings are no part of their state: they are neither saved nor rolled back.
+_readings: weakref.WeakKeyDictionary[QuantileSummary, _Reading] = weakref.WeakKeyDictionary()
 
 
 @njit()
@@ -441,13 +455,67 @@ class QuantileSummary(ThreadSafe):
         check_number("n_bins", n_bins, low=1, integer=True)
         fractions = np.arange(1, n_bins) / n_bins
         result = np.empty((self.n_features, n_bins, self.n_classes))
-        now, count = self._in_one_scale(), self.count()
-        for first, runs, of_class in now._runs():
-            part = slice(first, first + len(runs.start))
-            upto = np.zeros((len(runs.start), n_bins - 1, self.n_classes))
-            select(*runs, of_class, fractions, _places(of_class), np.empty(upto.shape[:2]), upto)
-            between(upto, now._gain, count[:, part], result[part])
+        reading = _readings.pop(self, None)  # what an interrupt leaves half added is not used
+        windows = None if reading is None else reading.windows
+        if windows is not None and not self._can_follow(windows, n_bins):
+            windows = None
+        if windows is None:
+            windows = self._new_windows(reading, n_bins)
+            now = self._in_one_scale()
+            upto = now._weight_up_to(fractions, windows)
+        else:
+            now, upto = self, np.zeros((self.n_features, n_bins - 1, self.n_classes))
+            left = np.flatnonzero(~windows.read(fractions, upto))
+            if len(left):
+                part = self._of_columns(left)
+                around = EdgeWindows.empty(part._points, len(left), n_bins - 1, self.dtype)
+                upto[left] = part._weight_up_to(fractions, around)
+                windows.replace(left, around)
+        between(upto, now._gain, self.count(), result)
+        _readings[self] = _Reading(float(self._weight.sum()), windows)
         return result
+
+    def _weight_up_to(self, fractions: Array, windows: EdgeWindows | None) -> NDArray[np.float64]:
+        """Return the weight of each class up to the quantiles, and open windows around them."""
+        upto = np.zeros((self.n_features, len(fractions), self.n_classes))
+        for first, runs, of_class in self._runs():
+            part = slice(first, first + len(runs.start))
+            cuts = np.empty(upto[part].shape[:2])
+            select(*runs, of_class, fractions, _places(of_class), cuts, upto[part])
+            if windows is not None:
+                windows.open(first, runs, of_class, cuts)
+        return upto
+
+    def _of_columns(self, columns: NDArray[np.intp]) -> QuantileSummary:
+        """Return the points of some features, in ascending order, to be read; all rows were dense."""
+        part = copy.copy(self)
+        part.n_features = len(columns)
+        part._points = [points.of_columns(columns) for points in self._points]
+        return part
+
+    def _can_follow(self, windows: EdgeWindows, n_bins: int) -> bool:
+        """Return whether windows lack only rows that were staged since; they then have them."""
+        return (
+            windows.low.shape == (n_bins - 1, self.n_features)
+            and not self._stored.size
+            and bool((self._gain == 1.0).all())
+            and windows.are_of(self._points)
+            and windows.add_staged(self._points)
+        )
+
+    def _new_windows(self, reading: _Reading | None, n_bins: int) -> EdgeWindows | None:
+        """Return windows to be opened, if several readings are to be expected before the next block is thinned."""
+        if reading is None or self._stored.size or not (self._gain == 1.0).all() or n_bins < 2:
+            return None
+        if self.n_classes > MOST_CLASSES or any(points.waiting.n for points in self._points):
+            return None
+        since = max(float(self._weight.sum()) - reading.weight, 1.0)
+        staged = float(sum(points.n_staged for points in self._points))
+        room = [2 * p.size - p.n_staged for p in self._points if p.n_staged]
+        share = [p.n_staged / staged for p in self._points if p.n_staged]
+        if min((n / of for n, of in zip(room, share, strict=True)), default=0.0) < 4.0 * since:
+            return None
+        return EdgeWindows.empty(self._points, self.n_features, n_bins - 1, self.dtype)
 
     def rank_error(self, *, by_class: bool = False) -> NDArray[np.float64]:
         """Return the certified bound of the error of a weight up to any cut, as a fraction of all.

@@ -1,0 +1,369 @@
+"""The points around the edges of bins: counts are read again without the other points, and are the same to the bit.
+
+While no block is thinned, rows are only added to a summary. An edge then moves by few ranks, so its new place is among
+the points next to it. Around each edge a window keeps the points with low < x < high, equal ones of a class as one
+entry, and the weight of each class up to `low`. New rows are compared with low and high, and few of them enter a
+window. The edge is the first value of the window up to which the weight needed lies. Where the edge has left the
+window, or a window is full, the feature is read from all its points.
+
+All weights must be whole numbers: sums in any order are then equal.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._kernels import njit
+from tamis._validation import Array
+from tamis.summaries.quantile_points import ClassPoints
+from tamis.summaries.quantile_reading import TOLERANCE, Runs, up_to, weight_before
+from tamis.summaries.quantile_thinning import copy_columns
+
+__all__ = ["MOST_CLASSES", "EdgeWindows"]
+
+_SIDE = 16  # entries on each side of an edge
+_ROOM = 3 * _SIDE  # of a window: as many rows may enter
+MOST_CLASSES = 8  # each value of a window may need an entry per class
+_CHUNK = 256  # features whose windows stay in the cache
+
+
+@njit(allocates=False)
+def _from(values: Array, low: int, high: int, x: float) -> int:
+    """Return the first place in [low, high) whose value is x or larger."""
+    while low < high:
+        mid = (low + high) >> 1
+        if values[mid] < x:
+            low = mid + 1
+        else:
+            high = mid
+    return low
+
+
+@njit(strict=True, allocates=False)
+def _is_whole(x: float) -> bool:
+    return math.floor(x) == x
+
+
+@njit(strict=True, allocates=False)
+def _to_the_left(
+    values: Array, below: Array, start: Array, unit: Array, of_class: Array, place: Array, group: Array
+) -> float:  # fmt: skip
+    """Move the places before the largest value on their left, and write its weight in each class; return the value."""
+    x = -np.inf
+    for r in range(place.shape[0]):
+        if place[r] > start[r] and values[place[r] - 1] > x:
+            x = values[place[r] - 1]
+    for c in range(group.shape[0]):
+        group[c] = 0.0
+    for r in range(place.shape[0]):
+        if place[r] > start[r] and values[place[r] - 1] == x:
+            last, first = place[r], place[r] - 1
+            if first > start[r] and values[first - 1] == x:
+                first = _from(values, start[r], first, x)
+            of_first = weight_before(first, start[r], unit[r], below)
+            group[of_class[r]] += weight_before(last, start[r], unit[r], below) - of_first
+            place[r] = first
+    return x
+
+
+@njit(strict=True, allocates=False)
+def _to_the_right(
+    values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, place: Array, group: Array
+) -> float:  # fmt: skip
+    """Move the places past the smallest value on their right, and write its weight in each class; return the value."""
+    x = np.inf
+    for r in range(place.shape[0]):
+        if place[r] < stop[r] and values[place[r]] < x:
+            x = values[place[r]]
+    for c in range(group.shape[0]):
+        group[c] = 0.0
+    for r in range(place.shape[0]):
+        if place[r] < stop[r] and values[place[r]] == x:
+            first, last = place[r], place[r] + 1
+            if last < stop[r] and values[last] == x:
+                last = up_to(values, last, stop[r], x)
+            of_first = weight_before(first, start[r], unit[r], below)
+            group[of_class[r]] += weight_before(last, start[r], unit[r], below) - of_first
+            place[r] = last
+    return x
+
+
+@njit(strict=True, allocates=False)
+def _fits(group: Array, room: int) -> bool:
+    """Return whether a value has room for an entry of each class that has it."""
+    for c in range(group.shape[0]):
+        room -= group[c] > 0.0
+    return room >= 0
+
+
+@njit(strict=True, allocates=False)
+def _put(x: float, group: Array, n: int, values: Array, classes: Array, weights: Array) -> int:
+    """Append a value to a window of n entries; return its new size, or -1 if a weight is not a whole number."""
+    for c in range(group.shape[0]):
+        if group[c] > 0.0:
+            values[n], classes[n], weights[n] = x, c, group[c]
+            n += 1
+            if not _is_whole(group[c]):
+                return -1
+    return n
+
+
+@njit(strict=True)
+def _fill(
+    run_values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, place: Array,
+    base: Array, group: Array, values: Array, classes: Array, weights: Array,
+) -> tuple[int, float, float]:  # fmt: skip
+    """Write a window around places in the runs and the weights before it; return its size (or -1), low and high."""
+    n = 0
+    while True:  # to the left, in descending order
+        low = _to_the_left(run_values, below, start, unit, of_class, place, group)
+        if low == -np.inf or not _fits(group, _SIDE - n):
+            break
+        n = _put(low, group, n, values, classes, weights)
+        if n < 0:
+            return -1, low, low
+    base += group  # of the value that is `low`
+    for r in range(place.shape[0]):
+        base[of_class[r]] += weight_before(place[r], start[r], unit[r], below)
+    for c in range(base.shape[0]):
+        if not _is_whole(base[c]):
+            return -1, low, low
+    for i in range(n // 2):
+        k = n - 1 - i
+        values[i], values[k] = values[k], values[i]
+        classes[i], classes[k] = classes[k], classes[i]
+        weights[i], weights[k] = weights[k], weights[i]
+    most = n + _SIDE
+    after = values[n - 1] if n else low
+    for r in range(place.shape[0]):
+        place[r] = up_to(run_values, place[r], stop[r], after)
+    while True:  # to the right
+        high = _to_the_right(run_values, below, start, stop, unit, of_class, place, group)
+        if high == np.inf or not _fits(group, most - n):
+            return n, low, high
+        n = _put(high, group, n, values, classes, weights)
+        if n < 0:
+            return -1, low, high
+
+
+@njit(strict=True)
+def _open(
+    run_values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, cuts: Array,
+    low: Array, high: Array, base: Array, total: Array, size: Array, values: Array, classes: Array, weights: Array,
+) -> None:  # fmt: skip
+    """Write the windows around the cuts; the size of a window is -1 where a weight is not a whole number."""
+    n_runs, n_classes = of_class.shape[0], base.shape[0]
+    place, group, before = np.empty(n_runs, np.int64), np.empty(n_classes), np.empty(n_classes)
+    for f in range(start.shape[0]):
+        whole, total[f] = True, 0.0
+        for r in range(n_runs):
+            weight = weight_before(stop[f, r], start[f, r], unit[f, r], below)
+            whole &= _is_whole(unit[f, r]) & _is_whole(weight)
+            total[f] += weight
+        for e in range(cuts.shape[1]):
+            size[f, e] = -1
+            if not whole or cuts[f, e] != cuts[f, e]:
+                continue
+            before[:] = 0.0
+            for r in range(n_runs):
+                place[r] = up_to(run_values, start[f, r], stop[f, r], cuts[f, e])
+            size[f, e], low[e, f], high[e, f] = _fill(
+                run_values, below, start[f], stop[f], unit[f], of_class, place, before, group, values[f, e],
+                classes[f, e], weights[f, e],
+            )  # fmt: skip
+            base[:, e, f] = before
+
+
+@njit(strict=True, allocates=False)
+def _enter(x: float, c: int, w: float, n: int, values: Array, classes: Array, weights: Array) -> int:
+    """Add a value to a window; return its new size, or -1 if it is full."""
+    at = n
+    while at > 0 and values[at - 1] > x:
+        at -= 1
+    i = at
+    while i > 0 and values[i - 1] == x:
+        i -= 1
+        if classes[i] == c:
+            weights[i] += w
+            return n
+    if n == values.shape[0]:
+        return -1
+    for k in range(n, at, -1):
+        values[k], classes[k], weights[k] = values[k - 1], classes[k - 1], weights[k - 1]
+    values[at], classes[at], weights[at] = x, c, w
+    return n + 1
+
+
+@njit(strict=True)
+def _add(
+    X: Array, rows: Array, w: float, c: int, low: Array, high: Array, base: Array, total: Array, size: Array,
+    values: Array, classes: Array, weights: Array,
+) -> None:  # fmt: skip
+    """Add rows of class c and weight w."""
+    n_rows = rows.shape[0]
+    block = np.empty((_CHUNK, n_rows), X.dtype)
+    for first in range(0, X.shape[1], _CHUNK):
+        n = min(_CHUNK, X.shape[1] - first)
+        copy_columns(X, rows, first, block[:n])
+        for b in range(n):
+            f, there = first + b, np.int32(0)
+            for i in range(n_rows):
+                there += np.int32(block[b, i] == block[b, i])
+            total[f] += w * there
+            for e in range(low.shape[0]):
+                left, right, n_left, n_right = low[e, f], high[e, f], np.int32(0), np.int32(0)
+                for i in range(n_rows):  # counting takes no branch
+                    n_left += np.int32(block[b, i] <= left)
+                    n_right += np.int32(block[b, i] >= right)
+                base[c, e, f] += w * n_left
+                if n_left + n_right == there or size[f, e] < 0:
+                    continue
+                for i in range(n_rows):
+                    if size[f, e] >= 0 and block[b, i] > left and block[b, i] < right:
+                        size[f, e] = _enter(
+                            block[b, i], c, w, size[f, e], values[f, e], classes[f, e], weights[f, e]
+                        )
+
+
+@njit(strict=True, allocates=False)
+def _trim(
+    at: int, e: int, f: int, low: Array, high: Array, base: Array, size: Array, values: Array, classes: Array,
+    weights: Array,
+) -> None:  # fmt: skip
+    """Take the entries off a window that are more than _SIDE places before or after its place `at`."""
+    n, first = size[f, e], max(at - _SIDE, 0)
+    if at + _SIDE < n:
+        n = at + _SIDE
+        high[e, f] = values[n]
+        while n > 0 and values[n - 1] == values[n]:  # equal values stay together
+            n -= 1
+    while 0 < first < n and values[first] == values[first - 1]:
+        first += 1
+    if first > 0:
+        low[e, f] = values[first - 1]
+    for i in range(first):
+        base[classes[i], e, f] += weights[i]
+    for i in range(first, n):
+        values[i - first], classes[i - first], weights[i - first] = values[i], classes[i], weights[i]
+    size[f, e] = n - first
+
+
+@njit(strict=True)
+def _read(
+    fractions: Array, upto: Array, is_read: Array, low: Array, high: Array, base: Array, total: Array, size: Array,
+    values: Array, classes: Array, weights: Array,
+) -> None:  # fmt: skip
+    """Write the weight of each class up to each edge; not of a feature of which an edge has left its window.
+
+    Windows lose the entries that are far from the edge, so that there is room for others.
+    """
+    for f in range(total.shape[0]):
+        is_read[f] = total[f] > 0.0
+        for e in range(fractions.shape[0]):
+            if not is_read[f]:
+                break
+            need, weight = fractions[e] * total[f] - TOLERANCE * total[f], 0.0
+            for c in range(base.shape[0]):
+                upto[f, e, c] = base[c, e, f]
+                weight += base[c, e, f]
+            i, n = 0, size[f, e]
+            if weight >= need:  # the edge is at `low`, or before it
+                n = -1
+            while weight < need and i < n:
+                x = values[f, e, i]
+                while i < n and values[f, e, i] == x:
+                    upto[f, e, classes[f, e, i]] += weights[f, e, i]
+                    weight += weights[f, e, i]
+                    i += 1
+            is_read[f] = weight >= need and n >= 0
+            if is_read[f] and n > 2 * _SIDE:
+                _trim(i, e, f, low, high, base, size, values[f, e], classes[f, e], weights[f, e])
+
+
+@dataclass(frozen=True)
+class EdgeWindows:
+    """Windows around the edges of each feature, and the rows up to which they are known.
+
+    Memory per feature and edge: 48 entries of a value, a class and a weight, 0.6 to 0.8 kB.
+    """
+
+    # Of each class, the buffers and the table: they are replaced when a block is thinned.
+    points: list[tuple[Any, Any]]
+    n_staged: list[int]  # staged rows of each class that were added
+    low: Array  # (n_edges, n_features), of the summary's dtype
+    high: Array
+    base: NDArray[np.float64]  # (n_classes, n_edges, n_features): weight up to `low`
+    total: NDArray[np.float64]  # (n_features,)
+    size: NDArray[np.int32]  # (n_features, n_edges): entries, -1 if the window cannot be used
+    values: Array  # (n_features, n_edges, _ROOM), ascending
+    classes: NDArray[np.int8]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, points: list[ClassPoints], n_features: int, n_edges: int, dtype: str) -> EdgeWindows:
+        """Return windows without content."""
+        edges = (n_features, n_edges)
+        return cls(
+            [(one.levels.buffers, one.table) for one in points],
+            [one.n_staged for one in points],
+            np.empty((n_edges, n_features), dtype),
+            np.empty((n_edges, n_features), dtype),
+            np.zeros((len(points), n_edges, n_features)),
+            np.empty(n_features),
+            np.full(edges, -1, np.int32),
+            np.empty((*edges, _ROOM), dtype),
+            np.empty((*edges, _ROOM), np.int8),
+            np.empty((*edges, _ROOM)),
+        )
+
+    @property
+    def _by_edge(self) -> tuple[Array, ...]:
+        return self.low, self.high, self.base, self.total
+
+    @property
+    def _by_feature(self) -> tuple[Array, ...]:
+        return self.size, self.values, self.classes, self.weights
+
+    def open(self, first: int, runs: Runs, of_class: Array, cuts: Array) -> None:
+        """Write the windows of some features, from `first` on, around their cuts of now."""
+        part = slice(first, first + len(cuts))
+        arrays = (*(a[..., part] for a in self._by_edge), *(a[part] for a in self._by_feature))
+        _open(*runs, of_class, cuts, *arrays)
+
+    def replace(self, features: NDArray[np.intp], other: EdgeWindows) -> None:
+        """Take over the windows of some features."""
+        for mine, theirs in zip(self._by_edge, other._by_edge, strict=True):
+            mine[..., features] = theirs
+        for mine, theirs in zip(self._by_feature, other._by_feature, strict=True):
+            mine[features] = theirs
+
+    def are_of(self, points: list[ClassPoints]) -> bool:
+        """Return whether only rows were added to these points since."""
+        return len(points) == len(self.points) and all(
+            one.levels.buffers is buffers and one.table is table and one.n_staged >= n and one.waiting.n == 0
+            for one, (buffers, table), n in zip(points, self.points, self.n_staged, strict=True)
+        )
+
+    def add_staged(self, points: list[ClassPoints]) -> bool:
+        """Add the rows that were staged since; False, and the windows are of no use, if their weights differ."""
+        for c, one in enumerate(points):
+            rows = np.arange(self.n_staged[c], one.n_staged)
+            weight = one.staged_weight[rows]
+            if not len(rows):
+                continue
+            if not (weight == np.floor(weight[0])).all():
+                return False
+            _add(one.staged, rows, weight[0], c, *self._by_edge, *self._by_feature)
+            self.n_staged[c] = one.n_staged
+        return True
+
+    def read(self, fractions: Array, upto: Array) -> NDArray[np.bool_]:
+        """Write the weight of each class up to each edge into `upto`; return of which features."""
+        is_read = np.zeros(len(self.total), np.bool_)
+        _read(fractions, upto, is_read, *self._by_edge, *self._by_feature)
+        return is_read

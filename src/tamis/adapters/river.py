@@ -3,7 +3,7 @@
 River learns from one row at a time, a dictionary from names to values. Here rows come in batches; a classifier of
 River's learns from them row by row, in order, so that nothing depends on the size of the batches.
 
-River's objects are not thread-safe; each of these holds the lock of its own object while it uses them (`_guard`).
+River's objects are not thread-safe; each of these locks its own object while it uses them (`_guard`).
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class RiverDetector(ThreadSafe):
         self.n_seen = 0
 
 
-# In a pipeline of River 0.26, the next steps learn what a `Transformer` returns, but not what a supervised one returns.
+# In a pipeline of River 0.26, later steps learn from the output of a `Transformer`, but not of a supervised one.
 class RiverSelector(ThreadSafe, base.SupervisedTransformer, base.Transformer):
     """A row selector of Tamis as a transformer in River's pipelines.
 
@@ -306,7 +306,7 @@ class RiverSelector(ThreadSafe, base.SupervisedTransformer, base.Transformer):
     max_columns : int, optional
         The most names there is room for, as in :class:`tamis.rows.by_name.ByName`.
     budget : int, optional
-        The most names to know at a time, as in :class:`tamis.rows.by_name.ByName`.
+        Maximum number of names at a time, as in :class:`tamis.rows.by_name.ByName`.
 
     Raises
     ------
@@ -369,7 +369,7 @@ class RiverSelector(ThreadSafe, base.SupervisedTransformer, base.Transformer):
         self._rows, self._labels = [], []
         if not all(map(self._known.issuperset, rows)):
             self._known = self._known.union(*rows)
-            # Ties go to the first column: let that not depend on the order in a row.
+            # Ties go to the first column: independent of the order in a row.
             rows = [dict(sorted(row.items(), key=lambda item: str(item[0]))) for row in rows]
         self._model.partial_fit(rows, labels)
         self._kept = dict.fromkeys(self._model.selected_)

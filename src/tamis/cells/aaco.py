@@ -7,7 +7,7 @@ oracle's next subset of columns is the one of least expected loss and price, giv
 
 and the row stops if u is empty. The expectation is the mean over the nearest training rows in the known columns, and
 the minimum is taken over sampled subsets. Of the best subset, the column that would have the least loss and price alone
-is acquired; then the subset is chosen anew. So columns that pay only together are
+is acquired; then the subset is chosen again. So columns that pay only together are
 acquired, which no greedy method does.
 
 =========  ==================  ====================================================================
@@ -74,7 +74,7 @@ def _extend(
     columns: Array, d: int, x: Array, start: Array, covariance: Array, means: Array, own: Array, at: Array,
     white: Array, centre: Array, result: Array,
 ) -> int:  # fmt: skip
-    """Add the evidence of some columns, after the d features already whitened; return the number of features now."""
+    """Add the evidence of some columns, after the d features already whitened; return the new number of features."""
     for j in columns:
         if j < 0:
             break
@@ -182,8 +182,8 @@ class AACO(CellClassifier):
     max_steps : int, default=30
         The largest number of features acquired per row.
     categorical : None, "all", list of int or str, or bool mask, optional
-        Columns whose values are categories, each with a bin of its own. Columns of text and of categories of a frame
-        always are.
+        Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
+        always included.
     random_state : int, optional
         Seed of the stored rows and of the subsets.
 
@@ -214,7 +214,7 @@ class AACO(CellClassifier):
 
     Examples
     --------
-    Column 0 alone says nothing: it indicates which of the others has the class. A greedy method begins elsewhere.
+    Column 0 alone is uninformative: it indicates which of the others has the class. A greedy method starts elsewhere.
 
     >>> import numpy as np
     >>> from tamis import AACO
@@ -379,7 +379,7 @@ class AACO(CellClassifier):
         return high
 
     def _walked(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """Return the loss of each training row without a value, what it pays, and its loss then."""
+        """Return the loss of each training row without a value, its acquisition cost, and its loss afterwards."""
         state, values = self._start(len(rows)), self._bank[rows]
         codes, alive = self._codes(values, np.arange(len(self.candidates_))), np.arange(len(rows))
         before = self._goal.losses(state.posterior, self._bank_y[rows])

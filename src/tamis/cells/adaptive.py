@@ -6,8 +6,8 @@ with exact inference, so that any feature can be acquired next. With e the known
     information of feature j:  I_j(e) = H(C | e) - sum_v P(x_j = v | e) H(C | e, x_j = v)           (1)
     buy argmax_j I_j(e) / e_j,  unless  g(pi) <= tau_risk  or  max_j I_j(e) / e_j <= tau_rate       (2)
 
-g(pi) = min_j Q_j . pi is the risk of deciding now. The textbook rule, one step of expected cost, stops too early:
-most single values do not change the decision, so their value is 0 even if two of them would. Therefore the information
+g(pi) = min_j Q_j . pi is the risk of an immediate decision. The textbook rule, one step of expected cost, stops too
+early: most single values do not change the decision, so their value is 0 even if two of them would. The information
 selects the feature, and the two thresholds are chosen on the rows of `fit`: each row is walked to the end by a tree
 whose columns and counts were learned without it, and the thresholds minimise the sum of misclassification and
 acquisition costs (:mod:`tamis.cells.policy_selection`). Before the first value all rows are identical: it is acquired
@@ -173,14 +173,14 @@ class AdaptiveIFC2F(CellClassifier):
         Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
         prices.
     objective : {"loss", "log-loss", "auc"}, default="loss"
-        What acquisitions reduce on held-out rows, and what prices are in units of. "loss": the misclassification cost.
+        The loss that acquisitions reduce on held-out rows, and the unit of prices. "loss": the misclassification cost.
         "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
         ROC curve, of each class against the rest, weighted by its rows.
     spend : {"worth", "all"}, default="worth"
         "all": a row stops only when no informative value is within `budget`, or after `max_steps` values.
     lookahead : {1, 2}, default=1
         Steps by which the next value is chosen. 2: also by the best value after it, (3), which finds columns that only
-        indicate what to ask for next. A fit takes several times as long.
+        indicate which value to acquire next. A fit takes several times as long.
     decision : {"auto", "tree", "discriminant", "ensemble"}, default="auto"
         The model that decides: the tree, a discriminant analysis of the acquired values, or an ensemble of the latter
         and boosted trees. "auto": the one with the lowest cost on held-out rows; the ensemble only if it is
@@ -197,8 +197,8 @@ class AdaptiveIFC2F(CellClassifier):
     max_steps : int, default=30
         The largest number of features acquired per row.
     categorical : None, "all", list of int or str, or bool mask, optional
-        Columns whose values are categories, each with a bin of its own. Columns of text and of categories of a frame
-        always are.
+        Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
+        always included.
     random_state : int, optional
         Seed of the subsample of rows walked, and of gradient boosting.
 

@@ -159,7 +159,7 @@ class FixedOrder(CellClassifier):
         return Objective(self.objective, self._Q)
 
     def _within_budget(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the columns of an order whose prices together are within the budget; the dearer ones are omitted.
+        """Return the columns of an order whose prices together are within the budget; more expensive ones are omitted.
 
         The first value is acquired for every row, so it must also be within the mean budget.
         """

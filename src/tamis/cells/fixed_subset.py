@@ -51,12 +51,12 @@ class FixedSubset(FixedOrder):
         Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
         is that of its most expensive column, paid once.
     budget : float, optional
-        Largest total price per row: columns whose price exceeds what is left of it are omitted from the order.
+        Largest total price per row: columns whose price exceeds the rest of it are omitted from the order.
     mean_budget : float, optional
         Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
         prices.
     objective : {"loss", "log-loss", "auc"}, default="loss"
-        What acquisitions reduce on held-out rows, and what prices are in units of. "loss": the misclassification cost.
+        The loss that acquisitions reduce on held-out rows, and the unit of prices. "loss": the misclassification cost.
         "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
         ROC curve, of each class against the rest, weighted by its rows.
     spend : {"worth", "all"}, default="worth"
@@ -67,8 +67,8 @@ class FixedSubset(FixedOrder):
     n_bins : int, default=4
         Bins of a column for the estimate of its information, at least 2.
     categorical : None, "all", list of int or str, or bool mask, optional
-        Columns whose values are categories, each with a bin of its own. Columns of text and of categories of a frame
-        always are.
+        Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
+        always included.
     random_state : int, optional
         Seed of the rows on which `n_features` is chosen, if there are more than 5,000.
 

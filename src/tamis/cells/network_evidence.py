@@ -1,4 +1,4 @@
-"""Evidence for the classes from a dependency network: what pairs of columns indicate, from any subset of the values.
+"""Evidence for the classes from a dependency network: pairs of columns, for any subset of the values.
 
 The network is a tree of the columns, each conditioned on the class and on its parent (:mod:`tamis.cells.network`), with
 smoothed tables. Unknown values are summed out from the leaves to the root, so the evidence of a subset S is exact::

@@ -1,4 +1,4 @@
-"""Objectives of acquisition: what a posterior loses on a labelled row, and how uncertain it is without the label."""
+"""Objectives of acquisition: the loss of a posterior on a labelled row, and its uncertainty without the label."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def _policy_families(n_levels: int, n_columns: int) -> list[tuple[str, range]]:
 
 
 def _argmin_cost(totals: Floats, columns: range, paid: Floats, bound: float) -> tuple[int, int]:
-    """Return the argmin of the total where what is paid is within a bound: `most`, and the column."""
+    """Return the argmin of the total among those within a bound on the price paid: `most`, and the column."""
     at_hand = slice(columns.start, columns.stop)
     part = np.where(paid[:, at_hand] <= bound, totals[:, at_hand], np.inf)
     most, at = np.unravel_index(np.argmin(part), part.shape)

@@ -1,4 +1,4 @@
-"""A race of the classifiers that acquire values: the loss of each on rows held out, compared row by row.
+"""Comparison of the classifiers that acquire values: the loss of each on held-out rows, row by row.
 
 The loss of a row is the misclassification cost of its decision plus the prices of its values. Every row is held out
 once (three folds), so the losses of two candidates are compared on the same rows. The first candidate is the reference.
@@ -29,7 +29,7 @@ _FOLDS = 3
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate and its results on the rows held out.
+    """A candidate and its results on the held-out rows.
 
     Attributes
     ----------

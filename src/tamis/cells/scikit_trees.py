@@ -1,6 +1,6 @@
 """Gradient boosting of scikit-learn: the fitted trees as plain arrays, and the columns that they split on.
 
-By default, boosted trees are those of :mod:`tamis.cells.small_trees`. These serve a user who gives
+By default, boosted trees are those of :mod:`tamis.cells.small_trees`. These are used if the user passes
 ``HistGradientBoostingClassifier`` as the classifier, and find columns that are only jointly relevant. The nodes of all
 fitted trees are concatenated; a leaf is its own child. A row goes left if its value is at most the threshold; missing
 values follow the default direction of the node.

@@ -29,12 +29,12 @@ def check_cell_classifier(estimator: Any) -> Report:
     Returns
     -------
     Report
-        What was run, and what was skipped for which reason.
+        The checks that ran, and those skipped with their reasons.
 
     Raises
     ------
     AssertionError
-        If a check fails; the message lists all that fail, each with its name and what differed.
+        If a check fails; the message lists all failed checks, each with its name and the difference.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def _misclassification_costs(subject: CellSubject) -> None:
 
 
 def _fit_resets(subject: CellSubject) -> None:
-    """`fit` discards what was learned before, and so does a clone."""
+    """`fit` resets the model, and so does a clone."""
     X, y = subject.rows()
     model = subject.learned()
     refitted = subject.new().fit(*subject.rows(seed=5)).fit(X, y)
@@ -273,7 +273,7 @@ def _rows_are_independent(subject: CellSubject) -> None:
 
 
 def takes_frame(subject: CellSubject, library: str) -> None:
-    """A frame's names are what a session asks for."""
+    """A session requests values by the names of a frame."""
     X, y = subject.rows()
     frame = table(library, X, NAMES)
     model = subject.new().fit(frame, y)

@@ -30,17 +30,17 @@ def check_column_selector(estimator: ColumnSelector, *, per_batch: bool | None =
         in a module, not in a function.
     per_batch : bool, optional
         Whether the method is defined per block, so that a block need not equal its columns one at a time. By default
-        as the catalogue says, and False for a class that is not in it.
+        as in the catalogue, and False for a class that is not in it.
 
     Returns
     -------
     Report
-        What was run, and what was skipped for which reason.
+        The checks that ran, and those skipped with their reasons.
 
     Raises
     ------
     AssertionError
-        If a check fails; the message lists all that fail, each with its name and what differed.
+        If a check fails; the message lists all failed checks, each with its name and the difference.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _block_equals_one_by_one(subject: ColumnSubject) -> None:
 
 
 def _fit_equals_offers(subject: ColumnSubject) -> None:
-    """`fit` is `start` and an offer of every column; it forgets what was before."""
+    """`fit` is `start` and an offer of every column; it resets the selector."""
     X, y = subject.columns()
     subject.compare(subject.new().fit(X, y), subject.learned(), "fit, and start with offer_many")
     again = subject.new().fit(*subject.columns(9, seed=3)).fit(X, y)
@@ -127,7 +127,7 @@ def _finds_planted_features(subject: ColumnSubject) -> None:
 
 
 def _answers(subject: ColumnSubject) -> None:
-    """`offer` returns a bool, `offer_many` an array of them, and the read-outs tell the same story."""
+    """`offer` returns a bool, `offer_many` an array of them, and the attributes are consistent."""
     X, y = subject.columns()
     selector = subject.new().start(y)
     answer = selector.offer(X[:, 2], "two")
@@ -200,7 +200,7 @@ def _redundant_columns(subject: ColumnSubject) -> None:
 
 
 class _TwoBlocks:
-    """Brings seven columns in two blocks, and notes what was selected when it was asked."""
+    """Yields seven columns in two blocks, and records the selection at each call."""
 
     def __init__(self, X: Array) -> None:
         self.X, self.next = X, 0
@@ -264,7 +264,7 @@ def _sample_weights(subject: ColumnSubject) -> None:
 
 
 def _read_outs_are_copies(subject: ColumnSubject) -> None:
-    """Writing into what was read out changes nothing."""
+    """Writing into returned arrays changes nothing."""
     selector = subject.learned()
     selector.trace_["name"] = "other"
     selector.selected_.clear()
@@ -306,7 +306,7 @@ def takes_frame(subject: ColumnSubject, library: str) -> None:
     out = offers.transform(shuffled)
     if not np.array_equal(np.asarray(out), X[:, [_NAMES.index(name) for name in in_order]]):
         fail(f"after offers, transform of a {library} frame must find the selected columns by name.")
-    if library != "pyarrow":  # scikit-learn knows no output of this kind
+    if library != "pyarrow":  # scikit-learn does not support this output
         out = selector.set_output(transform=library).transform(frame)
         if list(out.columns) != in_order or type(out) is not type(frame):
             fail(f"set_output(transform={library!r}) returns columns {list(out.columns)}, not {in_order}.")
@@ -332,7 +332,7 @@ def _any_size(subject: ColumnSubject) -> None:
 
 
 def _refuses_columns(subject: ColumnSubject, X: Any, what: str, *words: str, names: Any = None) -> None:
-    """Fail unless the block is rejected and leaves no trace, in what is read out and in what is decided next."""
+    """Fail unless the block is rejected without an effect on attributes and on later decisions."""
     selector, control = subject.learned(), subject.learned()
     more, _ = subject.columns(seed=9)
     rejects(lambda: selector.offer_many(X, names), what, *words)
@@ -384,7 +384,7 @@ def _fails_late(subject: ColumnSubject) -> None:
 
 
 def _imputes_if_told(subject: ColumnSubject) -> None:
-    """With ``missing="mean"``, NaN becomes the column's mean, and the trace says how many there were."""
+    """With ``missing="mean"``, NaN becomes the column's mean, and the trace contains their number."""
     X, y = subject.columns()
     X[4, 2] = X[5, 2] = X[0, 6] = np.nan
     filled = X.copy()

@@ -36,7 +36,7 @@ def check_row_selector(
         in a module, not in a function.
     per_batch : bool, optional
         Whether the method is defined per batch, so that a batch need not equal its rows one at a time. By default
-        as the catalogue says, and False for a class that is not in it.
+        as in the catalogue, and False for a class that is not in it.
     multiclass : bool, optional
         Whether the method knows more than two classes. By default as the catalogue says, and True for a class that
         is not in it.
@@ -47,12 +47,12 @@ def check_row_selector(
     Returns
     -------
     Report
-        What was run, and what was skipped for which reason.
+        The checks that ran, and those skipped with their reasons.
 
     Raises
     ------
     AssertionError
-        If a check fails; the message lists all that fail, each with its name and what differed.
+        If a check fails; the message lists all failed checks, each with its name and the difference.
 
     Examples
     --------
@@ -386,7 +386,7 @@ def takes_frame(subject: RowSubject, library: str) -> None:
     gap[7, 2] = np.nan
     other = table(library, gap, NAMES)
     _refuses_frame(subject, selector, frame, other, y, "a frame with NaN", NAMES[2], "row 7")
-    if library != "pyarrow":  # scikit-learn knows no output of this kind
+    if library != "pyarrow":  # scikit-learn does not support this output
         out = selector.set_output(transform=library).transform(frame)
         if list(out.columns) != kept or type(out) is not type(frame):
             fail(
@@ -570,7 +570,7 @@ def _selects_the_best(subject: RowSubject) -> None:
 
 
 def _reading_changes_nothing(subject: RowSubject) -> None:
-    """Reading scores and support, or transforming, does not change what is learned next."""
+    """Reading scores and support, or transforming, does not affect later updates."""
     selector = subject.learned()
     X, _ = subject.rows()
     for _ in range(2):

@@ -72,7 +72,7 @@ class Subject(ABC):
 
     @abstractmethod
     def data(self, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
-        """Return X and y; X has multiples of 1/8, which float32 holds exactly, and zeros."""
+        """Return X and y; X has multiples of 1/8, which float32 represents exactly, and zeros."""
 
     @abstractmethod
     def learn(self, model: Any, X: Any, y: Any) -> Any:
@@ -84,7 +84,7 @@ class Subject(ABC):
 
     @abstractmethod
     def compare(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
-        """Fail unless two models agree in all that can be read out; `what` states what differed in their past.
+        """Fail unless two models agree in all attributes; `what` states what differed in their past.
 
         A `tolerance` of 0 requires the same bits; else it is the largest relative difference.
         """
@@ -98,7 +98,7 @@ def _eighths(rng: np.random.Generator, X: Array, share_of_zeros: float) -> NDArr
 
 @dataclass(frozen=True)
 class RowSubject(Subject):
-    """A row selector, and what it promises beyond the contract.
+    """A row selector, and its guarantees beyond the contract.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class RowSubject(Subject):
 
 @dataclass(frozen=True)
 class ColumnSubject(Subject):
-    """A column selector, and what it promises beyond the contract.
+    """A column selector, and its guarantees beyond the contract.
 
     Attributes
     ----------
@@ -330,7 +330,7 @@ def compare_scores(one: Any, other: Any, what: str, *, tolerance: float = 0.0) -
 
 
 def rejects(act: Callable[[], Any], what: str, *words: str) -> None:
-    """Fail unless `act` raises a ValueError or TypeError that says each of the words in one line."""
+    """Fail unless `act` raises a one-line ValueError or TypeError that contains each of the words."""
     try:
         act()
     except (ValueError, TypeError) as error:

@@ -26,7 +26,7 @@ class Report:
     skipped : dict of str to str
         Checks that do not apply, or need something that is not installed, and the reason.
     failed : dict of str to str
-        Checks that did not pass, and what differed.
+        Failed checks, and their differences.
 
     Examples
     --------

@@ -186,7 +186,7 @@ def _run_interactive(dialogue: Dialogue, quiet: bool) -> None:
 
 
 def _ask(console: Console, dialogue: Dialogue) -> str | None:
-    """Return what was answered; None at the end of the input."""
+    """Return the answer; None at the end of the input."""
     feature, price = dialogue.session.next_feature, dialogue.session.next_cost
     options = [str(one) for one in dialogue.categories.get(feature or "", [])]
     hint = f" ({', '.join(options)})" if 0 < len(options) <= 8 else ""

@@ -67,7 +67,7 @@ class Alerting:
             raise MisuseError(f"{'--rule' if self.rules is None else '--rules'}: {error}") from None
 
     def sender(self) -> Callable[[dict[str, Any]], None]:
-        """Return what delivers an alert; a failure is printed on standard error.
+        """Return the function that delivers an alert; a failure is printed on standard error.
 
         Raises
         ------

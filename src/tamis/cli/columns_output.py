@@ -28,12 +28,12 @@ class Output:
     quiet: bool
 
     def check(self, inputs: list[str], force: bool) -> None:
-        """Reject places that cannot be written, or hold something else."""
+        """Reject paths that cannot be written, or contain something else."""
         files = {"--save": self.save, "--report": self.report, "--checkpoint": self.checkpoint}
         check_outputs(inputs, files, force=force)
 
     def finish(self, walk: Walk, error: str | None = None) -> None:
-        """Show what was found, and write it where it is wanted."""
+        """Print the result, and write it to the requested files."""
         from tamis.report.columns.numbers import course_of
 
         course, coefficients = course_of(walk.selector), walk.coefficients()
@@ -76,7 +76,7 @@ def _sentence(walk: Walk) -> str:
 
 
 def _dependence_note(walk: Walk) -> str:
-    """Return what tests do with autocorrelated rows, if they found any; else an empty text."""
+    """Return the treatment of autocorrelated rows by the tests, if there are any; else an empty text."""
     if not getattr(walk.selector, "rows_dependent_", False):
         return ""
     return "rows are autocorrelated: tests use the variance between blocks of rows"
@@ -162,7 +162,7 @@ def _document(
 
 
 def _show(walk: Walk, course: Course, coefficients: dict[str, float] | None, top: int) -> None:
-    """Print the accepted features, and what became of the others."""
+    """Print the accepted features, and the decisions about the others."""
     from rich.text import Text
 
     console = terminal()

@@ -151,7 +151,7 @@ def _file_stream(
 
 
 def _parts_by_name(texts: list[str]) -> dict[str, Any]:
-    """Return the parts by name: the key where that is enough to tell them apart."""
+    """Return the parts by name: the key, if it is unique."""
     given = {text: part(text) for text in dict.fromkeys(texts)}
     heads = [key for key, _ in given.values()]
     return {
@@ -172,7 +172,7 @@ def _open_streams(streams: dict[str, Any]) -> dict[str, Stream]:
 
 
 def _amounts(opened: dict[str, Stream]) -> dict[str, int | float]:
-    """Return how many features are kept of each stream where the user does not say."""
+    """Return the default number of features for each stream."""
     result: dict[str, int | float] = {}
     for name, stream in opened.items():
         if hasattr(stream, "relevant_at"):

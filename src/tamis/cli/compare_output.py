@@ -94,13 +94,13 @@ def _figure(value: float) -> str:
 
 
 def _figure_of(result: ExperimentResult, key: str, i: int) -> str:
-    """Return what a baseline reached on a stream; empty where it was not measured."""
+    """Return the result of a baseline on a stream; empty if it was not measured."""
     is_known = key in result.metrics and result.table(key).n[i].any()
     return _figure(_over_methods(result, key, i)) if is_known else ""
 
 
 def _over_methods(result: ExperimentResult, key: str, i: int) -> float:
-    """Return the mean over the methods, some of which may lack it, or a seed."""
+    """Return the mean over the methods, ignoring missing values."""
     known = [mean for mean in result.table(key).mean[i].tolist() if math.isfinite(mean)]
     return sum(known) / len(known) if known else math.nan
 

@@ -55,7 +55,7 @@ def demo(
 
 
 def _show(output: Output) -> int:
-    """Run the bundled stream, in which a feature comes alive, and say what there is to see."""
+    """Run the bundled stream, in which a feature becomes relevant, and point out the main results."""
     if not output.as_json:
         print(_BEFORE_THE_DEMO, flush=True)
     from tamis.learners.linear import Perceptron

@@ -34,7 +34,7 @@ class Dialogue:
         self.session: Session = self.open({"observed": []})
 
     def open(self, state: Mapping[str, Any]) -> Session:
-        """Return a session in that state, and without what is unavailable."""
+        """Return a session in that state, without unavailable features."""
         return self.model.open(state, unavailable=self.unavailable)
 
     @classmethod

@@ -86,7 +86,7 @@ class ProblemsError(Exception):
 
 
 def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
-    """Return one line that says what went wrong, and the exit code."""
+    """Return a one-line error message, and the exit code."""
     if isinstance(error, KeyboardInterrupt) or type(error).__name__ == "Abort":
         return "interrupted", INTERRUPTED
     if hasattr(error, "format_message"):  # typer found the command line wrong

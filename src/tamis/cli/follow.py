@@ -230,7 +230,7 @@ def _check_watch(watch: bool, alerting: Alerting, live: bool, port: int, options
         raise MisuseError("--port is for --live: add it.")
     if not 0 <= port <= 65535:
         raise MisuseError(f"--port must be 0 to 65535, got {port}.")
-    if watch:  # what is invalid shows before the first row
+    if watch:  # invalid rules are reported before the first row
         alerting.read_rules()
         alerting.sender()
 
@@ -375,8 +375,8 @@ class Events:
                 listen(line)
 
     def state(self) -> dict[str, Any]:
-        """Return what belongs to a checkpoint."""
-        if self.journal.is_torn:  # stopped in the middle of a line: the checkpoint before stands
+        """Return the files of a checkpoint."""
+        if self.journal.is_torn:  # a line is incomplete: the previous checkpoint remains valid
             raise KeyboardInterrupt
         self.journal.flush()
         return {

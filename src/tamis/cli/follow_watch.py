@@ -92,7 +92,7 @@ class FollowedWatch:
         return {"event": "watch", "features": [row["feature"] for row in shown], **values}
 
     def state(self) -> dict[str, Any]:
-        """Return what belongs to a checkpoint."""
+        """Return the files of a checkpoint."""
         return {"watched": self.watched, "waiting": self.waiting}
 
     def restore(self, state: dict[str, Any]) -> None:

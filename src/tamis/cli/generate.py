@@ -113,7 +113,7 @@ def _open_stream(text: str, rows: int | None, seed: int) -> SyntheticStream:
 
 
 def truth_of(stream: SyntheticStream) -> dict[str, Any]:
-    """Return what is known of a stream: its drifts, and which features are relevant from which row on.
+    """Return the properties of a stream: its drifts, and which features are relevant from which row on.
 
     Rows of a drift that takes its time come from the concept before or from the one after; its centre divides them.
     """
@@ -144,7 +144,7 @@ _Write: TypeAlias = Callable[["SyntheticStream", BinaryIO, _Advance], None]
 
 
 def _writer(out: str) -> _Write:
-    """Return what writes the format that a name tells."""
+    """Return the writer of the format given by a name."""
     writers: dict[str, _Write] = {".csv": _write_csv, ".parquet": _write_parquet, ".arff": _write_arff}
     suffix = Path(out).suffix.lower()
     if out == "-":

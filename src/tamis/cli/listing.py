@@ -1,4 +1,4 @@
-"""`tamis list` and `tamis datasets`: what there is."""
+"""`tamis list` and `tamis datasets`: the available methods and data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server on the loopback address for one page: it answers requests to its own name, and the page asks nobody else.
+"""A server on the loopback address for one page: it answers requests to its own name, and the page makes no others.
 
 Style and script are inline, and the policy of the page limits the browser to them and to this server. A request by
 another site's name for this address is rejected, and so is a request that a page of another origin makes.

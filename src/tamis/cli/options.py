@@ -30,7 +30,7 @@ def argument(metavar: str, help: str) -> Any:
 
 
 def keys(entries: tuple[Entry, ...]) -> Callable[[], list[str]]:
-    """Return what completes the name of an entry."""
+    """Return the function that completes the name of an entry."""
     return lambda: [entry.key for entry in entries]
 
 
@@ -42,7 +42,7 @@ Debug = Annotated[bool, option("Output", None, "Show the traceback of an error."
 
 @dataclass(frozen=True)
 class Panel:
-    """Where the options of a run stand in a help page, as in ``Annotated[RunOptions, Panel("Evaluation")]``."""
+    """The panel of a help page for the options of a run, as in ``Annotated[RunOptions, Panel("Evaluation")]``."""
 
     title: str
     without: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class _RunOptionsGroup:
-    """Turns the options of a run into options of the command line, and what is typed there into `RunOptions`."""
+    """Turns the options of a run into options of the command line, and their values into `RunOptions`."""
 
     panel: Panel
 
@@ -113,7 +113,7 @@ def _group_of(hint: Any) -> _Group | _RunOptionsGroup | None:
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
     """Let a command take dataclasses: each field becomes an option of its own.
 
-    The command's own parameters keep their order; the fields stand where the dataclass stood.
+    The command's own parameters keep their order; the fields replace the dataclass.
     """
     hints = get_type_hints(command, include_extras=True)
     groups = {name: group for name, hint in hints.items() if (group := _group_of(hint)) is not None}
@@ -138,7 +138,7 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def check_word(option: str, value: str, known: tuple[str, ...]) -> None:
-    """Reject a word that the option does not know."""
+    """Reject an unknown value of the option."""
     if value not in known:
         raise MisuseError(f"{option} {value} is not known: write {', '.join(known[:-1])} or {known[-1]}.")
 

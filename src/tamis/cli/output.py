@@ -107,9 +107,9 @@ def check_outputs(
     inputs: Iterable[str], files: dict[str, str | None], folders: dict[str, str | None] | None = None, *,
     force: bool = False,
 ) -> None:  # fmt: skip
-    """Reject places that cannot be written, or that would overwrite what somebody else wrote; before anything starts.
+    """Reject paths that cannot be written, or that would overwrite files of others; before anything starts.
 
-    Places are compared as what they are on the disk, so a link to an input is that input. A file that Tamis wrote is
+    Paths are resolved before they are compared, so a link to an input is that input. A file that Tamis wrote is
     overwritten: it carries a mark (see `is_ours`). Others are not, unless the user sets --force.
 
     Parameters
@@ -176,7 +176,7 @@ def _check_report(place: str) -> None:
 
 
 def _is_same(place: str, other: str) -> bool:
-    """Return whether two paths are one file; `other` may be -, what standard input is read from."""
+    """Return whether two paths are the same file; `other` may be -, the file redirected to standard input."""
     if other == "-":
         return os.path.exists(place) and os.path.samestat(os.stat(place), os.fstat(0))
     first, second = os.path.realpath(place), os.path.realpath(other)
@@ -205,7 +205,7 @@ _MARKS = (
     b"tamis sha256 ",
     PICTURE_MARK.encode(),
 )
-# Of tamis screen --out, the truth of tamis generate, what tamis follow tells and puts aside, alerts.
+# Of tamis screen --out, the truth of tamis generate, events and rejected rows of tamis follow, alerts.
 _BEGINNINGS = (
     b"rank,feature",
     b'{\n "stream": ',

@@ -118,7 +118,7 @@ class Ranking:
 
     @property
     def title(self) -> str:
-        """What was ranked by what."""
+        """The subject and the criterion of the ranking."""
         described = self.stream.describe()
         where = described.get("name") or Path(str(described.get("path", "a stream"))).name
         return f"{SCORE_TITLES[self.scores[0]]} on {'standard input' if where == '-' else where}"
@@ -136,7 +136,7 @@ class Ranking:
 
     @property
     def detail(self) -> str:
-        """How many rows and classes, and what else there is to know."""
+        """Number of rows and classes, and further facts."""
         parts = [f"{self.n_rows:,} rows", f"{len(self.screening.classes_):,} classes"]
         if self.screening.half_life is not None:
             parts.append(f"half-life {self.screening.half_life:,g} rows")

@@ -88,7 +88,7 @@ def recommend(
 
 
 def _show(recommendation: Recommendation, name: str) -> None:
-    """Print accuracy, or the AUC, by number of columns, and what is recommended."""
+    """Print accuracy, or the AUC, by number of columns, and the recommendation."""
     console = terminal()
     console.print(f"Which selector for {name}?", style="bold", markup=False)
     learner = recommendation.chosen.learner

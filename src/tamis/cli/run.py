@@ -1,4 +1,4 @@
-"""`tamis run`: a selector and a learner over a stream, test-then-train; and what any such run shows and writes."""
+"""`tamis run`: prequential evaluation of a selector and a learner on a stream; common output of such runs."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def evaluate(
             with contextlib.suppress(KeyboardInterrupt):
                 stop_if_asked()
                 return result
-            # The stream has ended because what fed it was interrupted too.
+            # The stream has ended because its producer was interrupted too.
             result.settings["interrupted"] = True
             return result
         except TamisError as error:
@@ -216,10 +216,10 @@ class Output:
 
     save: str | None = None
     columns: str | None = None
-    models: dict[str, Any] = field(default_factory=dict)  # what --save saves
+    models: dict[str, Any] = field(default_factory=dict)  # the models for --save
 
     def check(self, inputs: list[str], force: bool) -> None:
-        """Reject places that cannot be written, or hold something else."""
+        """Reject paths that cannot be written, or contain something else."""
         files = {
             "--report": self.report, "--checkpoint": self.checkpoint, "--save": self.save, "--columns": self.columns,
         }  # fmt: skip

@@ -1,6 +1,6 @@
 """Terminal output in which names and values from data cannot act as escape sequences.
 
-A label or a column name may contain what a terminal obeys: to hide lines, to set the clipboard, to move the cursor. All
+A label or a column name may contain control sequences: to hide lines, to set the clipboard, to move the cursor. All
 text passes one of two places, where question marks replace it: `SanitisedStream` for `print`, warnings and tracebacks,
 and the console of `tamis.cli.output` for what rich lays out, whose own codes remain.
 """
@@ -16,7 +16,7 @@ __all__ = ["SanitisedStream", "sanitise", "sanitised_output"]
 
 
 def sanitise(text: str) -> str:
-    r"""Return text of any number of lines with a question mark for what a terminal cannot show.
+    r"""Return text of any number of lines with a question mark for each character that a terminal cannot display.
 
     >>> sanitise("on\x1b[2J\noff")
     'on?[2J\noff'

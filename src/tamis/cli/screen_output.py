@@ -35,7 +35,7 @@ class Output:
     quiet: bool
 
     def check(self, inputs: list[str], force: bool) -> None:
-        """Reject places that cannot be written, or hold something else."""
+        """Reject paths that cannot be written, or contain something else."""
         places = {"--out": self.out, "--plot": self.plot, "--report": self.report}
         check_outputs(inputs, places, force=force)
         if self.plot is not None:

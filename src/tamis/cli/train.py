@@ -247,7 +247,7 @@ class Table:
     y : ndarray of shape (n_rows,)
     names : list of str or None
     categories : dict of str to list
-        Values of the columns that hold text, by code.
+        Values of the text columns, by code.
     title : str
     """
 
@@ -275,7 +275,7 @@ class Table:
     def split(
         self, share: float, seed: int, max_rows: int | None = None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return rows to learn from and rows to hold out, drawn at random, `max_rows` together."""
+        """Return random training and held-out rows, `max_rows` together."""
         import numpy as np
 
         order = np.random.default_rng(seed).permutation(len(self.y))[:max_rows]
@@ -319,7 +319,7 @@ def _race(
     table: Table, learned: NDArray[Any], costs: dict[str, Any], seed: int,
     on_progress: Callable[[float, str], None],
 ) -> list[Candidate]:  # fmt: skip
-    """Return the results of all methods on rows that are learned from, each row held out once."""
+    """Return the results of all methods, each row held out once."""
     import numpy as np
 
     from tamis.cells.race import race_classifiers

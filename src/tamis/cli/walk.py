@@ -131,20 +131,20 @@ class Walk:
         return pa.table({name: columns.column(name) for name in columns.names if name in needed})
 
     def coefficient_note(self) -> str:
-        """Return what a positive coefficient indicates."""
+        """Return the meaning of a positive coefficient."""
         if self.matter.model != "logistic":
             return ""
         return f"Positive coefficients speak for {self.selector.classes_[1]!s}."
 
     @property
     def heading(self) -> str:
-        """What was done with what."""
+        """The subject and the method."""
         where = "standard input" if self.title == "-" else self.title
         return f"{self.matter.rule.name} on {where}"
 
     @property
     def detail(self) -> str:
-        """How many rows and columns there were, and what was made of them."""
+        """Number of rows and columns, and their preparation."""
         matter = self.matter
         parts = [f"{len(matter.y):,} rows, {matter.n_given:,} column{'s' * (matter.n_given > 1)}"]
         if matter.texts:

@@ -98,7 +98,7 @@ def watch(
         clock = () if time is None else (time,)
         stream = reading.open(classes=task == "classification", quiet=quiet, clock=clock)
         batches = stream.batches(batch_size, start=0 if saved.watched is None else saved.watched.n_rows_)
-        first = next(batches, None)  # the stream knows its categories from then on
+        first = next(batches, None)  # the categories of the stream are known from then on
         if first is None and saved.watched is None:
             raise DataError(f"{reading.file!r} has no rows: add rows below its header, or name another file.")
         log = _Log.of(stream, prediction, has_time=time is not None)
@@ -171,7 +171,7 @@ class _Log:
         Raises
         ------
         MisuseError
-            If the file lacks the column of predictions.
+            If the file has no column of predictions.
         """
         names = list(stream.feature_names or [])
         if prediction not in names:

@@ -7,7 +7,7 @@ Theorem 1, for linear, logistic and Poisson regression; or with any rule of :mod
 paper        here                  meaning
 ===========  ====================  ====================================================================
 W_0          `initial_wealth`      error budget before the first test
-alpha_delta  `payout`              what an accepted feature earns
+alpha_delta  `payout`              wealth earned by an accepted feature
 w_i          ``wealth`` (trace)    remaining error budget
 alpha_i      ``threshold`` (trace) w_i / (2 i): a feature is accepted if its p-value is at most this
 p            ``p_value`` (trace)   of the feature's coefficient beside the features selected before

@@ -1,4 +1,4 @@
-"""Tests of a coefficient that hold on autocorrelated rows: the variance of its score between blocks of rows.
+"""Tests of a coefficient that are valid for autocorrelated rows: variance of its score between blocks of rows.
 
 With z the part of the candidate outside the span of the selected features, r the residual of the model without it, and
 consecutive blocks of L rows of equal weight, at most 32 of them::
@@ -11,8 +11,8 @@ l is the correlation length of r: by how much the variance of block sums exceeds
 length, of those with four blocks or more, where it is largest. The variance between blocks is too small by about the
 share l / L at most, hence the factor in (2). A candidate is tested on the shortest blocks that are 2.5 l long, or eight
 times the excess of z itself, since z_i e_i decorrelates with either of them. Where fewer than five such blocks fit into
-the rows, nothing can be said, and p = 1. The multiples were chosen on unrelated AR(.9) columns, 300 rows: the smallest
-that accept fewer than 0.1 of 200 columns in a linear model.
+the rows, the test is undetermined, and p = 1. The multiples were chosen on unrelated AR(.9) columns, 300 rows: the
+smallest that accept fewer than 0.1 of 200 columns in a linear model.
 
 Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
 Ibragimov, Mueller: t-statistic based correlation and heterogeneity robust inference, JBES 28(4), 2010 (few blocks).

@@ -94,7 +94,7 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     ValueError
         If a parameter is invalid, when the first rows are passed.
     DataError
-        If a batch lacks a selected feature or cannot be learned from. The state is then unchanged.
+        If a batch lacks a selected feature or is invalid. The state is then unchanged.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""By what factor dependence between rows inflates the variance of a statistic, and its degrees of freedom.
+"""The factor by which dependence between rows inflates the variance of a statistic, and its degrees of freedom.
 
 With M the long-run covariance of the class means (:mod:`tamis.summaries.block_sums`), v_c / e_c the variance of the
 mean of e_c independent rows of class c, and l_c the contrast of class c with the rest (1 for c, minus their shares for
@@ -16,7 +16,7 @@ The Fisher score has the terms (m_c - m) sqrt(n_c) over the spread within classe
 
     (T_kbc - p_b n_kc - q_c r_kb + p_b q_c n_k) / sqrt(n p_b q_c)                                              (3)
 
-V is estimated from blocks with nu degrees of freedom, so tr V^2 is reduced by what chance adds to it, and the statistic
+V is estimated from blocks with nu degrees of freedom, so tr V^2 is reduced by its bias, and the statistic
 divided by d and by the inflation is compared with F(freedom, nu freedom). No inflation is taken to be below 1.
 
 Rao, Scott: The analysis of categorical data from complex sample surveys, JASA 76, 1981; On simple adjustments to
@@ -44,7 +44,7 @@ __all__ = [
     "uncertainty",
 ]
 
-_FEWEST_LAGS = 4  # whose variance says something of a cycle
+_FEWEST_LAGS = 4  # whose variance is informative about a cycle
 
 
 class Inflation(NamedTuple):
@@ -99,7 +99,7 @@ def contrast_inflation(
 
 
 def cycle_inflation(covariance: Array, count: Array, lagged: Array) -> NDArray[np.float64]:
-    """Return by what a common cycle exceeds the long-run variance of the contrast of any class, at least 1.
+    """Return the factor by which a common cycle exceeds the long-run variance of the contrast of any class, at least 1.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def cycle_inflation(covariance: Array, count: Array, lagged: Array) -> NDArray[n
 def feature_inflation(
     covariance: Array, count: Array, variance: Array, effective: Array
 ) -> NDArray[np.float64]:
-    """Return by what dependence inflates the variance of a feature's mean within the classes, at least 1.
+    """Return the factor by which dependence inflates the variance of a feature's mean within classes, at least 1.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""By what autocorrelation inflates the variance of the mean of a sequence of numbers, whose mean may change.
+"""The factor by which autocorrelation inflates the variance of the mean of a sequence whose mean may change.
 
 The values form blocks of m = 2^l values, l = 0, 1, ..., 9. With s_k the sum of the k-th block, the variance of the
 means of independent values is compared with the squared differences of neighbouring blocks (Allan 1966), P pairs::

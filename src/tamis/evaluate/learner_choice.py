@@ -32,7 +32,7 @@ _RARE_ROWS, _MOST = 200, 50_000  # rows of it that are waited for, and rows that
 
 @dataclass(frozen=True)
 class LearnerChoice:
-    """The learner chosen on the first rows, and what it was compared with.
+    """The learner chosen on the first rows, and the learners it was compared with.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class LearnerChoice:
     no_change: float
 
     def sentence(self) -> str:
-        """Return what was chosen and why, as one sentence."""
+        """Return the choice and its reason, as one sentence."""
         others = ", ".join(f"{name} {score:.3f}" for name, score in self.scores.items() if name != self.name)
         beside = f"majority {self.majority:.3f}, no-change {self.no_change:.3f}"
         if self.measure != "accuracy":
@@ -91,7 +91,7 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
 
     Examples
     --------
-    The label is whether two columns have the same sign, which no linear model can say:
+    The label is whether two features have the same sign, which a linear model cannot represent:
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 4))

@@ -44,7 +44,7 @@ _WORDS = {"fisher-recent": "fisher --set half_life=200"}
 
 
 class _Contest(Auto):
-    """The race with more sizes, and with random subsets in it; nobody is followed."""
+    """The comparison with more sizes, and with random subsets; no arm is selected."""
 
     def __init__(self, learner: str = "linear", n_draws: int = 3, categorical: Any = None) -> None:
         super().__init__(None, learner=learner, categorical=categorical)
@@ -153,7 +153,7 @@ class Recommendation:
         Where that is the AUC, and the stream can be read again: "average_precision", "auc", "frozen_auc" and
         "recall_at_precision" of a run of the recommendation on the same rows.
     threshold : str
-        The decision threshold of that run and what it reached, as :meth:`PrequentialResult.threshold_note`.
+        The decision threshold of that run and its performance, as in :meth:`PrequentialResult.threshold_note`.
     """
 
     chosen: Contestant
@@ -383,7 +383,7 @@ def _mean_of(draws: list[Contestant]) -> Contestant:
 
 
 def _with_ranking(judged: Recommendation, source: Any, categorical: Any) -> Recommendation:
-    """Return the recommendation with what a run of it reaches on the same rows."""
+    """Return the recommendation with the results of a run of it on the same rows."""
     chosen, columns = judged.chosen, categorical or ()
     selector: Any = None
     if chosen.selector != "all":

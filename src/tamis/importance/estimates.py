@@ -42,7 +42,7 @@ def add_contributions(features: Array, values: Array, keep: float, sums: Array) 
 
 
 def merged_sums(earlier: Floats, later: Floats, keep: float) -> Floats:
-    """Return the sums of two parts of a stream; `keep` is what the rows of the later part leave of the earlier weights.
+    """Return the sums of two parts of a stream; `keep` is the factor of the earlier weights.
 
     >>> one = np.array([[2.0], [2.0], [1.0], [0.0]])  # two contributions of 1
     >>> merged_sums(one, np.array([[2.0], [2.0], [3.0], [0.0]]), 1.0)[:, 0]

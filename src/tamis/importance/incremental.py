@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 _MOST_VALUES = 1 << 21  # of the altered rows that exist at once: 16 MiB
 
-# Parameters that all importances document in the same words, by the line that stands for them in a docstring.
+# Descriptions shared by all importances, by their placeholder in a docstring.
 _SHARED_DOCS = {
     "{groups and half_life}": """\
 groups : dict of str to list of int or str, optional

@@ -3,7 +3,7 @@
 The file is a zip archive (stored, so it cannot be a zip bomb) of `manifest.json` and one `.npy` file per array. Its
 comment, the last bytes of the file, is the SHA-256 of everything before it, so any altered byte is detected.
 
-The manifest holds a table of nodes. A node is a container, an array, a random number generator or an object, and
+The manifest contains a table of nodes. A node is a container, an array, a random number generator or an object, and
 refers only to earlier nodes, so any file is read in a single loop, and the work that it requests is limited in
 proportion to its size. An object with several references is stored once, and is a single object after loading.
 """

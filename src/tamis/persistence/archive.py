@@ -58,7 +58,7 @@ def open_verified(path: str | os.PathLike[str]) -> Iterator[tuple[zipfile.ZipFil
     Raises
     ------
     CheckpointError
-        If any byte differs from what was written, or if it unpacks to more than it contains.
+        If any byte was changed, or if it unpacks to more than it contains.
     """
     name = repr(os.fspath(path))
     mode = os.stat(path).st_mode
@@ -133,7 +133,7 @@ def _read_chunk(file: BinaryIO, size: int, name: str) -> bytes:
 
 
 def _verify(file: BinaryIO, name: str) -> None:
-    """Reject a file in which any byte differs from what was written."""
+    """Reject a file in which any byte was changed."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(size - _FOOTER_SIZE, 0))
     end = file.read()

@@ -50,7 +50,7 @@ def plot_ranks(result: Nemenyi) -> Figure:
     Raises
     ------
     ImportError
-        If matplotlib is missing; the message says which extra brings it.
+        If matplotlib is missing; the message names the extra to install.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def plot_ranks(result: Nemenyi) -> Figure:
         xs, ys = zip(*points, strict=True)
         axes.plot(xs, ys, color=rcParams["text.color"], linewidth=0.72 * width, solid_capstyle="butt")
     for x, y, anchor, words, size in drawing.texts:
-        shown = words.replace("$", r"\$")  # lest matplotlib read mathematics into a name
+        shown = words.replace("$", r"\$")  # matplotlib would typeset it as mathematics
         axes.text(x, y, shown, ha=_ANCHORS[anchor], va="center", fontsize=0.72 * size)
     return figure
 

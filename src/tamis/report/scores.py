@@ -22,12 +22,12 @@ _BAR, _INFINITE = "#2f7fc1", "#d55e00"
 
 
 def check_picture(path: str | os.PathLike[str]) -> None:
-    """Raise if no picture can be drawn there: matplotlib is missing, or the name tells no format.
+    """Raise if no picture can be written: matplotlib is missing, or the name has no known format.
 
     Raises
     ------
     ImportError
-        If matplotlib is missing; the message says which extra brings it.
+        If matplotlib is missing; the message names the extra to install.
     ValueError
         If the name ends in none of the formats.
 
@@ -63,7 +63,7 @@ def plot_ranking(names: Sequence[str], scores: dict[str, NDArray[np.float64]], t
     Raises
     ------
     ImportError
-        If matplotlib is missing; the message says which extra brings it.
+        If matplotlib is missing; the message names the extra to install.
 
     Examples
     --------

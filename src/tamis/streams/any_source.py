@@ -91,7 +91,7 @@ def _has_dicts(source: Iterable[Any]) -> bool:
 
 
 def _opened_by(name: Any) -> str:
-    """Return what to call instead of passing a name."""
+    """Return the call to use instead of a name."""
     if isinstance(name, str):
         for function, rows in (("load_dataset", list_datasets()), ("load_stream", list_streams())):
             if any(str(row["name"]).lower() == name.lower() for row in rows):

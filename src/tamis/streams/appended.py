@@ -225,7 +225,7 @@ class RedundantColumns:
     ----------
     part : Redundant
     sources, features : sequence of Feature
-        What they are made from, and what they are.
+        Their origin and kind.
     at : sequence of int
         Columns they are made from.
     first : int

@@ -515,7 +515,7 @@ class CSVTable(Table):
 
 @dataclass(frozen=True)
 class MixedColumn:
-    """A column that holds numbers and other values.
+    """A column that contains numbers and other values.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ RANKING = (
     "rank",
     "feature",
 )
-FORMULA = r"'*[=+\-@\t\r\n" + "\uff1d\uff0b\uff0d\uff20]"  # what a spreadsheet computes; = + - @ of any width
+FORMULA = r"'*[=+\-@\t\r\n" + "\uff1d\uff0b\uff0d\uff20]"  # evaluated by spreadsheets; = + - @ of any width
 
 
 def escape_formula(cell: str) -> str:
@@ -184,7 +184,7 @@ def is_number(text: str, decimal: str) -> bool:
 
 
 def strip_sign(text: str, sign: str) -> str:
-    """Return a number without the sign of a currency or of per cent; a text in which it stands elsewhere stays.
+    """Return a number without a currency or percent sign before or after it; any other text is unchanged.
 
     >>> strip_sign("-$ 1,000", "$"), strip_sign("49.5 %", "%"), strip_sign("a%b", "%")
     ('-1,000', '49.5', 'a%b')
@@ -196,7 +196,7 @@ def strip_sign(text: str, sign: str) -> str:
 
 
 def _sign_of(values: Iterable[str]) -> str:
-    """Return the one sign of a currency or of per cent that texts hold; "" if there are none, or several."""
+    """Return the only currency or percent sign in texts; "" if there are none, or several."""
     signs = {one for text in values for one in text if one in "%‰" or unicodedata.category(one) == "Sc"}
     return signs.pop() if len(signs) == 1 else ""
 
@@ -207,7 +207,7 @@ class NumberFormat:
     Attributes
     ----------
     sign : str
-        The sign of a currency, or of per cent, that stands before or after numbers; "" if there is none.
+        The currency or percent sign before or after numbers; "" if there is none.
     decimal : str
         "," or ".", "?" if they may be read with either (1,234), "" if most of them are not numbers.
     grouped : dict of str to bool

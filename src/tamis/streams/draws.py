@@ -1,4 +1,4 @@
-"""Random numbers that belong to rows: row t has the same ones whoever asks, in whatever batch and order.
+"""Random numbers per row: row t has the same ones in any batch and order.
 
 SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) as a function of a counter: the number of slot j in row t of a table of n
 slots is mix(key + (n t + j) gamma). Nothing is carried from row to row, so a stream can begin anywhere.
@@ -112,7 +112,7 @@ class Draws:
 
     @property
     def key(self) -> np.uint64:
-        """What tells these numbers from others, for kernels that draw their own."""
+        """The key of these numbers, for kernels that draw their own."""
         return np.uint64(self._key)
 
     def child(self, name: str | int) -> Draws:
@@ -166,7 +166,7 @@ class Draws:
         return out
 
     def generator(self) -> np.random.Generator:
-        """Return a NumPy generator of its own, for what is drawn once and not for each row."""
+        """Return a separate NumPy generator, for draws that are not per row."""
         return np.random.default_rng(self._key)
 
 

@@ -30,7 +30,7 @@ class ColumnEncoder:
     missing : {"error", "mean", "keep"}
         What happens to missing numbers: rejected, replaced by the mean of the rows before (0 before any), or left NaN.
     categorical : bool
-        Whether the column holds categories even if they look like numbers.
+        Whether the column is categorical even if its values look like numbers.
     declared : list of str, optional
         Categories known in advance, in the order of their codes.
     part : {"year", "weekday", "hour"}, optional

@@ -1,7 +1,7 @@
 """Rows from files of any size: CSV, Parquet, Arrow, ARFF, svmlight, plain or compressed, and standard input.
 
 Files are read in blocks and never as a whole. Types of CSV columns are inferred from the first block; a column that
-was a number there stays one. Text and times become numbers as :class:`tamis.streams.encode.ColumnEncoder` says.
+was a number there stays one. Text and times become numbers as in :class:`tamis.streams.encode.ColumnEncoder`.
 """
 
 from __future__ import annotations

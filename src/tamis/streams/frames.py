@@ -28,7 +28,7 @@ _BLOCK = 1000  # rows
 
 
 def is_frame(value: Any) -> bool:
-    """Return whether a value is a frame, in memory or lazy, of a library that narwhals knows."""
+    """Return whether a value is a frame, in memory or lazy, of a library supported by narwhals."""
     result = nw.from_native(value, pass_through=True)
     return isinstance(result, nw.DataFrame | nw.LazyFrame)
 
@@ -117,7 +117,7 @@ class DictStream(Stream):
     Attributes
     ----------
     feature_names : list of str
-        The keys of the first row. A key that a later row lacks is a missing value.
+        The keys of the first row. A key that is absent from a later row is a missing value.
     categories : dict of str to list
         The categories of the columns whose first value is text, in the order of their codes.
 

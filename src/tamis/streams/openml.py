@@ -19,7 +19,7 @@ from tamis.errors import StreamError
 
 __all__ = ["OPENML", "contents_digest", "download"]
 
-# name -> number of the data set on OpenML, and the SHA-256 of what it holds, where that is known (contents_digest)
+# name -> number of the data set on OpenML, and the SHA-256 of its contents, if known (contents_digest)
 OPENML: dict[str, tuple[int, str | None]] = {
     "arcene": (1458, "b4506c094d395693515c1437a3d38630bd1af61d750cd71fb5445dcc5659a008"),
     "gisette": (41026, None),

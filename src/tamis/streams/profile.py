@@ -72,7 +72,7 @@ class Problem:
     option : str
         "" if only another file or another label would help.
     value : object
-        The value to set; None if only the user can know it.
+        The value to set; None if only the user can decide.
     """
 
     text: str

@@ -33,7 +33,7 @@ class UnclosedQuote(NamedTuple):
     Attributes
     ----------
     at : int
-        The byte of the block where it stands.
+        The byte of the block at which it starts.
     at_end : bool
         Whether it is open where the text ends.
     """
@@ -55,7 +55,7 @@ class UnclosedQuote(NamedTuple):
 
 
 def check_max_quoted_lines(most: int | None) -> int | None:
-    """Return a checked `max_quoted_lines` as an option of a file; None stands for the default."""
+    """Return a checked `max_quoted_lines` as an option of a file; None: the default."""
     if most is None:
         return None
     check_number("max_quoted_lines", most, low=1, integer=True)

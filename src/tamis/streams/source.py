@@ -76,7 +76,7 @@ def codec_of(head: bytes) -> Codec | None:
 _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
 LONGEST_LINE = 64 << 20  # bytes; a row of some millions of numbers
 _HEAD_BYTES = 1 << 20
-_FIRST_LINES = 20  # in which the names may stand
+_FIRST_LINES = 20  # in which the names may occur
 
 
 class Source:
@@ -87,7 +87,7 @@ class Source:
         self.is_stdin = self.name == "-"
         self.raw: BinaryIO | None = None
         self.spent = self.finished = False
-        self._head = b""  # what `peek` has read of standard input
+        self._head = b""  # bytes of standard input read by `peek`
         if self.is_stdin:
             if seekable:
                 raise StreamError(
@@ -115,7 +115,7 @@ class Source:
             )
 
     def _compression(self) -> Codec | None:
-        """Return the codec that the first bytes show; else that of the name, whose reader says what is damaged."""
+        """Return the codec indicated by the first bytes; else by the name, whose reader reports damage."""
         try:
             with open(self.name, "rb") as file:
                 head = file.read(LONGEST_MAGIC)
@@ -177,7 +177,7 @@ class Source:
             yield line
 
     def finish(self) -> None:
-        """End a pass: what was read must be what was opened."""
+        """End a pass: the file that was read must be the one that was opened."""
         self.check_unchanged()
         self.finished = True
 

@@ -31,7 +31,7 @@ class Stream(ABC):
     classes : ndarray of shape (n_classes,) or None
         Labels known in advance.
     categorical : sequence of int
-        Positions of the columns that hold codes of categories, as far as this is known.
+        Positions of the categorical columns, as far as known.
     """
 
     feature_names: list[str] | None = None
@@ -102,7 +102,7 @@ class Stream(ABC):
         return html_repr(type(self).__name__, self._facts(), listed)
 
     def _facts(self) -> list[str]:
-        """Return what is known of the stream without reading it."""
+        """Return a description of the stream, without reading it."""
         parts = [name] if (name := self._title()) else []
         for n, one, many in ((self.n_rows, "row", "rows"), (self.n_features, "feature", "features")):
             if n is not None:
@@ -114,7 +114,7 @@ class Stream(ABC):
         return parts
 
     def _title(self) -> str:
-        """Return what the source is called; nothing if it has no name."""
+        """Return the name of the source; empty if it has none."""
         return str(getattr(self, "name", ""))
 
     @abstractmethod

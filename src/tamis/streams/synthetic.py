@@ -5,7 +5,7 @@ the 4/W, which its own derivation and MOA have):
 
     P(row t comes from b) = 1 / (1 + exp(-4 (t - t_k) / W))                                                    (1)
 
-Each row obeys the drift nearest to it, so the law holds where drifts are far apart compared with W. MOA nests its
+Each row obeys the drift nearest to it, so this is exact if drifts are far apart compared with W. MOA nests its
 streams instead: there the later drifts come a little late. Every random number belongs to a row and a purpose
 (:mod:`tamis.streams.draws`): rows do not depend on batches, and neither noise nor appended features change the rest.
 """

@@ -1,4 +1,4 @@
-"""Files with named columns, read by pyarrow in blocks: what the formats share, Parquet and Arrow."""
+"""Files with named columns, read by pyarrow in blocks: common code of Parquet and Arrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of every feature within every class, by blocks of consecutive rows: what long-run variances are read from.
+"""Sums of every feature within every class, by blocks of consecutive rows, for long-run variances.
 
 Rows are summed in at most K blocks of L rows (32 for up to four classes, 16 for up to eight, else 8). When all blocks
 are complete, neighbours are joined, and L doubles. So there are always between K / 2 and K blocks, and every row is in
@@ -315,7 +315,7 @@ class BlockSums:
         self._gain = np.r_[self._gain, np.ones(more)]
 
     def reorder(self, order: Array) -> None:
-        """Give each class another code: class c becomes what class `order[c]` was."""
+        """Change the code of each class: class c becomes what class `order[c]` was."""
         for name in self._BY_BLOCK[:-1] + self._BY_LAG:
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, order]))
         self._gain = self._gain[order]
@@ -480,7 +480,7 @@ class BlockSums:
         self._gain = np.ones_like(self._gain)
 
     def merge(self, other: Self, *, first: bool = False) -> None:
-        """Add the blocks of another part of the stream, of the same features and classes; both are taken as of now.
+        """Add the blocks of another part of the stream, of the same features and classes, both as of their last row.
 
         Parameters
         ----------
@@ -510,7 +510,7 @@ class BlockSums:
             self.length *= 2
 
     def _now(self) -> Self:
-        """Return a copy whose weights are those of now."""
+        """Return a copy whose weights are those at the last row."""
         result = type(self)(0, 0, fades=self.fades, lags=self.lags)
         result.__dict__.update(vars(self))
         result._rescale()

@@ -3,7 +3,7 @@
 Feature j owns the slots ``start[j]`` to ``start[j + 1] - 1``; the last is that of missing values, the others, a power
 of two of them, are a table with open addressing. The slot of a category is its place in the table. A table is filled to
 three quarters; then categories whose count is 0 give up their slots, and if that does not help, it grows. So the
-memory follows what is in the window, not what was ever seen.
+memory depends on the categories in the window, not on all that ever occurred.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def find_slot(x: float, bits: int, keys: Array, first: int, last: int) -> int:
 
 @njit(strict=True)
 def insert(X: Array, columns: Array, start: Array, keys: Array, used: Array, short: Array) -> None:
-    """Give each new category a slot, and tell which columns are short of slots."""
+    """Assign a slot to each new category, and mark the columns without enough slots."""
     for i in range(X.shape[0]):
         row = X[i]
         bits = row.view(np.uint64)

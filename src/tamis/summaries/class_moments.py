@@ -2,7 +2,7 @@
 
 Values are summed as deviations from the mean so far (Chan, Golub and LeVeque 1983), so a large offset costs no more
 digits than a mean of that size has lost: a score is off by 1e-9 where values lie 1e6 spreads from 0, by 1e-6 at 1e9.
-Older rows fade by forward decay (Cormode, Shkapenyuk, Srivastava and Xu 2009): instead of shrinking what was learned,
+Older rows fade by forward decay (Cormode, Shkapenyuk, Srivastava and Xu 2009): instead of shrinking the statistics,
 new rows weigh more and more, which cancels in every ratio; nothing but the stored cells of a sparse row is touched.
 
 ==============  ==================================================================================
@@ -301,7 +301,7 @@ class ClassMoments(ThreadSafe):
         self._present[:, columns] = (self._weight - self._sparse_weight)[:, None]
 
     def reorder(self, order: Array) -> None:
-        """Give each class another code: row c becomes what row `order[c]` was."""
+        """Change the code of each class: row c becomes what row `order[c]` was."""
         for name, value in vars(self).items():
             setattr(self, name, value[order])
 
@@ -397,7 +397,7 @@ class ClassMoments(ThreadSafe):
 
     @atomic
     def merge(self, other: ClassMoments) -> None:
-        """Add another summary of the same features and classes; both are taken as of now.
+        """Add another summary of the same features and classes; both are taken as of their last row.
 
         Raises
         ------

@@ -131,7 +131,7 @@ class Contingency(ThreadSafe):
         self._table = np.pad(self._table, ((0, 0), (0, bins), (0, n)))
 
     def reorder(self, order: Array) -> None:
-        """Give each class another code: class c becomes what class `order[c]` was."""
+        """Change the code of each class: class c becomes what class `order[c]` was."""
         self._gain, self._table = self._gain[order], np.ascontiguousarray(self._table[..., order])
 
     def update(
@@ -178,7 +178,7 @@ class Contingency(ThreadSafe):
 
     @atomic
     def merge(self, other: Contingency) -> None:
-        """Add another table of the same features, bins and classes; both are taken as of now.
+        """Add another table of the same features, bins and classes; both are taken as of their last row.
 
         Raises
         ------

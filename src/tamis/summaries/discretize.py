@@ -20,7 +20,7 @@ printed                             here
 =================================== ==================================================================================
 cell width 1 / (max - min)          (max - min) / (20 n_bins)
 loop until ``end = F binLength``    over the cells; a floating-point equality that need not come true
-"F bins of equal width"             layer 2 is of equal frequency, as the text says
+"F bins of equal width"             layer 2 is of equal frequency, as in the text
 the last, incomplete group is lost  it takes the rest
 0 means "not set"                   0 is a value like any other
 T_min, T_max of no stated time      the extremes at the last build
@@ -65,7 +65,7 @@ _POINT = 1e300  # cells per unit where all values are equal: every other value i
 def n_counted(n_bins: int, n_classes: int, window: int) -> int:
     """Return in how many cells a window is counted; 2: in none, for to look at them would take longer than at the rows.
 
-    There is room for twice the cells of a new grid, one for what is below, and one for what is above.
+    Capacity for twice the cells of a new grid, and two cells for the values below and above.
     """
     n_cells = CELLS_PER_BIN * n_bins
     return 2 + (2 * n_cells if n_cells * n_classes <= 2 * window else 0)

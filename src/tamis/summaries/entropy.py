@@ -41,7 +41,7 @@ and takes in only as many rows at a time as ``prepare`` says, which makes room f
             update_row(row, code, counts.state, su, corrected)
         X, codes = X[n:], codes[n:]
 
-Dense rows only. The state is then what ``update`` leaves behind, bit for bit.
+Dense rows only. The state is then that after ``update``, bit for bit.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ __all__ = ["WindowCounts", "update_row"]
 
 Floats = NDArray[np.float64]
 _BITS = 60  # of the sums
-_PLAIN = np.dtype(np.float64), np.dtype(np.int64)  # what kernels take of rows and codes
+_PLAIN = np.dtype(np.float64), np.dtype(np.int64)  # types of rows and codes in kernels
 _ROWS = 1024  # counted at once, so that memory does not follow the batch
 _OF_FEATURES = (
     "_raw",
@@ -116,7 +116,7 @@ class WindowCounts(ThreadSafe):
     Attributes
     ----------
     n_features, n_classes, window, n_rows : int
-        `n_rows` is how many rows the window holds.
+        `n_rows` is the number of rows in the window.
     class_counts : ndarray of shape (n_classes,), int64
     n_seen : int
         Number of rows added so far.
@@ -199,7 +199,7 @@ class WindowCounts(ThreadSafe):
         self.discretizer, self.missing = discretizer, missing
         self._numeric = _numeric_columns(categorical, self.n_features)
         self._n_numeric = int(np.count_nonzero(self._numeric >= 0))
-        self._sparse: SparseWindow | None = None  # instead of what follows, if the first rows are CSR
+        self._sparse: SparseWindow | None = None  # replaces the following state, if the first rows are CSR
         self._raw = np.zeros((0, self.window))  # made by the first rows, as is the rest of the state
         self._bins = np.zeros((0, self.window), np.int32)
         self._ring = np.zeros(self.window, np.int64)

@@ -187,7 +187,7 @@ class Evidence(ThreadSafe):
         ]
 
     def reorder(self, order: Array) -> None:
-        """Give each class another code: class c becomes what class `order[c]` was."""
+        """Change the code of each class: class c becomes what class `order[c]` was."""
         new = np.argsort(order)
         self._sum, self._spread, self._start = (a[:, order] for a in (self._sum, self._spread, self._start))
         self._waiting = [(X, new[codes]) for X, codes in self._waiting]

@@ -215,7 +215,7 @@ class FixedBins(ThreadSafe):
 
     @property
     def edges(self) -> NDArray[np.float64] | None:
-        """The edges at which rows are counted now, (n_features, n_bins - 1); None while the first ones wait."""
+        """The current edges, (n_features, n_bins - 1); None while the first rows are buffered."""
         return self._parts[-1].edges if self._parts else None
 
     @property
@@ -237,7 +237,7 @@ class FixedBins(ThreadSafe):
             self._first = np.pad(self._first, ((0, 0), (0, 0), (0, n)))
 
     def reorder(self, order: Array) -> None:
-        """Give each class another code: class c becomes what class `order[c]` was."""
+        """Change the code of each class: class c becomes what class `order[c]` was."""
         self._gain, new = self._gain[order], np.argsort(order)
         self._parts = [part.classes(lambda a: np.ascontiguousarray(a[..., order])) for part in self._parts]
         self._waiting = [(X, new[codes], weight) for X, codes, weight in self._waiting]
@@ -360,7 +360,7 @@ class FixedBins(ThreadSafe):
 
     @atomic
     def merge(self, other: FixedBins) -> None:
-        """Add the counts of another one with the same features, classes and bins; both are taken as of now."""
+        """Add the counts of another one with the same features, classes and bins, both as of their last row."""
         other = copy.copy(other)
         other._rescale()
         self._rescale()
@@ -376,7 +376,7 @@ class FixedBins(ThreadSafe):
             self._first = other._first
         elif self.edges is not None and other.edges is not None and np.array_equal(self.edges, other.edges):
             self._first = None if self._first is None or other._first is None else self._first + other._first
-        if math.isfinite(self.cut_every):  # others were cut at other times; those that faded away are let go
+        if math.isfinite(self.cut_every):  # others were cut at other times; those that have faded are dropped
             parts = [*(part for part in parts[:-1] if _share(part, parts) > 0.01), *parts[-1:]]
         self._parts = parts
         if parts and not began:
@@ -387,7 +387,7 @@ class FixedBins(ThreadSafe):
     # -- results -------------------------------------------------------------------------------------------
 
     def counts(self) -> NDArray[np.float64]:
-        """Return the rows in each bin of the edges of now, (n_features, n_bins, n_classes); 0 without edges."""
+        """Return the rows in each current bin, (n_features, n_bins, n_classes); 0 without edges."""
         if not self._parts:
             return np.zeros((self.n_features, self.n_bins, self.n_classes))
         return self._parts[-1].rows()

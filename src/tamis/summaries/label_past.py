@@ -188,7 +188,7 @@ class LabelPast:
             self._make_contexts()
 
     def reorder(self, order: Array) -> None:
-        """Give each class another code: class c becomes what class `order[c]` was."""
+        """Change the code of each class: class c becomes what class `order[c]` was."""
         self._counts = np.ascontiguousarray(self._counts[:, order][:, :, :, order])
         if len(self._after_three) and order[0] == 1:
             self._after_three, self._of_label = (

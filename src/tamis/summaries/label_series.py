@@ -40,7 +40,7 @@ __all__ = ["LAGS", "LabelSeries"]
 LAGS = (67, 139, 223, 373, 683, 1283, 2203, 3187)
 _LONGEST = max(LAGS)
 _LEVELS = 48
-_LOWEST = 2  # of blocks of 4 rows: they show what blocks of 2 do, at a quarter of the cost
+_LOWEST = 2  # blocks of 4 rows: as informative as blocks of 2, at a quarter of the cost
 _FEWEST = 8  # blocks of a level that is read
 _SIGNIFICANT = 3.0
 
@@ -146,7 +146,7 @@ class LabelSeries:
             setattr(self, name, np.pad(getattr(self, name), more))
 
     def reorder(self, order: Array) -> None:
-        """Give each class another code: class c becomes what class `order[c]` was."""
+        """Change the code of each class: class c becomes what class `order[c]` was."""
         for name in ("_pending", "_total", "_squares"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, order]))
         self._ring = np.argsort(order).astype(np.int32)[self._ring]
@@ -216,7 +216,8 @@ class LabelSeries:
         return bool(self.inflation()[1].max(initial=0.0) > _SIGNIFICANT)
 
     def variance_inflation(self, longest: int = 128) -> float:
-        """Return by what the variance of sums over the labels exceeds that of independent ones; 1 unless dependent.
+        """Return the factor by which the variance of sums over the labels exceeds that of independent ones; 1 unless
+        dependent.
 
         As labels and features are correlated at lag k by the product of their autocorrelations, it is an upper bound
         for every score of an unrelated feature, over up to `longest` rows.

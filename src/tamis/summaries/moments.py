@@ -244,7 +244,7 @@ class RunningMoments(ThreadSafe):
 
     @atomic
     def merge(self, other: RunningMoments) -> None:
-        """Add another summary of the same features; both are taken as of now.
+        """Add another summary of the same features; both are taken as of their last row.
 
         Raises
         ------

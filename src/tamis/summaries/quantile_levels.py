@@ -1,4 +1,4 @@
-"""Buffers of sorted points on levels, like the digits of a binary counter, and what thinning them can have cost."""
+"""Buffers of sorted points on levels, like the digits of a binary counter, and the error bound of thinning them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ and their sum is the certificate, for any values in any order.
 
 Deviations from Wang and Barbu (2021), whose summary this replaces: their Algorithm 1 stores a pruned summary back at
 the level it came from, so its error has no bound; their Algorithm 3 compares the count of one bin with cumulative cuts.
-Here bin h holds the values x with q_h < x <= q_(h+1), q_h the smallest value with F(q_h) >= h / K, ties included.
+Here bin h contains the values x with q_h < x <= q_(h+1), q_h the smallest value with F(q_h) >= h / K, ties included.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ class QuantileSummary(ThreadSafe):
             )
 
     def reorder(self, order: Array) -> None:
-        """Give each class another code: class c becomes what class `order[c]` was."""
+        """Change the code of each class: class c becomes what class `order[c]` was."""
         for name in ("_gain", "_weight", "_sparse_weight", "_stored", "_missing"):
             setattr(self, name, getattr(self, name)[order])
         self._points = [self._points[c] for c in order]
@@ -367,7 +367,7 @@ class QuantileSummary(ThreadSafe):
 
     @atomic
     def merge(self, other: QuantileSummary) -> None:
-        """Add another summary of the same features; both are taken as of now.
+        """Add another summary of the same features; both are taken as of their last row.
 
         Raises
         ------
@@ -444,8 +444,8 @@ class QuantileSummary(ThreadSafe):
     def counts(self, n_bins: int) -> NDArray[np.float64]:
         """Return the weight of each class in each of `n_bins` bins of about equal weight.
 
-        Bin h holds the values x with q_h < x <= q_(h+1), where q_h is the smallest value with F(q_h) >= h / n_bins. A
-        very frequent value fills several bins, so some are empty.
+        Bin h contains the values x with q_h < x <= q_(h+1), where q_h is the smallest value with F(q_h) >= h / n_bins.
+        A very frequent value fills several bins, so some are empty.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Kernels that count the rows of a sliding window: see :mod:`tamis.summaries.entropy` for what they are for.
+"""Kernels that count the rows of a sliding window, for :mod:`tamis.summaries.entropy`.
 
 The state is four tuples of arrays, with d features, w rows, c classes, and S slots (all bins of all features)::
 
@@ -288,7 +288,7 @@ def uncertainty(measures: Array, corrected: bool, su: Array) -> None:
 
 @njit(strict=True)
 def update_row(row: Array, code: int, state: State, su: Array, corrected: bool) -> None:
-    """Take in one row and refresh the symmetrical uncertainties; :mod:`tamis.summaries.entropy` tells how to call it.
+    """Add one row and update the symmetrical uncertainties; :mod:`tamis.summaries.entropy` documents the calls.
 
     Examples
     --------

@@ -70,7 +70,7 @@ MARKS = {False: ("●", "○"), True: ("*", " ")}  # chosen or not, on a termina
 
 
 def printable(name: str) -> str:
-    """Return the name with a question mark for what a terminal cannot show."""
+    """Return the name with a question mark for each character that the terminal cannot display."""
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 

@@ -16,7 +16,7 @@ __all__ = ["show_datasets", "show_entries", "show_parameters", "show_streams"]
 
 
 def show_entries(console: Console, heading: str, entries: Iterable[Entry]) -> None:
-    """Print rows of the catalogue: name, what it does, what it can learn from, who published it."""
+    """Print rows of the catalogue: name, summary, targets and inputs, publication."""
     from rich.table import Table
     from rich.text import Text
 
@@ -37,7 +37,7 @@ def show_entries(console: Console, heading: str, entries: Iterable[Entry]) -> No
 
 
 def show_parameters(console: Console, entry: Entry, parameters: Iterable[dict[str, Any]]) -> None:
-    """Print what a selector is, and its parameters with their defaults."""
+    """Print a description of a selector, and its parameters with their defaults."""
     from rich.table import Table
     from rich.text import Text
 

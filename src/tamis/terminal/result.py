@@ -50,7 +50,7 @@ def show_result(
     title, detail : str
         Title and settings of the run.
     event : (int, str), optional
-        A step and what happened then.
+        A step and its event.
     """
     from rich.text import Text
 
@@ -225,6 +225,6 @@ def feature_map(
 def _strip_heading(width: int, event: tuple[int, str] | None, n_steps: int) -> str:
     if event is None:
         return "over time"
-    at, what = -(-width * event[0] // max(n_steps, 1)), event[1]  # the first cell that begins no earlier
+    at, what = -(-width * event[0] // max(n_steps, 1)), event[1]  # the first cell not before it
     left = f"{what} |".rjust(at + 1)
     return (" " * at + f"| {what}") if at + len(what) + 2 <= width or len(left) > width else left

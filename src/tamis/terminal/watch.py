@@ -40,7 +40,7 @@ class Watch:
     """Shows a running evaluation; to be called after each step.
 
     Where the console is a terminal that can redraw lines there is one display that stays in its place and is gone
-    afterwards; elsewhere (a pipe, a log file, ``TERM=dumb``) now and then a line is written.
+    afterwards; elsewhere (a pipe, a log file, ``TERM=dumb``) a line is written occasionally.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Watch:
     names : list of str or None
         Names of the features, to mark the chosen ones.
     n_rows : int or None
-        How many rows there will be, if that is known; else the progress is what the step says.
+        Total number of rows, if known; otherwise the progress of the step is shown.
     quiet : bool
         Show nothing.
     """
@@ -170,7 +170,7 @@ class Watch:
     # -- the live display ----------------------------------------------------------------------------------
 
     def display(self) -> Group:
-        """Return the display as it is now; its height stays constant during the run."""
+        """Return the current display; its height stays constant during the run."""
         from rich.console import Group
         from rich.padding import Padding
         from rich.text import Text

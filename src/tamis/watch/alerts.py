@@ -1,4 +1,4 @@
-"""Which rules hold, since when, and the alerts that they raise."""
+"""Which rules are satisfied, since when, and the alerts that they raise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AlertLog(ThreadSafe):
     def __init__(self, rules: list[Rule]) -> None:
         self.rules = rules
         self.alerts: list[dict[str, Any]] = []
-        self._held: dict[str, int] = {}  # of a rule and feature: the row since when it holds
+        self._held: dict[str, int] = {}  # of a rule and feature: the row since which it is satisfied
         self._last: dict[str, int] = {}  # the row of its last alert
 
     def update(

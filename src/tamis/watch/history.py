@@ -44,7 +44,7 @@ class History(ThreadSafe):
         if self._n and row - self._rows[self._n - 1] < self._spacing:
             return
         if self._n == _MOST:
-            # The gap, not the spacing: batches may be larger than it.
+            # The distance, not the spacing: batches may be larger than it.
             self._n, self._spacing = _MOST // 2, 2 * int(self._rows[-1] - self._rows[-2])
             for values in (self._rows, self._values):
                 values[: self._n] = values[::2].copy()

@@ -1,4 +1,4 @@
-"""Rules that raise alerts: a comparison of measures, how long it must hold, a severity and a cool-down.
+"""Rules that raise alerts: a comparison of measures, a minimum duration, a severity and a cool-down.
 
     reliance("age") > 2 * relevance("age") for 2000 rows
     state("*") == "used but no longer relevant"
@@ -6,7 +6,7 @@
     auc drops by more than 0.05
 
 A measure of a feature is a call with its name, or with "*" for each feature in turn. A measure of the performance is a
-name. A comparison with a missing value (NaN) does not hold. Expressions are parsed and interpreted, not executed.
+name. A comparison with a missing value (NaN) is false. Expressions are parsed and interpreted, not executed.
 """
 
 from __future__ import annotations
@@ -110,16 +110,16 @@ class Rule:
         before: Mapping[str, float],
         feature: str | None,
     ) -> bool:
-        """Return whether the condition holds.
+        """Return whether the condition is satisfied.
 
         Parameters
         ----------
         of_feature : callable
             Returns a measure by its name and that of a feature.
         performance, before : mapping of str to float
-            The performance now, and in the first complete window.
+            Current performance, and that in the first complete window.
         feature : str or None
-            The feature that "*" stands for.
+            The feature that "*" refers to.
         """
         if (drop := _DROP.fullmatch(self._body)) is not None:
             now = performance.get(drop[1], math.nan)

@@ -11,7 +11,7 @@ __all__ = ["STATES", "FeatureStates", "share"]
 
 Floats = NDArray[np.float64]
 
-# By 2 * used + relevant, and 4 for what is used and has not been relevant before; -1 is unknown.
+# By 2 * used + relevant, and 4 if used and never relevant before; -1 is unknown.
 STATES = (
     "neither",
     "relevant but unused",
@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 
 
 class FeatureStates(ThreadSafe):
-    """States with a delay: a feature changes its state when another one has held for `patience` rows.
+    """States with a delay: a feature changes its state when another one has lasted for `patience` rows.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class FeatureStates(ThreadSafe):
         row: int,
         ages: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add what holds after `row` rows; of the features with an age above 0, since so many rows, with certainty."""
+        """Add the states after `row` rows; of features with an age above 0, since that many rows, with certainty."""
         ages = np.zeros(len(used), dtype=np.int64) if ages is None else ages
         self._was_relevant |= ages > 0
         values = 2 * used.astype(np.int64) + relevant
@@ -65,7 +65,7 @@ class FeatureStates(ThreadSafe):
 
     @property
     def names(self) -> list[str]:
-        """The state of each feature; "unknown" until one has held for `patience` rows."""
+        """The state of each feature; "unknown" until one has lasted for `patience` rows."""
         return [UNKNOWN if code < 0 else STATES[code] for code in self._state.tolist()]
 
     @property

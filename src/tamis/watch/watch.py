@@ -1,6 +1,6 @@
 """Watch a live model: the features it relies on, the features that are relevant, and when the two part.
 
-*Relevance* is what a feature says about the label in the last rows, as a selector measures it. *Reliance* is how much
+*Relevance* is the dependence of the label on a feature in the last rows, measured by a selector. *Reliance* is how much
 the predictions depend on the feature: with the model, the mean squared change of its predictions when the feature is
 replaced (:class:`~tamis.importance.pfi.IncrementalPFI` with ``loss="change"``); from logs, the mutual information of
 the feature and the logged prediction. Reliance needs no labels, so it stays when a feature ceases to be relevant.
@@ -100,9 +100,9 @@ class Watch(ThreadSafe):
     categorical : None, "all", list of int or str, or mask
         Categorical features.
     half_life : float, default=500
-        Number of rows after which a row weighs half as much, of what is not given.
+        Number of rows after which the weight of a row is halved, for components that are not passed.
     patience : int, default=500
-        Number of rows for which a state must hold.
+        Number of rows for which a state must last.
     window : int, default=1000
         Labelled rows over which the performance is measured.
     max_pending : int, default=10000
@@ -193,7 +193,7 @@ class Watch(ThreadSafe):
             loss="change", half_life=half_life, random_state=random_state
         )
         self._selector, self._input_drift = copy.deepcopy(selector), copy.deepcopy(input_drift)
-        self._of_predictions: Any = None  # the selector of what the predictions depend on
+        self._of_predictions: Any = None  # the selector applied to the predictions
         self.n_rows_ = self.n_labelled_ = self.n_dropped_ = self.n_unknown_ = 0
         self._names: list[str] = []
         self._has_names = False
@@ -408,7 +408,7 @@ class Watch(ThreadSafe):
         return values
 
     def _classes_of(self, values: Floats, quantiles: QuantileSummary) -> NDArray[np.int64]:
-        """Return classes of numbers: fifths of what came so far."""
+        """Return a numeric target as classes: fifths of the values so far."""
         if self._kind in ("label", "probabilities") and quantiles is self._prediction_quantiles:
             return coded(values, self._kind)
         numbers = np.ascontiguousarray(values[:, :1])
@@ -441,14 +441,14 @@ class Watch(ThreadSafe):
             self._states.update(used, relevant & ~np.asarray(lost), self.n_rows_, ages)
 
     def _find_lost(self, X: Floats, y: Array) -> NDArray[np.int64] | None:
-        """Return for each feature since how many rows it is no longer relevant, if that shows now, else 0."""
+        """Return for each feature the number of rows since it was last relevant, if that is detected now, else 0."""
         if self._lost is None or self.model is None or is_numeric("auto", self.model):
             return None
         names = self._names if self._has_names else None
         return np.array(self._lost.update(self.model, X, y, names, self._reliances()), dtype=np.int64)
 
     def _is_relevant(self, selector: Any) -> NDArray[np.bool_] | None:
-        """Return which features a selector finds dependent; None before it knows two classes."""
+        """Return which features a selector finds dependent; None before two classes are seen."""
         if selector is None or getattr(selector, "warming_up_", False):
             return None
         scores = np.nan_to_num(np.asarray(selector.scores_, dtype=np.float64), nan=0.0)

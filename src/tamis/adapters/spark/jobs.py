@@ -55,7 +55,7 @@ def learn_partitions(rows: FrameRows | FileRows, start: Any, classes: Any, when:
 
 
 def collect(rows: FrameRows | FileRows, verb: str, task: dict[str, Any]) -> list[tuple[int, Any]]:
-    """Return what a function of the workers returns for each partition with rows, in their order."""
+    """Return the outputs of a function of the workers for each partition with rows, in their order."""
     result = rows.map(on_worker(verb, dumps({**rows.columns, **task}), ()), SCHEMA)
     states = sorted(_run_job(result.collect), key=lambda row: int(row["part"]))
     for row in states:

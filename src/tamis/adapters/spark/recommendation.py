@@ -42,7 +42,7 @@ def recommend(
         Column of the classes.
     n_rows : int, default=5000
         Rows to sample, in [100, 100000]. Of two classes, as many more as have 200 rows of the rarer one, at most
-        100,000. The driver holds 8 bytes times rows times columns.
+        100,000. The driver stores 8 bytes times rows times columns.
     features : str or list of str, optional
         As for :func:`screen`. Of thousands of columns, name those that :func:`select` has screened.
     learner, n_draws
@@ -61,8 +61,8 @@ def recommend(
 
     Notes
     -----
-    Neighbouring rows of the sample are far apart in the stream: what a method gains from the autocorrelation of labels,
-    or from a drift shorter than n_rows / N of the stream, is not measured.
+    Neighbouring rows of the sample are far apart in the stream: gains of a method from the autocorrelation of labels,
+    or from a drift shorter than n_rows / N of the stream, are not measured.
 
     Examples
     --------

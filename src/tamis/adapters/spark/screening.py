@@ -53,7 +53,7 @@ def screen(
     label : str
         Column of the labels: text, whole numbers or booleans; numbers for a regression. It must not contain null.
     selector : RowSelector
-        A selector that can be merged (the catalogue says which can). It stays as it is: a clone learns.
+        A selector that can be merged (see the catalogue). It is not modified: a clone learns.
     features : str or list of str, optional
         Columns of numbers (null and NaN are missing), or one vector column of pyspark.ml, dense, sparse or both. By
         default all columns but `label` and `weight`.
@@ -62,7 +62,7 @@ def screen(
     classes : list, optional
         Labels known in advance, in the order that `classes_` should have.
     when : {"after"}, optional
-        Needed where rows fade. It states that the partitions hold the rows in order, each after the one before.
+        Required if rows fade. It states that the partitions contain the rows in order.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def transform(df: DataFrame, selector: Any, *, features: str | None = None) -> D
     Parameters
     ----------
     df : pyspark.sql.DataFrame
-        It may be a streaming one. Columns that the selector does not know stay.
+        It may be a streaming one. Columns unknown to the selector are kept.
     selector : RowSelector
         The selector that `screen` returned.
     features : str, optional

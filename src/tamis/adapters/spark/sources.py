@@ -57,7 +57,7 @@ class FrameRows:
             yield from batches(pa.RecordBatch.from_pydict(values), {**self.columns, "single": False})
 
     def map(self, function: Any, schema: str) -> DataFrame:
-        """Return what a function for `mapInArrow` makes of each partition."""
+        """Return the output of a function for `mapInArrow` for each partition."""
         frame: DataFrame = self._rows.mapInArrow(function, schema)
         return frame
 
@@ -81,7 +81,7 @@ class FileRows:
             yield from batches(batch, self.columns)
 
     def map(self, function: Any, schema: str) -> DataFrame:
-        """Return what a function for `mapInArrow` makes of each partition."""
+        """Return the output of a function for `mapInArrow` for each partition."""
         n_parts = len(self.columns["parts"])
         frame: DataFrame = self.session.range(0, n_parts, 1, n_parts).mapInArrow(function, schema)
         return frame

@@ -1,11 +1,11 @@
-"""Rules for e-values that bound the false discovery rate if each is valid given the past, and spend what is left again.
+"""Rules for e-values that bound the false discovery rate if each is valid given the past, and reuse unspent budget.
 
 Test t rejects if its e-value reaches 1 / a_t. It counts as the (R + 1)-th rejection at least, with R rejections before
 it, so if C_t is at least a_t in the mean under the null hypothesis, given the past (a_t is chosen before e_t)::
 
     FDR <= E sum_t (false rejection at t) / (R_{t-1} + 1) <= E sum_t C_t / (R_{t-1} + 1) <= alpha             (1)
 
-as long as the sum never exceeds alpha. The rules differ in what a test costs::
+as long as the sum never exceeds alpha. The rules differ in the cost of a test::
 
     e-LORD      C_t = a_t                                                                                     (2)
     e-SAFFRON   C_t = a_t [e_t < 1 / lambda] / (1 - lambda),  as P(e_t >= 1 / lambda) <= lambda               (3)
@@ -89,7 +89,7 @@ class ELORD(ChargingRule):
         super().start()
         self.n_rejected_ = 0
         self.n_before_ = 0  # tests charged until the last rejection
-        self.budget_ = float(self.alpha)  # what was left at the last rejection
+        self.budget_ = float(self.alpha)  # budget left at the last rejection
         return self
 
     def _check(self) -> None:

@@ -149,7 +149,7 @@ class ChargingRule(SpendingRule):
         return np.ones(len(log_p), dtype=bool)
 
     def _costs(self, levels: Floats, log_p: Floats) -> Floats:
-        """Return what each test without rejection adds to the estimate of the false discoveries."""
+        """Return the contribution of each test without rejection to the estimate of the false discoveries."""
         return levels
 
     def _clocks(self, log_p: Floats) -> NDArray[np.int64]:

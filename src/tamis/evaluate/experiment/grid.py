@@ -39,7 +39,7 @@ _OPENERS: dict[str, Any] = {"generated": load_stream, "dataset": load_dataset, "
 
 
 class Oracle:
-    """Selects the relevant features of the next row, which the stream tells it.
+    """Selects the relevant features of the next row, as reported by the stream.
 
     It is a reference, not an upper bound: a learner may do better with copies of a relevant feature as well. When the
     relevant features change it signals a drift, and the learner resets with the rows since then (Barddal's thesis,
@@ -48,7 +48,7 @@ class Oracle:
     Parameters
     ----------
     stream : Stream
-        One that knows its relevant features (`relevant_at`).
+        A stream with known relevant features (`relevant_at`).
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Oracle:
     def get_support(self) -> NDArray[np.bool_]:
         """Return which features are relevant in the next row, shape (n_features,)."""
         mask = np.zeros(self.n_features_in_, dtype=bool)
-        end = self.stream.n_rows  # after the last row nothing is relevant any more: keep what was
+        end = self.stream.n_rows  # after the last row, keep the last selection
         mask[self.stream.relevant_at(self.n_seen_ if end is None else min(self.n_seen_, end - 1))] = True
         return mask
 
@@ -113,7 +113,7 @@ class Part:
 
     @property
     def is_oracle(self) -> bool:
-        """Whether it is the selector that knows the truth."""
+        """Whether it is the selector with the true features."""
         return self.noun == "selector" and isinstance(self.what, str) and self.what.lower() == "oracle"
 
 
@@ -248,7 +248,7 @@ def cells_of(
     n_features_to_select: Any,
     options: RunOptions,
 ) -> list[Cell]:
-    """Return the cells in the order in which they run; every part is made once, so that mistakes show now."""
+    """Return the cells in the order in which they run; each part is created once, so that errors are raised early."""
     cells: dict[str, Cell] = {}
     opener = Opener()
     for stream in streams:

@@ -1,6 +1,6 @@
 """What an experiment leaves: a line per cell, every run behind it, tables, tests of significance, figures.
 
-The folder holds ``experiment.json`` (which cells there are), ``cells.parquet`` (a line per cell), and in ``cells`` a
+The folder contains ``experiment.json`` (the list of cells), ``cells.parquet`` (a line per cell), and in ``cells`` a
 folder per finished cell, which :meth:`tamis.evaluate.PrequentialResult.load` reads, or the error of one that failed.
 """
 
@@ -42,12 +42,12 @@ class ExperimentResult:
     Attributes
     ----------
     folder : pathlib.Path
-        The folder that holds the cells.
+        The folder that contains the cells.
     cells : dict of str to ndarray
         One entry per cell: stream, selector, learner, method (the name of selector and learner in tables), seed, status
         ("done", "failed" or "missing"), error, key, and every number of :meth:`PrequentialResult.summary`.
     oracles : list of str
-        The methods that know the relevant features. They are shown, but not ranked.
+        The methods that use the true relevant features. They are shown, but not ranked.
     keep_all : list of str
         The methods that keep every feature. They are not ranked by measures of the selection.
     interrupted : bool
@@ -69,7 +69,7 @@ class ExperimentResult:
         Raises
         ------
         CheckpointError
-            If the folder holds no experiment.
+            If the folder contains no experiment.
         """
         return cls(Path(folder))
 
@@ -384,7 +384,7 @@ def is_finished(folder: Path, key: str) -> bool:
 
 
 def holds_something_else(folder: Path) -> bool:
-    """Return whether a folder holds more than an experiment, or what is left of one that was killed at its start."""
+    """Return whether a folder contains more than an experiment, or the remains of one that was killed at its start."""
     if (folder / EXPERIMENT).is_file():
         return False
     cells, ours = folder / CELLS, re.compile(rf"\.lock|\.{re.escape(EXPERIMENT)}\.[0-9a-f]+\.tmp")
@@ -410,7 +410,7 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
 
 
 def _read_cells(folder: Path) -> tuple[Frame, Array, Array]:
-    """Return the row of each cell, whether its selector knows the true features, and whether it keeps all features."""
+    """Return the row of each cell, whether its selector uses the true features, and whether it keeps all features."""
     try:
         listed = json.loads((folder / EXPERIMENT).read_text(encoding="utf-8"))["cells"]
         parts = {name: np.array([cell[name] for cell in listed], dtype=object) for name in (*_PARTS, "key")}
@@ -455,7 +455,7 @@ def _number(value: Any) -> float:
 
 
 def _methods(selectors: list[str], learners: list[str]) -> Array:
-    """Return what to call each pair: the selector alone where there is one learner, and the other way round."""
+    """Return the label of each pair: the selector alone if there is one learner, and vice versa."""
     if len(set(learners)) == 1:
         names = selectors
     elif len(set(selectors)) == 1:

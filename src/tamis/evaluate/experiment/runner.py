@@ -1,7 +1,7 @@
 """A grid of streams, selectors, learners and seeds, test-then-train; finished runs are not run again.
 
 Each cell is one :func:`tamis.prequential` run. Once it ends it is written, all of it or nothing, into a folder named
-by the checksum of its definition. A run that was killed, or is called again, runs what is missing and no more.
+by the checksum of its definition. A run that was killed, or is called again, only runs the missing cells.
 """
 
 from __future__ import annotations
@@ -92,20 +92,20 @@ def run_experiment(
         that takes a seed and returns one of these.
     selectors : part, list of parts, or dict of names to parts
         Keys are those of :data:`tamis.catalog.CATALOG`, ``"none"`` (all features) and ``"oracle"``. The oracle keeps
-        the relevant features, on streams that know them; it is shown, but not ranked. Objects are copied before they
-        learn.
+        the relevant features, on streams where they are known; it is shown, but not ranked. Objects are copied before
+        they learn.
     learners : part, list of parts, or dict of names to parts, default="logistic"
         Keys are those of :data:`tamis.catalog.LEARNERS`.
     seeds : int or sequence of int, default=5
         The number of seeds (0, 1, ...), or the seeds. A seed goes to the stream, and to selector and learner as
-        `random_state`. Where none of them takes one, a single cell stands for all seeds.
+        `random_state`. If none of them takes one, a single cell represents all seeds.
     folder : path-like, optional
         Folder of finished cells. Cells that are there already are not run again. By default a temporary folder that is
         deleted together with the result.
     n_features_to_select : int, float or dict of stream names to these, optional
         Given to every selector that accepts it. By default each has its own default.
     n_jobs : int, default=1
-        Number of processes; -1: one per core. With more than one, the call must stand under ``if __name__ ==
+        Number of processes; -1: one per core. With more than one, the call must be guarded by ``if __name__ ==
         "__main__":`` in a script, and the objects that you give must be picklable.
     on_progress : callable, optional
         Called with a :class:`Progress` at the start and after every cell; `print` will do.
@@ -117,14 +117,14 @@ def run_experiment(
     Returns
     -------
     ExperimentResult
-        A failed cell is in it with its error. After Ctrl-C it holds the finished cells, with ``interrupted`` True.
+        A failed cell is in it with its error. After Ctrl-C it contains the finished cells, with ``interrupted`` True.
 
     Raises
     ------
     ValueError, UnknownNameError, StreamError
         If a name, parameter or option is wrong; raised before anything runs.
     CheckpointError
-        If the folder holds something else, cannot be written, or another experiment is running in it.
+        If the folder contains something else, cannot be written, or another experiment is running in it.
     RuntimeError
         If processes cannot be started.
 
@@ -236,7 +236,7 @@ def _run_missing(
     """Run the cells that are not finished; return whether that was interrupted."""
     missing = [cell for cell in cells if not is_finished(folder, cell.key)]
     watch = _Watch(len(cells), missing, n_jobs, on_progress)
-    for cell in missing:  # what a killed run left half-written, and errors of before
+    for cell in missing:  # partial results of a killed run, and earlier errors
         for rest in (folder / CELLS).glob(f"*{cell.key}*"):
             shutil.rmtree(rest) if rest.is_dir() else rest.unlink()
     finished = run_tasks(_Runner(folder), missing, n_jobs)
@@ -289,7 +289,7 @@ def _write_error(folder: Path, key: str, error: str | None, trace: str = "") -> 
 
 
 class _Watch:
-    """Counts cells, and tells how long the others will take."""
+    """Counts cells, and estimates the remaining time."""
 
     def __init__(
         self,
@@ -326,7 +326,7 @@ class _Watch:
         if not self.took and self.waiting:
             return None
         seconds = 0.0
-        for cell in self.waiting.values():  # the cells that are most like it tell
+        for cell in self.waiting.values():  # estimated from the most similar cells
             like = next(self.took[kind] for kind in _kinds(cell) if kind in self.took)
             seconds += sum(like) / len(like)
         return seconds / min(self.n_jobs, max(len(self.waiting), 1))

@@ -109,7 +109,7 @@ def run_tasks(
 
 
 def _receive(worker: _Worker) -> Any:
-    """Return what a process says."""
+    """Return the message of a process."""
     try:
         result = worker.line.recv()
     except (EOFError, OSError):

@@ -67,7 +67,7 @@ def _ratios(counts: Any, baselines: Any, n_rows: int, out: Any) -> None:
 
 @njit(strict=True)
 def _learn(actual: Any, frequency: Any, known: Any) -> None:
-    """Let the baselines learn: `known` holds the majority and the last label."""
+    """Update the baselines: `known` contains the majority and the last label."""
     for a in actual:
         frequency[a] += 1
         if known[0] < 0 or frequency[a] > frequency[known[0]]:

@@ -1,4 +1,4 @@
-"""Average precision, and recall at a precision, over the last rows: what AUC hides where one class is rare.
+"""Average precision, and recall at a precision, over the last rows: more informative than AUC for a rare class.
 
 The rows of the window are ranked by their score, highest first. With the n_+ positive ones, and cut after each
 *distinct* score t (rows of one score are accepted together or not at all):

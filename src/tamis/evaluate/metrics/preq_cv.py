@@ -4,7 +4,7 @@ Row t goes to (k copies, numbered from 0)
 
     cross      all copies but t mod k: two of them share (k - 2)/k of the rows, 80 % for k = 10
     split      copy t mod k alone: no row is shared
-    bootstrap  each copy as often as Poisson(1) says: two share (1 - 1/e)^2 = 40 % of the rows
+    bootstrap  each copy a Poisson(1) number of times: two share (1 - 1/e)^2 = 40 % of the rows
 
 and after each batch the mean similarity over all pairs of selected sets is taken. With r = abs(A & B), sizes k_A, k_B
 among d features, v_A = sqrt(k_A/d (1 - k_A/d)):
@@ -44,7 +44,7 @@ def pearson_similarity(Z: Any) -> float:
     Parameters
     ----------
     Z : array-like of bool or 0/1, shape (n_sets, n_features)
-        One row per set: which features it holds.
+        One row per set: its features.
 
     Returns
     -------

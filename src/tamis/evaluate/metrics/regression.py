@@ -1,6 +1,6 @@
 """Mean absolute error and R^2 with two baselines: over all rows, and over the last ones.
 
-With y_i the targets of n rows, p_i what was predicted, and m the mean of these y_i:
+With y_i the targets of n rows, p_i the predictions, and m the mean of these y_i:
 
     mae = sum_i |y_i - p_i| / n                                                           (1)
     R^2 = 1 - sum_i (y_i - p_i)^2 / sum_i (y_i - m)^2                                     (2)
@@ -12,7 +12,7 @@ end. The baselines use only the targets; the mean absolute error (1) of each is 
     last: predicts the target of the row before                                           (4)
 
 They are tested on the same rows as the learner, and like it on each before they learn from it; where targets come late,
-they too know those alone that have come.
+they too use only the labels that have arrived.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class RunningErrors(Running):
 
     Examples
     --------
-    A learner that knows the slope of a line, and two that do not:
+    A learner with the true slope of a line, and two without:
 
     >>> errors = RunningErrors(window=50)
     >>> y = np.arange(100.0)

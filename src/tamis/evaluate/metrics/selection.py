@@ -1,19 +1,19 @@
-"""How much of the truth a selection holds: selection accuracy and its two parts, precision, detection rate at k.
+"""Agreement of a selection with the truth: selection accuracy and its two parts, precision, detection rate at k.
 
 For streams whose relevant features are known at every row. With S the selected features, R the relevant ones, X all:
 
 | symbol | here | meaning |
 | --- | --- | --- |
 | SA | `accuracy` | gamma RSR + (1 - gamma) CUCP (1) |
-| RSR = abs(S & R) / abs(R) | `rsr` | relevant selection recall: how much of what matters was found (2) |
+| RSR = abs(S & R) / abs(R) | `rsr` | relevant selection recall: fraction of the relevant features selected (2) |
 | CUCP = 1 - abs(S - R) / abs(X - R) | `cucp` | complement of unnecessary complexity: how much else was left out (3) |
 | gamma | `gamma` | 0.7: to drop a relevant feature costs more than to keep a useless one |
 
 A term with nothing in its denominator is 1: nothing to miss, nothing to penalise. So by (1) an empty selection has 0.3,
-all features 0.7, and the truth 1: an accuracy alone says little, its two parts say which. Published code averages the
+all features 0.7, and the truth 1: an accuracy alone is ambiguous, its two parts are not. Published code averages the
 empty selection away (0/0); here it counts as the formula has it.
 
-Redundant features count as useless unless `copy_of` says whose copies they are; then one of the original and its copies
+Redundant features count as useless unless `copy_of` contains their originals; then one of the original and its copies
 counts as the original, and each further one as useless.
 """
 
@@ -148,7 +148,7 @@ def _score_with_copies(
     mask: NDArray[np.bool_], truth: NDArray[np.bool_], original: NDArray[np.intp], gamma: float
 ) -> tuple[float, ...]:
     stand_for = np.zeros_like(truth)
-    stand_for[original[mask]] = True  # the originals that a selected column, itself or a copy, stands for
+    stand_for[original[mask]] = True  # the originals represented by a selected column, itself or a copy
     hits, n_selected, n_relevant = int((stand_for & truth).sum()), int(mask.sum()), int(truth.sum())
     rsr = hits / n_relevant if n_relevant else 1.0
     cucp = 1.0 - (n_selected - hits) / (len(truth) - n_relevant) if n_relevant < len(truth) else 1.0

@@ -1,4 +1,4 @@
-"""How many bytes a model stands on: the numbers it holds, whatever Python wraps around them.
+"""The size of a model in bytes: the numbers it contains, whatever Python wraps around them.
 
 Counted are the buffers of all arrays (each once, however many views there are), 8 bytes for each number and each entry
 of a container, and the letters of strings. Not counted is what depends on the interpreter: headers of objects, slack of
@@ -23,7 +23,7 @@ _CODE = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, 
 
 
 def state_bytes(*models: Any) -> int:
-    """Return the bytes of the numbers that models hold; shared arrays are counted once.
+    """Return the bytes of the numbers in models; shared arrays are counted once.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def state_bytes(*models: Any) -> int:
     """
     total, seen = 0, set()
     todo: list[Any] = list(models)
-    kept = []  # what was made on the way must live on, lest another object take its id
+    kept = []  # temporary objects must be kept alive, or another object may reuse their id
     while todo:
         thing = todo.pop()
         if thing is None or isinstance(thing, _CODE):
@@ -66,7 +66,7 @@ def state_bytes(*models: Any) -> int:
 
 
 def _open(thing: Any) -> tuple[int, Iterable[Any]]:
-    """Return the bytes of one object itself, and what it holds."""
+    """Return the bytes of one object itself, and its contents."""
     if isinstance(thing, np.ndarray):
         return thing.nbytes, thing.ravel().tolist() if thing.dtype.kind == "O" else ()
     if isinstance(thing, str | bytes | bytearray):
@@ -83,7 +83,7 @@ def _open(thing: Any) -> tuple[int, Iterable[Any]]:
     attributes = [*vars(thing).values()] if hasattr(thing, "__dict__") else []
     attributes += [getattr(thing, name) for name in slots if hasattr(thing, name)]
     if not attributes:
-        return sys.getsizeof(thing), ()  # compiled code's own memory: what it admits to
+        return sys.getsizeof(thing), ()  # memory of compiled code, as far as it reports it
     return 0, attributes
 
 

@@ -1,6 +1,6 @@
 """Stability of feature selection: how much the selected sets agree (Nogueira, Sechidis, Brown 2018, JMLR 18).
 
-For r sets among J features, p_j the share of the sets that hold feature j, k_i the size of set i and kbar their mean:
+For r sets among J features, p_j the proportion of sets that contain feature j, k_i the size of set i, kbar their mean:
 
     Phi   = 1 - (1/J) sum_j r/(r-1) p_j (1 - p_j) / ((kbar/J) (1 - kbar/J))                                    (1)
     phi_i = [(1/J) sum_{j in set i} p_j - k_i kbar/J^2 + (Phi/2) (2 kbar k_i/J^2 - k_i/J - kbar/J + 1)]
@@ -8,7 +8,7 @@ For r sets among J features, p_j the share of the sets that hold feature j, k_i 
     Var   = (4/r^2) sum_i (phi_i - mean phi)^2                                                                 (3)
 
 With integer counts c_j = r p_j, T = sum_j c_j and S = sum_j c_j^2, (1) is 1 - r J (r T - S) / ((r-1) T (r J - T)):
-a set that enters or leaves the window changes T and S by what its own members say, so the cost does not depend on J.
+a set that enters or leaves the window changes T and S by the counts of its members, so the cost does not depend on J.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class SlidingStability(ThreadSafe):
     Attributes
     ----------
     n_sets : int
-        Number of sets in the window now.
+        Number of sets currently in the window.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def nogueira(Z: Any) -> float:
     Parameters
     ----------
     Z : array-like of bool or 0/1, shape (n_sets, n_features)
-        One row per set: which features it holds.
+        One row per set: its features.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 Each draw is a permutation of the columns, fixed for the whole run by its number: its subset of size k is the first k of
 them. Each has an own copy of the learner, which is tested and trained on the same batches in the same order. The copies
-follow the size of the selection; they do not know its drifts.
+follow the size of the selection; they have no information about its drifts.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class Baseline:
     ) -> None:
         self.learner = learner
         self.order, self.is_fixed = order, is_fixed and not _names_columns(learner.model)
-        self.columns: NDArray[np.intp] | None = None  # its subset now; None: all
+        self.columns: NDArray[np.intp] | None = None  # its current subset; None: all
         self.n_seen, self.total = 0, 0.0
         self._ring = np.zeros(window)
         self.auc = SlidingAUC(max(2, window)) if ranks else None
 
     def follow(self, n_selected: int, n_features: int) -> None:
-        """Take as many columns as are selected now."""
+        """Use as many columns as are currently selected."""
         before = self.columns
         if self.order is None or n_selected == n_features:
             self.columns = None
@@ -93,7 +93,7 @@ class Baseline:
             self.learner.learn(view, due[1], classes)
 
     def count_margins(self, margins: Array, y: Array, positive: Any) -> None:
-        """Judge what a linear learner predicted by its decision function, and count the rows that it learned."""
+        """Evaluate the predictions of a linear learner by its decision function, and count the rows that it learned."""
         classes = self.learner.model.classes_
         codes = (margins > 0.0).astype(np.intp) if margins.ndim == 1 else margins.argmax(axis=1)
         self._count(self.learner.row_scores(classes[codes], y))
@@ -125,7 +125,7 @@ class Baseline:
         return kept | {"learner": self.learner.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back what was saved."""
+        """Restore a saved state."""
         self.learner.restore(state.pop("learner"))
         self.__dict__.update(state)
 
@@ -144,14 +144,14 @@ class Baseline:
 
 
 def _names_columns(model: Any) -> bool:
-    """Return whether a parameter of the learner says which columns are categories: then it must have them all."""
+    """Return whether a parameter of the learner names categorical columns: then it must get all columns."""
     parameters = model.get_params() if hasattr(model, "get_params") else {}
     named = (value for name, value in parameters.items() if name.rpartition("__")[2] == "categorical")
     return any(value is not None and not isinstance(value, str) for value in named)
 
 
 def whole(X: Rows) -> Rows:
-    """Return rows without NaN: nobody chose these columns for being complete."""
+    """Return rows without NaN: random columns may be incomplete."""
     if not np.isnan(X.sum()):
         return X
     if isinstance(X, np.ndarray):
@@ -200,7 +200,7 @@ def make_baselines(
 
 
 def error_of_mean(spread: Any, n_draws: int) -> Any:
-    """Return the standard error of the mean of the draws: what a selection must exceed the mean by, or it is chance.
+    """Return the standard error of the mean of the draws: the margin by which a selection must exceed the mean.
 
     Of one draw nothing is known; its error counts as 0.
     """
@@ -208,7 +208,7 @@ def error_of_mean(spread: Any, n_draws: int) -> Any:
 
 
 def mean_and_spread(values: list[float]) -> tuple[float, float]:
-    """Return the mean and the standard deviation (n - 1) of what the draws have; NaN of none, and of one."""
+    """Return the mean and the standard deviation (n - 1) over the draws; NaN without any, and of one."""
     n = len(values)
     mean = sum(values) / n if n else math.nan
     return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1)) if n > 1 else math.nan

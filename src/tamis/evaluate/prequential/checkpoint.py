@@ -23,7 +23,7 @@ _COMPARED = ("stream", "selector", "learner", "options")
 
 
 class Checkpoint:
-    """The file that a run is saved in; as a context manager it lets no other process write it.
+    """The file that a run is saved in; as a context manager it prevents other processes from writing it.
 
     Parameters
     ----------
@@ -110,5 +110,5 @@ def _difference(now: Any, then: Any, where: str) -> tuple[str, Any, Any] | None:
             if (result := _difference(now.get(key), then.get(key), f"{where}.{key}")) is not None:
                 return result
         return None
-    same = json.dumps(now) == json.dumps(then)  # so that a NaN equals itself
+    same = json.dumps(now) == json.dumps(then)  # NaN equals itself here
     return None if same else (where, now, then)

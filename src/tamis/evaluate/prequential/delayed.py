@@ -48,7 +48,7 @@ class DelayedLabels:
     blocks : list of tuples
         The rows that wait, in order: X, y, when their labels come, their numbers.
     never, given_up : int
-        Rows whose labels were said never to come, and those given up.
+        Rows whose labels were declared never to arrive, and those given up.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class DelayedLabels:
 
     @property
     def is_timed(self) -> bool:
-        """Whether columns tell when labels come."""
+        """Whether columns give the times at which labels arrive."""
         return not isinstance(self.delay, int)
 
     @property
@@ -132,7 +132,7 @@ class DelayedLabels:
         self.now = float(now[-1])
         known = ~np.isnan(comes)
         self.never += int((~known).sum())
-        comes = np.maximum(comes, now)  # no label comes before its row
+        comes = np.maximum(comes, now)  # no label arrives before its row
         self.blocks.append((X[known], y[known], comes[known], number[known]))
         due = self._take_due()
         if self.is_timed:
@@ -181,12 +181,12 @@ class DelayedLabels:
         return {name: value for name, value in vars(self).items() if name not in ("delay", "most")}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take back what was saved."""
+        """Restore a saved state."""
         self.__dict__.update(state)
 
 
 def _known_after(arrival: Array, of_row: Array, now: Array, number: Array) -> NDArray[np.int64]:
-    """Return how many labels are known after each row: of rows at one time, none knows the label of a later one."""
+    """Return the number of known labels after each row: rows at one time know no label of later ones."""
     is_row = np.repeat([False, True], [len(arrival), len(now)])
     order = np.lexsort((is_row, np.append(of_row, number), np.append(arrival, now)))
     result: NDArray[np.int64] = np.cumsum(~is_row[order])[is_row[order]]

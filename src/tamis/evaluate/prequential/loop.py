@@ -79,7 +79,7 @@ def prequential(
     max_rows : int, optional
         Stop after this many rows.
     protocol : {"honest", "paper"}, default="honest"
-        ``"honest"`` selects by what was learned before the batch came. ``"paper"`` is the order of the FIRES paper: the
+        ``"honest"`` selects by the state before the batch. ``"paper"`` is the order of the FIRES paper: the
         selector has already seen the labels of the batch on which it is tested.
     delay : int or pair of str, default=0
         How many rows later the label of a row comes. Or the names of two columns of numbers: the time of the row, and
@@ -114,7 +114,7 @@ def prequential(
     scale : {"auto", "standard", "none"}, default="auto"
         Whether the learner is given standardised columns, by the mean and the standard deviation of the rows before the
         batch. ``"auto"``: on dense rows, where the scale matters to the learner (linear models, River's neighbours).
-        ``"standard"``: always. ``"none"``: never. ``settings["scale"]`` says what was done, and ``result.scale`` has
+        ``"standard"``: always. ``"none"``: never. ``settings["scale"]`` records it, and ``result.scale`` has
         the numbers. The selector sees the rows as they are. A numeric target is standardised for the learner where its
         columns would be, and predictions are given in the units of the target.
     baselines : {"random", "all", "both", "none"}, default="random"
@@ -137,7 +137,7 @@ def prequential(
         Also save after this many seconds, and while a stream waits for rows.
     keep_steps : int, optional
         The most records to keep, at least 20. When there are as many, they are thinned, so memory is bounded however
-        long the stream. One record then stands for 2, 4, 8 ... steps: its rows, seconds, entered and left columns are
+        long the stream. One record then represents 2, 4, 8 ... steps: its rows, seconds, entered and left columns are
         sums, its accuracy is a mean, and all else is that of its last step. By default a record of each step is kept,
         448 bytes.
     on_step : callable, optional
@@ -255,8 +255,8 @@ def prequential(
                         with run.uninterrupted():
                             on_step(run.step())
                     stop_if_asked()
-                    keep()  # after the first batch too: what cannot be, shows
-                stop_if_asked()  # a stream may end because what fed it was interrupted too
+                    keep()  # after the first batch too, to detect errors early
+                stop_if_asked()  # a stream may end because its producer was interrupted too
         except (KeyboardInterrupt, SystemExit) as error:
             run.interrupted, interrupt = True, error
         except Exception as error:
@@ -265,7 +265,7 @@ def prequential(
             raise
         finally:
             vars(source).pop("on_idle", None)
-        if run.is_consistent and run.n_seen:  # else the last one stands
+        if run.is_consistent and run.n_seen:  # otherwise the last checkpoint remains
             saved.write(run.settings, everything)
         result = run.result()
         if interrupt is not None and (on_interrupt == "raise" or isinstance(interrupt, SystemExit)):

@@ -1,4 +1,4 @@
-"""What the numbers of a run say against it, in sentences: the first thing to read."""
+"""Caveats about the numbers of a run, in sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.options import RunOptions
 
 __all__ = ["RARE", "is_imbalanced", "remarks_on", "tells_little", "threshold_note"]
 
-RARE = 0.1  # of the rows: where one of two classes has fewer, accuracy hardly moves with what is selected
+RARE = 0.1  # of the rows: if a class is rarer, accuracy hardly depends on the selection
 _RANKS = 0.6  # the AUC of a model that is worth something, however often it errs
 
 
@@ -173,7 +173,7 @@ def _precision_of(threshold: dict[str, Any], prefix: str = "") -> str:
 
 
 def tells_little(accuracy: Any, majority: Any, random_auc: Any) -> Any:
-    """Return whether AUC says more of a selection than accuracy: one class is rare, or naming the other is as right.
+    """Return whether AUC is more informative than accuracy: one class is rare, or the majority baseline is as accurate.
 
     Always False where random subsets have no AUC: there are more classes, or none was asked for.
 
@@ -186,6 +186,6 @@ def tells_little(accuracy: Any, majority: Any, random_auc: Any) -> Any:
 
 
 def _chance(spread: float, settings: dict[str, Any]) -> tuple[float, str]:
-    """Return the standard error of what random subsets have, and how many draws that is of."""
+    """Return the standard error over random subsets, and the number of draws."""
     n_draws = RunOptions.from_settings(settings).n_draws
     return error_of_mean(spread, n_draws), f"{n_draws} draw{'s' * (n_draws != 1)}"

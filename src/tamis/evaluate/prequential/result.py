@@ -53,11 +53,11 @@ class Step:
     selected : ndarray of int
         Columns selected for this batch; all of them while there is no selection yet.
     top : list of (str, float)
-        The columns with the highest scores now, best first; empty if the selector has no scores.
+        The columns with the highest current scores, best first; empty if the selector has no scores.
     progress : float or None
         Fraction of the stream consumed; None if it is not known.
     batch : tuple of (X, y, predictions) or None
-        The rows, their labels, and what was predicted before anything learned from them; valid until the next batch.
+        The rows, their labels, and the predictions before any update; valid until the next batch.
     models : object
         The selector, the scale and the learner, which have learned the batch; they change with the next one.
     """
@@ -137,7 +137,7 @@ class PrequentialResult:
         return learner.target if isinstance(learner, MaskedRegressor) and learner.is_scaled else None
 
     def pipeline(self) -> StreamPipeline:
-        """Return selector, scale and learner as they are now, as one model for new rows.
+        """Return the current selector, scale and learner, as one model for new rows.
 
         Returns
         -------
@@ -298,7 +298,8 @@ class PrequentialResult:
         return remarks_on(self.summary(), self.settings) if len(self.frames["steps"]["step"]) else []
 
     def recovery(self, measure: str | None = None, *, tolerance: float = 0.05) -> Recovery:
-        """Return how many rows a measure took to recover after each true drift of the run, where the stream knows them.
+        """Return the number of rows after which a measure recovered from each true drift of the run, if these are
+        known.
 
         Parameters
         ----------
@@ -372,7 +373,7 @@ class PrequentialResult:
         Raises
         ------
         CheckpointError
-            If the folder cannot be written, or holds something else.
+            If the folder cannot be written, or contains something else.
         """
         parquet = _parquet()
         folder = Path(folder)
@@ -412,12 +413,12 @@ class PrequentialResult:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> PrequentialResult:
-        """Read what :meth:`save` wrote.
+        """Read the output of :meth:`save`.
 
         Raises
         ------
         CheckpointError
-            If the folder does not hold a result, or it is damaged.
+            If the folder does not contain a result, or it is damaged.
         """
         parquet = _parquet()
         folder = Path(folder)

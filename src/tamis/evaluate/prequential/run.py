@@ -106,7 +106,7 @@ class Run:
             selector, learner, classes, numbers=task is REGRESSION,
             scale=options.scale, masking=options.masking, replay=options.replay,
         )  # fmt: skip
-        self.labels = classes  # all that came, in the order of their codes; the learner may know fewer
+        self.labels = classes  # all labels so far, in the order of their codes; the learner may know fewer
         self.late = DelayedLabels(options.delay, options.max_waiting)
         self.draws: list[Baseline] = []
         self.every: Baseline | None = None  # the learner on every column, beside the selection
@@ -156,7 +156,7 @@ class Run:
             self.process_batch(X[at : at + size], y[at : at + size])
 
     def _chosen_size(self) -> int:
-        """Return the batch size for the next block: small while the last known label says something about the next."""
+        """Return the batch size for the next rows: small while labels are autocorrelated."""
         self.write()  # pending steps count, too
         now = self.metrics.windowed
         if self.task is REGRESSION:
@@ -465,7 +465,7 @@ class Run:
             row += n_rows
 
     def _truth_from(self, start: int, stop: int) -> NDArray[np.bool_] | None:
-        """Return the relevant columns of these rows, if the stream knows them."""
+        """Return the relevant columns of these rows, if known."""
         stream: Any = self.stream
         return stream.relevant_rows(start, stop) if hasattr(stream, "relevant_rows") else None
 
@@ -579,7 +579,7 @@ class Run:
         return PrequentialResult(frames, settings, names, self.pair if self.n_seen else None, categories)
 
     def _threshold_summary(self, threshold: PastThreshold) -> dict[str, Any]:
-        """Return the decision threshold, how it was chosen, and what it and the learner's own decisions reached."""
+        """Return the decision threshold, how it was chosen, and its performance and that of the default threshold."""
         model = self.pair.learner.model
         is_probability = not hasattr(model, "decision_function")
         # Scores of the first class are those of the second, negated.
@@ -681,7 +681,7 @@ _KEPT = (
 
 
 def _finite(value: float) -> float | None:
-    """Return a number as JSON can hold it."""
+    """Return a number as a JSON value."""
     return value if math.isfinite(value) else None
 
 

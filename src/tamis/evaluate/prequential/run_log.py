@@ -97,7 +97,7 @@ class RunLog:
         _fill(self.scores, step, features, scores)
 
     def _thin(self, most: int) -> None:
-        """Keep `most` steps at the most, evenly spread, and what belongs to them."""
+        """Keep at most `most` steps, evenly spaced, and their records."""
         steps = self.steps.rows
         first, last = steps[0, 0], steps[-1, 0]
         stride = 1
@@ -136,7 +136,7 @@ class RunLog:
         return {kind: getattr(self, kind).rows for kind in ("steps", "changes", "scores", "truth")}
 
     def restore(self, state: dict[str, Numbers]) -> None:
-        """Take back what was saved."""
+        """Restore a saved state."""
         for kind, rows in state.items():
             getattr(self, kind).rows = rows
 
@@ -173,7 +173,7 @@ _COUNTS = ("n_rows", "n_entered", "n_left")
 
 
 def _net(events: Numbers, steps: Numbers) -> Numbers:
-    """Return what changed from one kept step to the next: of a column that came and went, nothing."""
+    """Return the changes from one kept step to the next: none for a column that entered and left in between."""
     if not len(events):
         return events
     at = np.searchsorted(steps, events[:, 0])

@@ -16,7 +16,7 @@ __all__ = ["features_of", "plain", "settings_of"]
 
 
 def settings_of(stream: Stream, selector: Any, learner: Any, options: RunOptions) -> dict[str, Any]:
-    """Return what it takes to repeat the run, and where the stream drifts if that is known."""
+    """Return the settings that repeat the run, and the drifts of the stream if known."""
     known = {"drifts": _numbers(stream, "drifts"), "drift_widths": _numbers(stream, "drift_widths")}
     return {
         "stream": stream.describe(),
@@ -57,7 +57,7 @@ def _describe(model: Any) -> dict[str, Any] | None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it: an estimator as its class and parameters, any other object as its repr."""
+    """Return a value as JSON: an estimator as its class and parameters, any other object as its repr."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, list | tuple):

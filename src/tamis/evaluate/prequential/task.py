@@ -1,4 +1,4 @@
-"""What a run predicts, classes or numbers, and so what is recorded of each step."""
+"""The task of a run, classification or regression, and the records of each step."""
 
 from __future__ import annotations
 

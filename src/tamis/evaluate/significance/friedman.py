@@ -9,7 +9,7 @@ With N data sets (rows), m methods (columns), R_j the mean rank of method j (1 i
     Holm           p'_(i) = max over k <= i of (n - k + 1) p_(k), p in order                                   (5)
 
 With few data sets F promises too much: on two of them four methods that rank alike have p = 0 by (2), though each of
-the 24 orders of the second is as likely as any other, so 1/24 is the least that can be said. Up to ten data sets the
+the 24 orders of the second is as likely as any other, so 1/24 is the smallest possible p-value. Up to ten data sets the
 p-value is therefore also counted out, over the orders of the ranks within each data set.
 
 Without ties (1) is Demsar's 12 N / (m (m + 1)) (sum_j R_j^2 - m (m + 1)^2 / 4); with ties that one is too small. Two
@@ -181,7 +181,7 @@ def friedman(table: Any, names: Sequence[str] | None = None, *, larger_is_better
 
 
 def _exact_p_value(ranks: Numbers) -> float:
-    """Return the share of orders within the data sets, the first one's held, whose mean ranks differ as much."""
+    """Return the proportion of orders within the data sets, the first one's fixed, whose mean ranks differ as much."""
     first, *rest = 2.0 * ranks  # whole numbers, so that equal sums are equal
 
     def spread(*others: Numbers, axis: int) -> Numbers:

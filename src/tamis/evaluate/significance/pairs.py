@@ -103,7 +103,7 @@ def wilcoxon(first: Any, second: Any = None, names: Sequence[str] | None = None)
 
 
 def _differences(scores: Numbers) -> Numbers:
-    """Return the differences, those equal but for rounding made equal, lest 0.9 - 0.8 and 0.8 - 0.7 be no tie."""
+    """Return the differences, with those equal up to rounding made equal, so that 0.9 - 0.8 and 0.8 - 0.7 are a tie."""
     gaps = scores[:, 0] - scores[:, 1]
     unit = float(np.abs(scores).max(initial=0.0)) * 2.0**-44
     return np.asarray(np.rint(gaps / unit) * unit if unit > 0 else gaps, dtype=np.float64)

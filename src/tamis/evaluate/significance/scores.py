@@ -1,4 +1,4 @@
-"""Scores of methods over data sets, as an array, a frame, or two columns: what the tests of significance take."""
+"""Scores of methods over data sets, as an array, a frame, or two columns: the input of the tests of significance."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ def plot_paths(
         What :meth:`CellClassifier.acquire` returns.
     classes : sequence of n_classes labels
     titles : list of str, optional
-        By default the decision and what it cost.
+        By default the decision and its cost.
     names : list of str, optional
-        Names of the columns, where the model knows only their numbers.
+        Names of the columns, if the model only has their numbers.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def plot_missing(shares: Floats, accuracy: Floats, bought: Floats) -> Figure:
 
 
 def costs_chart(curves: Sequence[Curve]) -> Chart:
-    """Return the chart of accuracy against cost; what has a single cost, far to the right, is a line at its height."""
+    """Return the chart of accuracy against cost; a method with a single, large cost is a line at its height."""
     several = [curve for curve in curves if len(curve.cost) > 1]
     most = max([1.6 * float(several[0].cost.max()), *(float(c.cost[:_FIRST].max()) for c in several[1:])])
     lines = []

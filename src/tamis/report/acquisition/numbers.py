@@ -31,7 +31,7 @@ _WIDE = 200  # columns beyond which boosting on all of them is left out
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A way to spend, and what it comes to.
+    """A way of acquiring values, and its results.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def cost_curves(
     X, y : rows and labels that are learned from
     X_held, y_held : rows and labels that are predicted
     on_progress : callable, optional
-        Takes the share that is done, and what is done next.
+        Called with the completed share, and the name of the next step.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def fixed_subset(model: CellClassifier, X: Any, y: Any, n_features: int) -> Fixe
 
 @dataclass(frozen=True)
 class Baseline:
-    """A way to decide, and its results on the rows held out.
+    """A way of deciding, and its results on the held-out rows.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class Baseline:
 
 
 def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> list[Baseline]:
-    """Return the results of a fitted model, and of simpler ways to decide, on the rows held out.
+    """Return the results of a fitted model, and of simpler ways of deciding, on the held-out rows.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ class Gain:
 
 
 def gain_over_fixed(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> Gain:
-    """Return by how much the model is ahead of fixed subsets of its own size, row by row on the rows held out."""
+    """Return the advantage of the model over fixed subsets of its own size, row by row on the held-out rows."""
     y_held = np.asarray(y_held)
     right = (model.predict(X_held) == y_held).astype(np.float64)
     n_values = float(model.n_features_used_.mean())
@@ -329,7 +329,7 @@ def _anchors(boosting: _Boosting, price: float) -> list[Curve]:
 
 
 def missing_curve(model: CellClassifier, X: Any, y: Any) -> tuple[Floats, Floats, Floats]:
-    """Return what happens when values are missing at random: the shares missing, accuracy, and values bought.
+    """Return the effect of values missing at random: the fractions missing, accuracy, and values acquired.
 
     Parameters
     ----------

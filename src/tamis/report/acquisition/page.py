@@ -1,4 +1,4 @@
-"""The report on a classifier that buys values: what it pays for what accuracy, holes, and the paths of single rows."""
+"""The report on a classifier that acquires values: accuracy against cost, missing values, and paths of single rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def write_report(
     title: str = "the rows held out", *,
     on_progress: Callable[[float, str], None] | None = None, repeat: dict[str, str] | None = None,
 ) -> Path:  # fmt: skip
-    """Write a report of what a classifier buys, and at what accuracy and cost, as one HTML file that opens offline.
+    """Write a report of the values that a classifier acquires, its accuracy and cost, as one HTML file that opens
+    offline.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ def _in_python(model: CellClassifier) -> str:
 
 @dataclass
 class _Shown:
-    """The model, what it did with the rows held out, and the names of their values."""
+    """The model, its results on the held-out rows, and the names of the values."""
 
     model: CellClassifier
     X: Any

@@ -35,7 +35,7 @@ _QUIET = "#59636e"
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure that pyplot does not know, so nothing has to be closed.
+    """Return an empty figure that is not registered with pyplot, so it need not be closed.
 
     Raises
     ------

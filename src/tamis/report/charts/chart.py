@@ -155,7 +155,7 @@ def trend(values: Numbers) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line, broken where `y` is NaN and thinned to what a screen shows.
+    """A line, broken where `y` is NaN and thinned to the resolution of a screen.
 
     Attributes
     ----------
@@ -304,7 +304,7 @@ class Chart:
 
     @property
     def caption_gap(self) -> str:
-        """What stands between title and caption."""
+        """The parts between title and caption."""
         return "" if self.caption.startswith(",") else " "
 
     @property

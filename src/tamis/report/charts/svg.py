@@ -64,7 +64,7 @@ def sample(mark: Mark) -> Shape:
 
 
 def shapes(chart: Chart) -> list[Shape]:
-    """Return what is to be drawn, from the bottom to the top."""
+    """Return the elements to draw, from the bottom to the top."""
     items = [shape for mark in reversed(chart.marks) for shape in _shapes_of(mark, chart)]
     if len(chart.rows) > 1 and any(isinstance(mark, HeatStrip | Points) for mark in chart.marks):
         path = "".join(f"M0 {UNIT * row / len(chart.rows):.5g}h{UNIT}" for row in range(1, len(chart.rows)))

@@ -1,4 +1,4 @@
-"""A line of any length, thinned to what a screen can show."""
+"""A line of any length, thinned to the resolution of a screen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bucket_starts(n: int, at_most: int) -> NDArray[np.intp]:
 def thin(x: Column, y: Column, at_most: int = 400) -> tuple[Numbers, Numbers]:
     """Return at most `at_most` points of a line: the lowest and the highest of each bucket, in their order.
 
-    A bucket of NaN alone stays a NaN, so a gap that can be seen remains one.
+    A bucket of only NaN remains NaN, so a visible interruption is preserved.
 
     Parameters
     ----------

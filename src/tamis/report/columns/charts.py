@@ -38,7 +38,7 @@ def plot_columns(selector: Any, *, stages: Stages = ()) -> Figure:
     Raises
     ------
     ImportError
-        If matplotlib is missing; the message says which extra brings it.
+        If matplotlib is missing; the message names the extra to install.
 
     Examples
     --------

@@ -71,7 +71,7 @@ class Course:
     offer : ndarray of shape (n_records,), int64
         From 1.
     evidence, bar, wealth : ndarray of shape (n_records,), float64
-        NaN where there is none; the first two as `scale` says.
+        NaN if there is none; the first two in the units of `scale`.
     accepted : ndarray of shape (n_records,), bool
     kept : ndarray of shape (n_selected,), int
         Records of the features that are selected at the end, in the order in which they entered.
@@ -138,7 +138,7 @@ class Course:
 
 
 def course_of(selector: Any) -> Course:
-    """Return what the trace of a selector tells.
+    """Return the numbers of a selector's trace.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def _log10(values: Floats) -> Floats:
 def evidence_limits(course: Course) -> tuple[float, float, bool]:
     """Return where the axis of the evidence begins and ends, and whether something lies beyond.
 
-    The bar is what has to be seen; evidence of many times its height is cut off.
+    The threshold must be visible; evidence of many times its height is cut off.
     """
     evidence = course.evidence[np.isfinite(course.evidence)]
     bars = course.bar[np.isfinite(course.bar)]

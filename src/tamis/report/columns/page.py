@@ -1,4 +1,4 @@
-"""The report on features that arrived: wealth, evidence against the bar, what was accepted and what nearly was."""
+"""The report on streaming features: wealth, evidence against the threshold, accepted features and near misses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The charts of a comparison: curves with the true drifts, maps of what was kept beside the truth."""
+"""The charts of a comparison: curves with the true drifts, maps of the selection and the truth."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plot_experiment(result: ExperimentResult, column: str = "accuracy_windowed")
     Raises
     ------
     ImportError
-        If matplotlib is missing; the message says which extra brings it.
+        If matplotlib is missing; the message names the extra to install.
     ValueError
         If the column does not exist, or no cell has a value for it.
     """

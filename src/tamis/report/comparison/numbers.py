@@ -1,4 +1,4 @@
-"""What the panels of a comparison show: curves averaged over seeds, and what was kept beside what was relevant."""
+"""Numbers for the panels of a comparison: curves averaged over seeds, and selected and relevant features."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tamis.report.run.numbers import Numbers, SelectionMap, drift_rows, selectio
 
 __all__ = ["Curve", "StreamMaps", "drifts_of", "mean_curves", "selection_maps"]
 
-_MOST_LINES = 6  # of one figure: there are no more colours that the eye tells apart
+_MOST_LINES = 6  # of one figure: more colours cannot be distinguished
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def _curve(method: str, frame: dict[str, Any], column: str) -> Curve | None:
 
 
 def drifts_of(result: ExperimentResult, stream: str) -> Numbers:
-    """Return the rows at which a stream drifts, where it knows that and a run came so far."""
+    """Return the rows at which a stream drifts, if known and reached by a run."""
     for method in result.methods:
         if len(result.finished(stream, method)):
             return drift_rows(result.run(stream, method))
@@ -83,7 +83,7 @@ def drifts_of(result: ExperimentResult, stream: str) -> Numbers:
 
 @dataclass(frozen=True)
 class StreamMaps:
-    """What each method kept of a stream, and what was relevant.
+    """The features that each method selected on a stream, and the relevant ones.
 
     Attributes
     ----------

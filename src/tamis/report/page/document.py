@@ -22,7 +22,7 @@ from tamis.report.page.text import plural, printable, shorten
 
 __all__ = ["InlinePage", "Section", "check_writable", "render", "render_page", "write_page"]
 
-# What a browser may do with a page: nothing but show its own styles and pictures. No script runs, nobody is asked.
+# Permissions of a page: only its own styles and pictures. No scripts, no requests.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
 

@@ -97,7 +97,7 @@ def size(n_bytes: float) -> str:
 
 
 def rate(per_second: float) -> str:
-    """Return a number of rows per second, rounded to what a repeated run would confirm.
+    """Return a number of rows per second, rounded to reproducible digits.
 
     >>> rate(123456), rate(87.3)
     ('123,000', '87.3')

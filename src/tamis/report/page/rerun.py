@@ -27,7 +27,7 @@ _FILE_OPTIONS = (
 
 
 def subject(settings: Settings) -> str:
-    """Return what was run on which data, in a few words.
+    """Return the subject of a run and its data, in a few words.
 
     >>> subject({"selector": {"class": "tamis.rows.fires.FIRES"}, "stream": {"kind": "file", "path": "a/b.csv"}})
     'FIRES on b.csv'
@@ -43,7 +43,7 @@ def subject(settings: Settings) -> str:
 def snippet(settings: Settings) -> str:
     """Return the lines of Python that run the same again.
 
-    Rows that came from memory are left to the reader, with what is known of them.
+    Rows from memory have to be supplied by the reader; known properties are included.
     """
     models = [settings.get("selector"), settings.get("learner")]
     opener, stream = _opened(settings.get("stream", {}))
@@ -84,7 +84,7 @@ def _opened(stream: dict[str, Any]) -> tuple[list[str], str]:
 
 
 def _file_options(stream: dict[str, Any]) -> dict[str, Any]:
-    """Return how a file was opened: its path, and what is not the default; its name may tell its format."""
+    """Return how a file was opened: its path, and options that differ from the default or from its name."""
     options = _unusual(tamis.open_file, stream)
     if f".{options.get('format')}" in PurePath(options["path"]).suffixes:
         del options["format"]
@@ -155,7 +155,7 @@ class _UnsayableError(Exception):
 
 
 def command_line(settings: Settings) -> str | None:
-    """Return the line for the shell, or None where the command line cannot say all of it."""
+    """Return the command line, or None if it cannot express the whole run."""
     options = RunOptions.from_settings(settings)
     try:
         if (of_run := options.words()) is None:
@@ -215,7 +215,7 @@ def _stream_words(stream: dict[str, Any], clock: tuple[str, ...] = ()) -> list[s
 
 
 def _model_words(settings: Settings) -> list[str]:
-    """Return the words for selector, learner and seed: what `tamis run` does not choose itself."""
+    """Return the arguments for selector, learner and seed that differ from the defaults of `tamis run`."""
     selector, learner = settings.get("selector"), settings.get("learner")
     if learner is None:
         raise _UnsayableError

@@ -27,7 +27,7 @@ def shorten(text: object, at_most: int) -> str:
 
 
 def plural(n: int, noun: str, nouns: str) -> str:
-    """Return a number of things.
+    """Return a number with a noun, in singular or plural.
 
     >>> plural(1, "batch", "batches"), plural(2000, "batch", "batches")
     ('1 batch', '2,000 batches')

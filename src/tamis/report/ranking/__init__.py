@@ -1,1 +1,1 @@
-"""The report of a ranking of columns: its page, and what its scores are called."""
+"""The report of a ranking of columns: its page, and the titles of its scores."""

@@ -1,4 +1,4 @@
-"""The charts of a run: what the page and the figure of :meth:`PrequentialResult.plot` show over the rows seen."""
+"""The charts of a run: panels of the page and of the figure of :meth:`PrequentialResult.plot`, over the rows seen."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def plot(result: PrequentialResult) -> Figure:
     Raises
     ------
     ImportError
-        If matplotlib is missing; the message says which extra brings it.
+        If matplotlib is missing; the message names the extra to install.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def r2_chart(result: PrequentialResult) -> Chart:
 
 
 def quality_chart(result: PrequentialResult) -> Chart:
-    """Return the chart of what is judged beside the accuracy: balanced accuracy, kappa and ranking."""
+    """Return the chart of the measures besides accuracy: balanced accuracy, kappa and ranking."""
     candidates = (
         ("auc", "AUC", 1, False), ("average_precision", "average precision", 2, False),
         ("recall_at_precision", "recall at precision 0.9", 5, False),
@@ -202,7 +202,7 @@ def score_chart(result: PrequentialResult) -> Chart:
 
 
 def timings(result: PrequentialResult) -> list[tuple[str, Numbers, int]]:
-    """Return what a batch was spent on: its name, the seconds of each step, and its style."""
+    """Return a component of the processing time: its name, the seconds of each step, and its style."""
     steps = result.frames["steps"]
     parts = [
         ("selector", steps["seconds_select"], 1),

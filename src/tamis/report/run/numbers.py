@@ -1,4 +1,4 @@
-"""What each panel of a report shows: a run of any length, thinned to what a screen can show.
+"""Numbers for each panel of a report: a run of any length, thinned to the resolution of a screen.
 
 Nothing here grows with rows times features: the selected set is read from its changes.
 """
@@ -64,7 +64,7 @@ class SelectionMap:
     shares : ndarray of shape (n_shown, n_buckets), float64
         The same within each stretch of time.
     relevant : ndarray of shape (n_shown, n_buckets), float64, or None
-        Share of each stretch of time in which the feature was relevant, where the stream knows that.
+        Proportion of each section of the stream in which the feature was relevant, if known.
     n_ever : int
         How many features were ever kept.
     """
@@ -100,7 +100,7 @@ def selection_map(
 
 
 def map_pixels(shown: SelectionMap) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the map as pixels, and the colours that they stand for, each red, green, blue and opacity.
+    """Return the map as pixels, and their colours, each red, green, blue and opacity.
 
     How strong a colour is says how often the feature was kept. Where the truth is known, the second half of the colours
     is for stretches in which the feature was relevant.
@@ -171,7 +171,7 @@ def _step_values(result: PrequentialResult, name: str) -> Numbers:
 
 
 def drift_rows(result: PrequentialResult) -> Numbers:
-    """Return at which rows the stream drifts, where it knows that and the run came so far."""
+    """Return the rows at which the stream drifts, if known and reached by the run."""
     n_seen = result.frames["steps"]["n_seen"]
     drifts = np.asarray(result.settings.get("drifts", ()), np.float64)
     return drifts[drifts < (n_seen[-1] if len(n_seen) else 0)]
@@ -235,7 +235,7 @@ class Reason:
 
 
 def reasons(result: PrequentialResult, at_most: int, *, kept: bool) -> list[Reason]:
-    """Return what is known of the features that are kept at the end, or of the others: those that tell most alone."""
+    """Return the features selected at the end, or the unselected ones that are most relevant by themselves."""
     frame = result.frames.get("reasons")
     if frame is None:
         return []
@@ -252,7 +252,7 @@ def reasons(result: PrequentialResult, at_most: int, *, kept: bool) -> list[Reas
 
 @dataclass(frozen=True)
 class Change:
-    """What entered and what left at one step."""
+    """Features that entered and left in one step."""
 
     step: int
     n_seen: int

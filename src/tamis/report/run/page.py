@@ -73,7 +73,7 @@ def write_report(
 
 
 def page(result: PrequentialResult, title: str | None = None) -> str:
-    """Return the report of a run as HTML. It holds no date: the same run gives the same page."""
+    """Return the report of a run as HTML. It contains no date: the same run gives the same page."""
     sections = [
         Section(key, heading, values(result))
         for key, heading, values, is_shown in _SECTIONS
@@ -86,7 +86,7 @@ def page(result: PrequentialResult, title: str | None = None) -> str:
 
 
 def _top(result: PrequentialResult) -> Values:
-    """Return what was run, what speaks against the run, and the headline numbers."""
+    """Return the title of the run, its caveats, and the headline numbers."""
     steps = result.frames["steps"]
     n_steps = len(steps["step"])
     order = _ORDERS.get(result.options.protocol, "")
@@ -138,7 +138,7 @@ def _error_tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
 
 
 def _ranking_tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
-    """Return what says more than accuracy where one of two classes is rare."""
+    """Return the measures that are more informative than accuracy if one of two classes is rare."""
     share = 1.0 - last(result, "majority_accuracy_cumulative")
     recall = fraction(last(result, "recall_at_precision_cumulative"))
     return [
@@ -238,7 +238,7 @@ def _errors(result: PrequentialResult) -> Values:
 def _beside_selection(
     result: PrequentialResult, measure: str, spread: str, form: Callable[[float], str]
 ) -> Values:
-    """Return what is said of the frozen selection, of the random subsets and of the scale."""
+    """Return the sentences about the frozen selection, the random subsets and the scale."""
     deviation = last(result, spread)
     return {
         "frozen_after": result.options.frozen_after * is_known(result, f"frozen_{measure}_cumulative"),

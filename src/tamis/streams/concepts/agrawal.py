@@ -1,6 +1,7 @@
 """AGRAWAL: ten rules that grant a loan from nine facts about a person (Agrawal, Imielinski, Swami, TKDE 1993).
 
-Class 0 ("group A") where the rule holds, else class 1. Age bands: below 40, below 60, and older; ``[a, b]`` is closed.
+Class 0 ("group A") if the rule is satisfied, else class 1. Age bands: below 40, below 60, and older; ``[a, b]`` is
+closed.
 
 ==  ===============================================================================================  ==================
 f   rule                                                                                             relevant
@@ -73,7 +74,7 @@ def _within(values: Array, kind: Array, *intervals: tuple[float, float]) -> NDAr
 
 
 def _rule(f: int, values: Array) -> NDArray[np.bool_]:
-    """Return where a rule holds."""
+    """Return where a rule is satisfied."""
     columns: list[Array] = list(values.T)
     salary, commission, age, elevel, _, _, hvalue, hyears, loan = columns
     band: Array = (age >= 40).astype(np.intp) + (age >= 60)
@@ -102,7 +103,7 @@ def _rule(f: int, values: Array) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Agrawal(Concept):
-    """Class 0 where one of ten rules about a person holds, else class 1.
+    """Class 0 if one of ten rules about a person is satisfied, else class 1.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ class Agrawal(Concept):
         return values
 
     def label(self, values: Array) -> Array:
-        """Return 0 where the rule holds, else 1."""
+        """Return 0 if the rule is satisfied, else 1."""
         return (~_rule(self.function, values)).astype(np.intp)
 
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:

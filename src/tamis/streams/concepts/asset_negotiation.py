@@ -14,7 +14,7 @@ f   interested if                                                               
 ==  ==============================================================================================  ======
 
 A row that shall be of class 1 and is not is forced: one of the clauses, each equally likely, sets its attributes.
-Defects of other programs that are not here: the released generator forces delay=veryHigh where clause 2 of rule 1 says
+Defects of other programs that are not here: the released generator forces delay=veryHigh where clause 2 of rule 1 has
 high; MOA swaps the classes and then forces the wrong ones.
 """
 
@@ -48,7 +48,7 @@ _RULES: tuple[tuple[dict[int, int], ...], ...] = (
 
 @dataclass(frozen=True)
 class AssetNegotiation(Concept):
-    """Class 1 where one of five rules about an offer holds.
+    """Class 1 if one of five rules about an offer is satisfied.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class AssetNegotiation(Concept):
         return _RULES[self.function - 1]
 
     def label(self, values: Array) -> Array:
-        """Return 1 where one of the clauses holds, else 0."""
+        """Return 1 if one of the clauses is satisfied, else 0."""
         interested = np.zeros(len(values), dtype=np.intp)
         for clause in self._clauses:
             interested |= (values[:, list(clause)] == list(clause.values())).all(axis=1)

@@ -80,7 +80,7 @@ class LinearWindow(Concept):
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """Normal numbers; the range holds 99.9 % of them."""
+        """Normal numbers; the range contains 99.9 % of them."""
         bound = 3.3 * (1 + self.nu**2) ** 0.5
         return make_features(self.n_features, -bound, bound)
 

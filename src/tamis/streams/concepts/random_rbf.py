@@ -86,7 +86,7 @@ class RandomRBF(Concept):
         return deviation, np.cumsum(weight)
 
     def label(self, values: Array) -> Array:
-        """Return the class of the nearest centre; this is a guess, because clouds overlap."""
+        """Return the class of the nearest centre; approximate, because clouds overlap."""
         gaps = ((values[:, None, :] - self.centres) ** 2).sum(axis=2)
         return np.asarray(gaps.argmin(axis=1) % self.n_classes)
 

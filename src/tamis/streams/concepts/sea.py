@@ -73,7 +73,7 @@ class SEA(Concept):
         f *= np.where(y == 1, 1 - below, below)
         f += below * y
         upper = f > 0.5
-        half = np.sqrt(200 * np.where(upper, 1 - f, f))  # the sum, or what it lacks to 20
+        half = np.sqrt(200 * np.where(upper, 1 - f, f))  # the sum, or 20 minus the sum
         first = values[:, 1] * 0.1 * half
         second = half - first
         values[:, 0] = np.where(upper, 10 - first, first)

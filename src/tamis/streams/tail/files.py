@@ -32,7 +32,7 @@ class FollowedFiles:
     path : str
         A file, a folder, or a pattern.
     format : {"csv", "parquet"} or None
-        By default as the names say.
+        By default according to the names.
     header : bool
         Whether text begins with the names of the columns.
     max_quoted_lines : int
@@ -42,9 +42,9 @@ class FollowedFiles:
         self.path, self.format, self.header, self._most = path, format, header, max_quoted_lines
         self.is_pattern = glob.has_magic(path) and not os.path.exists(path)
         self.parts: dict[str, FollowedText | FollowedParquet] = {}
-        self.notes: list[dict[str, Any]] = []  # what happened to them
+        self.notes: list[dict[str, Any]] = []  # events of the files
         self._passed: set[str] = set()  # compressed files
-        self.changed: set[str] = set()  # names whose place is another one now
+        self.changed: set[str] = set()  # names of files that were replaced
         if not self.is_pattern and not os.path.exists(path):
             raise StreamError(f"There is no file {path!r}: check the path, or name a folder or a pattern.")
 
@@ -114,7 +114,7 @@ class FollowedFiles:
                 part = self.part(name)
             size = os.stat(name).st_size
             if part.is_rewritten(size):
-                yield self._copied(part, names), True  # what is left of it
+                yield self._copied(part, names), True  # the rest of it
                 part = self.part(name)
             if part.has_more(size):
                 is_whole = self.is_whole(name, names)
@@ -162,7 +162,7 @@ class FollowedFiles:
             part.close()
             part.inode = inode  # whether it is the same is looked at when it is opened
             return
-        yield part, True  # what is left of the old one
+        yield part, True  # the rest of the old one
         self._drop(name)
         self.notes.append({"event": "rotated", "file": name})
 
@@ -171,7 +171,7 @@ def _is_packed(name: str) -> bool:
     try:
         with open(name, "rb") as file:
             return codec_of(file.read(LONGEST_MAGIC)) is not None
-    except OSError:  # its reader says more
+    except OSError:  # its reader reports the error
         return False
 
 

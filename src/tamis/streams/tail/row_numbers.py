@@ -1,4 +1,4 @@
-"""Rows numbered by their producer: which are new, and where there are gaps."""
+"""Rows numbered by their producer: which are new, and which numbers are missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NONE = -(1 << 63)  # below all numbers
 def new_rows(
     columns: list[Any], column: int, name: str, last: int | None, before: int
 ) -> tuple[list[Any], int, int | None, list[dict[str, Any]]]:
-    """Return the rows whose number is above all before it, how many they are, the last number, and the gaps.
+    """Return the rows whose number is above all before it, how many they are, the last number, and the missing ranges.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def new_rows(
 
 
 def _whole(column: Any, name: str, before: int) -> Array:
-    """Return the numbers that a column of text holds; exactly, for a time in nanoseconds is beyond float64."""
+    """Return the numbers in a text column, exactly, since a time in nanoseconds exceeds float64."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

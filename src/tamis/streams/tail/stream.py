@@ -268,7 +268,7 @@ class FollowedStream(Stream):
         return {} if self._decoder is None else self._decoder.rows.categories
 
     def pop_events(self) -> list[dict[str, Any]]:
-        """Return new events of the source up to the last batch: gaps, and renamed or rotated files."""
+        """Return new events of the source up to the last batch: missing rows, and renamed or rotated files."""
         if self._mark is None:
             return []
         n = self._mark.n_notes

@@ -47,7 +47,7 @@ class FollowedText(FollowedFile):
         self.head = b""  # the first bytes that were taken
         self._expected: list[Any] = [0, 0, ""]
         self._ready: deque[bytes] = deque()  # rows that were read and not taken
-        self._held = bytearray()  # what comes after them
+        self._held = bytearray()  # the bytes after them
 
     def look(self, table: CSVTable) -> bool:
         """Read and check the column names, which may be in another order; return whether they are available."""
@@ -93,7 +93,7 @@ class FollowedText(FollowedFile):
         tried = 0
         while len(self._ready) < n and (data := self._read()):
             self._held += data
-            if len(self._held) >= 2 * tried:  # not every piece of a long row is looked through
+            if len(self._held) >= 2 * tried:  # do not scan every part of a long row
                 self._split(table)
                 tried = len(self._held)
             if len(self._held) > LONGEST_LINE:
@@ -105,7 +105,7 @@ class FollowedText(FollowedFile):
             self._split(table, last)
 
     def _split(self, table: Any, last: bool = False) -> None:
-        """Move what are whole rows to those that are ready."""
+        """Move complete rows to those that are ready."""
         block, start, size = bytes(self._held), 0, len(self._held)
         while start < len(block):
             is_rest = start + size >= len(block)
@@ -224,7 +224,7 @@ class FollowedText(FollowedFile):
         return data
 
     def _is_same(self) -> bool:
-        """Return whether the open file begins with what was taken."""
+        """Return whether the open file begins with the bytes read before."""
         return bool(os.pread(self._file.fileno(), len(self.head), 0) == self.head)
 
     def _open(self) -> None:

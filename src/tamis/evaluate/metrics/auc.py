@@ -7,8 +7,8 @@ For the positive rows p and the negative rows q of the window,
 A row that enters or leaves changes the number of pairs won by its rank among the rows of the other class, so (1) is
 exact and never counted again. The pairs won are counted twice, as whole numbers: a tie is one half.
 
-The scores of each class are kept in order. Rows are processed in blocks: a rank is a binary search in the scores before
-the block, corrected by the rows of the block; after the block they are merged in one pass.
+The scores of each class are kept in order. Rows are processed in blocks: a rank is a binary search in the scores of
+before the block, corrected by the rows of the block; after the block they are merged in one pass.
 """
 
 from __future__ import annotations
@@ -80,13 +80,12 @@ def _sort_class(label: int, scores: Any, labels: Any, begin: int, end: int, orde
 def _replace(ordered: Any, n: int, old: Any, n_old: int, new: Any, n_new: int) -> None:
     """Remove the old values from the first n, and insert the new ones; all are in ascending order."""
     if n_old > 0:
-        kept, at = 0, 0
-        for i in range(n):
+        at = 0
+        for i in range(np.searchsorted(ordered[:n], old[0]), n):
             if at < n_old and ordered[i] == old[at]:
                 at += 1
             else:
-                ordered[kept] = ordered[i]
-                kept += 1
+                ordered[i - at] = ordered[i]
     i, at = n - n_old - 1, n_new - 1
     while at >= 0:
         if i >= 0 and ordered[i] > new[at]:

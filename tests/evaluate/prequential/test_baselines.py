@@ -7,6 +7,7 @@ import pytest
 
 import tamis
 from tamis import FIRES, Perceptron, SGDLogisticRegression, prequential
+from tamis.evaluate.prequential import baselines as baselines_module
 from tamis.evaluate.prequential import run as run_module
 from tamis.rows import Auto
 
@@ -41,20 +42,35 @@ def test_one_pass_is_the_same_as_one_draw_after_the_other(selector, learner, rng
         )
 
 
-def test_a_run_continues_after_one_pass(rng, tmp_path):
+@pytest.mark.parametrize("learner", [tamis.WeightedNaiveBayes, tamis.WeightedKNN])
+def test_draws_that_share_a_learner_have_the_bits_of_separate_copies(learner, rng, monkeypatch):
+    X = rng.normal(size=(1500, 12))
+    y = np.where(X[:, 0] - X[:, 4] + 0.5 * rng.normal(size=1500) > 0, "on", "off")
+    X[rng.random(X.shape) < 0.02] = np.nan
+    shared = prequential((X, y), tamis.DISCUSS(), learner(), n_draws=4, delay=150)
+    monkeypatch.setattr(baselines_module, "_can_be_shared", lambda learner: False)
+    separate = prequential((X, y), tamis.DISCUSS(), learner(), n_draws=4, delay=150)
+    for name, column in separate.frames["steps"].items():
+        if "seconds" not in name and "bytes" not in name:
+            np.testing.assert_array_equal(shared.frames["steps"][name], column, err_msg=name)
+
+
+@pytest.mark.parametrize("learner", [Perceptron, tamis.WeightedNaiveBayes])
+@pytest.mark.parametrize("selector", [lambda: FIRES(2), tamis.DISCUSS], ids=["fixed", "moving"])
+def test_a_run_continues_after_one_pass(selector, learner, rng, tmp_path):
     X = rng.normal(size=(1200, 8))
     y = (X[:, 0] > 0).astype(int)
     path = tmp_path / "run.tamis"
-    whole = prequential((X, y), FIRES(2))
+    whole = prequential((X, y), selector(), learner())
 
     def stop(step):
         if step.values["n_seen"] >= 600:
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        prequential((X, y), FIRES(2), checkpoint=path, checkpoint_every=1, on_step=stop)
+        prequential((X, y), selector(), learner(), checkpoint=path, checkpoint_every=1, on_step=stop)
     assert path.exists()
-    parts = prequential((X, y), FIRES(2), checkpoint=path)
+    parts = prequential((X, y), selector(), learner(), checkpoint=path)
     assert whole.summary()["random_accuracy"] == parts.summary()["random_accuracy"]
 
 

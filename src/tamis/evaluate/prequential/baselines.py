@@ -2,7 +2,8 @@
 
 Each draw is a permutation of the columns, fixed for the whole run by its number: its subset of size k is the first k of
 them. Each has an own copy of the learner, which is tested and trained on the same batches in the same order. The copies
-follow the size of the selection; they have no information about its drifts.
+follow the size of the selection; they have no information about its drifts. The draws share one copy if the number of
+columns varies and the learner predicts from some of the columns as if it had been trained with these alone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from tamis._validation import Array, Rows, encode_labels
 from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.learners.linear import are_alike, predict_and_train
+from tamis.learners.reset import ResetOnDrift
 from tamis.pipeline.masked_learner import MaskedLearner, View
 from tamis.pipeline.scaling import RunningScale
 from tamis.streams.stream import Batch
@@ -81,16 +83,27 @@ class Baseline:
         view = None
         if tested is not None:
             view = self._view(tested[0], scale)
-            if self.auc is None or positive is None or self.learner.n_known_classes != 2:
-                self._count(self.learner.row_scores(self.learner.predict(view), tested[1]))
-            else:
-                labels, scores = self.learner.predict_with_scores(view, positive)
-                self._count(self.learner.row_scores(labels, tested[1]))
-                self.auc.update(np.asarray(tested[1] == positive), scores)
+            self._test(view, tested[1], positive)
         if due is not None:
             if view is None or tested is None or due[0] is not tested[0]:
                 view = self._view(due[0], scale)
             self.learner.learn(view, due[1], classes)
+
+    def test(self, rows: Batch, scale: RunningScale | None, positive: Any = None) -> None:
+        """Predict rows and count the hits; see :meth:`test_and_train`."""
+        self._test(self._view(rows[0], scale), rows[1], positive)
+
+    def learn(self, due: Batch, classes: Array, scale: RunningScale | None) -> None:
+        """Learn from rows whose labels came."""
+        self.learner.learn(self._view(due[0], scale), due[1], classes)
+
+    def _test(self, view: View, y: Array, positive: Any) -> None:
+        if self.auc is None or positive is None or self.learner.n_known_classes != 2:
+            self._count(self.learner.row_scores(self.learner.predict(view), y))
+            return
+        labels, scores = self.learner.predict_with_scores(view, positive)
+        self._count(self.learner.row_scores(labels, y))
+        self.auc.update(np.asarray(y == positive), scores)
 
     def count_margins(self, margins: Array, y: Array, positive: Any) -> None:
         """Evaluate the predictions of a linear learner by its decision function, and count the rows that it learned."""
@@ -165,7 +178,14 @@ def test_and_train_together(
     draws: list[Baseline], tested: Batch | None, due: Batch | None, classes: Array, scale: RunningScale | None,
     positive: Any,
 ) -> bool:  # fmt: skip
-    """Test and train the draws in one pass over a dense batch if they are linear; return whether that was done."""
+    """Test and train the draws in one pass if they share a learner, or are linear; return whether that was done."""
+    if len(draws) > 1 and draws[0].learner is draws[1].learner:
+        for draw in draws:
+            if tested is not None:
+                draw.test(tested, scale, positive)
+        if due is not None:
+            draws[0].learn(due, classes, scale)
+        return True
     if len(draws) < 2 or tested is None or due is None or due[0] is not tested[0] or sp.issparse(due[0]):
         return False
     (X, y), learners = due, [draw.learner for draw in draws]
@@ -183,6 +203,15 @@ def test_and_train_together(
     return True
 
 
+def _can_be_shared(learner: MaskedLearner) -> bool:
+    """Return whether the learner learns every column, whichever of them it predicts from."""
+    return (
+        learner.way == "whole"
+        and hasattr(learner.model, "restrict_columns")
+        and not isinstance(learner.model, ResetOnDrift)  # which resets by its errors
+    )
+
+
 def make_baselines(
     learner: MaskedLearner,
     n_features: int,
@@ -195,7 +224,11 @@ def make_baselines(
 ) -> tuple[list[Baseline], Baseline | None]:
     """Return the random draws, and the rival that has every column if it is asked for."""
     orders = [np.random.default_rng([draw, n_features]).permutation(n_features) for draw in range(n_draws)]
-    draws = [Baseline(learner.another(), order, is_fixed, window, ranks) for order in orders]
+    copies = [learner.another() for _ in orders]
+    # With a fixed number of columns each copy learns these alone, which is as fast.
+    if copies and not is_fixed and _can_be_shared(learner):
+        copies = copies[:1] * n_draws
+    draws = [Baseline(one, order, is_fixed, window, ranks) for one, order in zip(copies, orders, strict=True)]
     return draws, Baseline(learner.another(), None, True, window, ranks) if every else None
 
 

@@ -213,7 +213,7 @@ def test_parameters_that_make_no_sense_are_named(selector: Any, nonsense: Any) -
     X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
     rows = {"a": X[:, 0], "b": X[:, 1]}
     for name in selector.get_params(deep=False):
-        sensible = {"half_life": (2.5,), "penalty": (2.5,)}
+        sensible = dict.fromkeys(("half_life", "penalty", "group_penalty", "feature_penalty"), (2.5,))
         if nonsense in sensible.get(name, ()):
             continue
         changed = clone(selector).set_params(**{name: nonsense})

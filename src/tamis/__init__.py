@@ -43,6 +43,7 @@ _NAMES = {
     "PenalisedSelector": "tamis.columns.penalised",
     "GramInvesting": "tamis.columns.gram",
     "FastOSFS": "tamis.columns.fast_osfs",
+    "GFSFS": "tamis.columns.gfsfs",
     "Grafting": "tamis.columns.grafting",
     "HEFTStream": "tamis.pipeline.heft_stream",
     "HUWRS": "tamis.learners.huwrs",

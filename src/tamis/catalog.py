@@ -223,6 +223,7 @@ CATALOG: tuple[Entry, ...] = (
           not_mergeable=_ACCEPTED_BEFORE),
     Entry("fast-osfs", "FastOSFS", "columns", "Wu, Yu, Ding, Wang, Zhu (2013), IEEE TPAMI 35(5)",
           not_mergeable=_ACCEPTED_BEFORE),
+    Entry("gfsfs", "GFSFS", "columns", "Li, Wu, Li, Ding (2013), AAAI and IEEE ICDM", not_mergeable=_ACCEPTED_BEFORE),
     Entry("ofs-density", "OFSDensity", "columns", "Zhou, Hu, Li, Wu (2019), Pattern Recognition 86",
           not_mergeable=_ACCEPTED_BEFORE),
     Entry("ofs-a3m", "OFSA3M", "columns", "Zhou, Hu, Li, Wu (2019), Information Sciences 481",

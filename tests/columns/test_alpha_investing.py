@@ -18,9 +18,16 @@ from tamis.columns.claims import claims
 from tamis.columns.glm import LogisticModel, PoissonModel
 from tamis.columns.linear import LinearModel
 from tamis.columns.online_fdr import AlphaWealth, LORDPlusPlus
-from tamis.columns.tails import log_chi2_tail, log_t_tail
+from tamis.columns.tails import log_chi2_tail, log_f_tail, log_t_tail
 from tamis.errors import DataError
-from tests.twins.alpha_investing import alpha_investing, last_p_value, robust_test
+from tests.twins.alpha_investing import (
+    alpha_investing,
+    group_alpha_investing,
+    group_p_value,
+    group_p_value_logistic,
+    last_p_value,
+    robust_test,
+)
 
 ONES = np.ones(40)
 
@@ -663,3 +670,94 @@ def test_labels_of_two_classes_may_be_anything(rng):
     assert selector.selected_ == AlphaInvesting("logistic", target_fdr=0.1).fit(X, y > 0).selected_
     assert sorted(selector.classes_) == ["down", "up"]
     assert {"x5", "x50"} <= set(selector.selected_)
+
+
+# -- groups ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["linear", "logistic"])
+def test_groups_equal_their_twin(model, rng):
+    X = rng.normal(size=(150, 40))
+    y = X[:, [4, 5, 6, 20]].sum(axis=1) + rng.normal(size=150)
+    y, p_value = (y, group_p_value) if model == "linear" else ((y > 0) * 1, group_p_value_logistic)
+    groups = [[*range(4 * k, 4 * k + 4)] for k in range(10)]
+    selected, p_values, wealth = group_alpha_investing(X, y, groups, p_value)
+    ours = AlphaInvesting(model, groups=dict(enumerate(groups))).fit(X, y)
+    assert ours.selected_ == [f"x{j}" for j in selected]
+    assert selected[:4] == [4, 5, 6, 7]
+    np.testing.assert_allclose(ours.trace_["p_value"], p_values, rtol=1e-6)
+    assert ours.wealth_ == pytest.approx(wealth, rel=1e-9)
+    by_block = AlphaInvesting(model, groups="blocks").start(y)
+    for group in groups:
+        by_block.offer_many(sp.csc_matrix(X[:, group]), [f"x{j}" for j in group])
+    assert by_block.selected_ == ours.selected_
+
+
+@pytest.mark.parametrize("model", ["linear", "logistic", "poisson"])
+@pytest.mark.parametrize("variance", ["classical", "robust", "series"])
+def test_a_group_of_one_is_a_column(model, variance, rng):
+    X, y = planted(rng, n=200, p=110)
+    y = {"linear": y, "logistic": (y > 0) * 1, "poisson": rng.poisson(np.exp(0.5 * y))}[model]
+    alone = AlphaInvesting(model, variance=variance).fit(X, y)
+    groups = {j: [j] for j in range(0, 110, 2)}
+    grouped = AlphaInvesting(model, variance=variance, groups=groups).fit(X, y)
+    assert grouped.selected_ == alone.selected_
+    # A score test is refined by the likelihood ratio only near its threshold; a group always is.
+    tolerance = 1e-6 if model == "linear" or variance != "classical" else 0.3
+    np.testing.assert_allclose(grouped.trace_["log_p"], alone.trace_["log_p"], rtol=tolerance, atol=0.02)
+
+
+@pytest.mark.parametrize(("model", "robust"), [("linear", False), ("logistic", False), ("poisson", True)])
+def test_groups_of_noise_keep_their_rate(model, robust):
+    """1000 unrelated groups of five columns beside a selected one, at a level of .05: standard error .007."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(300, 5001))
+    mean = 0.5 * X[:, 0]
+    y = {
+        "linear": mean + rng.normal(size=300),
+        "logistic": 1.0 * (mean + rng.logistic(size=300) > 0),
+        "poisson": 1.0 * rng.poisson(np.exp(mean)),
+    }[model]
+    make = {"linear": LinearModel, "logistic": LogisticModel, "poisson": PoissonModel}[model]
+    fitted = make(y, np.ones(300), True, robust, False)
+    fitted.accept(fitted.propose(X[:, 0]))
+    log_p = [fitted.evidence_of_group(X[:, j : j + 5]).log_p for j in range(1, 5001, 5)]
+    rate = np.mean(np.array(log_p) < math.log(0.05))
+    assert (0.005 if robust else 0.03) < rate < 0.07
+
+
+def test_what_a_group_leaves_out(rng):
+    X, y = planted(rng)
+    X[:, 6], X[:, 7], X[:, 8] = 3.0, X[:, 5], X[:, 5] + X[:, 9]
+    selector = AlphaInvesting(groups={"group": [5, 6, 7, 8, 9]}, max_features=3).fit(X[:, :30], y)
+    assert selector.trace_["decision"][5:10].tolist() == [
+        "accepted", "constant", "collinear", "accepted", "collinear",
+    ]  # fmt: skip
+    group = {"group": [*range(20)]}
+    full = AlphaInvesting(groups=group, max_features=3, target_fdr=0.01).fit(X[:, 10:110], y)
+    assert (full.trace_["decision"][:20] == "full").all()
+    assert "x40" in full.selected_  # it stands after the group
+    after = AlphaInvesting(max_features=3, target_fdr=0.01).fit(X[:, 30:110], y)
+    assert full.wealth_ == pytest.approx(after.wealth_)
+
+
+def test_a_group_may_lose_a_column_to_release(rng):
+    X, y = planted(rng)
+    X[:, 0] = X[:, 5] + rng.normal(size=100)
+    groups = {"proxy": [0, 1]}
+    stays = AlphaInvesting(groups=groups, target_fdr=0.1).fit(X, y)
+    assert {"x0", "x1", "x5", "x50", "x100"} <= set(stays.selected_)
+    leaves = AlphaInvesting(groups=groups, release=0.01, target_fdr=0.1).fit(X, y)
+    assert {"x5", "x50", "x100"} <= set(leaves.selected_)
+    assert not {"x0", "x1"} & set(leaves.selected_)
+
+
+def test_tails_of_groups_reach_far():
+    for k, df in ((2, 30.0), (5, 200.0), (11, 7.0)):
+        for f in (0.5, 3.0, 20.0):
+            assert log_f_tail(f, k, df) == pytest.approx(stats.f.logsf(f, k, df), rel=1e-8)
+    # Where the probability underflows: two degrees of freedom have a closed form.
+    assert log_f_tail(1e9, 2, 100.0) == pytest.approx(-50 * math.log1p(2e7), rel=1e-12)
+    assert log_chi2_tail(np.array([5000.0]), 2)[0] == pytest.approx(-2500.0, rel=1e-12)
+    half = 1450.0  # four degrees: exp(-h) (1 + h)
+    assert log_chi2_tail(np.array([2 * half]), 4)[0] == pytest.approx(math.log1p(half) - half, rel=1e-12)

@@ -44,3 +44,46 @@ def alpha_investing(X, y, w0=0.5, payout=0.5, intercept=True):
         p_values.append(p)
         wealths.append(wealth)
     return selected, p_values, wealths
+
+
+def group_p_value(columns, selected, y, intercept=True):
+    """The F test of the last coefficients of a least-squares fit, from two residual sums of squares."""
+    residuals = []
+    for chosen in (selected, [*selected, *columns]):
+        design = (
+            np.column_stack([np.ones(len(y))] * intercept + list(chosen)) if chosen or intercept else None
+        )
+        fitted = 0.0 if design is None else design @ np.linalg.lstsq(design, y, rcond=None)[0]
+        residuals.append(float(np.sum((y - fitted) ** 2)))
+    df = len(y) - intercept - len(selected) - len(columns)
+    f = (residuals[0] - residuals[1]) / len(columns) / (residuals[1] / df)
+    return stats.f.sf(f, len(columns), df)
+
+
+def group_alpha_investing(X, y, groups, p_value, w0=0.5, payout=0.5):
+    """Alpha-investing with a test for each group of columns; `p_value(columns, selected, y)`."""
+    wealth, selected, p_values = w0, [], []
+    for i, group in enumerate(groups, 1):
+        p = p_value([X[:, j] for j in group], [X[:, j] for j in selected], y)
+        level = wealth / (2 * i)
+        if p <= level:
+            selected += group
+        wealth += payout - level if p <= level else -level
+        p_values += [p] * len(group)
+    return selected, p_values, wealth
+
+
+def logistic_likelihood(columns, y):
+    """The largest log likelihood of a logistic model with a constant, by Newton's method."""
+    design = np.column_stack([np.ones(len(y)), *columns])
+    beta = np.zeros(design.shape[1])
+    for _ in range(100):
+        mu = 1 / (1 + np.exp(-design @ beta))
+        beta = beta + np.linalg.solve((design.T * (mu * (1 - mu))) @ design, design.T @ (y - mu))
+    mu = 1 / (1 + np.exp(-design @ beta))
+    return float(np.sum(np.where(y == 1, np.log(mu), np.log(1 - mu))))
+
+
+def group_p_value_logistic(columns, selected, y):
+    ratio = 2 * (logistic_likelihood([*selected, *columns], y) - logistic_likelihood(selected, y))
+    return stats.chi2.sf(ratio, len(columns))

@@ -152,6 +152,10 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         """Decide about the columns, in order."""
         raise NotImplementedError
 
+    def _consider_group(self, columns: Columns) -> Verdicts:
+        """Decide about columns that belong together; see :class:`tamis.columns.groups.GroupedOffers`."""
+        raise NotImplementedError
+
     def _is_regression(self) -> bool:
         return False
 
@@ -348,17 +352,23 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
                 " give one value for each row."
             )
         self._check_names(names, m)
-        width = m if self._whole_blocks else max(1, _CELLS // n_rows)
         accepted = np.zeros(m, dtype=bool)
-        for start in range(0, m, width):
+        for part, together in self._parts_of_block(names, m):
             deliver_signals()
-            part = slice(start, min(start + width, m))
-            accepted[part] = self._offer_part(columns[:, part], None if names is None else names[part])
+            own = None if names is None else names[part]
+            accepted[part] = self._offer_part(columns[:, part], own, together)
         return accepted
 
-    def _offer_part(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
+    def _parts_of_block(self, names: list[str] | None, m: int) -> Iterator[tuple[slice, bool]]:
+        """Yield consecutive parts of a block of `m` columns, and whether each is decided on as a whole."""
+        width = m if self._whole_blocks else max(1, _CELLS // self._n_rows)
+        yield from ((slice(start, min(start + width, m)), False) for start in range(0, m, width))
+
+    def _offer_part(self, columns: Any, names: list[str] | None, together: bool) -> NDArray[np.bool_]:
         columns = as_float64(columns, lambda j: self._label(names, j))
         columns, n_missing = without_gaps(columns, self.missing, lambda j: self._label(names, j))
+        if together:
+            return self._note(self._consider_group(columns), names, n_missing)
         if type(self)._consider_block is not ColumnSelector._consider_block:
             return self._note(self._consider_block(columns), names, n_missing)
         accepted = np.zeros(columns.shape[1], dtype=bool)

@@ -4,6 +4,7 @@ import tamis._deferred  # noqa: F401 - before scikit-learn is imported
 from tamis.columns.alpha_investing import AlphaInvesting
 from tamis.columns.claims import claims
 from tamis.columns.fast_osfs import FastOSFS
+from tamis.columns.gfsfs import GFSFS
 from tamis.columns.grafting import Grafting
 from tamis.columns.gram import GramInvesting
 from tamis.columns.ofs_a3m import OFSA3M
@@ -14,6 +15,7 @@ from tamis.columns.saola import SAOLA
 from tamis.columns.stepwise import ForwardStepwise
 
 __all__ = [
+    "GFSFS",
     "OFSA3M",
     "OSFS",
     "SAOLA",

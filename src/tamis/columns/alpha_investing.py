@@ -27,15 +27,17 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._validation import Array
 from tamis._validation.parameters import number, parameters
-from tamis.base.trace import Verdicts
+from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.block_test import is_series
+from tamis.columns.groups import GroupedOffers
 from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
-from tamis.columns.projection import Proposal
+from tamis.columns.projection import GroupEvidence, Proposal
 from tamis.columns.sequential import SequentialSelector, dense_column
 from tamis.columns.target_shape import warn_heavy_tails, warn_rare_class
 
@@ -44,7 +46,7 @@ __all__ = ["AlphaInvesting"]
 Floats = NDArray[np.float64]
 
 
-class AlphaInvesting(SequentialSelector):
+class AlphaInvesting(SequentialSelector, GroupedOffers):
     """Accepts a feature if its p-value is below a threshold that rises with each acceptance and falls with each test.
 
     Parameters
@@ -76,6 +78,10 @@ class AlphaInvesting(SequentialSelector):
         In (0, 1]: after each acceptance, every selected feature is tested again beside all the others. Those whose
         p-values are above `release` are removed, largest first. None: selected features stay. Use it for correlated
         columns: a proxy offered before the relevant feature is removed once that feature is accepted.
+    groups : dict of str to list of str or int, "blocks" or None, default=None
+        Columns that are tested as one candidate, and accepted or rejected together. A dict: those of each group, by
+        name or by place in the order of offers, next to each other in a block. "blocks": those of each block of
+        offers. None: every column is a candidate. See Notes.
     intercept : bool, default=True
         Whether the model has a constant term.
     max_features : int or None, default=None
@@ -108,6 +114,11 @@ class AlphaInvesting(SequentialSelector):
     candidate, and with `release` O(n q^2) per accepted one. Removing a feature does not change the wealth: its cost
     and its payout stand, and its trace record remains "accepted".
 
+    The test of a group is the F test of all its coefficients, or the likelihood ratio of a logistic or Poisson model;
+    with the robust variances, the smallest p-value of its columns times their number. A group costs one test, and its
+    records in the trace are equal. Constant and collinear columns of a group are left out. A group that has more
+    columns than `max_features` or the rows leave room for is not tested. `release` tests columns, not groups.
+
     The bound on false features, E(N) <= (payout E(M) + W_0) / (1 - payout), holds for p-values that are valid given the
     past. Here a feature is false if it adds nothing to those selected before it. If columns are correlated, a feature
     whose own coefficient is 0 may contribute as long as the relevant one has not arrived. See `release`,
@@ -136,6 +147,16 @@ class AlphaInvesting(SequentialSelector):
     (True, False)
     >>> selector.trace_[["name", "decision"]].tolist()
     [('signal', 'accepted'), ('noise', 'rejected')]
+
+    A category as indicator columns, which are tested together:
+
+    >>> category = rng.integers(0, 6, size=200)
+    >>> y_of_category = 0.5 * np.array([1, -1, 1, -1, 1, -1])[category] + rng.normal(size=200)
+    >>> indicators = np.eye(6)[category]
+    >>> AlphaInvesting(target_fdr=0.05, groups={"category": list(range(6))}).fit(indicators, y_of_category).selected_
+    ['x0', 'x1', 'x2', 'x3', 'x4']
+    >>> AlphaInvesting(target_fdr=0.05).fit(indicators, y_of_category).selected_
+    []
 
     A proxy arrives before the relevant feature, and is removed when that feature is accepted:
 
@@ -171,6 +192,7 @@ class AlphaInvesting(SequentialSelector):
         variance: str = "auto",
         pvalue: str = "exact",
         release: float | None = None,
+        groups: Any = None,
         intercept: bool = True,
         max_features: int | None = None,
         missing: str = "refuse",
@@ -184,6 +206,7 @@ class AlphaInvesting(SequentialSelector):
         self.variance = variance
         self.pvalue = pvalue
         self.release = release
+        self.groups = groups
         self.intercept = intercept
         self.max_features = max_features
         self.missing = missing
@@ -225,7 +248,53 @@ class AlphaInvesting(SequentialSelector):
 
     def _consider_block(self, columns: Any) -> Verdicts:
         before = {place for place, _ in self._selected_columns}
-        verdicts = super()._consider_block(columns)
+        return self._with_changes(super()._consider_block(columns), before)
+
+    def _consider_group(self, columns: Any) -> Verdicts:
+        verdicts = Verdicts.empty(columns.shape[1])
+        if self.stopped_ is not None:
+            verdicts.decision[:] = FULL
+            return verdicts
+        X = columns.toarray() if sp.issparse(columns) else columns
+        evidence = self._model.evidence_of_group(X)
+        verdicts.decision[:] = evidence.status
+        testable = np.flatnonzero(evidence.status == REJECTED)
+        before = {place for place, _ in self._selected_columns}
+        if len(testable) and not self._has_room(len(testable), evidence.log_p):
+            verdicts.decision[testable] = FULL
+        elif len(testable):
+            self._decide_on_group(X, testable, evidence, verdicts)
+        return self._with_changes(verdicts, before)
+
+    def _has_room(self, k: int, log_p: float) -> bool:
+        """Return whether a group of k columns can be tested, and selected."""
+        q = self._model.k - self.intercept
+        return not math.isnan(log_p) and (self.max_features is None or q + k <= self.max_features)
+
+    def _decide_on_group(
+        self, X: Floats, testable: NDArray[np.intp], evidence: GroupEvidence, verdicts: Verdicts
+    ) -> None:
+        verdicts.statistic[testable], verdicts.log_p[testable] = evidence.statistic, evidence.log_p
+        head = testable[:1]
+        thresholds = self._thresholds(verdicts.log_p[head], self.n_offered_ + head)
+        accepted = evidence.log_p <= float(thresholds[0])
+        self._record(verdicts, head, thresholds, accepted)
+        verdicts.threshold[testable], verdicts.wealth[testable] = (
+            verdicts.threshold[head],
+            verdicts.wealth[head],
+        )
+        if not accepted:
+            return
+        verdicts.decision[testable] = ACCEPTED
+        for j in testable.tolist():
+            self._grow(self._model.propose(X[:, j]))
+        if self.release is not None:
+            group = tuple((self.n_offered_ + j, X[:, j].copy()) for j in testable.tolist())
+            self._selected_columns = (*self._selected_columns, *group)
+            self._release(math.log(self.release))
+
+    def _with_changes(self, verdicts: Verdicts, before: set[int]) -> Verdicts:
+        """Note which features `release` removed, and the order in which the others entered."""
         if self.release is not None:
             places = [place for place, _ in self._selected_columns]
             verdicts.dropped = tuple(before - set(places))

@@ -33,7 +33,16 @@ from tamis._shapes import Shapes
 from tamis.base.trace import REJECTED
 from tamis.columns.block_test import series_evidence
 from tamis.columns.linear import scale_rows
-from tamis.columns.projection import Evidence, Proposal, append_column, project, project_twice
+from tamis.columns.projection import (
+    Evidence,
+    GroupEvidence,
+    Proposal,
+    append_column,
+    independent_directions,
+    project,
+    project_twice,
+    smallest_p_value,
+)
 from tamis.columns.retest import retest
 from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_chi2_tail, log_t_tail
@@ -138,6 +147,24 @@ class _GrowingModel:
         zz, c, status = project(X, self.basis, self.residual, self.intercept)
         statistic = c * c / np.where(status == REJECTED, zz, np.inf)  # (1)
         return Evidence(statistic, self._log_p(statistic), status)
+
+    def evidence_of_group(self, X: Floats) -> GroupEvidence:
+        """Return the likelihood ratio of the columns of X, shape (n_rows, m), added together; robust: one by one."""
+        status = independent_directions(scale_rows(X, self.root), self.basis, bool(self.intercept))[1]
+        testable = X[:, status == REJECTED]
+        k = testable.shape[1]
+        if k == 0 or self.df + 1 - k < 1:
+            return GroupEvidence(math.nan, math.nan, status)
+        if self.robust:
+            return smallest_p_value(self.evidence(testable), status)
+        design = self.design[:, : self.k]
+        directions = independent_directions(testable, design, bool(self.intercept))[0]
+        fit = self._newton(
+            np.column_stack([design, directions]), np.append(self.fit.beta, np.zeros(directions.shape[1]))
+        )
+        statistic = max(2.0 * (fit.log_likelihood - self.fit.log_likelihood), 0.0)
+        log_p = -0.5 * statistic if self.exp_tail else float(log_chi2_tail(np.array([statistic]), k)[0])
+        return GroupEvidence(statistic, log_p, status)
 
     def _model_log_p(self, statistic: Floats) -> Floats:
         """Return the model-based log p-values, the lower bounds of a robust test of a candidate."""

@@ -24,10 +24,19 @@ from numpy.typing import NDArray
 from tamis._shapes import Shapes
 from tamis.base.trace import REJECTED
 from tamis.columns.block_test import series_evidence
-from tamis.columns.projection import Evidence, Proposal, append_column, project, project_twice
+from tamis.columns.projection import (
+    Evidence,
+    GroupEvidence,
+    Proposal,
+    append_column,
+    independent_directions,
+    project,
+    project_twice,
+    smallest_p_value,
+)
 from tamis.columns.retest import retest
 from tamis.columns.sandwich import robust_evidence
-from tamis.columns.tails import log_t_tail
+from tamis.columns.tails import log_f_tail, log_t_tail
 from tamis.errors import DataError
 
 __all__ = ["LinearModel", "scale_rows"]
@@ -123,6 +132,24 @@ class LinearModel:
         fit = status == REJECTED
         drop = np.minimum(np.where(fit, c * c, 0.0) / np.where(fit, zz, 1.0), self.rss)
         return Evidence(*self._statistics(drop, self.rss - drop), status)
+
+    def evidence_of_group(self, X: Floats) -> GroupEvidence:
+        """Return the F test of the columns of X, shape (n_rows, m), added together; robust tests one by one."""
+        X = scale_rows(X, self.root)
+        directions, status = independent_directions(X, self.basis, self.intercept)
+        k, df = directions.shape[1], self.df + 1 - directions.shape[1]
+        if k == 0 or df < 1:
+            return GroupEvidence(math.nan, math.nan, status)
+        if self.robust:
+            return smallest_p_value(self._robust_evidence(X[:, status == REJECTED]), status)
+        scores = directions.T @ self.residual
+        drop = min(float(scores @ scores), self.rss)
+        left = self.rss - drop
+        statistic = self.n * math.log(self.rss / left) if left > 0.0 else math.inf
+        if self.exp_tail:
+            return GroupEvidence(statistic, -0.5 * self.n * drop / self.rss, status)
+        f = drop / k / (left / df) if left > 0.0 else math.inf
+        return GroupEvidence(statistic, log_f_tail(f, k, df), status)
 
     def propose(self, x: Floats) -> Proposal:
         """Return one candidate, tested in full precision."""

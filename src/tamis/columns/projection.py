@@ -14,12 +14,15 @@ from tamis.base.trace import COLLINEAR, CONSTANT, REJECTED
 
 __all__ = [
     "Evidence",
+    "GroupEvidence",
     "Proposal",
     "append_column",
     "evidence_outside",
+    "independent_directions",
     "project",
     "project_twice",
     "residuals_outside",
+    "smallest_p_value",
 ]
 
 Floats = NDArray[np.float64]
@@ -46,6 +49,23 @@ class Evidence:
 
     statistic: Floats
     log_p: Floats
+    status: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class GroupEvidence:
+    """The test of columns that are added together.
+
+    Attributes
+    ----------
+    statistic, log_p : float
+        As in :class:`Evidence`, of all columns that can be tested; NaN if they are too many for the rows.
+    status : ndarray of shape (m,), int8
+        Of each column, given the selected features and the columns before it.
+    """
+
+    statistic: float
+    log_p: float
     status: NDArray[np.int8]
 
 
@@ -178,6 +198,41 @@ def project_twice(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, Floa
     zz: Floats = np.einsum("ij,ij->j", z, z)
     status[(zz <= _COLLINEAR * xx) & (status == REJECTED)] = COLLINEAR
     return z, zz, status
+
+
+def smallest_p_value(evidence: Evidence, status: NDArray[np.int8]) -> GroupEvidence:
+    """Return the test of a group by the smallest p-value of its columns, times their number (Bonferroni).
+
+    Examples
+    --------
+    >>> evidence = Evidence(np.array([1.0, 9.0]), np.log([0.3, 0.01]), np.zeros(2, dtype=np.int8))
+    >>> group = smallest_p_value(evidence, evidence.status)
+    >>> group.statistic, round(float(np.exp(group.log_p)), 6)
+    (9.0, 0.02)
+    """
+    best = int(np.argmin(evidence.log_p))
+    log_p = min(float(evidence.log_p[best]) + float(np.log(len(evidence.log_p))), 0.0)
+    return GroupEvidence(float(evidence.statistic[best]), log_p, status)
+
+
+def independent_directions(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, NDArray[np.int8]]:
+    """Return an orthonormal basis of what the columns of X add to the span of a basis, and the status of each column.
+
+    Examples
+    --------
+    >>> basis, X = np.array([[1.0], [0.0], [0.0]]), np.array([[1.0, 2.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 2.0]])
+    >>> independent_directions(X, basis, False)  # the second column is in the span of the first and the basis
+    (array([[0., 0.],
+           [1., 0.],
+           [0., 1.]]), array([0, 3, 0], dtype=int8))
+    """
+    status = np.empty(X.shape[1], dtype=np.int8)
+    k = basis.shape[1]
+    for j in range(X.shape[1]):
+        z, zz, status[j : j + 1] = project_twice(X[:, [j]], basis, centred)
+        if status[j] == REJECTED:
+            basis = np.column_stack([basis, z[:, 0] / np.sqrt(zz[0])])
+    return basis[:, k:], status
 
 
 def append_column(buffer: Floats, k: int, column: Floats) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-__all__ = ["log_chi2_tail", "log_t_tail"]
+__all__ = ["log_chi2_tail", "log_f_tail", "log_t_tail"]
 
 _SMALL = float(np.finfo(np.float64).tiny)  # smaller probabilities lose digits before they underflow
 
@@ -44,24 +44,56 @@ def log_t_tail(t_squared: NDArray[np.float64], df: float | NDArray[np.float64]) 
     return log_p
 
 
-def log_chi2_tail(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log P(X > x) of chi-square with one degree of freedom, for x of shape (m,) in [0, inf].
+def log_f_tail(f: float, k: int, df: float) -> float:
+    """Return ``log P(F > f)`` of the F distribution with `k` and `df` degrees of freedom, for f in [0, inf].
+
+    Examples
+    --------
+    >>> round(log_f_tail(4.0, 3, 20.0), 4), round(log_f_tail(1e6, 3, 200.0), 1)
+    (-3.8037, -956.4)
+    """
+    if k == 1:
+        return float(log_t_tail(np.array([f]), df)[0])
+    if not math.isfinite(f):
+        return -math.inf
+    p = float(special.betainc(df / 2.0, k / 2.0, df / (df + k * f)))
+    return math.log(p) if p >= _SMALL else _log_far_beta(df / 2.0, k / 2.0, math.log1p(k * f / df))
+
+
+def log_chi2_tail(x: NDArray[np.float64], df: int = 1) -> NDArray[np.float64]:
+    """Return log P(X > x) of chi-square with `df` degrees of freedom, for x of shape (m,) in [0, inf].
 
     Examples
     --------
     >>> log_chi2_tail(np.array([3.841459, 1e4])).round(4).tolist()
     [-2.9957, -5004.8311]
+    >>> log_chi2_tail(np.array([7.814728, 1e4]), 3).round(4).tolist()
+    [-2.9957, -4995.6206]
     """
-    tail: NDArray[np.float64] = math.log(2.0) + special.log_ndtr(-np.sqrt(x))
-    return tail
+    if df == 1:
+        tail: NDArray[np.float64] = math.log(2.0) + special.log_ndtr(-np.sqrt(x))
+        return tail
+    a, half = df / 2.0, x / 2.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        near = np.log(special.gammaincc(a, half))
+        # The asymptotic series, of which the rest is below 1e-8 where the tail itself underflows.
+        terms = [np.ones_like(half)]
+        for i in range(1, 6):
+            terms.append(terms[-1] * (a - i) / half)
+        far = (a - 1.0) * np.log(half) - half - special.gammaln(a) + np.log(np.sum(terms, axis=0))
+    return np.where(near > math.log(_SMALL), near, np.where(np.isposinf(x), -np.inf, far))
 
 
 def _log_far_t_tail(t_squared: float, df: float) -> float:
-    """Return the tail as an incomplete beta function I_x(df/2, 1/2), x = df / (df + t^2), by its continued fraction."""
-    a, b = df / 2.0, 0.5
-    log_x = -math.log1p(t_squared / df)
-    x, log_rest = math.exp(log_x), math.log(t_squared) - math.log(df + t_squared)
-    front = a * log_x + b * log_rest - math.log(a) - float(special.betaln(a, b))
+    """Return the tail as an incomplete beta function I_x(df/2, 1/2), x = df / (df + t^2)."""
+    return _log_far_beta(df / 2.0, 0.5, math.log1p(t_squared / df))
+
+
+def _log_far_beta(a: float, b: float, minus_log_x: float) -> float:
+    """Return the log of the incomplete beta function I_x(a, b), -log x > 0 given, by its continued fraction."""
+    x = math.exp(-minus_log_x)
+    log_rest = math.log(-math.expm1(-minus_log_x))
+    front = -a * minus_log_x + b * log_rest - math.log(a) - float(special.betaln(a, b))
     d = 1.0 / (1.0 - (a + b) * x / (a + 1.0))  # Lentz's method, as for any incomplete beta function
     c, fraction = 1.0, d
     for k in range(1, 10_000):

@@ -29,6 +29,7 @@ __all__ = [
     "conditional_mutual_information",
     "entropy",
     "expected_mutual_information",
+    "log_factorials",
     "mutual_information",
     "mutual_information_ratio",
 ]
@@ -96,7 +97,7 @@ def _expected(a: Array, b: Array, log_factorial: Array) -> float:
 
 
 @lru_cache(maxsize=4)
-def _log_factorials(n: int) -> Floats:
+def log_factorials(n: int) -> Floats:
     """Return log(0!) to log(n!)."""
     result: Floats = scipy.special.gammaln(np.arange(n + 1) + 1.0)
     result.setflags(write=False)
@@ -117,7 +118,7 @@ def expected_mutual_information(a: Array, b: Array) -> float:
     0.231
     """
     a, b = (np.asarray(part, dtype=np.int64) for part in (a, b))
-    return float(_expected(a[a > 0], b[b > 0], _log_factorials(int(a.sum()))))
+    return float(_expected(a[a > 0], b[b > 0], log_factorials(int(a.sum()))))
 
 
 def adjusted_mutual_information(tables: Array) -> Floats:

@@ -510,7 +510,7 @@ SEARCHED = (
     "cvfdt", "adaptive-random-forest", "streaming-random-patches", "streaming-random-forest", "vfdr", "vfdr-unordered",
     "avfdr", "random-rules", "streaming-stacking", "heft-stream", "huwrs", "ifc2f", "etana", "fetana", "adaptive-ifc2f",
     "fixed-subset", "alpha-investing", "penalised", "stepwise", "grafting", "saola", "osfs", "fast-osfs", "ofs-density",
-    "ofs-a3m", "gram-investing", *COLUMNS, "adwin", "ddm", "ecdd", "hddm-a", "hddm-w", "RunningMetrics",
+    "ofs-a3m", "gfsfs", "gram-investing", *COLUMNS, "adwin", "ddm", "ecdd", "hddm-a", "hddm-w", "RunningMetrics",
     "RunningErrors", "SlidingAUC", "SlidingPrecisionRecall", "SlidingStability", "pipeline", *OPTIONS,
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ def checksums() -> dict[str, str]:
     sources = {f"{path.stem}.{name}": source for path, name, source in _figures()}
     for page in _tutorials():
         blocks = BLOCKS.findall(page.read_text(encoding="utf-8"))
-        sources[f"tutorials/{page.stem}"] = "\n".join(code for code, _ in blocks)
+        sources[f"tutorials/{page.stem}"] = ast.unparse(ast.parse("\n".join(code for code, _ in blocks)))
     return {
         name: hashlib.sha256(source.encode()).hexdigest()[:16] for name, source in sorted(sources.items())
     }

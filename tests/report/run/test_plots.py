@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tamis import FisherScore, prequential
 from tamis.report import plot
 from tamis.report.page.number_format import scientific
 from tamis.report.run import numbers
@@ -43,6 +44,21 @@ def test_every_run_can_be_drawn(run):
     figure, pixels = drawn(run)
     assert [axes.get_title(loc="left") for axes in figure.axes] == TITLES
     assert (pixels[:, :, :3] < 200).any()
+
+
+def test_a_run_with_a_rare_class_begins_with_the_auc(rng):
+    X = rng.normal(size=(1500, 4))
+    rare = X[:, 1] + 0.3 * rng.normal(size=1500) > 1.7
+    run = prequential((X, rare.astype(int)), FisherScore(1), baselines="both")
+    assert run.is_imbalanced
+    auc = plot(run).axes[0]
+    assert auc.get_title(loc="left") == "AUC"
+    recent, whole, *baselines = auc.get_lines()
+    np.testing.assert_array_equal(recent.get_ydata(), run.frames["steps"]["auc_windowed"])
+    np.testing.assert_array_equal(whole.get_ydata(), run.frames["steps"]["auc_cumulative"])
+    shown = [line.get_ydata() for line in baselines]
+    for name, drawn in zip(("frozen", "random", "all"), shown, strict=True):
+        np.testing.assert_array_equal(drawn, run.frames["steps"][f"{name}_auc_windowed"])
 
 
 @pytest.mark.slow

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "BASELINES", "accuracy_chart", "change_chart", "error_chart", "line_chart", "map_chart", "memory_chart", "plot",
-    "quality_chart", "r2_chart", "score_chart", "stability_chart", "time_chart", "timings", "truth_chart",
-    "window_name",
+    "BASELINES", "accuracy_chart", "auc_chart", "change_chart", "error_chart", "line_chart", "map_chart",
+    "memory_chart", "plot", "quality_chart", "r2_chart", "score_chart", "stability_chart", "time_chart", "timings",
+    "truth_chart", "window_name",
 ]  # fmt: skip
 
 # Name in the frame of the steps, label, style, whether the line is thin.
@@ -50,6 +50,8 @@ BASELINES = (
 
 def plot(result: PrequentialResult) -> Figure:
     """Draw accuracy, stability, the selection map and the leading scores of a run, one below the other.
+
+    A run with a regressor begins with the mean absolute error, one with a rare class with the AUC.
 
     Parameters
     ----------
@@ -74,7 +76,10 @@ def plot(result: PrequentialResult) -> Figure:
     ['Accuracy', 'Stability', 'Features kept', 'Score']
     """
     shown = numbers.selection_map(result)
-    first = error_chart(result) if "mae_windowed" in result.frames["steps"] else accuracy_chart(result)
+    if "mae_windowed" in result.frames["steps"]:
+        first = error_chart(result)
+    else:
+        first = auc_chart(result) if result.is_imbalanced else accuracy_chart(result)
     charts = [first, stability_chart(result), map_chart(result, shown), score_chart(result)]
     return draw_stacked(charts, [2.2, 1.6, max(1.0, 0.14 * len(shown.names)), 2.4], "rows seen")
 
@@ -136,6 +141,12 @@ def accuracy_chart(result: PrequentialResult) -> Chart:
     """Return the chart of the accuracy beside its baselines."""
     lines = _with_baselines(result, "accuracy")
     return line_chart(result, "acc", "Accuracy", lines, _of_all(lines, (0, 1)))
+
+
+def auc_chart(result: PrequentialResult) -> Chart:
+    """Return the chart of the AUC beside its baselines, which is read first where a class is rare."""
+    lines = _with_baselines(result, "auc")
+    return line_chart(result, "auc", "AUC", lines, _of_all(lines, (0, 1)))
 
 
 def error_chart(result: PrequentialResult) -> Chart:

@@ -186,6 +186,63 @@ def test_a_race_chooses_the_method_and_is_reported(call, folder):
         assert raced["fixed-subset"]["loss"] - one["loss"] == pytest.approx(one["ahead"], abs=1e-12)
 
 
+def test_a_number_is_learned_and_asked_for(call, folder):
+    rng = np.random.default_rng(0)
+    area, age, kind = (
+        rng.normal(size=(300, 2)).round(3),
+        rng.normal(size=300),
+        rng.choice(["flat", "house"], 300),
+    )
+    price = 200 + 30 * area[:, 0] + 40 * (kind == "house") + rng.normal(size=300)
+    lines = [f"{a},{b},{c},{d:.3f}" for (a, _), b, c, d in zip(area, age.round(3), kind, price, strict=True)]
+    (folder / "prices.csv").write_text("area,age,kind,price\n" + "\n".join(lines) + "\n")
+    learn = (
+        "train",
+        "prices.csv",
+        "--label",
+        "price",
+        "--task",
+        "regression",
+        "--save",
+        "price.tamis",
+        "--force",
+    )
+    code, out, _ = call(*learn, "--method", "fixed-subset", "--cost", "0.02", "--json")
+    held = json.loads(out)["held_out"]
+    assert code == 0
+    assert held["r2"] > 0.85
+    assert "classes" not in json.loads(out)
+    names = [one["name"] for one in held["baselines"]]
+    assert names == [
+        "same values for every row",
+        "nothing: the mean",
+        "all values, linear",
+        "all values, boosting",
+    ]
+    nothing, linear = held["baselines"][1:3]
+    assert nothing["loss"] == pytest.approx(1.0, abs=0.5)
+    assert linear["r2"] > 0.9
+    answers = {"area": 1.0, "kind": "house", "age": 0.0}
+    session = tamis.load(folder / "price.tamis").open()
+    while session.next_feature:
+        session.observe(answers[session.next_feature])
+    assert 240 < session.decision < 290
+    asked = [step["feature"] for step in session.explain()]
+    _, out, _ = call("acquire", "price.tamis", said="\n".join(str(answers[name]) for name in asked) + "\n")
+    assert f"Decision: {session.decision:.5g} ± {session.deviation:.2g}, paid 0.04" in out
+    _, out, _ = call("acquire", "price.tamis", "--json", said='{"stop": true}')
+    first = json.loads(out.splitlines()[0])
+    assert first["decision"] == pytest.approx(price.mean(), abs=10)
+    assert first["deviation"] == pytest.approx(price.std(), rel=0.2)
+    for more, message in (
+        (("--error-cost", "2"), "--error-cost is for wrong"),
+        (("--report", "r.html"), "--report compares"),
+    ):
+        code, _, err = call(*learn, *more)
+        assert code != 0
+        assert message in err
+
+
 @pytest.mark.slow
 def test_the_page_shows_what_is_printed(call, folder):
     """What docs/cli.md shows of both commands, less what is typed, which a terminal echoes and a file does not."""
@@ -320,6 +377,7 @@ def test_models_from_python_are_asked_by_column_numbers(call, folder, rng):
     [("train table.csv --label state --set n_bins=3 --save m", "--set n_bins=3 needs a method"),
      ("train table.csv --label state", "Say where the model goes: --save FILE"),
      ("train table.csv --label state --method ifc --save m", "No classifier is named 'ifc'; did you mean 'ifc2f'"),
+     ("train table.csv --label state --task numbers --save m", "--task numbers"),
      ("train table.csv --label state --cost much --save m", "--cost much is neither a number nor a file"),
      ("train table.csv --label state --cost table.csv --save m", "--cost table.csv, line 2: write a column"),
      ("train table.csv --label state --cost less.json --save m", "cost has no entry for column 'light'"),

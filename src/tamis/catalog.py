@@ -28,6 +28,7 @@ __all__ = [
 
 _CLASSES = ("binary", "multiclass")
 _NUMBERS = (("task", "regression"),)
+_SQUARED = (("objective", "squared-error"),)
 
 # Reasons shared by several methods why states cannot be merged.
 _ACCEPTED_BEFORE = (
@@ -208,15 +209,17 @@ CATALOG: tuple[Entry, ...] = (
     Entry("stepwise", "ForwardStepwise", "columns", "Zhou, Foster, Stine, Ungar (2005), KDD",
           not_mergeable=_ACCEPTED_BEFORE),
     Entry("grafting", "Grafting", "columns", "Perkins, Theiler (2003), ICML", not_mergeable=_ACCEPTED_BEFORE),
-    Entry("ifc2f", "IFC2F", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6)",
+    Entry("ifc2f", "IFC2F", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6)", regression=_SQUARED,
           not_mergeable="Bins, tree and order are chosen by the first rows, which parts do not share: fit a sample."),
-    Entry("etana", "ETANA", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)", not_mergeable=_FITTED_AT_ONCE),
-    Entry("fetana", "FETANA", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)",
+    Entry("etana", "ETANA", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)", regression=_SQUARED,
+          not_mergeable=_FITTED_AT_ONCE),
+    Entry("fetana", "FETANA", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)", regression=_SQUARED,
           not_mergeable=_FITTED_AT_ONCE),
     Entry("adaptive-ifc2f", "AdaptiveIFC2F", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6), Section 7",
+          regression=_SQUARED, not_mergeable=_FITTED_AT_ONCE),
+    Entry("aaco", "AACO", "cells", "Valancius, Lennon, Oliva (2024), ICML", regression=_SQUARED,
           not_mergeable=_FITTED_AT_ONCE),
-    Entry("aaco", "AACO", "cells", "Valancius, Lennon, Oliva (2024), ICML", not_mergeable=_FITTED_AT_ONCE),
-    Entry("fixed-subset", "FixedSubset", "cells", "Peng, Long, Ding (2005), IEEE TPAMI 27(8)",
+    Entry("fixed-subset", "FixedSubset", "cells", "Peng, Long, Ding (2005), IEEE TPAMI 27(8)", regression=_SQUARED,
           not_mergeable=_FITTED_AT_ONCE),
     Entry("saola", "SAOLA", "columns", "Yu, Wu, Ding, Pei (2016), ACM TKDD 11(2)", not_mergeable=_ACCEPTED_BEFORE),
     Entry("osfs", "OSFS", "columns", "Wu, Yu, Ding, Wang, Zhu (2013), IEEE TPAMI 35(5)",

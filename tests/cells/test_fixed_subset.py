@@ -16,7 +16,9 @@ from tests.cells import scikit_learn_exceptions
 from tests.twins import fixed_subset as twin
 
 
-@parametrize_with_checks([FixedSubset()], expected_failed_checks=scikit_learn_exceptions)
+@parametrize_with_checks(
+    [FixedSubset(), FixedSubset(objective="squared-error")], expected_failed_checks=scikit_learn_exceptions
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

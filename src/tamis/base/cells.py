@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.utils import RegressorTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._guard import ThreadSafe
@@ -25,6 +25,7 @@ from tamis._validation import (
     Rows,
     as_column,
     as_numbers,
+    as_target,
     as_weights,
     encode_labels,
     reject_missing,
@@ -43,6 +44,7 @@ from tamis._validation.parameters import (
 )
 from tamis.base.categories import Categories
 from tamis.base.html_repr import html_repr
+from tamis.base.numeric_target import NumericTarget
 from tamis.base.prices import PriceList, Tariff, check_groups, tariff_of
 from tamis.base.row_sample import RowSample
 from tamis.base.session import Session, State, session_number
@@ -109,6 +111,9 @@ class Acquisition:
 class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifies a row from a few of its values: acquires a value only if it is worth its cost.
 
+    With ``objective="squared-error"`` the target is a number: its levels are the classes, and the prediction is their
+    mean (:class:`tamis.base.numeric_target.NumericTarget`).
+
     A subclass stores its parameters in the constructor, `cost` and `misclassification_cost` among them, and implements
     three hooks. `_learn` fits the model and sets `candidates_`, `_next` chooses a feature, `_observe` updates the
     posterior with its value.
@@ -116,6 +121,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Means of the levels, for a numeric target.
     prior_ : ndarray of shape (n_classes,)
         Proportion of each class in the rows of `fit`; the posterior before the first acquisition.
     candidates_ : ndarray of shape (K,), int
@@ -135,7 +141,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         _tariff.own (c) float in [0, inf)  _tariff.member (g, c)  _tariff.fee (g) float in [0, inf)
         _tariff.pairs (p, 2) in [0, c)  _tariff.given (p) float in [0, inf)
         _bill.n_features (r) in [0, 2**62)  _bill.cost (r) float in [0, inf)  _evidence_model (its own)
-        _any_order (its own)  _sample (its own)  _n_fitted in [0, 2**62)  _n_since in [0, 2**62)
+        _any_order (its own)  _target (its own)  _sample (its own)  _n_fitted in [0, 2**62)  _n_since in [0, 2**62)
     """
 
     cost: float | Array | Mapping[str, float] | PriceList
@@ -143,6 +149,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     groups: Any = None
     categorical: Any = None
     classes_: Array
+    _target: NumericTarget | None = None  # levels of a numeric target
     _sizes: NDArray[np.int64]
     _class_order: NDArray[np.int64]
     prior_: Floats
@@ -177,6 +184,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     # -- hooks ---------------------------------------------------------------------------------------------
 
     _linear_in_stored_values = True
+    _target_kinds = ("binary", "multiclass", "regression")
     _numbers_count = False  # whether the state keeps the values themselves
     # During a fit with weights: the row that each row is a copy of, so that copies are held out together.
     _origin: NDArray[np.int64] | None = None
@@ -314,10 +322,13 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         categories, rows = sample.categories.grown(X)
         sample = copy.copy(sample)
         sample.categories = categories
-        codes, sample.classes = encode_labels(y[at], sample.classes)
+        target = as_target(y[at]) if self._is_regression else np.zeros(len(at))
+        codes = np.zeros(len(at), dtype=np.int64)
+        if not self._is_regression:
+            codes, sample.classes = encode_labels(y[at], sample.classes)
         fading = float(getattr(self, "fading", 1.0))
         sample = sample.with_rows(
-            rows[at], codes, at, seed=self.random_state or 0, fading=fading, n_rows=len(y)
+            rows[at], codes, at, target, seed=self.random_state or 0, fading=fading, n_rows=len(y)
         )
         if any(len(values) > 2 * len(sample.codes) for values in sample.categories.values.values()):
             sample = sample.compacted()  # most have left it
@@ -326,7 +337,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             return
         self._n_since += len(at)
         is_whole = sample.n_seen == self._n_fitted + self._n_since
-        is_new = len(sample.classes) > len(self.classes_)
+        is_new = not self._is_regression and len(sample.classes) > len(self.classes_)
         if self._n_since >= _effective(self._n_fitted, fading) or (is_new and is_whole):
             self._fit_again()
         else:
@@ -339,7 +350,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         self._forget()
         self._categories, self._origin = sample.categories, sample.origin
-        self._fit_rows(sample.rows, sample.classes[sample.codes], names)
+        labels = sample.target if self._is_regression else sample.classes[sample.codes]
+        self._fit_rows(sample.rows, labels, names)
         self._n_fitted = sample.n_seen
 
     def _forget(self) -> None:
@@ -362,7 +374,11 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         self._sizes = self._categories.sizes(X.shape[1])
-        codes, self.classes_ = encode_labels(y, np.array([]))
+        self._target = NumericTarget(y) if self._is_regression else None
+        if self._target is None:
+            codes, self.classes_ = encode_labels(y, np.array([]))
+        else:
+            codes, self.classes_ = self._target.codes(y), self._target.means
         # Classes in the order of occurrence, so that random draws do not depend on their names.
         self._class_order = np.argsort(np.unique(codes, return_index=True)[1])
         self.prior_ = np.bincount(codes, minlength=len(self.classes_)) / len(codes)
@@ -525,7 +541,42 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             posteriors,
         )
 
+    @property
+    def _is_regression(self) -> bool:
+        return bool(getattr(self, "objective", "") == "squared-error")
+
+    def _losses(self, y: Array, predicted: Array) -> Floats:
+        """Return what predictions cost, in units of the prices; a class that was not learned costs most."""
+        if self._target is not None:
+            errors: Floats = (np.asarray(y, dtype=np.float64) - predicted) ** 2 / self._target.variance
+            return errors
+        known = np.isin(y, self.classes_)
+        true, decided = (
+            np.searchsorted(self.classes_, np.where(known, part, predicted)) for part in (y, predicted)
+        )
+        return np.where(known, self._Q[true, decided], self._Q.max())
+
+    def _deviation(self, posterior: Floats) -> Floats | None:
+        """Return the standard deviation of a numeric target given posteriors; None for classes."""
+        return None if self._target is None else self._target.deviation(posterior)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, or the coefficient of determination for a numeric target, of `predict`.
+
+        Parameters
+        ----------
+        X : array-like, CSR matrix or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+        """
+        from sklearn.metrics import accuracy_score, r2_score
+
+        measure = r2_score if self._is_regression else accuracy_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
     def _decide(self, posterior: Floats) -> Array:
+        if self._target is not None:
+            return self._target.predict(posterior)
         labels: Array = self.classes_[np.argmin(posterior @ self._Q, axis=1)]
         return labels
 
@@ -600,7 +651,9 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         return X
 
     def _known_labels(self, y: Array) -> NDArray[np.int64]:
-        """Return the codes of labels, all of which occurred in `fit`."""
+        """Return the codes of labels, all of which occurred in `fit`, or the levels of numbers."""
+        if self._target is not None:
+            return self._target.codes(y)
         codes, classes = encode_labels(y, self.classes_)
         if len(classes) > len(self.classes_):
             new = classes[len(self.classes_)]
@@ -609,6 +662,12 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _misclassification(self) -> Floats:
         n = len(self.classes_)
+        if self._target is not None:
+            if self.misclassification_cost is not None:
+                raise ValueError(
+                    "misclassification_cost is for classes: leave it out with objective='squared-error'."
+                )
+            return self._target.distances()
         if self.misclassification_cost is None:
             return 1.0 - np.eye(n)
         Q = np.array(as_numbers("misclassification_cost", self.misclassification_cost))
@@ -677,6 +736,12 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
+        if self._is_regression:
+            tags.estimator_type, tags.classifier_tags, tags.regressor_tags = (
+                "regressor",
+                None,
+                RegressorTags(),
+            )
         return tags
 
 

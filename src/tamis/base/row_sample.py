@@ -9,15 +9,15 @@ number of a row depends on the seed and on the position of the row only, not on 
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
 from tamis._validation import Array, Rows
 from tamis.base.categories import Categories
-from tamis.replay import joined_rows
 
 __all__ = ["RowSample"]
 
@@ -41,6 +41,8 @@ class RowSample:
         In the order of the stream.
     codes : ndarray of shape (n_kept,), int
         Class of each row.
+    target : ndarray of shape (n_kept,), float64
+        The numeric target of each row; 0 for classes.
     origin : ndarray of shape (n_kept,), int
         The row of the stream that each row is a copy of.
     n_seen : int
@@ -57,27 +59,21 @@ class RowSample:
     """
 
     _state_spec = Shapes(
-        "codes (n) in [0, len(self.classes))  origin (n) in [0, 2**62) increasing  _key (n) float in [-inf, inf]"
-        "  n_seen in [0, 2**62)  _n_rows in [0, 2**62)"
+        "codes (n) in [0, len(self.classes))  target (n) finite  origin (n) in [0, 2**62) increasing"
+        "  _key (n) float in [-inf, inf]  n_seen in [0, 2**62)  _n_rows in [0, 2**62)"
     )
 
     def __init__(self, categories: Categories, classes: Array) -> None:
         self.categories, self.classes = categories, classes
         self.rows: Rows | None = None
         self.codes, self.origin = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        self._key = np.zeros(0)
+        self.target, self._key = np.zeros(0), np.zeros(0)
         self.n_seen = self._n_rows = 0
 
     def with_rows(
-        self,
-        X: Rows,
-        codes: Array,
-        origin: Array,
-        *,
-        seed: int,
-        fading: float = 1.0,
+        self, X: Rows, codes: Array, origin: Array, target: Array | None = None, *, seed: int, fading: float = 1.0,
         n_rows: int | None = None,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Return the sample of these rows, too.
 
         Parameters
@@ -86,6 +82,8 @@ class RowSample:
         codes : ndarray of shape (n,), int
         origin : ndarray of shape (n,), int
             The row of the batch that each row is a copy of.
+        target : ndarray of shape (n,), float64, optional
+            By default 0.
         seed : int
         fading : float, default=1.0
             In (0, 1].
@@ -93,6 +91,7 @@ class RowSample:
             Rows of the batch before copies were made; by default `n`.
         """
         result, n = copy.copy(self), len(codes)
+        target = np.zeros(n) if target is None else target
         key = np.log(_uniform(seed, self.n_seen, n)) + np.log(fading) * np.arange(
             self.n_seen, self.n_seen + n
         )
@@ -102,8 +101,9 @@ class RowSample:
         old, new = kept[kept < len(self.codes)], kept[kept >= len(self.codes)]
         if len(new) or len(old) < len(self.codes):
             more = X[new - len(self.codes)]
-            result.rows = more if self.rows is None else joined_rows([self.rows[old], _like(more, self.rows)])
+            result.rows = more if self.rows is None else _joined(self.rows[old], more)
             result._key, result.codes = key[kept], codes[kept]
+            result.target = np.r_[self.target, target][kept]
             result.origin = np.r_[self.origin, self._n_rows + origin][kept]
         return result
 
@@ -135,10 +135,8 @@ def _smallest(key: NDArray[np.float64], codes: Array, bound: float) -> NDArray[n
     return np.flatnonzero(kept)
 
 
-def _like(X: Rows, other: Any) -> Rows:
-    """Return rows as the other ones are: dense or CSR."""
-    import scipy.sparse as sp
-
-    if sp.issparse(X) == sp.issparse(other):
-        return X
-    return sp.csr_array(X) if sp.issparse(other) else X.toarray()
+def _joined(rows: Rows, more: Rows) -> Rows:
+    """Return both, dense or CSR as the first."""
+    if sp.issparse(rows):
+        return sp.vstack([rows, sp.csr_array(more)], format="csr")
+    return np.concatenate([rows, more.toarray() if sp.issparse(more) else more])

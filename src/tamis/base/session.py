@@ -83,6 +83,7 @@ class _Model(Protocol):
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]: ...
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None: ...
     def _decide(self, posterior: Floats) -> Array: ...
+    def _deviation(self, posterior: Floats) -> Floats | None: ...
     def _number(self, position: int, value: Any, name: str | int) -> float: ...
     def _plain_value(self, position: int, number: float) -> Any: ...
 
@@ -100,7 +101,9 @@ class Session(ThreadSafe):
     posterior : dict
         Current probability of each class.
     decision : object
-        The label of least expected cost; final when `next_feature` is None.
+        The label of least expected cost, or the prediction of a number; final when `next_feature` is None.
+    deviation : float or None
+        Standard deviation of a numeric target given the values; None for classes.
     cost : float
         Total cost paid so far.
     finished : bool
@@ -142,9 +145,12 @@ class Session(ThreadSafe):
         return html_repr("Session", self._facts(), paid, ("value of", "", "paid"))
 
     def _facts(self) -> list[str]:
-        likeliest = max(self.posterior.values())
+        if self.deviation is None:
+            certainty = f"probability {max(self.posterior.values()):.3f}"
+        else:
+            certainty = f"standard deviation {self.deviation:.4g}"
         asks = [] if self.finished else [f"next {self.next_feature!r} for {self.next_cost:g}"]
-        return [*asks, f"decision {self.decision!r}", f"probability {likeliest:.3f}", f"paid {self.cost:g}"]
+        return [*asks, f"decision {self.decision!r}", certainty, f"paid {self.cost:g}"]
 
     # -- what is known -------------------------------------------------------------------------------------
 
@@ -176,6 +182,12 @@ class Session(ThreadSafe):
     def decision(self) -> Any:
         """The label of least expected cost."""
         return self._model._decide(self._state.posterior)[0].item()
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation of a numeric target now; None for classes."""
+        deviation = self._model._deviation(self._state.posterior)
+        return None if deviation is None else float(deviation[0])
 
     @property
     def cost(self) -> float:

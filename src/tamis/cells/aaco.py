@@ -163,9 +163,10 @@ class AACO(CellClassifier):
         Largest total price per row.
     mean_budget : float, optional
         Largest mean total price per row, on rows like those of `fit`.
-    objective : {"loss", "log-loss", "auc"}, default="loss"
+    objective : {"loss", "log-loss", "auc", "squared-error"}, default="loss"
         The loss of (1): the misclassification cost, the negative logarithm of the probability of the class in nats, or
-        one minus the area under the ROC curve.
+        one minus the area under the ROC curve. "squared-error": the target is a number, predicted by its mean; prices
+        are in units of its variance.
     spend : {"worth", "all"}, default="worth"
         "all": a row stops only when no value is within `budget`, or after `max_steps` values.
     n_neighbors : int, default=20

@@ -6,12 +6,12 @@ with exact inference, so that any feature can be acquired next. With e the known
     information of feature j:  I_j(e) = H(C | e) - sum_v P(x_j = v | e) H(C | e, x_j = v)           (1)
     buy argmax_j I_j(e) / e_j,  unless  g(pi) <= tau_risk  or  max_j I_j(e) / e_j <= tau_rate       (2)
 
-g(pi) = min_j Q_j . pi is the risk of an immediate decision. The textbook rule, one step of expected cost, stops too
-early: most single values do not change the decision, so their value is 0 even if two of them would. The information
-selects the feature, and the two thresholds are chosen on the rows of `fit`: each row is walked to the end by a tree
-whose columns and counts were learned without it, and the thresholds minimise the sum of misclassification and
-acquisition costs (:mod:`tamis.cells.policy_selection`). Before the first value all rows are identical: it is acquired
-for all of them or, with infinite thresholds, for none.
+For a numeric target, H is the variance. g(pi) = min_j Q_j . pi is the risk of an immediate decision. The textbook
+rule, one step of expected cost, stops too early: most single values do not change the decision, so their value is 0
+even if two of them would. The information selects the feature, and the two thresholds are chosen on the rows of `fit`:
+each row is walked to the end by a tree whose columns and counts were learned without it, and the thresholds minimise
+the sum of misclassification and acquisition costs (:mod:`tamis.cells.policy_selection`). Before the first value all
+rows are identical: it is acquired for all of them or, with infinite thresholds, for none.
 
 A column that only indicates which other column to ask for has little information itself. With two steps, a column has
 that of the best column after each of its values, too::
@@ -90,11 +90,14 @@ class Offers:
         Largest total price of a row.
     max_steps : int
         Largest number of columns acquired for a row.
+    distances : ndarray of shape (n_classes, n_classes) or (0, 0)
+        As for :class:`tamis.cells.tree.Tree`.
     """
 
     tariff: Tariff
     budget: float
     max_steps: int
+    distances: Floats
 
     def best(self, state: State, posterior: Floats, information: Floats) -> tuple[NDArray[np.int64], Floats]:
         """Return the position of most information per price for each row, -1 if there is none, and that rate."""
@@ -115,7 +118,9 @@ class Offers:
         rate = np.divide(information, price, out=np.full(price.shape, np.inf), where=price > 0.0)
         refused = state.asked | (information <= 0.0) | (state.n_asked()[:, None] >= self.max_steps)
         if len(self.tariff.fee):
-            left = -np.sum(posterior * np.log(np.maximum(posterior, 1e-300)), axis=1)
+            left = Objective("squared-error" if len(self.distances) else "log-loss", self.distances).risk(
+                posterior
+            )
             rate = np.maximum(rate, self._shared_rates(state, information, left))
         if np.isfinite(self.budget):
             refused |= price > self.budget - state.spent[:, None] + ROUNDING
@@ -125,7 +130,7 @@ class Offers:
     def _shared_rates(self, state: State, information: Floats, left: Floats) -> Floats:
         """Return the largest rate of members of the column's group whose fee is not paid, acquired together.
 
-        The information of the members is assumed additive, up to the entropy of the class, `left`.
+        The information of the members is assumed additive, up to the entropy or variance of the class, `left`.
         """
         result = np.zeros(information.shape)
         known = state.values >= 0
@@ -172,10 +177,11 @@ class AdaptiveIFC2F(CellClassifier):
     mean_budget : float, optional
         Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
         prices.
-    objective : {"loss", "log-loss", "auc"}, default="loss"
+    objective : {"loss", "log-loss", "auc", "squared-error"}, default="loss"
         The loss that acquisitions reduce on held-out rows, and the unit of prices. "loss": the misclassification cost.
         "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
-        ROC curve, of each class against the rest, weighted by its rows.
+        ROC curve, of each class against the rest, weighted by its rows. "squared-error": the target is a number,
+        predicted by its mean; prices are in units of its variance.
     spend : {"worth", "all"}, default="worth"
         "all": a row stops only when no informative value is within `budget`, or after `max_steps` values.
     lookahead : {1, 2}, default=1
@@ -249,7 +255,8 @@ class AdaptiveIFC2F(CellClassifier):
     _shapes = """
         _offers.tariff.own (c) float in [0, inf)  _offers.tariff.member (g, c)  _offers.tariff.fee (g) float in [0, inf)
         _offers.tariff.pairs (p, 2) in [0, c)  _offers.tariff.given (p) float in [0, inf)
-        _tree.parent (c) in [-1, c)
+        _tree.parent (c) in [-1, c)  _tree.distances (k?, k?) float in [0, inf)
+        _offers.distances (k?, k?) float in [0, inf)
         _tree.prior (k) float in [0, 1]  _tree._order (c) in [0, c)  _tree.tables (k, c, a+1, a+1) float in [0, 2]
     """
 
@@ -337,7 +344,7 @@ class AdaptiveIFC2F(CellClassifier):
         self.prices_ = self._costs()[self.candidates_]
         budget = np.inf if self.budget is None else float(self.budget)
         self._tariff = self._whole_tariff().of(self.candidates_)
-        self._offers = Offers(self._tariff, budget, self.max_steps)
+        self._offers = Offers(self._tariff, budget, self.max_steps, self._distances)
 
     def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
         """Return the columns of the tree: all that vary if they fit, because some are only jointly relevant."""
@@ -365,7 +372,7 @@ class AdaptiveIFC2F(CellClassifier):
         # The ensemble also needs columns without pairwise information, so tables are not smoothed for it.
         plain = self.decision == "ensemble"
         tables = network.tables() if plain else smoothed_tables(network, codes, y)
-        self._tree = Tree(network.parent, tables, network.prior())
+        self._tree = Tree(network.parent, tables, network.prior(), self._distances)
 
     def _calibrate(self, X: Rows, y: Array, bins: Bins, origin: NDArray[np.int64] | None) -> EvidenceWeights:
         """Walk rows through trees fitted without them; choose the model that decides, and the thresholds of (2).
@@ -472,6 +479,11 @@ class AdaptiveIFC2F(CellClassifier):
         if highest == np.inf or not is_surely_cheaper(cost, wrong[0], self._goal.worst):
             return wrong[0], np.inf, np.inf
         return cost, highest, lowest
+
+    @property
+    def _distances(self) -> Floats:
+        """Squared distances of the levels of a numeric target; empty for classes."""
+        return self._Q if self._is_regression else np.zeros((0, 0))
 
     @property
     def _goal(self) -> Objective:

@@ -84,10 +84,11 @@ class IFC2F(FixedOrder):
     mean_budget : float, optional
         Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
         prices. Needs `calibrate`.
-    objective : {"loss", "log-loss", "auc"}, default="loss"
+    objective : {"loss", "log-loss", "auc", "squared-error"}, default="loss"
         The loss that acquisitions reduce on held-out rows, and the unit of prices. "loss": the misclassification cost.
         "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
-        ROC curve, of each class against the rest, weighted by its rows. Needs `calibrate`.
+        ROC curve, of each class against the rest, weighted by its rows. "squared-error": the target is a number,
+        predicted by its mean; prices are in units of its variance. Needs `calibrate`.
     spend : {"worth", "all"}, default="worth"
         "all": acquire every column within `budget`, up to 40, for every row. Needs `calibrate`.
     n_bins : int, default=4

@@ -13,7 +13,7 @@ __all__ = ["OBJECTIVES", "Objective", "decision_cost", "ranking_losses"]
 
 Floats = NDArray[np.float64]
 
-OBJECTIVES = ("loss", "log-loss", "auc")
+OBJECTIVES = ("loss", "log-loss", "auc", "squared-error")
 _LEAST = 1e-6  # probability that the logarithm is taken of
 
 
@@ -23,11 +23,12 @@ class Objective:
 
     Attributes
     ----------
-    name : {"loss", "log-loss", "auc"}
-        The misclassification cost of the decision; the negative logarithm of the probability of the class, in nats; or
-        one minus the area under the ROC curve of each class against the rest.
+    name : {"loss", "log-loss", "auc", "squared-error"}
+        The misclassification cost of the decision; the negative logarithm of the probability of the class, in nats; one
+        minus the area under the ROC curve of each class against the rest; or, of levels of a number, the squared error
+        of the mean of the posterior, as a share of the variance.
     Q : ndarray of shape (n_classes, n_classes)
-        Misclassification costs.
+        Misclassification costs; squared distances of levels.
     """
 
     name: str
@@ -40,11 +41,15 @@ class Objective:
         if self.name == "auc":
             parts = posterior.reshape(-1, *posterior.shape[-2:])
             return np.stack([ranking_losses(part, y) for part in parts]).reshape(posterior.shape[:-1])
+        if self.name == "squared-error":
+            # (p.m - m_y)^2 is the mean of (m - m_y)^2 less the variance.
+            apart: Floats = (posterior * self.Q[y]).sum(axis=-1) - self.risk(posterior)
+            return np.maximum(apart, 0.0)
         result: Floats = -np.log(np.maximum(posterior[..., np.arange(len(y)), y], _LEAST))
         return result
 
     def risk(self, posterior: Floats) -> Floats:
-        """Return the expected misclassification cost, or the entropy, of posteriors along the last axis."""
+        """Return the expected misclassification cost, entropy or variance of posteriors along the last axis."""
         if self.name == "loss":
             least: Floats = (posterior @ self.Q).min(axis=-1)
             return least
@@ -52,6 +57,10 @@ class Objective:
         result = np.zeros(posterior.shape[:-1])
         for c in range(posterior.shape[-1]):
             p = posterior[..., c]
+            if self.name == "squared-error":
+                for other in range(c):  # of each pair of levels
+                    result += p * posterior[..., other] * self.Q[c, other]
+                continue
             result -= p * np.log(np.maximum(p, _LEAST))
         return result
 

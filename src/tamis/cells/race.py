@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from tamis._validation import Array
 from tamis.base import CellClassifier
+from tamis.base.numeric_target import NumericTarget
 from tamis.cells.policy_selection import stratified_folds
 
 __all__ = ["Candidate", "race_classifiers", "winner"]
@@ -84,7 +85,9 @@ def race_classifiers(
     (['fixed-subset', 'etana'], True)
     """
     y = np.asarray(y)
-    fold = stratified_folds(np.unique(y, return_inverse=True)[1], _FOLDS)
+    is_number = any(model._is_regression for model in models.values())
+    codes = NumericTarget(y).codes(y) if is_number else np.unique(y, return_inverse=True)[1]
+    fold = stratified_folds(codes, _FOLDS)
     losses: list[Floats] = []
     result: list[Candidate] = []
     for place, (name, model) in enumerate(models.items()):
@@ -111,9 +114,8 @@ def _held_out(
     """Return loss, price, number of values and whether it is right for each held-out row."""
     model.fit(take(learned), y[learned])
     label = model.predict(take(held))
-    true, decided = (np.searchsorted(model.classes_, part) for part in (y[held], label))
     price = model.cost_
-    return np.stack([model._Q[true, decided] + price, price, model.n_features_used_, label == y[held]])
+    return np.stack([model._losses(y[held], label) + price, price, model.n_features_used_, label == y[held]])
 
 
 def winner(candidates: list[Candidate]) -> Candidate:

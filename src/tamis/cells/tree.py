@@ -97,10 +97,13 @@ def _infer(
 
 @njit(strict=True)
 def _expected_information(
-    values: Array, parent: Array, order: Array, tables: Array, prior: Array, posterior: Array,
+    values: Array, parent: Array, order: Array, tables: Array, prior: Array, distances: Array, posterior: Array,
     information: Array,
 ) -> None:  # fmt: skip
-    """Fill in the posterior of each row, and the expected information of each feature on the class."""
+    """Fill in the posterior of each row, and the expected information of each feature on the class.
+
+    With distances of the classes, it is the decrease of the variance instead of the entropy.
+    """
     L, K, V = tables.shape[:3]
     up, below, rest = np.empty((K, V)), np.empty((K, V)), np.empty(V)
     down, log_p = np.empty((L, K, V)), np.empty(L)
@@ -114,8 +117,11 @@ def _expected_information(
             total += posterior[i, c]
         for c in range(L):
             posterior[i, c] /= total
-            if posterior[i, c] > 0.0:
+            if len(distances) == 0 and posterior[i, c] > 0.0:
                 before -= posterior[i, c] * np.log(posterior[i, c])
+        for c in range(len(distances)):
+            for other in range(c):
+                before += posterior[i, c] * posterior[i, other] * distances[c, other]
         for f in range(K):
             information[i, f] = 0.0
             if values[i, f] >= 0:
@@ -127,7 +133,12 @@ def _expected_information(
                     p += down[c, f, v] * posterior[i, c]
                 for c in range(L):
                     joint = down[c, f, v] * posterior[i, c]
-                    if joint > 0.0:
+                    if len(distances) > 0:
+                        for other in range(c):
+                            if p > 0.0:
+                                pair = joint * down[other, f, v] * posterior[i, other]
+                                after += pair * distances[c, other] / p
+                    elif joint > 0.0:
                         after -= joint * np.log(joint / p)
             information[i, f] = max(before - after, 0.0)
 
@@ -142,9 +153,12 @@ class Tree:
     tables : ndarray of shape (K, n_classes, n_values, n_values)
         P(x_f = v | x_parent = u, c) at [f, c, v, u].
     prior : ndarray of shape (n_classes,)
+    distances : ndarray of shape (n_classes, n_classes), optional
+        Squared distances of classes that are levels of a number; information is then the decrease of the variance.
     """
 
-    def __init__(self, parent: Array, tables: Floats, prior: Floats) -> None:
+    def __init__(self, parent: Array, tables: Floats, prior: Floats, distances: Floats | None = None) -> None:
+        self.distances = np.zeros((0, 0)) if distances is None else distances
         self.parent, self.prior = np.asarray(parent, dtype=np.int64), prior
         self.tables = np.ascontiguousarray(tables.transpose(1, 0, 2, 3))  # (n_classes, K, n_values, n_values)
         self._order = np.argsort(_depth(self.parent), kind="stable")
@@ -171,7 +185,7 @@ class Tree:
         return posterior, given
 
     def expected_information(self, values: Array) -> tuple[Floats, Floats]:
-        """Return the posterior of each row, and the expected decrease of the class entropy by each feature.
+        """Return the posterior of each row, and the expected decrease of the entropy (or variance) by each feature.
 
         Parameters
         ----------
@@ -182,13 +196,13 @@ class Tree:
         -------
         posterior : ndarray of shape (n_rows, n_classes)
         information : ndarray of shape (n_rows, K)
-            H(C | e) - sum_v P(x_f = v | e) H(C | e, x_f = v), in nats.
+            H(C | e) - sum_v P(x_f = v | e) H(C | e, x_f = v), in nats; of the variance, in units of the distances.
         """
         L, K = self.tables.shape[:2]
         posterior, information = np.empty((len(values), L)), np.empty((len(values), K))
         _expected_information(
-            np.ascontiguousarray(values), self.parent, self._order, self.tables, self.prior, posterior,
-            information,
+            np.ascontiguousarray(values), self.parent, self._order, self.tables, self.prior, self.distances,
+            posterior, information,
         )  # fmt: skip
         return posterior, information
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.dialogue import Dialogue, amount, rounded, safe_repr
+from tamis.cli.dialogue import Dialogue, amount, decision_text, label_text, rounded, safe_repr
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import Debug, option
 from tamis.cli.output import terminal
@@ -140,7 +140,8 @@ def _status(dialogue: Dialogue) -> dict[str, Any]:
     options = dialogue.categories.get("" if session.next_feature is None else session.next_feature)
     return {
         "next": session.next_feature, "price": session.next_cost, **({"values": options} if options else {}),
-        "decision": session.decision, "posterior": rounded(session.posterior), "cost": session.cost,
+        "decision": session.decision, **({} if session.deviation is None else {"deviation": session.deviation}),
+        "posterior": rounded(session.posterior), "cost": session.cost,
         "finished": session.finished, **session.state(),
     }  # fmt: skip
 
@@ -212,7 +213,7 @@ def _bars(console: Console, posterior: dict[Any, float], before: dict[Any, float
     from tamis.terminal import bar
 
     likeliest = sorted(posterior, key=lambda label: -posterior[label])[:_MOST_CLASSES]
-    widest = min(max(len(str(label)) for label in likeliest), 24)
+    widest = min(max(len(label_text(label)) for label in likeliest), 24)
     for label in [one for one in posterior if one in likeliest]:
         p = posterior[label]
         move = (
@@ -221,7 +222,7 @@ def _bars(console: Console, posterior: dict[Any, float], before: dict[Any, float
             else f"  {_change_text(p - before[label])}"
         )
         drawn = bar(p, _BAR, console.options.ascii_only)
-        console.print(f"  {str(label)[:24]:<{widest}}  {p:.3f}  {drawn:<{_BAR}}{move}", markup=False)
+        console.print(f"  {label_text(label)[:24]:<{widest}}  {p:.3f}  {drawn:<{_BAR}}{move}", markup=False)
     if (left := len(posterior) - len(likeliest)) > 0:
         console.print(f"  and {left} less likely classes", style="dim")
 
@@ -232,20 +233,20 @@ def _change_text(change: float) -> str:
 
 def _show_decision(console: Console, dialogue: Dialogue) -> None:
     session, steps = dialogue.session, dialogue.path()
-    p = session.posterior[session.decision]
     console.print()
     console.print(
-        f"Decision: {session.decision} ({p:.3f}), paid {amount(dialogue.model, session.cost)}",
+        f"Decision: {decision_text(session)}, paid {amount(dialogue.model, session.cost)}",
         style="bold",
         markup=False,
     )
     if not steps and session.finished:
-        console.print("No value is worth its cost: the decision follows the class shares.")
-    first = str(session.decision)
+        follows = (
+            "decision follows the class shares" if session.deviation is None else "prediction is the mean"
+        )
+        console.print(f"No value is worth its cost: the {follows}.")
+    first = str(session.decision) if session.deviation is None else ""
     for step in steps:
         value = "unavailable" if step["value"] is None else step["value"]
         paid = amount(dialogue.model, step["cost"]) if step["paid"] else "-"
-        console.print(
-            f"  {step['feature']} = {value}  paid {paid}  {first} {step['posterior'][first]:.3f}",
-            markup=False,
-        )
+        after = f"  {first} {step['posterior'][first]:.3f}" if first else ""
+        console.print(f"  {step['feature']} = {value}  paid {paid}{after}", markup=False)

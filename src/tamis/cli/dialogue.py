@@ -111,6 +111,18 @@ def amount(model: CellClassifier, price: float) -> str:
     return model.cost.amount(price) if isinstance(model.cost, PriceList) else f"{price:g}"
 
 
+def decision_text(session: Session) -> str:
+    """Return the decision with its probability, or a number with its standard deviation."""
+    if session.deviation is None:
+        return f"{session.decision} ({session.posterior[session.decision]:.3f})"
+    return f"{session.decision:.5g} ± {session.deviation:.2g}"
+
+
+def label_text(label: Any) -> str:
+    """Return a class, or the mean of a level of a number, with five digits."""
+    return f"{label:.5g}" if isinstance(label, float) else str(label)
+
+
 def safe_repr(value: Any) -> str:
     """Return a short representation of a value, for a message."""
     from tamis._validation import short_repr  # imports NumPy, and help must be fast

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis._json import null_nonfinite
-from tamis.cli.dialogue import Dialogue, amount
+from tamis.cli.dialogue import Dialogue, amount, decision_text, label_text
 from tamis.cli.failure import MisuseError
 from tamis.cli.local_server import LocalHandler, content_policy, page_source, start_server
 
@@ -109,6 +109,7 @@ class QuestionPage:
     def _state(self, dialogue: Dialogue) -> dict[str, Any]:
         session = dialogue.session
         first = self.model.open().posterior
+        decision = str(session.decision) if session.deviation is None else decision_text(session)
         steps = [
             {
                 "text": self._text(step["feature"]), "value": step["value"], "paid": step["paid"],
@@ -122,8 +123,8 @@ class QuestionPage:
             **session.state(), "steps": steps, "finished": session.finished,
             "question": None if session.finished else self._question(dialogue),
             "others": [self._column(dialogue, name) for name in names if name not in known],
-            "posterior": [[str(label), p, first[label]] for label, p in session.posterior.items()],
-            "decision": str(session.decision), "cost": self._amount(session.cost),
+            "posterior": [[label_text(label), p, first[label]] for label, p in session.posterior.items()],
+            "decision": decision, "cost": self._amount(session.cost),
         }  # fmt: skip
 
     def _question(self, dialogue: Dialogue) -> dict[str, Any]:
@@ -147,8 +148,10 @@ class QuestionPage:
         for value in self._possible_values(dialogue, session.next_feature):
             other = self.model.open(session.state())
             other.observe(value)
-            items.append(other.posterior[label])
+            items.append(other.posterior[label] if session.deviation is None else other.decision)
         low, high = min(items), max(items)
+        if session.deviation is not None:
+            return f"An answer can move the prediction from {label:.5g} to between {low:.5g} and {high:.5g}."
         now = session.posterior[label]
         return f"An answer can move the probability of {label} from {now:.2f} to between {low:.2f} and {high:.2f}."
 

@@ -15,7 +15,7 @@ import typer
 from tamis.catalog import Entry, find
 from tamis.cli.failure import MisuseError
 from tamis.cli.methods import assignment, cells
-from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, keys, option
+from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, check_word, grouped, keys, option
 from tamis.cli.output import check_outputs, print_json, progress, rerun_commands, terminal
 from tamis.cli.reading import Reading
 from tamis.errors import DataError
@@ -49,6 +49,14 @@ class _Reading(Reading):
     missing: Annotated[
         str, option("Reading the file", "HOW", "Missing numbers: keep (they are skipped), mean, or error.")
     ] = "keep"
+    task: Annotated[
+        str,
+        option(
+            "Reading the file",
+            "NAME",
+            "classification, or regression: the label is a number, and prices are in units of its variance.",
+        ),
+    ] = "classification"
 
 
 def add(root: typer.Typer) -> None:
@@ -117,6 +125,7 @@ def train(
     check_whole("--seed", seed, 0)
     if max_rows is not None:
         check_whole("--max-rows", max_rows, 10)
+    is_number = _is_regression(reading.task, report, error_cost)
     races = method == _AUTO
     if races and set_:
         raise MisuseError(f"--set {set_[0]} needs a method that has the parameter: name one with --method.")
@@ -131,9 +140,10 @@ def train(
         raise MisuseError(f"--held-out {held_out} must be a share below 1, and above 0 for a report.")
     inputs = [*reading.inputs, *([] if isinstance(prices, float) else [cost])]
     check_outputs(inputs, {"--save": save, "--report": report}, force=force)
-    table = Table.read(reading.open(quiet=quiet))
-    learned, held = table.split(held_out, seed, max_rows)
+    table = Table.read(reading.open(classes=not is_number, quiet=quiet))
+    learned, held = table.split(held_out, seed, max_rows, is_number=is_number)
     costs = {"cost": prices, **_error_costs(error_cost, table.y[learned], parameters)}
+    costs |= {"objective": "squared-error"} if is_number else {}
     with progress(quiet) as show:
         raced = []
         if races:
@@ -165,6 +175,15 @@ def train(
         print_json(summary)
     else:
         _show(summary)
+
+
+def _is_regression(task: str, report: str | None, error_cost: float) -> bool:
+    check_word("--task", task, ("classification", "regression"))
+    if task == "regression" and report is not None:
+        raise MisuseError("--report compares accuracies: leave it out with --task regression.")
+    if task == "regression" and error_cost != 1.0:
+        raise MisuseError("--error-cost is for wrong classes: leave it out with --task regression.")
+    return task == "regression"
 
 
 def _prices(text: str) -> Any:
@@ -273,7 +292,7 @@ class Table:
         return cls(X, y, stream.feature_names, dict(getattr(stream, "categories", {})), str(title))
 
     def split(
-        self, share: float, seed: int, max_rows: int | None = None
+        self, share: float, seed: int, max_rows: int | None = None, *, is_number: bool = False
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return random training and held-out rows, `max_rows` together."""
         import numpy as np
@@ -281,6 +300,8 @@ class Table:
         order = np.random.default_rng(seed).permutation(len(self.y))[:max_rows]
         n = round(share * len(order))
         learned, held = np.sort(order[n:]), np.sort(order[:n])
+        if is_number:
+            return learned, held
         classes = np.unique(self.y[learned]).tolist()
         if len(classes) < 2:
             result = f"all of class {classes[0]!r}" if classes else f"none of {len(order)}"
@@ -342,7 +363,7 @@ def _summary(
     names = [model.name_of(k) for k in range(len(model.candidates_))]
     summary: dict[str, Any] = {
         "method": entry.name, "data": table.title, "n_rows": len(learned), "n_columns": table.X.shape[1],
-        "classes": model.classes_.tolist(), "may_ask_for": names,
+        **({} if model._is_regression else {"classes": model.classes_.tolist()}), "may_ask_for": names,
     }  # fmt: skip
     if isinstance(model.cost, PriceList) and model.cost.currency:
         summary["currency"] = model.cost.currency
@@ -353,23 +374,31 @@ def _summary(
         model.predict(table.rows(held))
         summary["held_out"] = {
             "n_rows": len(held),
-            "accuracy": own.accuracy,
+            ("r2" if model._is_regression else "accuracy"): own.accuracy,
             "loss": own.loss,
             "loss_error": own.error,
             "mean_features": own.n_values,
             "mean_cost": own.cost,
             "nothing_bought": float((model.n_features_used_ == 0).mean()),
-            "baselines": [vars(other) for other in others],
+            "baselines": [_named(model, vars(other)) for other in others],
         }
     return summary
 
 
+def _named(model: CellClassifier, baseline: dict[str, Any]) -> dict[str, Any]:
+    """Return a baseline with the name of its measure."""
+    if not model._is_regression:
+        return baseline
+    return {"r2" if key == "accuracy" else key: value for key, value in baseline.items()}
+
+
 def _show(summary: dict[str, Any]) -> None:
     console = terminal()
-    asked = summary["may_ask_for"]
+    asked, measure = summary["may_ask_for"], "accuracy" if "classes" in summary else "r2"
+    kinds = f", {len(summary['classes'])} classes" if "classes" in summary else ""
     console.print(f"{summary['method']} on {summary['data']}", style="bold", markup=False)
     console.print(
-        f"{summary['n_rows']:,} rows learned, {len(summary['classes'])} classes; may ask for {len(asked):,} of"
+        f"{summary['n_rows']:,} rows learned{kinds}; may ask for {len(asked):,} of"
         f" {summary['n_columns']:,} columns",
         style="dim",
     )
@@ -380,20 +409,25 @@ def _show(summary: dict[str, Any]) -> None:
             console.print(f"  {one['name']:<26}  {one['loss']:.4f}{ahead}", markup=False)
     if held := summary.get("held_out"):
         own = {
-            "name": summary["method"], "loss": held["loss"], "accuracy": held["accuracy"],
+            "name": summary["method"], "loss": held["loss"], measure: held[measure],
             "cost": held["mean_cost"], "n_values": held["mean_features"],
         }  # fmt: skip
-        console.print(f"\n  {held['n_rows']:,} rows held out".ljust(31) + "loss    accuracy  price   values")
+        console.print(
+            f"\n  {held['n_rows']:,} rows held out".ljust(31) + f"loss    {measure:<8}  price   values"
+        )
         for one in [own, *held["baselines"]]:
             console.print(
-                f"  {one['name']:<26}  {one['loss']:.4f}  {one['accuracy']:.3f}     {one['cost']:.4f}"
+                f"  {one['name']:<26}  {one['loss']:.4f}  {one[measure]:.3f}     {one['cost']:.4f}"
                 f"  {one['n_values']:.2f}",
                 markup=False,
             )
         if "currency" in summary:
             console.print(f"  Losses and prices are in {summary['currency']}.", markup=False)
         if held["nothing_bought"] == 1.0:
-            console.print("  No value is worth its cost: every decision follows the class shares.")
+            follows = (
+                "decision follows the class shares" if measure == "accuracy" else "prediction is the mean"
+            )
+            console.print(f"  No value is worth its cost: every {follows}.")
     for name in ("model", "report"):
         if name in summary:
             console.print(f"\nThe {name}: {summary[name]}", markup=False, soft_wrap=True)

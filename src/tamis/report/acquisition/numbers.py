@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.metrics import r2_score
 
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, FixedSubset
@@ -135,7 +136,8 @@ class Baseline:
     error : float
         Standard error of `loss`.
     accuracy, cost, n_values : float
-        Share of right decisions, and price and number of the values per row.
+        Share of right decisions (of a number: the coefficient of determination), and price and number of the values
+        per row.
     """
 
     name: str
@@ -160,7 +162,7 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     -------
     list of Baseline
         The model; the same values for every row (:class:`~tamis.cells.FixedSubset`); nothing; and, up to 200 columns,
-        logistic regression and gradient boosting on all values.
+        logistic (of a number: linear) regression and gradient boosting on all values.
     """
     from tamis.cells import FixedSubset
     from tamis.cells.bins import indicators
@@ -169,31 +171,28 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     fixed = FixedSubset(
         _scaled_cost(model, 1.0),
         groups=model.groups,
-        misclassification_cost=model._Q,
+        misclassification_cost=None if model._is_regression else model._Q,
+        objective="squared-error" if model._is_regression else "loss",
         categorical=model.categorical,
     ).fit(X, y)
     result = [
         _baseline(model, name, one.predict(X_held), y_held, one.cost_, one.n_features_used_)
         for name, one in ((type(model).__name__, model), ("same values for every row", fixed))
     ]
-    decided = model.classes_[np.argmin(model.prior_ @ model._Q)]
+    decided = model._decide(model.prior_[None])[0]
     nothing = np.zeros(len(y_held))
-    result.append(
-        _baseline(model, "nothing", np.full(len(y_held), decided, y.dtype), y_held, nothing, nothing)
-    )
+    name, kind = ("nothing: the mean", np.float64) if model._is_regression else ("nothing", y.dtype)
+    result.append(_baseline(model, name, np.full(len(y_held), decided, kind), y_held, nothing, nothing))
     rows, held = _sides(model, X, X_held)
     if rows.shape[1] <= _WIDE:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
         rows, held = (part.toarray() if sp.issparse(part) else part for part in (rows, held))
         there = ~np.isnan(np.asarray(held, dtype=np.float64))
-        for name, other in (
-            ("logistic", _logistic(sparse=False)),
-            ("boosting", HistGradientBoostingClassifier(random_state=0)),
-        ):
+        for name, other in _peers(model):
             seen, asked = (indicators(part, model._sizes) for part in (rows, held))
-            posterior = other.fit(seen, y).predict_proba(asked)
-            label = model.classes_[np.argmin(posterior @ model._Q, axis=1)]
+            other.fit(seen, y)
+            label = (
+                other.predict(asked) if model._is_regression else model._decide(other.predict_proba(asked))
+            )
             result.append(
                 _baseline(
                     model,
@@ -207,6 +206,22 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     return result
 
 
+def _peers(model: CellClassifier) -> list[tuple[str, Any]]:
+    """Return the models of all values."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    if not model._is_regression:
+        boosting = HistGradientBoostingClassifier(random_state=0)
+        return [("logistic", _logistic(sparse=False)), ("boosting", boosting)]
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    linear = make_pipeline(SimpleImputer(), StandardScaler(), Ridge())
+    return [("linear", linear), ("boosting", HistGradientBoostingRegressor(random_state=0))]
+
+
 def _logistic(*, sparse: bool) -> Any:
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
@@ -218,15 +233,13 @@ def _logistic(*, sparse: bool) -> Any:
 
 
 def _baseline(model: CellClassifier, name: str, label: Any, y: Any, cost: Any, n_values: Any) -> Baseline:
-    known = np.isin(y, model.classes_)  # a class that was not learned costs most
-    true, decided = (np.searchsorted(model.classes_, np.where(known, part, label)) for part in (y, label))
-    loss = np.where(known, model._Q[true, decided], model._Q.max()) + cost
+    loss = model._losses(y, label) + cost
     error = float(loss.std() / np.sqrt(max(len(loss), 1)))
     return Baseline(
         name,
         float(loss.mean()),
         error,
-        float(np.mean(label == y)),
+        float(r2_score(y, label) if model._is_regression else np.mean(label == y)),
         float(np.mean(cost)),
         float(np.mean(n_values)),
     )

@@ -1,0 +1,85 @@
+"""A numeric target as ordered levels, so that classifiers that acquire values predict numbers.
+
+The target is cut at quantiles of the rows of the fit into levels h with means m_h and variances s_h^2. From the
+posterior p over the levels, the prediction is sum_h p_h m_h, its variance sum_h p_h (m_h^2 + s_h^2) less the square of
+the prediction. Acquisition reduces the squared error as a share of the variance of the target: that of the mean is 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis._shapes import Shapes
+from tamis._validation import as_target
+
+__all__ = ["NumericTarget"]
+
+Floats = NDArray[np.float64]
+
+_MOST = 8  # levels: a normal target then keeps 97 % of its variance
+_ROWS = 25  # of a level
+
+
+class NumericTarget:
+    """Levels of a target; an object never changes.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        Finite numbers.
+
+    Attributes
+    ----------
+    cuts : ndarray of shape (n_levels - 1,), float64
+        Level h has the targets in (cuts[h - 1], cuts[h]].
+    means, variances : ndarray of shape (n_levels,), float64
+    variance : float
+        Of the whole target; 1 for a constant one.
+
+    Examples
+    --------
+    >>> target = NumericTarget(np.arange(100.0))
+    >>> target.cuts, target.means, target.codes([0.5, 1e9])
+    (array([24., 49., 74.]), array([12., 37., 62., 87.]), array([0, 3]))
+    >>> posterior = np.array([[0.5, 0.5, 0.0, 0.0]])
+    >>> target.predict(posterior), target.deviation(posterior).round(1)
+    (array([24.5]), array([14.4]))
+    """
+
+    _state_spec = Shapes(
+        "cuts (l-1) finite increasing  means (l) finite  variances (l) float in [0, inf)  variance float in [0, inf)"
+    )
+
+    def __init__(self, y: Any) -> None:
+        y = as_target(np.asarray(y))
+        n_levels = int(np.clip(len(y) // _ROWS, 2, _MOST))
+        cuts = np.unique(np.quantile(y, np.arange(1, n_levels) / n_levels, method="inverted_cdf"))
+        self.cuts = cuts[cuts < y.max()]
+        codes = self.codes(y)
+        n = np.bincount(codes)
+        self.means = np.bincount(codes, weights=y) / n
+        self.variances = np.bincount(codes, weights=(y - self.means[codes]) ** 2) / n
+        self.variance = float(y.var()) or 1.0
+
+    def codes(self, y: Any) -> NDArray[np.int64]:
+        """Return the level of each target."""
+        return np.searchsorted(self.cuts, as_target(np.asarray(y)), side="left")
+
+    def distances(self) -> Floats:
+        """Return the squared distance of each pair of levels, as a share of the variance."""
+        result: Floats = (self.means[:, None] - self.means) ** 2 / self.variance
+        return result
+
+    def predict(self, posterior: Floats) -> Floats:
+        """Return the prediction from posteriors of shape (n_rows, n_levels)."""
+        result: Floats = (posterior * self.means).sum(axis=1)
+        return result
+
+    def deviation(self, posterior: Floats) -> Floats:
+        """Return the standard deviation of the target given posteriors of shape (n_rows, n_levels)."""
+        apart = self.means - self.predict(posterior)[:, None]
+        result: Floats = np.sqrt((posterior * (apart**2 + self.variances)).sum(axis=1))
+        return result

@@ -149,6 +149,7 @@ def test_every_rule_finds_what_shows(call, rule):
         (("--label", "visits"), "linear"),
         (("--label", "visits", "--model", "poisson"), "poisson"),
         (("--label", "sex", "--robust"), "logistic"),
+        (("--label", "colour"), "multinomial"),
     ],
 )
 def test_model_is_guessed_and_said(call, words, model):
@@ -301,11 +302,12 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--model", "logit"), 2, "--model logit is not a model; did you mean 'logistic'? Known: linear, "),
         (("--label", "same"), 1, "Each of the 300 rows has the label 1, so there is nothing to explain: "),
         (("--model", "logistic"), 1, "'price' has 300 different labels, but a logistic model has two: choose --mod"),
-        (("--label", "colour"), 1, "'colour' has 3 different labels, but a logistic model has two: choose a ru"),
+        (("--rule", "bic", "--label", "colour"), 1, "'colour' has 3 different labels, but a logistic model has two: "),
         (("--label", "state", "--model", "linear"), 2, "--model linear needs a numeric label, but 'state' holds 'off'"),
         (("--model", "poisson"), 2, "--model poisson needs counts, but 'price' holds -"),
         (("--rule", "osfs"), 2, "--rule osfs tells classes apart, but 'price' holds 300 different numbers"),
         (("--rule", "osfs", "--model", "linear"), 2, "--rule osfs fits no model: leave --model out."),
+        (("--rule", "bic", "--label", "colour", "--model", "multinomial"), 2, "--rule bic has no multinomial model: "),
         (("--rule", "grafting", "--model", "poisson"), 2, "--rule grafting has no model of counts: choose --model lin"),
         (("--rule", "grafting", "--max-features", "3"), 2, "--rule grafting may drop features again: leave --max"),
         (("--rule", "bic", "--robust"), 2, "--robust is for spending rules, not for bic."),

@@ -87,3 +87,31 @@ def logistic_likelihood(columns, y):
 def group_p_value_logistic(columns, selected, y):
     ratio = 2 * (logistic_likelihood([*selected, *columns], y) - logistic_likelihood(selected, y))
     return stats.chi2.sf(ratio, len(columns))
+
+
+def multinomial_likelihood(columns, y):
+    """The largest log likelihood of a multinomial model with constants, by Newton's method on all parameters."""
+    design = np.column_stack([np.ones(len(y)), *columns])
+    n_classes, k = int(max(y)) + 1, design.shape[1]
+    theta = np.zeros((n_classes - 1, k))
+    for _ in range(60):
+        slope, hessian = np.zeros_like(theta), np.zeros((n_classes - 1, k, n_classes - 1, k))
+        for row, label in zip(design, y, strict=True):
+            odds = np.exp(np.append(0.0, theta @ row))
+            mu = odds / odds.sum()
+            for c in range(1, n_classes):
+                slope[c - 1] += ((label == c) - mu[c]) * row
+                for d in range(1, n_classes):
+                    w = mu[c] * ((c == d) - mu[d])
+                    hessian[c - 1, :, d - 1] += w * np.outer(row, row)
+        step = np.linalg.solve(hessian.reshape(theta.size, theta.size), slope.ravel())
+        theta = theta + step.reshape(theta.shape)
+        if np.abs(step).max() < 1e-10:
+            break
+    odds = np.exp(np.column_stack([np.zeros(len(y)), design @ theta.T]))
+    return float(sum(math.log(row[int(label)] / row.sum()) for row, label in zip(odds, y, strict=True)))
+
+
+def group_p_value_multinomial(columns, selected, y):
+    ratio = 2 * (multinomial_likelihood([*selected, *columns], y) - multinomial_likelihood(selected, y))
+    return stats.chi2.sf(ratio, len(columns) * int(max(y)))

@@ -32,7 +32,8 @@ _KINDS = {
     **dict.fromkeys(_CLASSES, "classes"),
 }
 RULES = tuple(_KINDS)
-_MODELS = ("linear", "logistic", "poisson")
+_MODELS = ("linear", "logistic", "multinomial", "poisson")
+_MOST_CLASSES = 20  # of a multinomial model that is chosen by the label
 MOST_TEXTS = 100  # different ones in a column
 _FEWEST = 3  # rows
 
@@ -208,13 +209,17 @@ class ColumnTask:
             return "logistic", f"for the two labels {self.labels[0]!s} and {self.labels[1]!s}"
         if self._is_numeric():
             return "linear", f"for a numeric label of {len(self.labels):,} values"
+        if self.rule.kind == "spending" and len(self.labels) <= _MOST_CLASSES:
+            return "multinomial", f"for {len(self.labels)} different labels"
         self._raise_too_many_classes()
         raise AssertionError
 
     def _check_model(self, model: str) -> None:
         if model == "logistic" and len(self.labels) > 2:
             self._raise_too_many_classes()
-        if model != "logistic" and not self._is_numeric():
+        if model == "multinomial" and self.rule.kind != "spending":
+            raise MisuseError(f"--rule {self.rule.name} has no multinomial model: choose a rule that spends.")
+        if model not in ("logistic", "multinomial") and not self._is_numeric():
             raise DataError(
                 f"--model {model} needs a numeric label, but {self.label!r} holds {str(self.labels[0])!r}:"
                 " choose --model logistic."
@@ -226,6 +231,8 @@ class ColumnTask:
 
     def _raise_too_many_classes(self) -> None:
         others = f"choose a rule for any number of classes ({', '.join(_CLASSES)}), or keep the rows of two"
+        if self.rule.kind == "spending":
+            others = "choose --model multinomial"
         advice = "choose --model linear" if self._is_numeric() else others
         raise DataError(
             f"{self.label!r} has {len(self.labels):,} different labels, but a logistic model has two: {advice}."

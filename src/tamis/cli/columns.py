@@ -62,7 +62,7 @@ class _RuleOptions:
         option(
             _DECIDING,
             "NAME",
-            "linear, logistic or poisson.  [dim]\\[default: as the label][/]",
+            "linear, logistic, multinomial or poisson.  [dim]\\[default: as the label][/]",
             show_default=False,
         ),
     ] = None

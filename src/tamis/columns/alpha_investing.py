@@ -51,10 +51,10 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
 
     Parameters
     ----------
-    model : {"linear", "logistic", "poisson"}, default="linear"
-        The model that gives the p-values: for a numeric target, two classes, or counts. The linear model is
-        also valid for two balanced classes. If one class is rare or a numeric target has outliers, its p-values are too
-        small, and a warning is issued.
+    model : {"linear", "logistic", "multinomial", "poisson"}, default="linear"
+        The model that gives the p-values: for a numeric target, two classes, any number of classes, or counts. The
+        linear model is also valid for two balanced classes. If one class is rare or a numeric target has outliers, its
+        p-values are too small, and a warning is issued.
     rule : str or SpendingRule, default="alpha-investing"
         How the threshold moves: one of ``tamis.columns.online_fdr.RULES``, or a rule object with parameters of your
         choice.
@@ -171,7 +171,10 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     _parts = ("_model", "_rule")
     _rule: SpendingRule
 
+    _target_kinds = ("binary", "multiclass", "regression")
+
     _allowed = parameters(
+        model=("linear", "logistic", "multinomial", "poisson"),
         rule=(*RULES, SpendingRule),
         initial_wealth=number("(0, 1]"),
         payout=number("[0, 1)"),
@@ -230,12 +233,16 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
             )
             warn_heavy_tails(y, weight)
         self._start_model(y, weight, robust, self.pvalue == "exp")
-        rows = self._model.residual[weight > 0.0]
-        auto = self.variance == "auto" and self.pvalue == "exact" and is_series(rows)
+        auto = self.variance == "auto" and self.pvalue == "exact" and self._is_series(weight)
         if auto and not robust:
             self._start_model(y, weight, robust=True)
         self._model.series = auto or self.variance == "series"
         self.rows_dependent_ = self._model.series
+
+    def _is_series(self, weight: Array) -> bool:
+        """Return whether the target depends on the rows before; of several classes, whether any does."""
+        residuals = self._model.residual.reshape(len(weight), -1)[weight > 0.0]
+        return any(is_series(residual) for residual in residuals.T)
 
     def _make_rule(self) -> SpendingRule:
         if isinstance(self.rule, SpendingRule):

@@ -33,7 +33,7 @@ def coefficients(selector: Any, features: Floats, y: Any) -> Floats | None:
     -------
     ndarray of shape (n_selected,), float64, or None
         In a logistic model, coefficients of the log odds of ``selector.classes_[1]``. NaN if the classes are separated,
-        so that no finite coefficients exist; None if the selector fits no regression.
+        so that no finite coefficients exist; None if the selector fits no regression, or one of several classes.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def coefficients(selector: Any, features: Floats, y: Any) -> Floats | None:
     >>> coefficients(selector, selector.transform(X), y).round(6)
     array([ 2., -5.])
     """
-    if not isinstance(selector, RegressionSelector):
+    if not isinstance(selector, RegressionSelector) or selector.model == "multinomial":
         return None
     model = selector._model
     if hasattr(model, "fit"):  # a generalised linear model: its linear predictor

@@ -48,7 +48,7 @@ from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_chi2_tail, log_t_tail
 from tamis.errors import DataError
 
-__all__ = ["LogisticModel", "PoissonModel", "check_not_constant"]
+__all__ = ["LogisticModel", "PoissonModel", "check_enough_rows", "check_not_constant"]
 
 Floats = NDArray[np.float64]
 _CAP = 30.0  # of the linear predictor
@@ -63,6 +63,15 @@ def check_not_constant(y: Floats, weight: Floats) -> None:
     if np.ptp(y[weight > 0]) == 0:
         raise DataError(
             f"y is constant ({y[weight > 0][0]:g}), so no feature can explain it: check the target."
+        )
+
+
+def check_enough_rows(n: float, n_rows: int, intercept: bool) -> None:
+    """Raise a DataError if rows of total weight `n` leave no degree of freedom for a feature."""
+    if n - intercept - 1 <= 0:
+        raise DataError(
+            f"y has {n_rows} sample(s) of total weight {n:g}, too few for this model: give"
+            f" {2 + intercept} rows or more."
         )
 
 
@@ -94,11 +103,7 @@ class _GrowingModel:
         # A score test is followed by the likelihood ratio if its p is within a factor of 100; a robust one by none.
         self.slack = 1e-6 if self.robust else math.log(100.0)
         self.n = float(weight.sum())
-        if self.n - intercept - 1 <= 0:
-            raise DataError(
-                f"y has {len(y)} sample(s) of total weight {self.n:g}, too few for this model: give"
-                f" {2 + intercept} rows or more."
-            )
+        check_enough_rows(self.n, len(y), intercept)
         check_not_constant(y, weight)
         self._check_target()
         self.k = int(intercept)

@@ -15,6 +15,7 @@ from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.glm import LogisticModel, PoissonModel
 from tamis.columns.linear import LinearModel
+from tamis.columns.multinomial import MultinomialModel
 from tamis.columns.projection import Proposal
 from tamis.errors import DataError
 
@@ -36,7 +37,7 @@ def check_two_classes(classes: Array) -> None:
 class RegressionSelector(ColumnSelector):
     """A selector that tests columns against a regression on the features selected so far."""
 
-    _target_kinds = ("binary", "regression")
+    _target_kinds: tuple[str, ...] = ("binary", "regression")
     _linear_in_stored_values = True
 
     _allowed = parameters(
@@ -54,12 +55,17 @@ class RegressionSelector(ColumnSelector):
     _model: Any
 
     def _is_regression(self) -> bool:
-        return self.model != "logistic"
+        return self.model not in ("logistic", "multinomial")
 
     def _start_model(self, y: Array, weight: Array, robust: bool = False, exp_tail: bool = False) -> None:
         if self.model == "logistic":
             check_two_classes(self.classes_)
-        make = {"linear": LinearModel, "logistic": LogisticModel, "poisson": PoissonModel}[self.model]
+        make: Any = {
+            "linear": LinearModel,
+            "logistic": LogisticModel,
+            "multinomial": MultinomialModel,
+            "poisson": PoissonModel,
+        }[self.model]
         self._model = make(y.astype(np.float64), weight, bool(self.intercept), robust, exp_tail)
 
     def _grow(self, proposal: Proposal) -> None:

@@ -480,8 +480,8 @@ class RiverReplay(ThreadSafe, base.Classifier):
 
     def predict_proba_one(self, x: dict[Any, float], **kwargs: Any) -> dict[Any, float]:
         """Return the probability of each class, by the selected values."""
-        result: dict[Any, float] = self.model.predict_proba_one(self.selector.transform_one(x), **kwargs)
-        return result
+        proba: dict[Any, float] = self.model.predict_proba_one(self.selector.transform_one(x), **kwargs)
+        return proba
 
 
 class _Batched:
@@ -612,8 +612,8 @@ class RiverLearner(_Batched, ThreadSafe, base.Classifier):
         view = self._view_of(x)
         if view is None or view.asked.shape[1] == 0:
             return {}
-        result = np.asarray(view.predictor.predict_proba(view.asked))[0]
-        return dict(zip(np.asarray(self._learner.model.classes_).tolist(), result.tolist(), strict=True))
+        proba = np.asarray(view.predictor.predict_proba(view.asked))[0]
+        return dict(zip(np.asarray(self._learner.model.classes_).tolist(), proba.tolist(), strict=True))
 
 
 class RiverRegressor(_Batched, ThreadSafe, base.Regressor):

@@ -555,7 +555,7 @@ class AdaptiveIFC2F(CellClassifier):
         key = np.concatenate([key, state.spent[:, None]], axis=1)
         _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
         own = state.of(first)
-        posterior, given = self._tree.infer(own.values)
+        posterior, table = self._tree.infer(own.values)
         information = self._tree.expected_information(own.values)[1]
         one, rate = self._offers.rates(own, posterior, information)
         pair = np.full(rate.shape, -1.0)
@@ -563,13 +563,13 @@ class AdaptiveIFC2F(CellClassifier):
         for j in range(rate.shape[1]):
             mine = np.flatnonzero((rate[:, j] >= 0.0) & np.isfinite(rate[:, j]))
             if len(mine):
-                share = (posterior[mine, None, :] * given[mine, j]).sum(axis=2)
+                share = (posterior[mine, None, :] * table[mine, j]).sum(axis=2)
                 pair[mine, j] = self._pair_rate(own.of(mine), j, information[mine, j], price[mine, j], share)
         rate = np.maximum(rate, pair)
         reached = rate.max(axis=1)
         best = np.where(rate == reached[:, None], one, -1.0).argmax(axis=1)
-        result = np.where(reached >= 0.0, best, -1), np.maximum(reached, 0.0), posterior
-        return tuple(part[back.ravel()] for part in result)  # type: ignore[return-value]
+        offers = np.where(reached >= 0.0, best, -1), np.maximum(reached, 0.0), posterior
+        return tuple(part[back.ravel()] for part in offers)  # type: ignore[return-value]
 
     def _pair_rate(self, state: State, j: int, information: Floats, price: Floats, share: Floats) -> Floats:
         """Return the information per price of column j and of the best column after each of its values, (3)."""

@@ -202,8 +202,8 @@ def _sparse_quantiles(X: Rows, at: Array) -> NDArray[np.float64]:
         place = np.where(rank < negative, rank, rank - zeros) + X.indptr[:-1]
         is_zero = (rank >= negative) & (rank < negative + zeros)
         place = np.where(is_zero | (stored == 0), 0, place)
-        result = values[place] if len(values) else np.zeros(n_columns)
-        return np.where(is_zero, 0.0, result).astype(np.float64)
+        of_rank = values[place] if len(values) else np.zeros(n_columns)
+        return np.where(is_zero, 0.0, of_rank).astype(np.float64)
 
     edges = np.empty((n_columns, len(at)))
     last = n_rows - missing - 1

@@ -491,10 +491,10 @@ class FixedOrder(CellClassifier):
         """Return the posterior after the k-th value."""
         if self._evidence_model is None:
             return update_posterior(self._chain, k, posterior, values, code)  # (3)
-        result = self._evidence_model.posterior(
+        after = self._evidence_model.posterior(
             _mask_after(numbers[:, : self._evidence_model.n_columns], k + 1)
         )
-        return np.where((code >= 0)[:, None], result, posterior)  # a missing value leaves every bit unchanged
+        return np.where((code >= 0)[:, None], after, posterior)  # a missing value leaves every bit unchanged
 
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
         return self._bins.of(positions).codes(values)

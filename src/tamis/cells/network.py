@@ -205,8 +205,8 @@ class Chain:
         ndarray of shape (n_rows, n_values, n_classes)
         """
         result = np.empty((len(values), self.tables[k].shape[1], self.tables[k].shape[0]))
-        for rows, table, given in self.grouped_likelihood(k, values):
-            result[rows] = table[given]
+        for rows, table, link in self.grouped_likelihood(k, values):
+            result[rows] = table[link]
         return result
 
     def grouped_likelihood(

@@ -185,9 +185,9 @@ class PointBased:
         """Return the vector of acquiring the k-th feature at each belief, and its value there, from stage k + 1."""
         following, keys = self.stages[k + 1], self._next_key(k, values)
         alpha, value = np.empty_like(beliefs), np.empty(len(beliefs))
-        for rows, table, given in self.model.grouped_likelihood(k, values):
+        for rows, table, link in self.model.grouped_likelihood(k, values):
             alpha[rows], value[rows] = _backup(
-                beliefs[rows], table, given, keys[rows], following.start, following.vectors, self.Q,
+                beliefs[rows], table, link, keys[rows], following.start, following.vectors, self.Q,
                 self.prices[k],
             )  # fmt: skip
         return alpha, value
@@ -277,8 +277,8 @@ def walk_beliefs(
 def update_posterior(model: Likelihood, k: int, posterior: Floats, values: Array, value: Array) -> Floats:
     """Return the posterior after the k-th value, (3); a missing value leaves it unchanged."""
     result = np.empty_like(posterior)
-    for rows, table, given in model.grouped_likelihood(k, values):
+    for rows, table, link in model.grouped_likelihood(k, values):
         part = np.empty_like(posterior[rows])
-        _update(posterior[rows], table, given, value[rows], part)
+        _update(posterior[rows], table, link, value[rows], part)
         result[rows] = part
     return result

@@ -178,11 +178,11 @@ class Tree:
             P(x_f = v | known values, class).
         """
         L, K, V = self.tables.shape[:3]
-        posterior, given = np.empty((len(values), L)), np.empty((len(values), K, V, L))
+        posterior, table = np.empty((len(values), L)), np.empty((len(values), K, V, L))
         _infer(
-            np.ascontiguousarray(values), self.parent, self._order, self.tables, self.prior, posterior, given
+            np.ascontiguousarray(values), self.parent, self._order, self.tables, self.prior, posterior, table
         )
-        return posterior, given
+        return posterior, table
 
     def expected_information(self, values: Array) -> tuple[Floats, Floats]:
         """Return the posterior of each row, and the expected decrease of the entropy (or variance) by each feature.

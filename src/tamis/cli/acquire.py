@@ -205,8 +205,8 @@ def _answer(dialogue: Dialogue, answer: str) -> None:
     feature, equals, value = (part.strip() for part in answer.partition("="))
     if not equals:
         feature, value = "", answer
-    given = None if value in ("", "?") else value
-    dialogue.observe(given, feature or None)
+    observed = None if value in ("", "?") else value
+    dialogue.observe(observed, feature or None)
 
 
 def _bars(console: Console, posterior: dict[Any, float], before: dict[Any, float] | None) -> None:

@@ -63,9 +63,9 @@ class Rule:
             key = "stepwise" if self.kind == "stepwise" else "penalised"
             own = {"model": model, "criterion": self.name.removeprefix("stepwise-")}
         made = find(key, "columns").load()
-        given = {name: value for name, value in parameters.items() if value is not None}
+        options = {name: value for name, value in parameters.items() if value is not None}
         known = made().get_params()
-        return made(**own, **{name: value for name, value in given.items() if name in known})
+        return made(**own, **{name: value for name, value in options.items() if name in known})
 
 
 def find_rule(name: str) -> Rule:

@@ -186,17 +186,17 @@ def _grid(console: Any, course: Course, coefficients: dict[str, float] | None, t
 
     from tamis.terminal import printable
 
-    shown = course.kept[:top].tolist()
+    first = course.kept[:top].tolist()
     figures: dict[str, list[str]] = {
-        course.scale.evidence: [_figure(course, course.evidence[i]) for i in shown],
-        course.scale.bar: [_figure(course, course.bar[i]) for i in shown],
+        course.scale.evidence: [_figure(course, course.evidence[i]) for i in first],
+        course.scale.bar: [_figure(course, course.bar[i]) for i in first],
     }
-    if _is_any_finite(course.wealth[shown]):
-        figures["wealth"] = [f"{course.wealth[i]:.4f}" for i in shown]
+    if _is_any_finite(course.wealth[first]):
+        figures["wealth"] = [f"{course.wealth[i]:.4f}" for i in first]
     if coefficients is not None:
-        own = [coefficients.get(str(course.records["name"][i]), math.nan) for i in shown]
+        own = [coefficients.get(str(course.records["name"][i]), math.nan) for i in first]
         figures["coefficient"] = [f"{value:.4g}" if math.isfinite(value) else "-" for value in own]
-    names = [printable(str(course.records["name"][i])) for i in shown]
+    names = [printable(str(course.records["name"][i])) for i in first]
     widths = [max(len(head), *map(len, cells)) for head, cells in figures.items()]
     room = min(console.width, 100) - 6 - sum(widths) - 2 * len(widths)
     grid = Table.grid(padding=(0, 2, 0, 0))

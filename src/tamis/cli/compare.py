@@ -141,22 +141,22 @@ def _file_stream(
 ) -> tuple[str, dict[str, Any]]:
     """Return a file as a stream of the grid, after a look at it."""
     table, how = reading.look(file, quiet=quiet, clock=clock)
-    given = {"label": reading.label_column(), "format": reading.format, **reading.dialect(), **how}
+    opts = {"label": reading.label_column(), "format": reading.format, **reading.dialect(), **how}
     if table is None:
-        given |= {"n_features": reading.n_features, "zero_based": reading.zero_based}
+        opts |= {"n_features": reading.n_features, "zero_based": reading.zero_based}
     elif not reading.header:
-        given["header"] = False
+        opts["header"] = False
     usual = {"missing": "error", "times": "seconds", "categorical": [], "drop": [], "drop_unlabelled": False}
-    return file, {n: value for n, value in given.items() if value is not None and value != usual.get(n, ...)}
+    return file, {n: value for n, value in opts.items() if value is not None and value != usual.get(n, ...)}
 
 
 def _parts_by_name(texts: list[str]) -> dict[str, Any]:
     """Return the parts by name: the key, if it is unique."""
-    given = {text: part(text) for text in dict.fromkeys(texts)}
-    heads = [key for key, _ in given.values()]
+    parts = {text: part(text) for text in dict.fromkeys(texts)}
+    heads = [key for key, _ in parts.values()]
     return {
         key if heads.count(key) == 1 or text == key else text: (key, params)
-        for text, (key, params) in given.items()
+        for text, (key, params) in parts.items()
     }
 
 

@@ -48,24 +48,24 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
             console.print(Text(said, style="yellow"))
         console.print()
     for i, stream in enumerate(result.streams):
-        shown = [(metric, title) for metric, title in _COLUMNS if metric in _metrics_of(result, i)]
-        if not shown:
+        metrics = [(metric, title) for metric, title in _COLUMNS if metric in _metrics_of(result, i)]
+        if not metrics:
             continue
         if stream in result.imbalanced:
             place = {metric: at for at, metric in enumerate(_OF_CLASSES)}
-            shown.sort(key=lambda one: place.get(one[0], len(place)))
+            metrics.sort(key=lambda one: place.get(one[0], len(place)))
         console.print(Text(stream, style="bold"))
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("", no_wrap=True, overflow="ellipsis", max_width=20, min_width=20)
-        for _, title in shown:
+        for _, title in metrics:
             table.add_column(title, justify="right", no_wrap=True)
         for j, method in enumerate(result.methods):
             if tables["accuracy"].n[i, j]:
                 style = "dim" if method in result.oracles else ""
-                cells = [_cell(tables[metric], i, j) for metric, _ in shown]
+                cells = [_cell(tables[metric], i, j) for metric, _ in metrics]
                 table.add_row(Text(f"  {method}", style=style), *cells)
         for name, title in _BASELINES:
-            figures = [_figure_of(result, f"{name}_{metric}", i) for metric, _ in shown]
+            figures = [_figure_of(result, f"{name}_{metric}", i) for metric, _ in metrics]
             if any(figures):
                 table.add_row(*(Text(one, style="dim") for one in (f"  {title}", *figures)))
         console.print(table)

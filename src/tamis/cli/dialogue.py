@@ -42,10 +42,10 @@ class Dialogue:
         """Return the dialogue of a saved model."""
         import tamis
 
-        result = tamis.load(path)  # first, so that a wrong path fails at once
+        content = tamis.load(path)  # first, so that a wrong path fails at once
         from tamis.cells import CellClassifier
 
-        model = result.get("model") if isinstance(result, dict) else result
+        model = content.get("model") if isinstance(content, dict) else content
         if not isinstance(model, CellClassifier):
             raise MisuseError(f"{path} holds no classifier that asks for values: make one with tamis train.")
         if not hasattr(model, "classes_"):

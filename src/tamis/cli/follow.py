@@ -243,8 +243,8 @@ def _saved_position(checkpoint: str | None) -> Any:
 
     if checkpoint is None or not os.path.exists(checkpoint):
         return None
-    result = load(checkpoint)
-    run = result.get("run") if isinstance(result, dict) else None
+    content = load(checkpoint)
+    run = content.get("run") if isinstance(content, dict) else None
     return run.get("position") if isinstance(run, dict) else None
 
 

@@ -60,36 +60,36 @@ class FollowedWatch:
         self.watched.set_model(live)
         try:
             if self.delay == 0:
-                result = self.watched.update(X, predicted, y=y)
+                alerts = self.watched.update(X, predicted, y=y)
             else:
-                result = self.watched.update(X, predicted)
+                alerts = self.watched.update(X, predicted)
                 self.waiting += y.tolist()
                 first = self.watched.n_rows_ - len(self.waiting)
                 due = self.watched.n_rows_ - self.delay - first
                 if due > 0:
-                    result += self.watched.update_labels(
+                    alerts += self.watched.update_labels(
                         range(first, first + due), np.array(self.waiting[:due])
                     )
                     del self.waiting[:due]
         finally:
             self.watched.set_model(None)  # the models are saved by the run
-        for alert in result:
+        for alert in alerts:
             self._send(alert)
-        return [{"event": "alert", **alert} for alert in result]
+        return [{"event": "alert", **alert} for alert in alerts]
 
     def line(self) -> dict[str, Any]:
         """Return the relevance and the reliance of the leading features, as shares."""
         table = self.watched.table()
         table.sort(key=lambda row: -max(row["relevance_share"], row["reliance_share"]))
-        shown = table[:_MOST_FEATURES]
+        first = table[:_MOST_FEATURES]
         names = {
             "states": "state",
             "relevance": "relevance_share",
             "reliance": "reliance_share",
             "psi": "psi",
         }
-        values = {name: [row[key] for row in shown] for name, key in names.items()}
-        return {"event": "watch", "features": [row["feature"] for row in shown], **values}
+        values = {name: [row[key] for row in first] for name, key in names.items()}
+        return {"event": "watch", "features": [row["feature"] for row in first], **values}
 
     def state(self) -> dict[str, Any]:
         """Return the files of a checkpoint."""

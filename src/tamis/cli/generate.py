@@ -103,12 +103,12 @@ def _open_stream(text: str, rows: int | None, seed: int) -> SyntheticStream:
     from tamis.streams import list_streams
 
     key, params = part(text)
-    given = params if rows is None else {"n_rows": rows, **params}
-    [result] = parts_of("stream", {text: (key, given)})
-    if result.source != "generated":
+    options = params if rows is None else {"n_rows": rows, **params}
+    [source] = parts_of("stream", {text: (key, options)})
+    if source.source != "generated":
         known = ", ".join(row["name"] for row in list_streams())
         raise MisuseError(f"{key} is there already, and cannot be generated. What can be: {known}.")
-    made: SyntheticStream = open_stream(result, seed)  # type: ignore[assignment]  # those that are generated know the truth
+    made: SyntheticStream = open_stream(source, seed)  # type: ignore[assignment]  # those that are generated know the truth
     return made
 
 

@@ -61,18 +61,18 @@ def _show_catalogue(as_json: bool) -> None:
 
 
 def _show_parameters(entry: Entry, as_json: bool) -> None:
-    shown = [
+    rows = [
         {"name": name, "default": default, "text": text}
         for name, default, text in zip(
             parameters(entry), parameters(entry).values(), _parameter_texts(entry), strict=True
         )
     ]
     if as_json:
-        print_json({**entry.as_dict(), "parameters": shown})
+        print_json({**entry.as_dict(), "parameters": rows})
         return
     from tamis.terminal import show_parameters
 
-    show_parameters(terminal(), entry, shown)
+    show_parameters(terminal(), entry, rows)
 
 
 def _parameter_texts(entry: Entry) -> list[str]:

@@ -161,11 +161,11 @@ class _Handler(LocalHandler):
             self.answer(501, "text/plain; charset=utf-8", f"{error}\n".encode())
 
     def _stream(self) -> None:
-        joined = self.page._add_viewer()
-        if joined is None:
+        entry = self.page._add_viewer()
+        if entry is None:
             self.send_error(503)
             return
-        first, viewer = joined
+        first, viewer = entry
         try:
             self.answer(200, "text/event-stream", None)
             self.wfile.write(first.encode())

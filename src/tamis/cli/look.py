@@ -52,16 +52,18 @@ def look(
     check_whole("--top", top, 1)
     reading.check()
     table = None if reading.file is None else reading.table(reading.file)
-    result = profile_stream(reading.open(width="any")) if table is None else reading.profile(table)
-    if result.n_rows == 0:
+    profile = profile_stream(reading.open(width="any")) if table is None else reading.profile(table)
+    if profile.n_rows == 0:
         from tamis.errors import DataError
 
-        raise DataError(f"{result.path!r} has a header but no rows: add rows below it, or name another file.")
-    command = _command(result, reading)
+        raise DataError(
+            f"{profile.path!r} has a header but no rows: add rows below it, or name another file."
+        )
+    command = _command(profile, reading)
     if as_json:
-        print_json(_document(result, command))
+        print_json(_document(profile, command))
     else:
-        _show(terminal(), result, top, command)
+        _show(terminal(), profile, top, command)
 
 
 def _command(profile: TableProfile, reading: Reading) -> str | None:

@@ -279,16 +279,16 @@ def progress(quiet: bool) -> Iterator[Callable[[float | None, str], None]]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     console = terminal(stderr=True)
-    shown = console.is_terminal and not console.is_dumb_terminal and not quiet
+    visible = console.is_terminal and not console.is_dumb_terminal and not quiet
     bar = BarColumn(complete_style="cyan", finished_style="cyan", pulse_style="cyan")
     parts = [bar, TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn()]
     last_line = time.monotonic()
-    with Progress(*parts, console=console, transient=True, disable=not shown) as live:
+    with Progress(*parts, console=console, transient=True, disable=not visible) as live:
         task = live.add_task("", total=None)
 
         def show(share: float | None, text: str) -> None:
             nonlocal last_line
-            if shown:
+            if visible:
                 live.update(
                     task, description=text, total=None if share is None else 1.0, completed=share or 0
                 )

@@ -331,9 +331,9 @@ def _notes(profile: TableProfile, times: str) -> list[str]:
             lines.append(
                 f"{c.name} is read as {c.note}; --categorical {shlex.quote(c.name)} makes categories of them."
             )
-    shown = [f"{c.name} {c.note}" for c in profile.columns if c.kind == "time" and c.note]
-    if times == "parts" and shown:
-        lines.append(f"{'; '.join(shown)}; --times seconds makes one number of it.")
+    notes = [f"{c.name} {c.note}" for c in profile.columns if c.kind == "time" and c.note]
+    if times == "parts" and notes:
+        lines.append(f"{'; '.join(notes)}; --times seconds makes one number of it.")
     lines += [
         f"{name or '(no name)'} is left out: {why}; --keep {shlex.quote(name)} keeps it."
         for name, why in profile.excluded.items()

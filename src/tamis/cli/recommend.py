@@ -67,21 +67,21 @@ def recommend(
     from tamis.evaluate.recommendation import recommend as race
 
     with progress(quiet) as show:
-        result = race(
+        recommendation = race(
             stream,
             learner=None if learner == "all" else learner,
             max_rows=max_rows,
             n_draws=n_draws,
             on_progress=lambda share: show(share, "racing"),
         )
-    line = f"tamis run {shlex.join(reading.words())} {result.arguments()}"
+    line = f"tamis run {shlex.join(reading.words())} {recommendation.arguments()}"
     name = reading.dataset or stream_name(str(reading.file))
     if report is not None:
-        result.report(report, f"Which selector for {name}?", repeat=rerun_commands())
+        recommendation.report(report, f"Which selector for {name}?", repeat=rerun_commands())
     if as_json:
-        print_json({**result.as_dict(), "command": line, "report": report})
+        print_json({**recommendation.as_dict(), "command": line, "report": report})
         return
-    _show(result, name)
+    _show(recommendation, name)
     print(line)
     if report is not None:
         print(f"\nThe report: {report}")

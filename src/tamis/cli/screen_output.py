@@ -110,9 +110,9 @@ def _write_csv(columns: dict[str, NDArray[Any]], place: str) -> str:
 def _document(
     ranking: Ranking, columns: dict[str, NDArray[Any]], top: int, error: str | None, written: dict[str, str]
 ) -> dict[str, Any]:
-    shown = {name: column[:top].tolist() for name, column in columns.items()}
-    if "n_effective" in shown:  # undetermined: JSON has no NaN
-        shown["n_effective"] = [None if math.isnan(n) else n for n in shown["n_effective"]]
+    first = {name: column[:top].tolist() for name, column in columns.items()}
+    if "n_effective" in first:  # undetermined: JSON has no NaN
+        first["n_effective"] = [None if math.isnan(n) else n for n in first["n_effective"]]
     return {
         "stream": ranking.stream.describe(),
         "scores": ranking.scores,
@@ -126,7 +126,7 @@ def _document(
         "classes": ranking.screening.classes_.tolist(),
         "seconds": ranking.seconds,
         "interrupted": ranking.interrupted,
-        "features": [dict(zip(shown, row, strict=True)) for row in zip(*shown.values(), strict=True)],
+        "features": [dict(zip(first, row, strict=True)) for row in zip(*first.values(), strict=True)],
         "written": written,
         "error": error,
     }
@@ -142,12 +142,12 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
 
     console, names = terminal(), ranking.scores
     width = min(console.width, 100)
-    shown = {name: column[:top] for name, column in columns.items()}
-    widest = max(4, min(max(map(len, shown["feature"])), width - 18 - 11 * len(names) - 12, 40))
+    first = {name: column[:top] for name, column in columns.items()}
+    widest = max(4, min(max(map(len, first["feature"])), width - 18 - 11 * len(names) - 12, 40))
     pvalue = f"{names[0]}_pvalue"
     grid = Table.grid(padding=(0, 2, 0, 0))
-    has_level = "evalue" in shown
-    sizes = [4, widest, *[9] * len(names), *[8] * (pvalue in shown), *[8, 13, 1] * has_level]
+    has_level = "evalue" in first
+    sizes = [4, widest, *[9] * len(names), *[8] * (pvalue in first), *[8, 13, 1] * has_level]
     sizes.append(max(width - sum(sizes) - 2 * len(sizes) - 2, 0))
     for i, size in enumerate(sizes):
         grid.add_column(
@@ -156,24 +156,24 @@ def _show(ranking: Ranking, columns: dict[str, NDArray[Any]], top: int) -> None:
             overflow="ellipsis",
             justify="left" if i in (1, len(sizes) - 1) else "right",
         )
-    head = ["", "", *names, *["p"] * (pvalue in shown), *["e", _BANDS[names[0]], ""] * has_level, ""]
+    head = ["", "", *names, *["p"] * (pvalue in first), *["e", _BANDS[names[0]], ""] * has_level, ""]
     grid.add_row(*(Text(text, style="dim") for text in head))
-    finite = shown[names[0]][np.isfinite(shown[names[0]])]
+    finite = first[names[0]][np.isfinite(first[names[0]])]
     most = float(finite.max(initial=0.0)) or 1.0
-    for i in range(len(shown["rank"])):
-        score = float(shown[names[0]][i])
-        cells = [Text(f"{shown['rank'][i]}", style="dim"), Text(printable(str(shown["feature"][i])))]
+    for i in range(len(first["rank"])):
+        score = float(first[names[0]][i])
+        cells = [Text(f"{first['rank'][i]}", style="dim"), Text(printable(str(first["feature"][i])))]
         cells += [
-            Text(_number(float(shown[name][i])), style="" if name == names[0] else "dim") for name in names
+            Text(_number(float(first[name][i])), style="" if name == names[0] else "dim") for name in names
         ]
-        if pvalue in shown:
-            cells.append(Text(_probability(float(shown[pvalue][i])), style="dim"))
+        if pvalue in first:
+            cells.append(Text(_probability(float(first[pvalue][i])), style="dim"))
         if has_level:
-            cells.append(Text(_evidence(float(shown["evalue"][i])), style="dim"))
-            low, high = float(shown["effect_low"][i]), float(shown["effect_high"][i])
+            cells.append(Text(_evidence(float(first["evalue"][i])), style="dim"))
+            low, high = float(first["effect_low"][i]), float(first["effect_high"][i])
             cells.append(Text(f"{_short(low)} - {_short(high)}", style="dim"))
             mark = "*" if console.options.ascii_only else "●"
-            cells.append(Text(mark if shown["selected"][i] else "", style="green"))
+            cells.append(Text(mark if first["selected"][i] else "", style="green"))
         share = min(score / most, 1.0)
         grid.add_row(*cells, Text(bar(share, sizes[-1], console.options.ascii_only), style="cyan"))
     console.print(Text(ranking.title, style="bold", no_wrap=True, overflow="ellipsis"))

@@ -304,9 +304,9 @@ class Table:
             return learned, held
         classes = np.unique(self.y[learned]).tolist()
         if len(classes) < 2:
-            result = f"all of class {classes[0]!r}" if classes else f"none of {len(order)}"
+            which = f"all of class {classes[0]!r}" if classes else f"none of {len(order)}"
             raise DataError(
-                f"The {len(learned)} rows to learn from are {result}: give rows of two classes or more, or lower"
+                f"The {len(learned)} rows to learn from are {which}: give rows of two classes or more, or lower"
                 " --held-out."
             )
         return learned, held

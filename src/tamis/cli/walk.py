@@ -84,13 +84,13 @@ class Walk:
                 show(share, f"{step.n_candidates:,} candidates, {step.n_selected:,} accepted ({kind})")
 
             try:
-                result = explore(
+                exploration = explore(
                     self.selector, self._stream, self.matter.y, max_seconds=max_seconds,
                     max_candidates=max_candidates, on_step=note, checkpoint=checkpoint,
                 )  # fmt: skip
             finally:
                 self.seconds = time.perf_counter() - began
-        self.ended, self.seconds = result.ended, result.seconds
+        self.ended, self.seconds = exploration.ended, exploration.seconds
 
     def _share(self, step: Progress, max_seconds: float | None, max_candidates: int | None) -> float:
         """Return which share of the search is over: of the candidates expected, or of the time."""
@@ -119,8 +119,8 @@ class Walk:
         made = self.recipes().transform(
             self.matter.columns.X if self.matter.columns.is_sparse else self._frame()
         )
-        result = coefficients(self.selector, made, y)
-        return None if result is None else dict(zip(names, result.tolist(), strict=True))
+        values = coefficients(self.selector, made, y)
+        return None if values is None else dict(zip(names, values.tolist(), strict=True))
 
     def _frame(self) -> Any:
         """Return the columns that the accepted features need, by name."""

@@ -207,19 +207,19 @@ def _run(saved: SavedWatch, log: _Log, batches: Iterable[Any], delay: int) -> It
         predictions = log.predictions(X)
         rows = np.ascontiguousarray(X[:, log.features])
         if delay == 0:
-            result = watched.update(rows, predictions, y=y)
+            alerts = watched.update(rows, predictions, y=y)
         else:
-            result = watched.update(rows, predictions)
+            alerts = watched.update(rows, predictions)
             saved.waiting += y.tolist()
             first = watched.n_rows_ - len(saved.waiting)
             due = watched.n_rows_ - delay - first
             if due > 0:
-                result += watched.update_labels(range(first, first + due), np.array(saved.waiting[:due]))
+                alerts += watched.update_labels(range(first, first + due), np.array(saved.waiting[:due]))
                 del saved.waiting[:due]
         if log.time is not None:
-            result = [alert | {"time": _iso(float(X[-1, log.time]))} for alert in result]
-        saved.alerts = [*saved.alerts, *result][-1000:]
-        yield result
+            alerts = [alert | {"time": _iso(float(X[-1, log.time]))} for alert in alerts]
+        saved.alerts = [*saved.alerts, *alerts][-1000:]
+        yield alerts
 
 
 def _iso(seconds: float) -> str | None:
@@ -247,9 +247,9 @@ def _show(result: Watch) -> None:
     rows = sorted(result.table(), key=lambda row: (order.get(row["state"], 3), -row["reliance_share"]))
     for row in rows:
         numbers = [row[name] for name in ("relevance_share", "reliance_share", "psi")]
-        shown = ["" if number != number else f"{number:.3f}" for number in numbers]
+        cells = ["" if number != number else f"{number:.3f}" for number in numbers]
         since = "" if row["state"] == "unknown" else f"{row['since']:,}"
-        grid.add_row(Text(printable(row["feature"])), row["state"], since, *shown)
+        grid.add_row(Text(printable(row["feature"])), row["state"], since, *cells)
     console = terminal()
     console.print(grid)
     measures = {name: value for name, value in result.performance().items() if value == value}

@@ -71,15 +71,15 @@ def saved_watch(place: str | None, settings: dict[str, Any]) -> SavedWatch:
         return SavedWatch(place, settings)
     import tamis
 
-    result = tamis.load(place)
-    if not isinstance(result, dict) or set(result) != {"watch"}:
+    content = tamis.load(place)
+    if not isinstance(content, dict) or set(content) != {"watch"}:
         raise CheckpointError(
             f"{place!r} is not a checkpoint of tamis watch: choose another file, or remove it."
         )
     for name, value in settings.items():
-        if result["watch"]["settings"][name] != value:
+        if content["watch"]["settings"][name] != value:
             raise CheckpointError(
-                f"{place!r} is the checkpoint of a run whose {name} was {result['watch']['settings'][name]!r},"
+                f"{place!r} is the checkpoint of a run whose {name} was {content['watch']['settings'][name]!r},"
                 f" not {value!r}: choose another file, or remove it."
             )
-    return SavedWatch(place, **result["watch"])
+    return SavedWatch(place, **content["watch"])

@@ -204,10 +204,10 @@ class AugmentedGram:
         own, scores = self._sums(np.eye(1, len(z))[0], z), self._sums(z, residual)
         # Squares of sums are those of `square` independent rows, but |z|^2 is a sum over n.
         of_rows = np.array([square * self.square / self.n])
-        result = blocked_log_p(
+        test = blocked_log_p(
             own[:, None], scores[:, None], self._share, self.length, of_rows, np.array([c]), length
         )
-        return float(result[1][0])
+        return float(test[1][0])
 
     def centred_square_sum(self, k: int) -> float:
         """Return the centred sum of squares of a column."""

@@ -297,7 +297,7 @@ def _g_square(pair: Array, given: Array, n_x: int, n_y: int, cells: int) -> floa
     table = np.zeros((cells, n_x, n_y), np.int64)
     for i in range(len(pair)):
         table[given[i], pair[i] // n_y, pair[i] % n_y] += 1
-    result = 0.0
+    half = 0.0
     of_x, of_y = np.empty(n_x), np.empty(n_y)
     for s in range(cells):
         of_x[:], of_y[:] = 0.0, 0.0
@@ -310,8 +310,8 @@ def _g_square(pair: Array, given: Array, n_x: int, n_y: int, cells: int) -> floa
         for x in range(n_x):
             for y in range(n_y):
                 if table[s, x, y] > 0:
-                    result += table[s, x, y] * np.log(table[s, x, y] * total / (of_x[x] * of_y[y]))
-    return 2.0 * result
+                    half += table[s, x, y] * np.log(table[s, x, y] * total / (of_x[x] * of_y[y]))
+    return 2.0 * half
 
 
 @njit()
@@ -321,7 +321,7 @@ def _has_separating_set(
 ) -> bool:  # fmt: skip
     """Whether a set of up to `most` conditions from the pool makes the pair independent, depth first."""
     n, m = len(pair), len(pool)
-    given, cells = np.zeros((most + 1, n), np.int64), np.ones(most + 1, np.int64)
+    conditions, cells = np.zeros((most + 1, n), np.int64), np.ones(most + 1, np.int64)
     upcoming = np.zeros(most + 1, np.int64)
     d = 0
     while d >= 0:
@@ -336,9 +336,9 @@ def _has_separating_set(
             if unreliable:
                 return True
             continue  # more conditions cannot be tested either
-        given[d + 1] = given[d] * own + codes[pool[c]]
+        conditions[d + 1] = conditions[d] * own + codes[pool[c]]
         cells[d + 1] = cells[d] * own
-        if _g_square(pair, given[d + 1], n_x, n_y, cells[d + 1]) < critical[df]:  # (3)
+        if _g_square(pair, conditions[d + 1], n_x, n_y, cells[d + 1]) < critical[df]:  # (3)
             return True
         d += 1
         upcoming[d] = c + 1

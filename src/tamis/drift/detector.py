@@ -86,14 +86,14 @@ class Detector(ThreadSafe, ABC):
         return f"{type(self).__name__}(n_seen={self.n_seen}, in_warning={self.in_warning})"
 
     def _repr_html_(self) -> str:
-        given = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
+        names = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
         n = self.n_seen
         facts = [
             f"{n:,} value{'s' * (n != 1)} since the last drift",
             *["a drift is suspected"] * self.in_warning,
             *["values are autocorrelated"] * (self.variance_inflation > 1.0),
         ]
-        return html_repr(type(self).__name__, facts, {name: [str(getattr(self, name))] for name in given})
+        return html_repr(type(self).__name__, facts, {name: [str(getattr(self, name))] for name in names})
 
     @property
     def n_seen(self) -> int:

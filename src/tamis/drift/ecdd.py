@@ -106,7 +106,7 @@ def _ecdd(values: Floats, state: Floats, limits: Floats, given_last: int) -> int
     for i in range(len(values)):
         x = values[i]
         state[0] += 1.0
-        result = _step(x, state[0], state, 2, limits, 0.0)
+        event = _step(x, state[0], state, 2, limits, 0.0)
         if given_last > 0:
             at, halvings = 5 if state[4] < 0.5 else 8, 0.0
             state[at] += 1.0
@@ -117,9 +117,9 @@ def _ecdd(values: Floats, state: Floats, limits: Floats, given_last: int) -> int
             found_given = _step(x, state[at], state, at + 1, limits, halvings)
             state[4] = 1.0 if x >= 0.5 else 0.0
             if given_last == 2:
-                result = found_given
-        state[1] = 1.0 if result == 1 else 0.0
-        if result == 2:
+                event = found_given
+        state[1] = 1.0 if event == 1 else 0.0
+        if event == 2:
             return i
     return -1
 

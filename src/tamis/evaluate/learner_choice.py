@@ -105,8 +105,8 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     X, y = _first_rows(source, max_rows)
     labels, counts = np.unique(y, return_counts=True)
     if len(y) < 100 or len(labels) < 2:
-        what = f"has {len(y)} rows" if len(y) < 100 else f"has one class in its first {len(y):,} rows"
-        raise DataError(f"The stream {what}: name the learner instead of having one chosen.")
+        reason = f"has {len(y)} rows" if len(y) < 100 else f"has one class in its first {len(y):,} rows"
+        raise DataError(f"The stream {reason}: name the learner instead of having one chosen.")
     rare = len(labels) == 2 and counts.min() < RARE * len(y)
     measure = "average_precision" if rare else "accuracy"
     scores, total = dict[str, float](), dict[str, float]()

@@ -78,8 +78,8 @@ class _Contest(Auto):
     def contestants(self, learner: str) -> list[Contestant]:
         """Return how every arm did that the command line can name."""
         course = self.race_
-        judged = (course["n_seen"] > self._counted_from) & (course["n_tested"] > 0)
-        course = {name: values[judged] for name, values in course.items()}
+        tested = (course["n_seen"] > self._counted_from) & (course["n_tested"] > 0)
+        course = {name: values[tested] for name, values in course.items()}
         rows, result = course["n_tested"], list[Contestant]()
         # The frozen selection is compared from the rows on at which it was made.
         since = rows * (course["n_seen"] > self.frozen_at) * bool(self.frozen)

@@ -30,12 +30,12 @@ def group_columns(
     """
     group_of = np.full(n_columns, -1, dtype=np.int64)
     for g, (name, columns) in enumerate((groups or {}).items()):
-        result = columns_of(columns, n_columns, names)
-        if not len(result) or (group_of[result] >= 0).any():
+        members = columns_of(columns, n_columns, names)
+        if not len(members) or (group_of[members] >= 0).any():
             raise ValueError(
                 f"groups[{name!r}] must be columns that are in no other group, got {short_repr(columns)}."
             )
-        group_of[result] = g
+        group_of[members] = g
     alone, first = np.flatnonzero(group_of < 0), len(groups or {})
     group_of[alone] = np.arange(first, first + len(alone))
     return group_of, [*(groups or {}), *(int(j) if names is None else names[j] for j in alone)]

@@ -284,19 +284,19 @@ class IncrementalImportance(ThreadSafe, ABC):
         numeric = is_numeric(self.loss, model)
         every = np.concatenate([X, altered.reshape(-1, j)])
         is_change = self.loss == CHANGE
-        result, labels = outputs(model, every, self._names, numeric=numeric, any_width=is_change)
+        values, labels = outputs(model, every, self._names, numeric=numeric, any_width=is_change)
         if is_change:
             # y is not read; a class that a River model has not named yet would move the columns
-            result, codes = (
-                (result, y) if labels is None else self._by_class(result, labels, labels[:1].repeat(n))
+            values, codes = (
+                (values, y) if labels is None else self._by_class(values, labels, labels[:1].repeat(n))
             )
         elif labels is None:
             codes = as_target(y)
         else:
-            result, codes = self._by_class(result, labels, y)
+            values, codes = self._by_class(values, labels, y)
         measure = self.loss if self.loss != "auto" else "squared" if numeric else "log"
-        shape = (n, e // self.n_samples, self.n_samples, result.shape[1])
-        return result[:n], result[n:].reshape(shape), codes, measure
+        shape = (n, e // self.n_samples, self.n_samples, values.shape[1])
+        return values[:n], values[n:].reshape(shape), codes, measure
 
     def _by_class(self, result: Floats, labels: Array, y: Array) -> tuple[Floats, Array]:
         """Return the probabilities in the order of the classes seen so far, and the codes of the labels."""

@@ -125,10 +125,10 @@ def _probabilities(model: Any, X: Floats, names: list[str] | None) -> tuple[Floa
     labels = getattr(model, "classes_", None)
     if hasattr(model, "decision_function") and not hasattr(model, "predict_proba"):
         return from_scores(_as_array(model.decision_function(X))), labels
-    result = _function(model, "predict_proba", "decision_function", "predict")(X)
+    output = _function(model, "predict_proba", "decision_function", "predict")(X)
     if labels is not None and not hasattr(model, "predict_proba"):  # it predicts labels
-        return (np.asarray(result)[:, None] == np.asarray(labels)).astype(np.float64), labels
-    return _as_array(result), labels
+        return (np.asarray(output)[:, None] == np.asarray(labels)).astype(np.float64), labels
+    return _as_array(output), labels
 
 
 def from_scores(scores: Floats) -> Floats:

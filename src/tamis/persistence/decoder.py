@@ -320,8 +320,8 @@ def _is_words(part: Any) -> bool:
 def _seed_work(pool_size: int, entropy: Any = None, spawn_key: Any = (), **rest: Any) -> int:
     """Return the work to split a seed into 32-bit words and to mix them."""
     work = pool_size**2
-    for given in (entropy, spawn_key):
-        for number in given if isinstance(given, list | tuple) else [given]:
+    for part in (entropy, spawn_key):
+        for number in part if isinstance(part, list | tuple) else [part]:
             if type(number) is int and number >= 0:
                 work += (number.bit_length() // 32 + 1) * (number.bit_length() // 32 + pool_size)
             elif number is not None and not _is_words(number):

@@ -71,8 +71,8 @@ def plot_ranks(result: Nemenyi) -> Figure:
         xs, ys = zip(*points, strict=True)
         axes.plot(xs, ys, color=rcParams["text.color"], linewidth=0.72 * width, solid_capstyle="butt")
     for x, y, anchor, words, size in drawing.texts:
-        shown = words.replace("$", r"\$")  # matplotlib would typeset it as mathematics
-        axes.text(x, y, shown, ha=_ANCHORS[anchor], va="center", fontsize=0.72 * size)
+        escaped = words.replace("$", r"\$")  # matplotlib would typeset it as mathematics
+        axes.text(x, y, escaped, ha=_ANCHORS[anchor], va="center", fontsize=0.72 * size)
     return figure
 
 
@@ -131,8 +131,8 @@ def _arrange(result: Nemenyi) -> _Drawing:
         for row, name in enumerate(names, start=1):
             x, y, rank = at(result.ranks[name]), below + row * _ROW, result.ranks[name]
             drawing.lines.append(([(x, top), (x, y), (edge + 6 * step, y)], 1.0))
-            shown = shorten(name, _LONGEST)
-            words = f"{shown}  {rank:.2f}" if step > 0 else f"{rank:.2f}  {shown}"
+            label = shorten(name, _LONGEST)
+            words = f"{label}  {rank:.2f}" if step > 0 else f"{rank:.2f}  {label}"
             drawing.texts.append((edge + 11 * step, y, anchor, words, _SIZE))
     drawing.height = below + len(left) * _ROW + 14
     return drawing

@@ -333,8 +333,8 @@ class CSVTable(Table):
         import pyarrow as pa
 
         types = dict(zip(self.read_names, self._types, strict=True))
-        for name, shown, kind in zip(self.read_names, self.names(), self._types, strict=True):
-            if shown in self.text or (shown == self.label and pa.types.is_null(kind)):
+        for name, title, kind in zip(self.read_names, self.names(), self._types, strict=True):
+            if title in self.text or (title == self.label and pa.types.is_null(kind)):
                 types[name] = pa.string()
             elif pa.types.is_integer(kind) or pa.types.is_null(kind):
                 types[name] = pa.float64()

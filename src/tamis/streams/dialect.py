@@ -189,8 +189,8 @@ def strip_sign(text: str, sign: str) -> str:
     >>> strip_sign("-$ 1,000", "$"), strip_sign("49.5 %", "%"), strip_sign("a%b", "%")
     ('-1,000', '49.5', 'a%b')
     """
-    before, result, after = (part.strip(BLANKS) for part in text.partition(sign))
-    if not result or (before not in ("", "+", "-") and after):
+    before, number, after = (part.strip(BLANKS) for part in text.partition(sign))
+    if not number or (before not in ("", "+", "-") and after):
         return text
     return before + after
 

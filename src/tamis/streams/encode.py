@@ -152,14 +152,14 @@ class ColumnEncoder:
         return np.where(finite, values, sums[:-1] / np.maximum(counts[:-1], 1))
 
     def _raise_nonfinite(self, values: NDArray[np.float64], first_row: int) -> None:
-        for what, item, advice in (
+        for kind, item, advice in (
             ("infinite", np.isinf(values), ""),
             ("missing", np.isnan(values), ", or choose missing='mean'"),
         ):
-            if item.any() and not (what == "missing" and self.missing != "error"):
+            if item.any() and not (kind == "missing" and self.missing != "error"):
                 row = first_row + int(np.argmax(item))
                 raise StreamError(
-                    f"Column {self.name!r} is {what} in row {row}: fix or drop the row{advice}."
+                    f"Column {self.name!r} is {kind} in row {row}: fix or drop the row{advice}."
                 )
 
 

@@ -152,9 +152,9 @@ def open_file(
     check_choice("times", times, TIMES)
     if n_features is not None and n_features != "any":
         check_number("n_features", n_features, low=1, integer=True)
-    given = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na),
+    dialect = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na),
              "time_format": time_format, "max_quoted_lines": max_quoted_lines}  # fmt: skip
-    table = open_table(path, format=format, header=header, **given)
+    table = open_table(path, format=format, header=header, **dialect)
     if isinstance(table, Source):
         if label is not None:
             raise ValueError(
@@ -372,13 +372,13 @@ class TableStream(FileStream):
         missing, table, names = str(self._options["missing"]), self._table, self._table.names()
         return [
             ColumnEncoder(
-                shown,
-                "keep" if shown in self._clock else missing,
+                name,
+                "keep" if name in self._clock else missing,
                 names[i] in table.text,
                 table.categories(names[i]),
                 part,
             )
-            for shown, (i, part) in zip(self.feature_names or (), self._features, strict=True)
+            for name, (i, part) in zip(self.feature_names or (), self._features, strict=True)
         ]
 
     def _dtype(self, features: list[Any]) -> type[np.floating[Any]]:

@@ -29,8 +29,8 @@ _BLOCK = 1000  # rows
 
 def is_frame(value: Any) -> bool:
     """Return whether a value is a frame, in memory or lazy, of a library supported by narwhals."""
-    result = nw.from_native(value, pass_through=True)
-    return isinstance(result, nw.DataFrame | nw.LazyFrame)
+    frame = nw.from_native(value, pass_through=True)
+    return isinstance(frame, nw.DataFrame | nw.LazyFrame)
 
 
 class FrameStream(ArrayStream):

@@ -235,7 +235,7 @@ def load_stream(
     check_choice("protocol", protocol, ("thesis", "chapter9"))
     check_choice("sampler", sampler, ("uniform", "reference"))
     chapter9 = protocol == "chapter9"
-    given = {
+    arguments = {
         "n_rows": n_rows, "n_drifts": n_drifts, "width": width, "label_noise": label_noise,
         "n_irrelevant": n_irrelevant,
     }  # fmt: skip
@@ -246,7 +246,7 @@ def load_stream(
         "label_noise": recipe.label_noise,
         "n_irrelevant": 100 if chapter9 else recipe.n_irrelevant,
     }
-    chosen: dict[str, Any] = {key: usual[key] if value is None else value for key, value in given.items()}
+    chosen: dict[str, Any] = {key: usual[key] if value is None else value for key, value in arguments.items()}
     check_number("seed", seed, low=0, integer=True)
     check_number("n_rows", chosen["n_rows"], low=1, integer=True)
     check_number("n_drifts", chosen["n_drifts"], low=0, high=chosen["n_rows"] - 1, integer=True)
@@ -267,7 +267,7 @@ def load_stream(
         "name": name,
         "seed": int(seed),
         "protocol": protocol,
-        **given,
+        **arguments,
         "sampler": sampler,
     }
     return stream

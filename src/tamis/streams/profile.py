@@ -195,8 +195,8 @@ def profile_table(
     if label is not None:
         profile.label = names[find_column(label, names, path)]
     chosen = [
-        {name for one in given for name in match_columns(one, names, path)}
-        for given in (categorical, drop, keep)
+        {name for one in columns for name in match_columns(one, names, path)}
+        for columns in (categorical, drop, keep)
     ]
     text, dropped, kept = chosen
     table.text, table.label = text | dropped, profile.label or ""
@@ -456,8 +456,8 @@ def _exclude_columns(profile: TableProfile, apart: set[str], most_texts: int | N
             elif column.kind == "constant" and profile.whole:
                 profile.excluded[column.name] = f"it is {column.examples[0]} in every row"
         if column.kind in ("identifier", "text"):
-            what = "an identifier" if column.kind == "identifier" else "free text"
-            profile.excluded.setdefault(column.name, f"{what}, {column.note}")
+            kind = "an identifier" if column.kind == "identifier" else "free text"
+            profile.excluded.setdefault(column.name, f"{kind}, {column.note}")
         elif column.kind == "unreadable":
             profile.excluded[column.name] = f"it is of type {column.note}, which is neither a number nor text"
         elif column.kind == "category" and most_texts is not None and column.n_unique > most_texts:

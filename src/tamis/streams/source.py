@@ -96,16 +96,16 @@ class Source:
             self.name = "<stdin>"
             return
         try:
-            result = os.stat(self.name)
+            status = os.stat(self.name)
         except FileNotFoundError:
             raise StreamError(f"There is no file {self.name!r}: check the path.") from None
         except OSError as error:
             raise self._unreadable(error) from None
-        if stat.S_ISDIR(result.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             raise StreamError(f"{self.name!r} is a folder: name a file in it.")
-        if not stat.S_ISREG(result.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise StreamError(f"{self.name!r} is a pipe or a device: redirect it, and name '-' as the path.")
-        self.size, self.stamp = result.st_size, (result.st_size, result.st_mtime_ns)
+        self.size, self.stamp = status.st_size, (status.st_size, status.st_mtime_ns)
         if self.size == 0:
             raise StreamError(f"{self.name!r} is empty: name a file that has a header and rows.")
         self._codec = self._compression()

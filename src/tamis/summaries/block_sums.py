@@ -413,8 +413,8 @@ class BlockSums:
         """Join the blocks from each start to the next one."""
         for name in self._BY_BLOCK:
             value = getattr(self, name)
-            joined = value[starts] if not value.size else np.add.reduceat(value, starts, axis=0)
-            setattr(self, name, joined)
+            sums = value[starts] if not value.size else np.add.reduceat(value, starts, axis=0)
+            setattr(self, name, sums)
 
     def _add(self, cells: Rows, codes: Array, weight: Array, whole: bool) -> None:
         """Add rows to the open block."""

@@ -654,8 +654,8 @@ class WindowCounts(ThreadSafe):
         if self._sparse is not None or self._numeric[j] < 0:
             raise ValueError(f"Feature {j} is categorical: it has values, no edges.")
         _, _, (_, cuts, grid, _, _, _, _), _ = self.state
-        result: Floats = cuts[j][np.isfinite(cuts[j])]
-        return 2.0 * ((result + 1.0) / grid[j, 1] + grid[j, 0]) if self.discretizer == "pad" else result
+        finite: Floats = cuts[j][np.isfinite(cuts[j])]
+        return 2.0 * ((finite + 1.0) / grid[j, 1] + grid[j, 0]) if self.discretizer == "pad" else finite
 
     def _check_feature(self, j: Any) -> None:
         if not (is_integer(j) and 0 <= j < self.n_features):

@@ -242,12 +242,12 @@ class Evidence(ThreadSafe):
     def _stack_waiting(self) -> tuple[Rows, Array]:
         rows, codes = zip(*self._waiting, strict=True)
         if len(rows) == 1:
-            joined = rows[0]
+            stacked = rows[0]
         elif all(sp.issparse(X) for X in rows):
-            joined = sp.vstack(rows, format="csr")
+            stacked = sp.vstack(rows, format="csr")
         else:
-            joined = np.concatenate([X.toarray() if sp.issparse(X) else X for X in rows])
-        return joined, np.concatenate(codes)
+            stacked = np.concatenate([X.toarray() if sp.issparse(X) else X for X in rows])
+        return stacked, np.concatenate(codes)
 
     def _add(self, X: Rows, codes: Array, cells_of: Callable[[Array, Array], Array] | None) -> None:
         if sp.issparse(X):

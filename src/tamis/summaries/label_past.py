@@ -281,10 +281,10 @@ class LabelPast:
         penalty = _PER_ROW * float(self._of_label.sum()) * np.arange(_ORDERS)
         order = int(np.argmax(_WEIGHTS + found_in_labels - penalty))
         evidence = [_log_e(_older_summed(self._after_three, m)) for m in orders]
-        result: NDArray[np.float64] = np.logaddexp.reduce(
+        gain: NDArray[np.float64] = np.logaddexp.reduce(
             [_WEIGHTS[m] + evidence[m] for m in range(order, _ORDERS)], axis=0
         )
-        return self._start + result
+        return self._start + gain
 
 
 def _older_summed(counts: Array, order: int) -> NDArray[np.float64]:

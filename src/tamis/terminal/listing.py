@@ -95,8 +95,8 @@ def show_streams(console: Console, rows: Iterable[dict[str, Any]]) -> None:
         table.add_column(name, justify="right", no_wrap=True, width=size)
     rest = console.width - widest - sum(sizes) - 8  # two between columns
     table.add_column("what decides", style="dim", no_wrap=True, overflow="ellipsis", width=max(rest, 8))
-    for row, shown in zip(items, numbers, strict=True):
-        table.add_row(printable(row["name"]), *shown, Text(row["text"]))
+    for row, cells in zip(items, numbers, strict=True):
+        table.add_row(printable(row["name"]), *cells, Text(row["text"]))
     console.print()
     console.print(table)
     console.print(

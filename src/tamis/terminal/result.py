@@ -90,9 +90,9 @@ def _numbers(result: PrequentialResult) -> Table:
     for name, label in ({**_RANKING, **_MEASURES} if result.is_imbalanced else _MEASURES).items():
         if name not in total or (name in _OPTIONAL and not math.isfinite(total[name])):
             continue
-        shown = error_text if name.endswith("mae") else figure_text
+        as_text = error_text if name.endswith("mae") else figure_text
         recent = float(steps[f"{name}_windowed"][-1])
-        note = f"last {min(options.window, int(total['n_rows'])):,} rows {shown(recent)}"
+        note = f"last {min(options.window, int(total['n_rows'])):,} rows {as_text(recent)}"
         if name.startswith("frozen_"):
             note += f", after {options.frozen_after:,} rows (L1)"
         if name == "average_precision" and result.is_imbalanced:
@@ -102,8 +102,8 @@ def _numbers(result: PrequentialResult) -> Table:
                 options.n_draws,
                 "random_auc_spread" if name.endswith("auc") else "random_spread",
             )
-            note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {shown(total[spread]).strip()}"
-        grid.add_row(f"  {label}", shown(total[name]), note)
+            note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {as_text(total[spread]).strip()}"
+        grid.add_row(f"  {label}", as_text(total[name]), note)
     if math.isfinite(total["selection_accuracy"]):
         note = f"{total['rsr']:.0%} of the relevant kept, {total['cucp']:.0%} of the rest left out"
         grid.add_row("  selection accuracy", figure_text(total["selection_accuracy"]), note)
@@ -225,6 +225,6 @@ def feature_map(
 def _strip_heading(width: int, event: tuple[int, str] | None, n_steps: int) -> str:
     if event is None:
         return "over time"
-    at, what = -(-width * event[0] // max(n_steps, 1)), event[1]  # the first cell not before it
-    left = f"{what} |".rjust(at + 1)
-    return (" " * at + f"| {what}") if at + len(what) + 2 <= width or len(left) > width else left
+    at, words = -(-width * event[0] // max(n_steps, 1)), event[1]  # the first cell not before it
+    left = f"{words} |".rjust(at + 1)
+    return (" " * at + f"| {words}") if at + len(words) + 2 <= width or len(left) > width else left

@@ -155,11 +155,11 @@ class Watch:
             return
         self._last_line_time, self._tenth = now, tenth
         rate, left = self._pace()
-        name, recent, whole, shown = _measure(step)
+        name, recent, whole, as_text = _measure(step)
         parts = [
             f"{self.progress:4.0%}" if self.progress is not None else "",
             f"{step.n_seen:,.0f} rows",
-            f"{name} {shown(recent)}, all {shown(whole)}",
+            f"{name} {as_text(recent)}, all {as_text(whole)}",
             f"stability {figure_text(step.stability)}",
             f"{duration(left)} left" if left is not None else f"{rate:,.0f} rows/s" if rate == rate else "",
         ]
@@ -203,8 +203,8 @@ class Watch:
         grid.add_column(width=9, style="dim", no_wrap=True)
         grid.add_column(min_width=5, style="bold", no_wrap=True)
         grid.add_column(no_wrap=True, style="dim", overflow="ellipsis")
-        name, recent, whole, shown = _measure(step)
-        grid.add_row(name, shown(recent), f"last {self.window:,} rows, {shown(whole)} since the start")
+        name, recent, whole, as_text = _measure(step)
+        grid.add_row(name, as_text(recent), f"last {self.window:,} rows, {as_text(whole)} since the start")
         grid.add_row("", "", self._trend_line(width - 24))
         interval = interval_text(step.stability_low, step.stability_high)
         grid.add_row(

@@ -84,7 +84,7 @@ class Delivery:
 
     def _run(self, data: bytes) -> str | None:
         assert self.command is not None
-        what = f"the alert command {short_repr(self.command)}"
+        subject = f"the alert command {short_repr(self.command)}"
         try:
             done = subprocess.run(
                 self.command,
@@ -95,10 +95,10 @@ class Delivery:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return f"{what} took longer than {self.timeout:g} seconds"
+            return f"{subject} took longer than {self.timeout:g} seconds"
         except OSError as error:
-            return f"{what} could not be started ({error.strerror or error})"
-        return f"{what} ended with exit code {done.returncode}" if done.returncode else None
+            return f"{subject} could not be started ({error.strerror or error})"
+        return f"{subject} ended with exit code {done.returncode}" if done.returncode else None
 
     def _post(self, data: bytes) -> str | None:
         assert self.webhook is not None
@@ -106,12 +106,12 @@ class Delivery:
             self.webhook, data, {"Content-Type": "application/json", "User-Agent": "tamis"}, method="POST"
         )
         # The query of a webhook may be a secret.
-        what = f"the webhook at {urllib.parse.urlsplit(self.webhook).hostname}"
+        subject = f"the webhook at {urllib.parse.urlsplit(self.webhook).hostname}"
         try:
             self._opener.open(request, timeout=self.timeout).close()
         except urllib.error.HTTPError as error:
             error.close()
-            return f"{what} answered {error.code}"
+            return f"{subject} answered {error.code}"
         except (OSError, http.client.HTTPException) as error:
-            return f"{what} could not be reached ({getattr(error, 'reason', error)})"
+            return f"{subject} could not be reached ({getattr(error, 'reason', error)})"
         return None

@@ -191,10 +191,10 @@ class LostRelevance(ThreadSafe):
         for k, j in enumerate(self._features.tolist()):
             altered[:, k, :, j] = self._stored[donors[:, k], j]
         every = np.concatenate([X, altered.reshape(-1, X.shape[1])])
-        result, labels = outputs(model, every, names, numeric=False)
+        proba, labels = outputs(model, every, names, numeric=False)
         codes = np.asarray(encode_labels(y, np.asarray(labels))[0], dtype=np.int64)
-        known = np.append(result, np.zeros((len(result), 1)), axis=1)  # a class that the model does not know
-        at = np.minimum(codes, result.shape[1])
+        known = np.append(proba, np.zeros((len(proba), 1)), axis=1)  # a class that the model does not know
+        at = np.minimum(codes, proba.shape[1])
         true = np.take_along_axis(known[n:].reshape(n, f * _N_DONORS, -1), at[:, None, None], axis=2)
         own = np.take_along_axis(known[:n], at[:, None], axis=1)
         return np.column_stack([own, true.reshape(n, f, _N_DONORS).mean(axis=2)]), at

@@ -140,8 +140,8 @@ class Rule:
                 except ZeroDivisionError:
                     return math.nan
             if isinstance(node, ast.UnaryOp):
-                result = value(node.operand)
-                return not result if isinstance(node.op, ast.Not) else -result
+                operand = value(node.operand)
+                return not operand if isinstance(node.op, ast.Not) else -operand
             if isinstance(node, ast.BoolOp):
                 parts = (bool(value(part)) for part in node.values)
                 return all(parts) if isinstance(node.op, ast.And) else any(parts)

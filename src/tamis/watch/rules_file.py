@@ -48,18 +48,18 @@ def read_rules(path: str | os.PathLike[str]) -> list[Rule]:
     """
     try:
         with open(path, "rb") as file:
-            result = tomllib.load(file)
+            content = tomllib.load(file)
     except OSError as error:
         raise ValueError(
             f"The file of rules {os.fspath(path)!r} cannot be read ({error.strerror or error}): name another file."
         ) from error
     except ValueError as error:  # neither TOML nor UTF-8
         raise ValueError(f"The file of rules {os.fspath(path)!r} is not valid TOML: {error}.") from error
-    tables = result.get("rules")
-    if set(result) != {"rules"} or not isinstance(tables, list) or not tables:
+    tables = content.get("rules")
+    if set(content) != {"rules"} or not isinstance(tables, list) or not tables:
         raise ValueError(
             f"The file of rules {os.fspath(path)!r} must have a table [[rules]] for each rule and nothing else,"
-            f" got {short_repr(sorted(result))}."
+            f" got {short_repr(sorted(content))}."
         )
     return [_rule(number, table) for number, table in enumerate(tables, start=1)]
 

@@ -492,8 +492,8 @@ class Watch(ThreadSafe):
     def _reliances(self) -> Floats:
         if self.model is None and self._of_predictions is not None:
             return np.asarray(self._of_predictions.scores_, dtype=np.float64)
-        result = self._importance.importances_
-        return result if len(result) == len(self._names) else np.full(len(self._names), np.nan)
+        importances = self._importance.importances_
+        return importances if len(importances) == len(self._names) else np.full(len(self._names), np.nan)
 
     def _values(self) -> dict[str, Any]:
         """Return each measure of a feature, in the order of the features."""

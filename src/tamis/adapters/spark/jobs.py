@@ -37,14 +37,14 @@ def learn_partitions(rows: FrameRows | FileRows, start: Any, classes: Any, when:
     states = rows.map(on_worker("learn", task, own), SCHEMA).persist()
     try:
         failed = F.min(F.when(F.col("error").isNotNull(), F.struct("part", "error")))
-        result = _run_job(lambda: states.agg(F.max("part"), F.max(F.length("state")), failed).first())
-        if result[2] is not None:
-            _raise(result[2]["error"])
-        if result[0] is None:
+        summary = _run_job(lambda: states.agg(F.max("part"), F.max(F.length("state")), failed).first())
+        if summary[2] is not None:
+            _raise(summary[2]["error"])
+        if summary[0] is None:
             return None
-        fan_in = max(2, min(32, _GROUP_BYTES // result[1]))
+        fan_in = max(2, min(32, _GROUP_BYTES // summary[1]))
         merged = _merge_states(
-            states, result[0] + 1, fan_in, on_worker("merge", dumps(merge_options(when)), own)
+            states, summary[0] + 1, fan_in, on_worker("merge", dumps(merge_options(when)), own)
         )
         [last] = _run_job(lambda: merged.select("state", "error").collect())
     finally:
@@ -56,8 +56,8 @@ def learn_partitions(rows: FrameRows | FileRows, start: Any, classes: Any, when:
 
 def collect(rows: FrameRows | FileRows, verb: str, task: dict[str, Any]) -> list[tuple[int, Any]]:
     """Return the outputs of a function of the workers for each partition with rows, in their order."""
-    result = rows.map(on_worker(verb, dumps({**rows.columns, **task}), ()), SCHEMA)
-    states = sorted(_run_job(result.collect), key=lambda row: int(row["part"]))
+    outputs = rows.map(on_worker(verb, dumps({**rows.columns, **task}), ()), SCHEMA)
+    states = sorted(_run_job(outputs.collect), key=lambda row: int(row["part"]))
     for row in states:
         if row["error"] is not None:
             _raise(row["error"])

@@ -140,8 +140,8 @@ def transform(df: DataFrame, selector: Any, *, features: str | None = None) -> D
         raise DataError(f"Column {vector!r} is not a vector column, but the selector learned from one.")
     sliced = f"{vector}_selected"
     slicer = VectorSlicer(inputCol=vector, outputCol=sliced, indices=np.flatnonzero(kept).tolist())
-    result = slicer.transform(df)
-    return result.select(*(column_of(sliced).alias(c) if c == vector else column_of(c) for c in df.columns))
+    output = slicer.transform(df)
+    return output.select(*(column_of(sliced).alias(c) if c == vector else column_of(c) for c in df.columns))
 
 
 class StreamingScreen:

@@ -156,9 +156,9 @@ def kind_of(where: str, kinds: dict[str, str], name: Any, role: str) -> str:
     """Return the type of a column as a message shows it."""
     if not isinstance(name, str) or name not in kinds:
         names = list(kinds)
-        shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
         raise DataError(
-            f"{role} names {short_repr(name)}, which {where} does not have: its columns are {shown}."
+            f"{role} names {short_repr(name)}, which {where} does not have: its columns are {listed}."
         )
     said = kinds[name]
     return said if len(said) < _MOST_SHOWN else f"{said[:_MOST_SHOWN]}..."

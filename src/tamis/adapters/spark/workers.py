@@ -61,12 +61,12 @@ def learn(arrow: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator[
     """Learn from a partition; yield its number and its state, or the error."""
     from pyspark import TaskContext
 
-    given = loads(task, classes=own)
-    selector, part, some = given["selector"], TaskContext.get().partitionId(), False
+    spec = loads(task, classes=own)
+    selector, part, some = spec["selector"], TaskContext.get().partitionId(), False
     try:
-        for X, y, weights in rows_of(arrow, part, given):
+        for X, y, weights in rows_of(arrow, part, spec):
             with _compiling():
-                selector.partial_fit(X, y, given["classes"], weights)
+                selector.partial_fit(X, y, spec["classes"], weights)
             some = True
     except (TamisError, ValueError, TypeError) as error:
         yield state_row(part, None, f"{_kind(error)}: Partition {part}: {error}")
@@ -79,10 +79,10 @@ def count(arrow: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator[
     """Yield the number of rows of each label in a partition."""
     from pyspark import TaskContext
 
-    given, part, mapping = loads(task), TaskContext.get().partitionId(), Counter[Any]()
+    spec, part, mapping = loads(task), TaskContext.get().partitionId(), Counter[Any]()
     try:
-        for batch in arrow_of(arrow, part, {**given, "features": [], "weight": None}):
-            mapping.update(labels_of(batch, given["label"]).tolist())
+        for batch in arrow_of(arrow, part, {**spec, "features": [], "weight": None}):
+            mapping.update(labels_of(batch, spec["label"]).tolist())
     except (TamisError, ValueError, TypeError) as error:
         yield state_row(part, None, f"{_kind(error)}: Partition {part}: {error}")
         return
@@ -94,10 +94,10 @@ def sample(arrow: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator
     """Yield the sampled rows of a partition: of each class every k-th, counted over all partitions."""
     from pyspark import TaskContext
 
-    given, part = loads(task), TaskContext.get().partitionId()
-    total, wanted, rank = dict(given["total"]), dict(given["wanted"]), dict(given["before"].get(part, ()))
+    spec, part = loads(task), TaskContext.get().partitionId()
+    total, wanted, rank = dict(spec["total"]), dict(spec["wanted"]), dict(spec["before"].get(part, ()))
     Xs, ys = [], []
-    for X, y, _ in rows_of(arrow, part, given):
+    for X, y, _ in rows_of(arrow, part, spec):
         keep = np.zeros(len(y), np.bool_)
         for label in np.unique(y).tolist():
             at = np.flatnonzero(y == label)
@@ -190,11 +190,11 @@ def _cache_folder() -> Path | None:
     folder = Path(tempfile.gettempdir(), f"tamis-{tamis.__version__}-{os.getuid()}")
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        result = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return None
     return (
         folder
-        if stat.S_ISDIR(result.st_mode) and (result.st_uid, result.st_mode & 0o077) == (os.getuid(), 0)
+        if stat.S_ISDIR(status.st_mode) and (status.st_uid, status.st_mode & 0o077) == (os.getuid(), 0)
         else None
     )

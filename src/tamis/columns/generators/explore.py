@@ -214,10 +214,10 @@ class _ExplorationRun:
             raise CheckpointError(
                 f"{str(self.path)!r} is not a checkpoint of a stream of features: choose another file, or remove it."
             )
-        for what, now in self.settings.items():
-            if saved["settings"][what] != now:
+        for which, now in self.settings.items():
+            if saved["settings"][which] != now:
                 raise CheckpointError(
-                    f"{str(self.path)!r} is the checkpoint of another exploration: the {what} differs (its parameters,"
+                    f"{str(self.path)!r} is the checkpoint of another exploration: the {which} differs (its parameters,"
                     " or the data that it reads). Choose another file, or remove it."
                 )
         walk = saved["walk"]

@@ -91,9 +91,9 @@ class Database:
         """Permanently deny access to all files except these."""
         files = [os.path.abspath(path) for path in paths if not glob.has_magic(path)]
         folders = [os.path.abspath(_folder(path)) for path in paths if glob.has_magic(path)]
-        for what, allowed in (("paths", files), ("directories", folders)):
+        for kind, allowed in (("paths", files), ("directories", folders)):
             if allowed:
-                self._connection.execute(f"SET allowed_{what} = [{', '.join(map(sql_literal, allowed))}]")
+                self._connection.execute(f"SET allowed_{kind} = [{', '.join(map(sql_literal, allowed))}]")
         self._connection.execute("SET enable_external_access = false")
         self._connection.execute("SET lock_configuration = true")
 
@@ -109,8 +109,8 @@ class Database:
         DataError
             If so.
         """
-        result = self.columns("SELECT table_name FROM information_schema.tables")[0]
-        known = {str(name).lower() for name in result.tolist()}
+        names = self.columns("SELECT table_name FROM information_schema.tables")[0]
+        known = {str(name).lower() for name in names.tolist()}
         for table in tables:
             if table.lower() not in known:
                 raise DataError(f"There is no table {table!r} in the database: give the one with all tables.")
@@ -127,8 +127,8 @@ class Database:
         set of str
         """
         text = "\n".join(queries).lower()
-        result = self.columns("SELECT table_name FROM information_schema.tables")[0]
-        return {str(name) for name in result.tolist() if str(name).lower() in text}
+        names = self.columns("SELECT table_name FROM information_schema.tables")[0]
+        return {str(name) for name in names.tolist() if str(name).lower() in text}
 
     def digest(self, tables: Iterable[str]) -> dict[str, str]:
         """Return a fingerprint of the columns and rows of each table; independent of the order of the rows.
@@ -258,16 +258,16 @@ class Keys:
 
     def align(self, result: Any, values: list[Floats], empty: list[float], query: str) -> list[Floats]:
         """Return columns in the order of the rows; `empty` for rows without a result."""
-        known, given = _comparable(result)
-        if not len(given):
+        known, keys = _comparable(result)
+        if not len(keys):
             return [np.full(len(self.values), nothing) for nothing in empty]
-        if (given.dtype.kind == "U") != (self.values.dtype.kind == "U"):
+        if (keys.dtype.kind == "U") != (self.values.dtype.kind == "U"):
             raise DataError(
-                f"The query {query!r} gives keys like {given.tolist()[0]!r}, but the rows have keys like"
+                f"The query {query!r} gives keys like {keys.tolist()[0]!r}, but the rows have keys like"
                 f" {self.values.tolist()[0]!r}: cast one to the other's type."
             )
-        by_key = np.argsort(given, kind="stable")
-        ordered = given[by_key]
+        by_key = np.argsort(keys, kind="stable")
+        ordered = keys[by_key]
         if (twice := _first_duplicate(ordered)) is not None:
             raise DataError(f"The query {query!r} gives two values for the key {twice!r}: group by the key.")
         places = np.minimum(np.searchsorted(ordered, self._sorted), len(ordered) - 1)

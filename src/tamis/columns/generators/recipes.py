@@ -70,8 +70,8 @@ class Recipes:
         return list(self._recipes)
 
     def __repr__(self) -> str:
-        shown = ", ".join(self.names[:4]) + (", ..." if len(self) > 4 else "")
-        return f"Recipes({len(self):,} features: {shown})" if shown else "Recipes()"
+        first = ", ".join(self.names[:4]) + (", ..." if len(self) > 4 else "")
+        return f"Recipes({len(self):,} features: {first})" if first else "Recipes()"
 
     def _repr_html_(self) -> str:
         made = {name: [str(recipe)] for name, recipe in self._recipes.items()}

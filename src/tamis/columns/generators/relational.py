@@ -146,9 +146,9 @@ class Relational(FeatureGenerator):
             f"SELECT {sql_identifier(self.key)}, {sql_identifier(name)} FROM {sql_identifier(self.target)}"
         )
         keys, values = self.database.columns(query)
-        result = numbers(values)
-        if result is not None:
-            return self.keys.align(keys, [result], [np.nan], query)[0]
+        as_numbers = numbers(values)
+        if as_numbers is not None:
+            return self.keys.align(keys, [as_numbers], [np.nan], query)[0]
         places = self.keys.align(keys, [np.arange(len(keys), dtype=np.float64)], [np.nan], query)[0]
         if np.isnan(places).any():
             raise DataError(f"A row's key is not in {self.target!r}: use keys of the table.")

@@ -239,9 +239,9 @@ class Schema:
         place = (table, column, max_values)
         if place not in self._values:
             name = sql_identifier(column)
-            result = self.database.columns(
+            frequent = self.database.columns(
                 f"SELECT {name} FROM {sql_identifier(table)} WHERE {name} IS NOT NULL GROUP BY 1"
                 f" ORDER BY count(*) DESC, 1 LIMIT {max_values}"
             )[0]
-            self._values[place] = np.asarray(result).tolist()
+            self._values[place] = np.asarray(frequent).tolist()
         return self._values[place]

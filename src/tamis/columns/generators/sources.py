@@ -132,16 +132,16 @@ class FromIterable(FeatureGenerator):
         if pair is None:
             return False
         try:
-            names, given = pair
+            names, content = pair
         except (TypeError, ValueError):
             raise DataError(
                 f"A stream must yield pairs of a name and a column, or of names and a block, got {pair!r:.60}."
             ) from None
         before = self._taken + len(self._block[0])
         if names is None or isinstance(names, str):
-            values, names = one_column(given), [f"x{before}" if names is None else names]
+            values, names = one_column(content), [f"x{before}" if names is None else names]
         else:
-            values, names = block_of(given)[0], [str(name) for name in names]
+            values, names = block_of(content)[0], [str(name) for name in names]
         if values.shape[1] != len(names):
             raise DataError(
                 f"A block has {len(names)} names for {values.shape[1]} columns: give one for each."

@@ -67,9 +67,9 @@ class Columns:
             X, own = as_rows(X)
         self.X = X
         self.n_rows, self.n_columns = (int(n) for n in X.shape)
-        given = own if names is None else [str(name) for name in names]
-        self.has_names = given is not None
-        self.names = [f"x{j}" for j in range(self.n_columns)] if given is None else given
+        own_names = own if names is None else [str(name) for name in names]
+        self.has_names = own_names is not None
+        self.names = [f"x{j}" for j in range(self.n_columns)] if own_names is None else own_names
         if len(self.names) != self.n_columns:
             raise DataError(
                 f"names has {len(self.names)} entries, but X has {self.n_columns} columns: give one for each."
@@ -104,8 +104,8 @@ class Columns:
             places = np.asarray(places, dtype=np.int64)
             if len(places) and places[-1] - places[0] == len(places) - 1 and (np.diff(places) == 1).all():
                 places = slice(int(places[0]), int(places[-1]) + 1)
-        result = self.X[:, places]
-        return result.astype(np.float64) if sp.issparse(result) else np.asarray(result, dtype=np.float64)
+        block = self.X[:, places]
+        return block.astype(np.float64) if sp.issparse(block) else np.asarray(block, dtype=np.float64)
 
     def column(self, name: str) -> Floats:
         """Return one column by its name, dense.
@@ -171,5 +171,5 @@ def label(name: str) -> str:
 
 
 def _short_list(names: list[str]) -> str:
-    shown = ", ".join(map(repr, names[:5]))
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+    first = ", ".join(map(repr, names[:5]))
+    return first if len(names) <= 5 else f"{first} and {len(names) - 5} more"

@@ -62,8 +62,8 @@ class DecayingSumRule(ChargingRule):
 
     @property
     def _initial_wealth(self) -> float:
-        given = self.initial_wealth
-        return float(self.alpha) * self._default_wealth if given is None else float(given)
+        wealth = self.initial_wealth
+        return float(self.alpha) * self._default_wealth if wealth is None else float(wealth)
 
     @property
     def wealth_(self) -> float:  # type: ignore[override]

@@ -178,18 +178,18 @@ def parts_of(noun: str, given: Any) -> list[Part]:
 
 
 def _part(noun: str, given: Any, name: str | None) -> Part:
-    what, params = given, {}
+    subject, params = given, {}
     is_pair = isinstance(given, tuple) and len(given) == 2
     if is_pair and isinstance(given[0], str | os.PathLike) and isinstance(given[1], Mapping):
-        what, params = given[0], dict(given[1])
-    if isinstance(what, os.PathLike):
-        what = os.fspath(what)
-    if noun == "selector" and isinstance(what, str) and what.lower() == "none":
-        what = None
+        subject, params = given[0], dict(given[1])
+    if isinstance(subject, os.PathLike):
+        subject = os.fspath(subject)
+    if noun == "selector" and isinstance(subject, str) and subject.lower() == "none":
+        subject = None
     if name is None:
         settings = ", ".join(f"{key}={value}" for key, value in params.items())
-        name = _name(noun, what) + (f"({settings})" if settings else "")
-    return Part(noun, name, what, params, _source(what) if noun == "stream" else "given")
+        name = _name(noun, subject) + (f"({settings})" if settings else "")
+    return Part(noun, name, subject, params, _source(subject) if noun == "stream" else "given")
 
 
 def _source(what: Any) -> str:
@@ -325,10 +325,10 @@ def _model(part: Part, stream: Stream, seed: int, amount: float | None) -> Any:
         return clone(part.what, safe=False)
     model = clone(part.what)
     own = model.get_params(deep=False)
-    given: dict[str, Any] = {"random_state": seed, "n_features_to_select": amount}
+    params: dict[str, Any] = {"random_state": seed, "n_features_to_select": amount}
     if own.get("categorical") is None:
-        given["categorical"] = list(stream.categorical) or None
-    model.set_params(**{name: value for name, value in given.items() if name in own and value is not None})
+        params["categorical"] = list(stream.categorical) or None
+    model.set_params(**{name: value for name, value in params.items() if name in own and value is not None})
     return model
 
 

@@ -198,8 +198,8 @@ def _cells(
         check_number("seeds", seed, low=0, integer=True)
     if not seeds:
         raise ValueError("seeds must name at least one, got none.")
-    given = {"stream": streams, "selector": selectors, "learner": learners}
-    parts = {noun: parts_of(noun, part) for noun, part in given.items()}
+    nouns = {"stream": streams, "selector": selectors, "learner": learners}
+    parts = {noun: parts_of(noun, part) for noun, part in nouns.items()}
     if isinstance(amount, dict) and (strange := set(amount) - {part.name for part in parts["stream"]}):
         raise ValueError(
             f"n_features_to_select speaks of {sorted(strange)[0]!r}, which is none of the streams."

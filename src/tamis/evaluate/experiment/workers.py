@@ -88,11 +88,11 @@ def run_tasks(
             by_line = {worker.line: worker for worker in workers}
             for line in wait(list(by_line)):
                 worker = by_line[line]
-                result = _receive(worker)
+                outcome = _receive(worker)
                 if worker.task is not None:
-                    yield worker.task, result
+                    yield worker.task, outcome
                     worker.task = None
-                if isinstance(result, Lost):  # its process is no more
+                if isinstance(outcome, Lost):  # its process is no more
                     workers.remove(worker)
                     worker = _Worker(context, function)
                     workers.append(worker)

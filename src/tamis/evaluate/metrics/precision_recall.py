@@ -53,7 +53,7 @@ def _slide(
 @njit(strict=True)
 def _walk(scores: Any, positive: Any, n_positive: int, precision: float) -> tuple[float, float]:
     """Return (1) and (2) of rows whose scores ascend."""
-    hits, total, before, result, n = 0, 0.0, 0, 0.0, scores.shape[0]
+    hits, total, before, recall, n = 0, 0.0, 0, 0.0, scores.shape[0]
     for i in range(n):
         at = n - 1 - i
         hits += positive[at]
@@ -63,8 +63,8 @@ def _walk(scores: Any, positive: Any, n_positive: int, precision: float) -> tupl
         total += (hits - before) * share
         before = hits
         if share >= precision:
-            result = hits / n_positive
-    return total / n_positive, result
+            recall = hits / n_positive
+    return total / n_positive, recall
 
 
 class SlidingPrecisionRecall(ThreadSafe):

@@ -212,7 +212,7 @@ def preq_cv_stability(
     check_number("n_folds", n_folds, low=2, integer=True)
     if max_rows is not None:
         check_number("max_rows", max_rows, low=1, integer=True)
-    copies, taught = [clone(selector) for _ in range(n_folds)], np.zeros(n_folds, dtype=bool)
+    copies, fitted = [clone(selector) for _ in range(n_folds)], np.zeros(n_folds, dtype=bool)
     rng, seen, items = np.random.default_rng(random_state), 0, []
     for X, y in source.batches(batch_size):
         rows = slice(0, None if max_rows is None else max_rows - seen)
@@ -221,10 +221,10 @@ def preq_cv_stability(
         for i, copy in enumerate(copies):
             mine = np.repeat(np.arange(len(y)), times[:, i])
             if len(mine):
-                _teach(copy, source.classes, X[mine], y[mine], first=not taught[i])
-                taught[i] = True
+                _teach(copy, source.classes, X[mine], y[mine], first=not fitted[i])
+                fitted[i] = True
         seen += len(y)
-        items.append((seen, *(_similarities(copies) if taught.all() else (math.nan, math.nan))))
+        items.append((seen, *(_similarities(copies) if fitted.all() else (math.nan, math.nan))))
         if seen == max_rows:
             break
     columns = np.array(items, dtype=np.float64).reshape(-1, 3).T

@@ -47,19 +47,19 @@ def state_bytes(*models: Any) -> int:
     todo: list[Any] = list(models)
     kept = []  # temporary objects must be kept alive, or another object may reuse their id
     while todo:
-        thing = todo.pop()
-        if thing is None or isinstance(thing, _CODE):
+        item = todo.pop()
+        if item is None or isinstance(item, _CODE):
             continue
-        if isinstance(thing, bool | int | float | complex | np.generic):
-            total += thing.nbytes if isinstance(thing, np.generic) else _NUMBER
+        if isinstance(item, bool | int | float | complex | np.generic):
+            total += item.nbytes if isinstance(item, np.generic) else _NUMBER
             continue
-        while isinstance(thing, np.ndarray) and isinstance(thing.base, np.ndarray):
-            thing = thing.base
-        if id(thing) in seen:
+        while isinstance(item, np.ndarray) and isinstance(item.base, np.ndarray):
+            item = item.base
+        if id(item) in seen:
             continue
-        seen.add(id(thing))
-        kept.append(thing)
-        size, parts = _open(thing)
+        seen.add(id(item))
+        kept.append(item)
+        size, parts = _open(item)
         total += size
         todo.extend(parts)
     return total

@@ -70,20 +70,20 @@ class Checkpoint:
         """
         if self.path is None or not self.path.exists():
             return None
-        result = load(self.path, classes=classes)
-        if not isinstance(result, dict) or set(result) != {"settings", "run"}:
+        content = load(self.path, classes=classes)
+        if not isinstance(content, dict) or set(content) != {"settings", "run"}:
             raise CheckpointError(
                 f"{str(self.path)!r} is not a checkpoint of a run: choose another file, or remove it."
             )
         for name in _COMPARED:
-            differs = _difference(settings[name], result["settings"][name], name)
+            differs = _difference(settings[name], content["settings"][name], name)
             if differs is not None:
-                what, now, then = differs
+                setting, now, then = differs
                 raise CheckpointError(
-                    f"{str(self.path)!r} is the checkpoint of another run, whose {what} is {then!r}, not {now!r}:"
+                    f"{str(self.path)!r} is the checkpoint of another run, whose {setting} is {then!r}, not {now!r}:"
                     " choose another file, or remove it."
                 )
-        return result["run"]
+        return content["run"]
 
     def keep(self, step: int, settings: dict[str, Any], state: Callable[[], dict[str, Any]]) -> None:
         """Save the run if it is due and there is anything new."""

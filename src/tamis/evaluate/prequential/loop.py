@@ -202,8 +202,8 @@ def prequential(
     >>> total["r2"] > 0.8, total["mae"] < 0.3 * total["mean_mae"]
     (True, True)
     """
-    given = dict(locals())  # before any other name is bound
-    options = RunOptions(**{name: given[name] for name in RunOptions.known()})
+    arguments = dict(locals())  # before any other name is bound
+    options = RunOptions(**{name: arguments[name] for name in RunOptions.known()})
     check_choice("on_interrupt", on_interrupt, ("raise", "return"))
     source = as_stream(stream, label)
     if checkpoint is not None and not source.is_resumable:

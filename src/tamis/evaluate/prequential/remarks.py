@@ -38,8 +38,8 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
 
 def _remarks_on_labels(labels: dict[str, int]) -> list[str]:
     reasons = [
-        f"{labels[name]:,} {'label' if labels[name] == 1 else 'labels'} {what}"
-        for name, what in (
+        f"{labels[name]:,} {'label' if labels[name] == 1 else 'labels'} {status}"
+        for name, status in (
             ("never", "never came"),
             ("given_up", "came too late: more than max_waiting rows waited"),
         )

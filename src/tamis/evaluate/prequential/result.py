@@ -176,12 +176,12 @@ class PrequentialResult:
     def __repr__(self) -> str:
         total = self.summary()
         first = _RANKING if is_imbalanced(total) else ()
-        shown = ", ".join(
+        fields = ", ".join(
             f"{name}={total[name]:.4g}"
             for name in dict.fromkeys((*first, *total))
             if name in (*first, *_HEADLINE) and not math.isnan(total[name])
         )
-        return f"PrequentialResult({shown})"
+        return f"PrequentialResult({fields})"
 
     def _repr_html_(self) -> str:
         total, kept = self.summary(), self.selected()

@@ -109,9 +109,9 @@ class RunLog:
         kept = steps[ends]
         summed = [j for j, name in enumerate(self.columns) if name in _COUNTS or name.startswith("seconds_")]
         kept[:, summed] = np.add.reduceat(steps[:, summed], starts, axis=0)
-        judged, rows = self.columns.index(self.measure), self.columns.index("n_rows")
-        whole = np.add.reduceat(steps[:, judged] * steps[:, rows], starts)
-        kept[:, judged] = whole / np.maximum(kept[:, rows], 1.0)
+        score, rows = self.columns.index(self.measure), self.columns.index("n_rows")
+        whole = np.add.reduceat(steps[:, score] * steps[:, rows], starts)
+        kept[:, score] = whole / np.maximum(kept[:, rows], 1.0)
         self.steps.rows = kept
         for table in (self.changes, self.truth):
             table.rows = _net(table.rows, kept[:, 0])

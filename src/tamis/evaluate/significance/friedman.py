@@ -188,11 +188,11 @@ def _exact_p_value(ranks: Numbers) -> float:
         sums: Numbers = np.sum(others, axis=0) + first
         return np.asarray((sums**2).sum(axis=axis))
 
-    result = scipy.stats.permutation_test(
+    test = scipy.stats.permutation_test(
         rest, spread, permutation_type="pairings", alternative="greater", n_resamples=_ORDERS, vectorized=True,
         batch=2_000, random_state=0,
     )  # fmt: skip
-    return float(result.pvalue)
+    return float(test.pvalue)
 
 
 def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:

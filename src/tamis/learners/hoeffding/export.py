@@ -74,8 +74,8 @@ def export_text(
     for at, node in enumerate(nodes):
         if node.parent >= 0 and (max_depth is None or node.depth <= max_depth + 1):
             lines.append("|   " * (node.depth - 1) + "|--- " + _condition(nodes, at, names, decimals))
-        shown = max_depth is None or node.depth <= max_depth
-        if node.feature is None and shown:
+        visible = max_depth is None or node.depth <= max_depth
+        if node.feature is None and visible:
             label = f"class: {_label(tree, node)}" + _weights(node, decimals) * show_weights
             lines.append("|   " * node.depth + "|--- " + label)
         elif max_depth is not None and node.depth == max_depth + 1:
@@ -164,8 +164,8 @@ def _rules_as_text(model: VFDR, names: list[str], decimals: int, show_weights: b
     lines: list[str] = []
     for rule in model.rules_:
         named = {literal.feature for literal in rule.literals if literal.operator == "=="}
-        shown = [one for one in rule.literals if one.operator != "!=" or one.feature not in named]
-        conditions = " AND ".join(_literal(literal, names, decimals) for literal in shown)
+        literals = [one for one in rule.literals if one.operator != "!=" or one.feature not in named]
+        conditions = " AND ".join(_literal(literal, names, decimals) for literal in literals)
         begin = "ELSE " if lines and (model.ordered or not conditions) else ""
         begin += f"IF {conditions} THEN " if conditions else ""
         lines.append(f"{begin}{_label(model, rule)}{_weights(rule, decimals) * show_weights}")

@@ -275,13 +275,13 @@ def _recount(tree: Arrays, window: RowWindow) -> None:
 @njit()
 def _apply_pending(tree: Arrays, window: RowWindow, rules: SplitOptions) -> None:
     for k in range(tree.state[PENDING]):
-        what, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
-        n = 1 if what == BRANCH else number
+        kind, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
+        n = 1 if kind == BRANCH else number
         if tree.links[node, ALIVE] != 1 or (rules.max_nodes >= 0 and tree.state[LIVE] + n > rules.max_nodes):
             continue
-        if what == BRANCH:
+        if kind == BRANCH:
             add_branch(tree, node, number)
-        elif what == SPLIT:
+        elif kind == SPLIT:
             _add_empty_children(tree, node)
         else:
             _start_alternate(tree, window.trials, node, rules)

@@ -118,13 +118,13 @@ def has_room(tree: Arrays) -> bool:
 @njit()
 def _apply_pending(tree: Arrays, rules: SplitOptions) -> None:
     for k in range(tree.state[PENDING]):
-        what, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
-        n = number if what == SPLIT else 1
+        kind, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
+        n = number if kind == SPLIT else 1
         if rules.max_nodes >= 0 and tree.state[LIVE] + n > rules.max_nodes:
             continue
-        if what == START:
+        if kind == START:
             start_alternate(tree, node)
-        elif what == BRANCH:
+        elif kind == BRANCH:
             add_branch(tree, node, number)
         else:
             split(tree, node)

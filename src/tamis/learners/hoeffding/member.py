@@ -280,10 +280,10 @@ def apply_pending(tree: Arrays, drawn: Ints, n_numeric: int, rules: SplitOptions
     """Apply the pending changes. The feature of a split is translated from its position in the leaf."""
     n_places = tree.gaussians.shape[3]
     for k in range(tree.state[PENDING]):
-        what, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
-        if rules.max_nodes >= 0 and tree.state[LIVE] + (number if what == SPLIT else 1) > rules.max_nodes:
+        kind, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
+        if rules.max_nodes >= 0 and tree.state[LIVE] + (number if kind == SPLIT else 1) > rules.max_nodes:
             continue
-        if what == BRANCH:
+        if kind == BRANCH:
             add_branch(tree, node, number)
             continue
         slot, place = tree.links[node, SLOT], tree.links[node, FEATURE]

@@ -112,8 +112,8 @@ def columns_page(
     ]
     top = {"note": note, "alert": alert, "tiles": _tiles(course, selector, seconds)}
     heading = title or type(selector).__name__
-    shown = [section for section in sections if section.values is not None]
-    return render_page("columns/page.html.j2", heading, top, shown)
+    present = [section for section in sections if section.values is not None]
+    return render_page("columns/page.html.j2", heading, top, present)
 
 
 def _tiles(course: Course, selector: Any, seconds: float) -> list[tuple[str, str, str]]:

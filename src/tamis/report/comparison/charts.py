@@ -99,17 +99,17 @@ def curves_chart(
         Line(curve.at, curve.mean, curve.method, style, note="" if has_bands else scientific(curve.level))
         for style, curve in enumerate(curves, start=1)
     ]
-    shown, bands = [curve.mean for curve in curves], list[Mark]()
+    values, bands = [curve.mean for curve in curves], list[Mark]()
     for style, curve in enumerate(curves if has_bands else (), start=1):
         if np.isfinite(curve.low).any():
             bands.append(Band(curve.at, curve.low, curve.high, style=style))
-            shown += [curve.low, curve.high]
+            values += [curve.low, curve.high]
     said = "; ".join(f"{shorten(curve.method, 40)}: {trend(curve.mean)}" for curve in curves)
     where = ", ".join(f"{at:,.0f}" for at in drifts)
     drifted = f" True drifts at {where}." if where else ""
     return Chart(
         key, title, "by rows seen", f"{said}.{drifted} Horizontal: rows seen.",
-        row_count_axis(float(max(curve.at[-1] for curve in curves))), axis(*limits(*shown, within=within)),
+        row_count_axis(float(max(curve.at[-1] for curve in curves))), axis(*limits(*values, within=within)),
         [*lines, *bands, VerticalLines(drifts, "true drift" if where else "")],
     )  # fmt: skip
 
@@ -126,20 +126,20 @@ def scores_chart(key: str, scores: ScoreTable, baseline: Numbers) -> Chart:
     baseline : ndarray of shape (n_streams,)
         Accuracy of the majority class on each stream, or average precision of a random ranking.
     """
-    rows, shown = np.arange(len(scores.streams)), _highest(scores.mean, 6)
-    x = axis(*limits(scores.mean[:, shown].ravel(), baseline, within=(0.0, 1.0)), 4)
+    rows, methods = np.arange(len(scores.streams)), _highest(scores.mean, 6)
+    x = axis(*limits(scores.mean[:, methods].ravel(), baseline, within=(0.0, 1.0)), 4)
     points = [
-        Points(scores.mean[:, j], rows, scores.methods[j], style) for style, j in enumerate(shown, start=1)
+        Points(scores.mean[:, j], rows, scores.methods[j], style) for style, j in enumerate(methods, start=1)
     ]
     best = "; ".join(
         f"{shorten(stream, 40)}: {_best_of(scores, i)}" for i, stream in enumerate(scores.streams)
     )
     is_accuracy = scores.metric == "accuracy"
     title = "Accuracy" if is_accuracy else "Average precision"
-    what = "majority class" if is_accuracy else "random ranking"
+    label = "majority class" if is_accuracy else "random ranking"
     chart = Chart(
         key, title, "of each method, a line for each stream", f"The best on each stream. {best}.", x, None,
-        [*points, Reference(baseline, what)], "dots",
+        [*points, Reference(baseline, label)], "dots",
     )  # fmt: skip
     return replace(chart, rows=scores.streams, row_height=34)
 
@@ -164,10 +164,10 @@ def map_charts(key: str, maps: StreamMaps) -> list[Chart]:
     height = 18 if len(next(iter(maps.maps.values())).names) <= 10 else 13
     return [
         replace(
-            map_chart(maps.runs[method], shown, f"{key}-{i}", method),
+            map_chart(maps.runs[method], selection, f"{key}-{i}", method),
             caption="",
             row_height=height,
             shape="small",
         )
-        for i, (method, shown) in enumerate(maps.maps.items())
+        for i, (method, selection) in enumerate(maps.maps.items())
     ]

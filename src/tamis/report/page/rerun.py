@@ -33,11 +33,11 @@ def subject(settings: Settings) -> str:
     'FIRES on b.csv'
     """
     selector, stream = settings.get("selector"), settings.get("stream", {})
-    what = _split(selector)[1] if selector else "Every feature"
+    name = _split(selector)[1] if selector else "Every feature"
     where = stream.get("name") or PurePath(str(stream.get("path", ""))).name
     if not where:
-        return f"{what}, test-then-train"
-    return f"{what} on {'standard input' if where == '-' else where}"
+        return f"{name}, test-then-train"
+    return f"{name} on {'standard input' if where == '-' else where}"
 
 
 def snippet(settings: Settings) -> str:
@@ -202,10 +202,10 @@ def _stream_words(stream: dict[str, Any], clock: tuple[str, ...] = ()) -> list[s
     words += ["--no-header"] * (options.pop("header", True) is False)
     words += ["--drop-unlabelled"] * options.pop("drop_unlabelled", False)
     for repeated in ("na", "categorical", "drop"):
-        given = list(options.pop(repeated, ()))
-        if any("," in name for name in given) and repeated != "na":  # it would be read as several
+        names = list(options.pop(repeated, ()))
+        if any("," in name for name in names) and repeated != "na":  # it would be read as several
             raise _UnsayableError
-        words += [word for name in given for word in (f"--{repeated}", name)]
+        words += [word for name in names for word in (f"--{repeated}", name)]
     if stream.get("format") != "svmlight":  # the look omits nothing more, and times are as they were
         words += ["--keep", "*"]
         words += [] if options.pop("times", None) == "parts" else ["--times", "seconds"]

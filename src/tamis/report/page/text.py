@@ -22,8 +22,8 @@ def shorten(text: object, at_most: int) -> str:
     >>> shorten("a" * 40, 10)
     'aaaaa…aaaaa'
     """
-    shown = printable(str(text))
-    return shown if len(shown) <= at_most else shown[: at_most // 2] + "…" + shown[-(at_most // 2) :]
+    line = printable(str(text))
+    return line if len(line) <= at_most else line[: at_most // 2] + "…" + line[-(at_most // 2) :]
 
 
 def plural(n: int, noun: str, nouns: str) -> str:

@@ -87,14 +87,14 @@ def selection_map(
     steps, truth = result.frames["steps"]["step"], result.frames.get("truth", {})
     held, relevant = (steps_in(result, events) for events in (result.frames["changes"], truth))
     ever = np.flatnonzero(held + relevant)
-    shown = ever[np.lexsort((-held[ever], -relevant[ever]))][:max_features] if features is None else features
+    order = ever[np.lexsort((-held[ever], -relevant[ever]))][:max_features] if features is None else features
     starts = bucket_starts(len(steps), max_buckets)
     return SelectionMap(
-        shown,
-        [str(result.feature_names[j]) for j in shown],
-        held[shown] / max(len(steps), 1),
-        _shares(result, result.frames["changes"], shown, starts),
-        _shares(result, truth, shown, starts) if relevant.any() else None,
+        order,
+        [str(result.feature_names[j]) for j in order],
+        held[order] / max(len(steps), 1),
+        _shares(result, result.frames["changes"], order, starts),
+        _shares(result, truth, order, starts) if relevant.any() else None,
         int(np.count_nonzero(held)),
     )
 

@@ -278,8 +278,8 @@ def _stability(result: PrequentialResult) -> Values:
 def _truth(result: PrequentialResult) -> Values:
     drifts = numbers.drift_rows(result)
     rows = [[count(round(at))] for at in drifts]
-    judged, name = ("r2_windowed", "R²") if _predicts_numbers(result) else ("accuracy_windowed", "accuracy")
-    for column in (judged, "selection_accuracy") if rows else ():
+    score, name = ("r2_windowed", "R²") if _predicts_numbers(result) else ("accuracy_windowed", "accuracy")
+    for column in (score, "selection_accuracy") if rows else ():
         back = result.recovery(column)
         for row, drop, until in zip(rows, back.drops, back.rows, strict=True):
             row += [fraction(drop), count(round(until)) if np.isfinite(until) else "not back"]
@@ -295,15 +295,15 @@ def _truth(result: PrequentialResult) -> Values:
 
 
 def _selection(result: PrequentialResult) -> Values:
-    shown = numbers.selection_map(result)
-    n_shown, n_features = len(shown.names), len(result.feature_names)
-    which = f"The {count(n_shown)} kept longest of" if n_shown < shown.n_ever else f"{count(n_shown)} of"
+    selection = numbers.selection_map(result)
+    n_shown, n_features = len(selection.names), len(result.feature_names)
+    which = f"The {count(n_shown)} kept longest of" if n_shown < selection.n_ever else f"{count(n_shown)} of"
     return {
         "which": "All" if n_shown == n_features else which,
         "n_features": n_features,
-        "has_truth": shown.relevant is not None,
-        "n_never": n_features - shown.n_ever,
-        "chart": charts.map_chart(result, shown),
+        "has_truth": selection.relevant is not None,
+        "n_never": n_features - selection.n_ever,
+        "chart": charts.map_chart(result, selection),
         "kept": numbers.last_selection(result),
     }
 
@@ -379,8 +379,8 @@ def _costs(result: PrequentialResult) -> Values:
         ("n", "mean per batch"),
         ("n extra", "slowest 5 % from"),
     ]
-    shown = [charts.time_chart(result), charts.memory_chart(result)]
-    return {"table": Table("Where the time went", head, rows), "charts": [chart for chart in shown if chart]}
+    drawn = [charts.time_chart(result), charts.memory_chart(result)]
+    return {"table": Table("Where the time went", head, rows), "charts": [chart for chart in drawn if chart]}
 
 
 def _repeat(result: PrequentialResult) -> Values:

@@ -64,17 +64,17 @@ def _followed(result: PrequentialResult, course: dict[str, Any], arms: list[str]
     followed = np.array(course["followed"], dtype=object)[np.minimum(at, len(course["followed"]) - 1)]
     shares = np.array([(followed == arm).astype(np.float64) for arm in arms])
     kept = np.array([course["share"][arm] for arm in arms])
-    shown = SelectionMap(np.arange(len(arms)), arms, kept, shares, None, len(arms))
-    return map_chart(result, shown, "who", "Arm followed")
+    selection = SelectionMap(np.arange(len(arms)), arms, kept, shares, None, len(arms))
+    return map_chart(result, selection, "who", "Arm followed")
 
 
 def _accuracy(result: PrequentialResult, course: dict[str, Any]) -> Chart:
     """Return the accuracy of the best arm of each selector lately, and of every column: what the race decides by."""
     at = np.asarray(course["n_seen"], np.float64)
     best = {arm.split(" ")[0]: arm for arm in reversed(course["accuracy"])}
-    shown = [arm for arm in course["accuracy"] if arm in best.values()][:_LINES]
+    arms = [arm for arm in course["accuracy"] if arm in best.values()][:_LINES]
     lines = [
-        Line(at, np.asarray(course["accuracy"][arm]), arm, style) for style, arm in enumerate(shown, start=1)
+        Line(at, np.asarray(course["accuracy"][arm]), arm, style) for style, arm in enumerate(arms, start=1)
     ]
     late = at >= min(500.0, at[-1] / 2)  # the first rows are noisy, and would stretch the axis
     y = axis(*limits(*(line.y[late] for line in lines), within=(0, 1)))
@@ -99,6 +99,6 @@ def _switches(course: dict[str, Any]) -> Table | None:
         ("n", "rows seen"), ("", "from"), ("", "to"), ("n", f"{word} of the one left"), ("n", "of the new one"),
         ("", "why"),
     ]  # fmt: skip
-    shown = f"The last {len(rows)} of {course['n_switches']}" if course["n_switches"] > len(rows) else "All"
+    which = f"The last {len(rows)} of {course['n_switches']}" if course["n_switches"] > len(rows) else "All"
     note = "Of the arms’ own learners, on the last rows: half of those so far, 2,000 at most."
-    return Table(f"{shown} changes of the arm", columns, rows, note)
+    return Table(f"{which} changes of the arm", columns, rows, note)

@@ -59,8 +59,8 @@ def heat_chart(watch: Watch) -> Chart:
     """Return the chart: two rows of pixels for each of the leading features, those with alerts first."""
     history, names = watch.history(), watch.feature_names_
     alerts = [alert for alert in watch.alerts_ if alert["feature"] in names]
-    shown = _leading(history["relevance"], history["reliance"], names, {alert["feature"] for alert in alerts})
-    position = {names[j]: 2 * row for row, j in enumerate(shown)}
+    first = _leading(history["relevance"], history["reliance"], names, {alert["feature"] for alert in alerts})
+    position = {names[j]: 2 * row for row, j in enumerate(first)}
     marked = [alert for alert in alerts if alert["feature"] in position]
     x = row_count_axis(float(watch.n_rows_), 4)
     marks: list[Mark] = [
@@ -69,15 +69,15 @@ def heat_chart(watch: Watch) -> Chart:
             np.array([position[alert["feature"]] + 0.5 for alert in marked]), "alert", 6,
         ),
     ]  # fmt: skip
-    if len(history["row"]) and shown:
-        marks.append(_strip(history["relevance"][:, shown], history["reliance"][:, shown], x.high))
-    last = {names[j]: [float(history[name][-1, j]) for name in _COLOURS] for j in shown[:10]}
+    if len(history["row"]) and first:
+        marks.append(_strip(history["relevance"][:, first], history["reliance"][:, first], x.high))
+    last = {names[j]: [float(history[name][-1, j]) for name in _COLOURS] for j in first[:10]}
     said = "; ".join(f"{shorten(name, 40)} {a:.0%} and {b:.0%}" for name, (a, b) in last.items())
     chart = Chart(
         "hea", "Relevance and reliance", "by rows, the darker the larger the share; points are alerts",
         f"{count(len(alerts))} alerts. Shares of relevance and reliance at the end: {said}.", x, None, marks,
     )  # fmt: skip
-    rows = [text for j in shown for text in (names[j], "")]
+    rows = [text for j in first for text in (names[j], "")]
     return replace(chart, rows=rows, row_height=13)
 
 

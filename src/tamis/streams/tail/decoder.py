@@ -75,8 +75,8 @@ class RowDecoder:
         labels, features = self.rows.split(columns)
         has_label = ~labels.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
         is_row = ~(has_label & all_missing(features, n))
-        given = [column.filter(is_row) for column in columns]
-        X = self.rows.as_numbers(self._encoders, given, int(is_row.sum()), row)
+        filtered = [column.filter(is_row) for column in columns]
+        X = self.rows.as_numbers(self._encoders, filtered, int(is_row.sum()), row)
         values = self.rows.label_values(labels.filter(has_label))
         rows: list[Any] = [None] * n
         its_label: list[Any] = [None] * n
@@ -84,8 +84,8 @@ class RowDecoder:
             rows[i] = row_values
         for i, label in zip(np.flatnonzero(has_label).tolist(), values, strict=True):
             its_label[i] = label
-        result, labels_found = waiting.match(keys, rows, its_label)
-        return np.array(result).reshape(len(result), X.shape[1]), np.array(labels_found, dtype=values.dtype)
+        matched, labels_found = waiting.match(keys, rows, its_label)
+        return np.array(matched).reshape(len(matched), X.shape[1]), np.array(labels_found, dtype=values.dtype)
 
     def mark(self) -> DecoderState:
         """Return a mark of the current state, for `rollback`."""

@@ -104,8 +104,8 @@ def check_same_columns(name: str, known: list[str], result: list[str]) -> None:
     adds = [one for one in result if one not in known]
     differences = [f"lacks {', '.join(map(repr, lacks[:3]))}"] if lacks else []
     differences += [f"has {', '.join(map(repr, adds[:3]))} more"] if adds else []
-    what = " and ".join(differences) or "has them twice or in another order"
+    difference = " and ".join(differences) or "has them twice or in another order"
     raise StreamError(
-        f"{name!r} has other columns than the first rows ({what}): write the same columns, or follow the new ones"
+        f"{name!r} has other columns than the first rows ({difference}): write the same columns, or follow the new ones"
         " separately."
     )

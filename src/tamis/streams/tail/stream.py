@@ -227,12 +227,12 @@ class FollowedStream(Stream):
 
     def describe(self) -> dict[str, Any]:
         """Return path and options."""
-        given = {name: value for name, value in self._written.items() if value is not None}
+        options = {name: value for name, value in self._written.items() if value is not None}
         return {
             "kind": "followed", "path": self.path, "format": self._format, "label": self._label,
             "header": self._header, "number": self._number, **self._how,
             **({} if self._late is None else {"label_key": self._label_key, "max_waiting": self._max_waiting}),
-            **{name: list(value) if isinstance(value, tuple) else value for name, value in given.items()},
+            **{name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
         }  # fmt: skip
 
     def _title(self) -> str:
@@ -365,10 +365,10 @@ class FollowedStream(Stream):
         return None
 
     def _head(self, part: FollowedText, size: int, is_whole: bool) -> Table | None:
-        result = part.peek(size + self._header, is_whole)
-        if len(result) <= self._header or (len(result) < size + self._header and not is_whole):
+        lines = part.peek(size + self._header, is_whole)
+        if len(lines) <= self._header or (len(lines) < size + self._header and not is_whole):
             return None
-        rows = [row for row in result if not isinstance(row, UnclosedLine)]
+        rows = [row for row in lines if not isinstance(row, UnclosedLine)]
         written = {name: value or None for name, value in self._written.items()}
         head = b"".join(rows)
         encoding = written.get("encoding") or detect_encoding(head, True)
@@ -408,8 +408,8 @@ class FollowedStream(Stream):
         while True:
             have: list[Batch] = []
             n_left = size
-            while n_left and (result := self._next(n_left)) is not None:
-                part, rows = result
+            while n_left and (taken := self._next(n_left)) is not None:
+                part, rows = taken
                 have += self._decode(part, rows, part.row - len(rows))
                 n_left = size - sum(len(y) for _, y in have)
             if n_left and (not self.is_pipe or not have):

@@ -54,9 +54,9 @@ class FollowedText(FollowedFile):
         if self.names is None and not self.header:
             self.names = table.read_names
         if self.names is None and (row := self.first_row()):
-            result = table.names_in(_as_utf8(row, table.encoding))
-            check_same_columns(self.name, table.read_names, result)
-            self.names = result
+            names = table.names_in(_as_utf8(row, table.encoding))
+            check_same_columns(self.name, table.read_names, names)
+            self.names = names
         return self.names is not None
 
     # -- rows ----------------------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ def test_weights_are_refused_by_a_method_that_cannot_weigh() -> None:
     class Unweighted(Correlated):
         _takes_weights = False
 
-    with pytest.raises(ValueError, match="Unweighted takes no sample_weight"):
+    with pytest.raises(ValueError, match="Unweighted has no sample_weight"):
         Unweighted().start(np.arange(9.0), sample_weight=np.ones(9))
 
 

@@ -309,7 +309,7 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--rule", "osfs", "--model", "linear"), 2, "--rule osfs fits no model: leave --model out."),
         (("--rule", "bic", "--label", "colour", "--model", "multinomial"), 2, "--rule bic has no multinomial model: "),
         (("--rule", "grafting", "--model", "poisson"), 2, "--rule grafting has no model of counts: choose --model lin"),
-        (("--rule", "grafting", "--max-features", "3"), 2, "--rule grafting may drop features again: leave --max"),
+        (("--rule", "grafting", "--max-features", "3"), 2, "--rule grafting may drop features again: omit --max"),
         (("--rule", "bic", "--robust"), 2, "--robust is for spending rules, not for bic."),
         (("--rule", "bic", "--release", "0.1"), 2, "--release is for spending rules, not for bic."),
         (("--rule", "lond", "--payout", "0.1"), 2, "--initial-wealth and --payout are for --rule alpha-"),

@@ -92,7 +92,7 @@ def test_json(call):
         (["SEA:width=1,=", "--out", "a.csv"], "write parameters as SEA:NAME=VALUE,NAME=VALUE."),
         (
             ["SEA", "--out", "a.xlsx"],
-            "--out a.xlsx does not tell its format: end it in .csv, .parquet or .arff.",
+            "--out a.xlsx has no known format: end it in .csv, .parquet or .arff.",
         ),
         (["SEA", "--out", "there/a.csv"], "the folder"),
         (["SEA", "--rows", "0", "--out", "a.csv"], "--rows must be 1 or more, got 0."),

@@ -181,7 +181,7 @@ def test_a_file_of_others_is_overwritten_only_by_force(call, here, line):
     code, out, err = call(*line, "diary.html")
     assert (code, out) == (2, "")
     assert err == (
-        f"tamis: {line[-1]} diary.html is there already, and is not from Tamis: choose another place, or say --force.\n"
+        f"tamis: {line[-1]} diary.html exists already, and is not from Tamis: choose another path, or add --force.\n"
     )
     assert (here / "diary.html").read_text() == "<p>Dear diary</p>"
 

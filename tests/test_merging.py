@@ -143,7 +143,7 @@ def test_rows_that_went_elsewhere_make_the_earlier_part_older(per: str, clock: s
 @pytest.mark.parametrize(
     ("options", "how", "words"),
     [
-        ({"half_life": 9}, {}, "when is None, but rows fade: say whether .*; or give the age of this one"),
+        ({"half_life": 9}, {}, "when is None, but rows fade: state whether .*; or give the age of this one"),
         ({"half_life": 9}, {"age": -1}, r"age must be a number in \[0, inf\), got -1"),
         ({"half_life": 9}, {"age": np.inf}, "age must be a number"),
         ({"half_life": 9}, {"when": "together", "age": 3}, "age=3, but parts that end together do not age"),
@@ -308,7 +308,7 @@ def test_a_tree_is_as_high_as_the_logarithm_and_keeps_the_order(n: int) -> None:
 def test_what_is_no_state_is_refused() -> None:
     with pytest.raises(ValueError, match="states is empty: give at least one"):
         tamis.merge_tree([])
-    with pytest.raises(TypeError, match=r"An? EFS cannot be merged: its catalogue row says why"):
+    with pytest.raises(TypeError, match=r"An? EFS cannot be merged: its catalogue entry states the reason"):
         tamis.merge_tree([tamis.EFS()])
     with pytest.raises(TypeError, match="A TScore merges with its own kind, got a FisherScore"):
         tamis.merge_tree([tamis.TScore(), tamis.FisherScore()])

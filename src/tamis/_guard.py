@@ -90,7 +90,7 @@ def fail_closed(one: Any, error: BaseException) -> None:
 def _reject_failed(one: Any) -> None:
     if (record := _records.get(id(one))) is not None and record.failure is not None:
         raise StateError(
-            f"An update of this {type(one).__name__} failed half-way ({record.failure}): load the model from where it"
+            f"An update of this {type(one).__name__} failed ({record.failure}): load the model from where it"
             " was saved, or fit it again."
         )
 

@@ -269,7 +269,7 @@ def _bound(expression: str, names: Mapping[str, Any], what: str) -> Any:
         LookupError,
         ValueError,
     ):  # a missing part, or one of another type
-        raise StateError(f"{what} lacks what it refers to, {expression!r}: {_CHANGED}") from None
+        raise StateError(f"{what} refers to a missing part, {expression!r}: {_CHANGED}") from None
 
 
 @functools.cache
@@ -290,7 +290,9 @@ def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | 
         match = _ENTRY.match(text, at)
         parts = match.groupdict() if match else {}
         if match is None or not any(parts[name] for name in ("size", "range", "dtype", "words")):
-            raise ValueError(f"_shapes declares {text[at : at + 60]!r}, which is not as tamis._shapes says.")
+            raise ValueError(
+                f"_shapes declares {text[at : at + 60]!r}, which violates the syntax of tamis._shapes."
+            )
         at = match.end()
         _split(parts["path"].replace("?.", "."))
         values, words = None, tuple(re.findall(r'increasing|finite|distinct|or nan|any "', parts["words"]))

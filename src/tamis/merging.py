@@ -54,7 +54,9 @@ def merge_tree(states: Iterable[State], **how: Any) -> State:
     waiting: list[tuple[int, Any]] = []  # heights and states of complete trees, the highest first
     for state in states:
         if not hasattr(state, "merge"):
-            raise TypeError(f"A {type(state).__name__} cannot be merged: its catalogue row says why.")
+            raise TypeError(
+                f"A {type(state).__name__} cannot be merged: its catalogue entry states the reason."
+            )
         height, right = 0, state
         while waiting and waiting[-1][0] == height:
             height, left = waiting.pop()

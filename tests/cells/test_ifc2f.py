@@ -263,7 +263,7 @@ def test_columns_that_say_nothing_are_refused():
      ({"cost": {"x": 1.0}}, "cost names its features, but X has no column names"),
      ({"cost": np.nan}, "cost must be a number in .*got nan"),
      ({"misclassification_cost": [[0, 1]]}, r"misclassification_cost has shape \(1, 2\)"),
-     ({"misclassification_cost": [[2, 1, 1], [1, 0, 1], [1, 1, 0]]}, "dearer to recognise class 0"),
+     ({"misclassification_cost": [[2, 1, 1], [1, 0, 1], [1, 1, 0]]}, "more expensive to predict class 0"),
      ({"misclassification_cost": [[0, -1, 1], [1, 0, 1], [1, 1, 0]]}, "negative or not finite"),
      ({"misclassification_cost": [[0, 1, 1], [1, 0, np.nan], [1, 1, 0]]},
       "misclassification_cost has nan for taking class 1 for 2, which is negative or not finite: give numbers from 0"),

@@ -305,7 +305,7 @@ def test_columns_that_show_while_a_drift_is_watched_for():
         ({"n_features_to_select": None}, "n_features_to_select must be a number"),
         (
             {"n_features_to_select": None, "level": 0.05, "half_life": 9},
-            "needs rows that do not fade: leave half_life",
+            "needs rows that do not fade: omit half_life",
         ),
         ({"n_features_to_select": None, "level": 1.0}, "level must be a number in"),
     ],
@@ -317,7 +317,8 @@ def test_wrong_parameters_are_named(options, message):
 
 def test_evalues_need_a_level():
     with pytest.raises(
-        AttributeError, match=r"evalues_ needs level: give n_features_to_select=None, level=0.05"
+        AttributeError,
+        match=r"evalues_ needs level: pass, for example, n_features_to_select=None, level=0.05",
     ):
         _ = TScore(1).fit(*rows()).evalues_
 

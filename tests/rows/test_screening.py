@@ -213,7 +213,7 @@ def test_one_class_only_waits():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"half_life": 10, "fading": 0.9}, "say the same: give one"),
+        ({"half_life": 10, "fading": 0.9}, "have the same meaning: pass only one"),
         ({"fading": 0}, "fading must be a number in"),
         ({"half_life": -1}, "half_life must be a number in"),
         ({"clock": "wall"}, "clock must be one of"),

@@ -119,7 +119,7 @@ def test_the_earlier_of_two_merged_parts_ages(per, clock):
         return found
 
     whole, earlier, later = part(*cuts), part(*cuts[:2]), part(*cuts[2:])
-    with pytest.raises(ValueError, match="when is None, but rows fade: say whether"):
+    with pytest.raises(ValueError, match="when is None, but rows fade: state whether"):
         later.merge(earlier)
     with pytest.raises(ValueError, match="when must be one of 'before', 'after', 'together', got 'now'"):
         later.merge(earlier, when="now")
@@ -420,7 +420,7 @@ def test_what_cannot_be_counted_is_refused_and_leaves_no_trace(sparse, scores, c
         ({"scores": "mi"}, "scores must be a list of t, fisher, mi, chi2, gini, got 'mi'"),
         ({"scores": []}, "scores must be a list"),
         ({"scores": ["t"], "select_by": "mi"}, "select_by must be one of 't', got 'mi'"),
-        ({"half_life": 3, "fading": 0.5}, "say the same: give one"),
+        ({"half_life": 3, "fading": 0.5}, "have the same meaning: pass only one"),
     ],
 )
 def test_wrong_parameters_are_named(options, message):

@@ -349,9 +349,9 @@ def test_a_file_that_changes_while_it_is_read_is_noticed(tmp_path, name):
     batches = stream.batches(100)
     next(batches)
     os.utime(path, ns=(1, 1))
-    with pytest.raises(StreamError, match="has changed while it was read"):
+    with pytest.raises(StreamError, match="was modified while it was read"):
         list(batches)
-    with pytest.raises(StreamError, match="has changed while it was read"):
+    with pytest.raises(StreamError, match="was modified while it was read"):
         list(stream.batches(100))
 
 

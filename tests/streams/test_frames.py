@@ -123,7 +123,7 @@ def test_dicts_alone_or_with_their_labels():
 def test_rows_that_are_no_rows_are_told():
     with pytest.raises(StreamError, match=r"Row 2 has 'hot' for 'heat', which began as numbers"):
         DictStream([({"heat": 1.0}, 0), ({"heat": "hot"}, 1)]).take(2)
-    with pytest.raises(StreamError, match="Row 2 has a key 'light' that the first row lacks"):
+    with pytest.raises(StreamError, match="Row 2 has a key 'light' that is absent from the first row"):
         DictStream([({"heat": 1.0}, 0), ({"heat": 2.0, "light": 1}, 1)]).take(2)
     with pytest.raises(StreamError, match="dicts without labels"):
         DictStream([{"heat": 1.0}])

@@ -21,7 +21,6 @@ from tamis.summaries.contingency import (
     independence_statistic,
     mutual_information,
 )
-from tamis.summaries.quantiles import QuantileSummary
 from tests.twins import quantiles as twin
 
 tables = arrays.arrays(
@@ -97,16 +96,6 @@ def test_merging_growing_and_reordering(rng, tmp_path):
     assert a.nbytes == 8 * (2 * 3 * 3 + 3)
     with pytest.raises(ValueError, match=r"counts of 2 features, 3 bins and 2 classes into .* and 3 classes"):
         a.merge(whole)
-
-
-def test_bins_of_quantiles_are_the_offline_bins(rng):
-    X, codes = np.round(rng.normal(size=(900, 3)), 1), rng.integers(0, 3, 900)
-    summary, slow = QuantileSummary(3, 3, dtype=np.float64), twin.QuantileTwin(3, 3)
-    summary.update(X, codes)
-    slow.update(X, codes)
-    found = Contingency.from_quantiles(summary, 5)
-    assert (found.n_features, found.n_bins, found.n_classes) == (3, 5, 3)
-    assert np.array_equal(found.table(), slow.counts(5))
 
 
 @given(tables)

@@ -438,7 +438,7 @@ def repeated_rows(sample_weight: Array) -> NDArray[np.intp]:
         )
     if (total := float(sample_weight.sum())) > _MOST_REPEATED:
         raise DataError(
-            f"sample_weight sums to {total:g}: this method takes a row as often as its weight says, and"
+            f"sample_weight sums to {total:g}: this method repeats a row by its weight, and accepts"
             f" {_MOST_REPEATED:,} rows at most; scale the weights."
         )
     return np.repeat(np.arange(len(sample_weight)), sample_weight.astype(np.int64))

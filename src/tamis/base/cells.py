@@ -684,8 +684,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         if (np.diag(Q)[:, None] > Q).any():
             worst = int(np.argmax((np.diag(Q)[:, None] > Q).any(axis=1)))
             raise ValueError(
-                f"misclassification_cost makes it dearer to recognise class {self.classes_[worst]} than to take it"
-                " for another: the diagonal must be the smallest of each row."
+                f"misclassification_cost makes it more expensive to predict class {self.classes_[worst]} correctly than"
+                " as another class: the diagonal must be the smallest of each row."
             )
         return Q
 

@@ -95,7 +95,7 @@ def _imputed(column: NDArray[np.float64], missing: str, name: str) -> tuple[NDAr
             " missing='mean'."
         )
     if bad.all():
-        raise DataError(f"Feature {name!r} holds nothing but NaN: leave it out.")
+        raise DataError(f"Feature {name!r} contains only NaN: drop it.")
     column = _scaled(column)
     return np.where(bad, column[~bad].mean(), column), int(np.count_nonzero(bad))
 

@@ -314,7 +314,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         if sample_weight is not None and not self._takes_weights:
-            raise ValueError(f"{type(self).__name__} takes no sample_weight: repeat rows instead.")
+            raise ValueError(f"{type(self).__name__} has no sample_weight: repeat rows instead.")
         weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y))
         assert weight is not None
         if not weight.any():
@@ -404,7 +404,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             )
         if names is not None and len(set(names)) < m:
             twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise DataError(f"Feature {twice!r} stands twice in the block: give each column its own name.")
+            raise DataError(f"Feature {twice!r} occurs twice in the block: give each column its own name.")
         if names is None:
             taken = [name for name in self._taken if self._is_coming(name, m)] if m > 1 else []
             taken += [label] if m == 1 and (label := self._label(None, 0)) in self._taken else []

@@ -141,11 +141,11 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     def _widen(self, n_features: int) -> None:
         """Append features, in new arrays, that were 0 in all rows so far; optional."""
-        raise ValueError(f"{type(self).__name__} has a fixed number of columns: begin a new one.")
+        raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         """Reset features, in new arrays, as if they were 0 in all rows so far; optional."""
-        raise ValueError(f"{type(self).__name__} cannot forget single columns: begin a new one.")
+        raise ValueError(f"{type(self).__name__} cannot forget single columns: create a new one.")
 
     # For snapshots: see `tamis._atomic.Snapshot`.
     _written_once: tuple[str, ...] = ("classes_", "_unseen", "_levels", "_encoder", "feature_names_in_")

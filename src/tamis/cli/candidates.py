@@ -240,7 +240,7 @@ class ColumnTask:
 
     def _for_classes(self, model: str | None) -> str:
         if model is not None:
-            raise MisuseError(f"--rule {self.rule.name} fits no model: leave --model out.")
+            raise MisuseError(f"--rule {self.rule.name} fits no model: omit --model.")
         fractions = self.y.dtype.kind == "f" and (self.y != self.y.round()).any()
         if fractions or (self._is_numeric() and len(self.labels) > max(20, len(self.y) // 2)):
             raise DataError(

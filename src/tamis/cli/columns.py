@@ -173,7 +173,7 @@ def columns(
     if max_seconds is not None:
         check_number("max_seconds", max_seconds, low=0.0, open_low=True)
     if max_features is not None and rule.kind in ("classes", "lasso"):
-        raise MisuseError(f"--rule {rule.name} may drop features again: leave --max-features out.")
+        raise MisuseError(f"--rule {rule.name} may drop features again: omit --max-features.")
     if reading.missing not in ("mean", "error"):
         raise MisuseError(f"--missing {reading.missing} is not known here: write mean or error.")
     output = Output(top, save, report, checkpoint, as_json, quiet)

@@ -225,7 +225,7 @@ def _check_watch(watch: bool, alerting: Alerting, live: bool, port: int, options
     if alerting.is_given and not watch:
         raise MisuseError("--rule, --rules, --on-alert and --webhook are for --watch: add it.")
     if watch and options.clock:
-        raise MisuseError("--watch needs labels that are a number of rows late: say --delay N.")
+        raise MisuseError("--watch needs labels that are delayed by a number of rows: add --delay N.")
     if port and not live:
         raise MisuseError("--port is for --live: add it.")
     if not 0 <= port <= 65535:

@@ -150,7 +150,7 @@ def _writer(out: str) -> _Write:
     if out == "-":
         return _write_csv
     if suffix not in writers:
-        raise MisuseError(f"--out {out} does not tell its format: end it in .csv, .parquet or .arff.")
+        raise MisuseError(f"--out {out} has no known format: end it in .csv, .parquet or .arff.")
     return writers[suffix]
 
 

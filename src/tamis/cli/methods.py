@@ -156,9 +156,7 @@ class Models:
         assigned = dict(assignment(entry, text) for text in self.assign or [])
         if self.select is not None:
             if "n_features_to_select" not in parameters(entry):
-                raise MisuseError(
-                    f"{entry.name} decides itself how many features to keep: leave --select out."
-                )
+                raise MisuseError(f"{entry.name} determines the number of features: omit --select.")
             assigned["n_features_to_select"] = amount(self.select)
         usual = model_parameters(
             entry,

@@ -150,7 +150,7 @@ def check_outputs(
     for option, place in places:
         if option not in folders and not force and os.path.lexists(place) and not is_ours(place):
             raise MisuseError(
-                f"{option} {place} is there already, and is not from Tamis: choose another place, or say --force."
+                f"{option} {place} exists already, and is not from Tamis: choose another path, or add --force."
             )
 
 

@@ -177,7 +177,7 @@ def _check_combination(
 
     check_whole("--redundancy", redundancy, 1)
     if redundancy is not None and level is not None:
-        raise MisuseError("--level and --redundancy both decide which columns are kept: leave one out.")
+        raise MisuseError("--level and --redundancy both select columns: omit one.")
     if half_life is not None:
         check_number("half_life", half_life, low=0.0, open_low=True)
     if level is not None:
@@ -185,7 +185,7 @@ def _check_combination(
         if half_life is not None:
             raise MisuseError("--level needs rows that do not fade: give --restarts instead of --half-life.")
     if restarts is not None and half_life is not None:
-        raise MisuseError("--restarts and --half-life both say what is forgotten: leave one out.")
+        raise MisuseError("--restarts and --half-life both discard old rows: omit one.")
 
 
 def _score_name(name: str) -> str:

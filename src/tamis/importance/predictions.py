@@ -147,5 +147,5 @@ def _as_dicts(X: Floats, names: list[str] | None) -> list[dict[Any, float]]:
 def _from_dicts(rows: list[dict[Any, float]]) -> tuple[Floats, Array]:
     labels = list(dict.fromkeys(label for row in rows for label in row))
     if not labels:
-        raise DataError("model returned no class for any row: let it learn before it is explained.")
+        raise DataError("model returned no class for any row: fit it before it is explained.")
     return _as_array([[row.get(label, 0.0) for label in labels] for row in rows]), np.array(labels)

@@ -242,7 +242,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """Grow the selector by at least a quarter, if necessary and supported."""
         if self.max_columns is not None and n_names > self.max_columns:
             raise DataError(
-                f"The rows name {n_names} columns, but max_columns is {self.max_columns}: raise it, or name fewer."
+                f"The rows name {n_names} columns, but max_columns is {self.max_columns}: raise it, or use fewer names."
             )
         if not hasattr(selector, "n_seen_") or n_names <= selector.n_features_in_:
             return

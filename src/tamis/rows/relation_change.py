@@ -195,45 +195,23 @@ def _scale_to_margins(n: Array, m: Array) -> None:
     A, B, S = n.shape
     for b in range(B):
         for s in range(S):
-            _scale_values(n, m, b, s)
+            _scale(n[:, b, s], m[:, b, s])
     for a in range(A):
         for b in range(B):
-            _scale_parts(n, m, a, b)
+            _scale(n[a, b], m[a, b])
         for s in range(S):
-            _scale_classes(n, m, a, s)
+            _scale(n[a, :, s], m[a, :, s])
 
 
 @njit(strict=True)
-def _scale_values(n: Array, m: Array, b: int, s: int) -> None:
-    """Scale the fit of all values in a class and part to the sum of their counts."""
+def _scale(n: Array, m: Array) -> None:
+    """Scale the fit of some cells to the sum of their counts."""
     fitted, counted = 0.0, 0.0
-    for a in range(n.shape[0]):
-        fitted, counted = fitted + m[a, b, s], counted + n[a, b, s]
+    for i in range(n.shape[0]):
+        fitted, counted = fitted + m[i], counted + n[i]
     if fitted > 0.0:
-        for a in range(n.shape[0]):
-            m[a, b, s] *= counted / fitted
-
-
-@njit(strict=True)
-def _scale_parts(n: Array, m: Array, a: int, b: int) -> None:
-    """Scale the fit of both parts of a value and class to the sum of their counts."""
-    fitted, counted = 0.0, 0.0
-    for s in range(n.shape[2]):
-        fitted, counted = fitted + m[a, b, s], counted + n[a, b, s]
-    if fitted > 0.0:
-        for s in range(n.shape[2]):
-            m[a, b, s] *= counted / fitted
-
-
-@njit(strict=True)
-def _scale_classes(n: Array, m: Array, a: int, s: int) -> None:
-    """Scale the fit of all classes of a value in a part to the sum of their counts."""
-    fitted, counted = 0.0, 0.0
-    for b in range(n.shape[1]):
-        fitted, counted = fitted + m[a, b, s], counted + n[a, b, s]
-    if fitted > 0.0:
-        for b in range(n.shape[1]):
-            m[a, b, s] *= counted / fitted
+        for i in range(n.shape[0]):
+            m[i] *= counted / fitted
 
 
 class RelationWatch(ThreadSafe):

@@ -205,8 +205,8 @@ class DictStream(Stream):
         if len(x) > len(self._keys) or not x.keys() <= set(self._keys):
             new = next(key for key in x if key not in self._keys)
             raise StreamError(
-                f"Row {row + 1} has a key {new!r} that the first row lacks: give all keys in the first row, or use"
-                " tamis.ByName for features that come and go."
+                f"Row {row + 1} has a key {new!r} that is absent from the first row: give all keys in the first row, or"
+                " use tamis.ByName for features that appear and disappear."
             )
         return values
 

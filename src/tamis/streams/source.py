@@ -193,7 +193,7 @@ class Source:
             ) from None
         if (now.st_size, now.st_mtime_ns) != self.stamp:
             raise StreamError(
-                f"{self.name!r} has changed while it was read: let it be finished, then start again."
+                f"{self.name!r} was modified while it was read: wait until it is complete, then run again."
             )
 
     def progress(self) -> float | None:

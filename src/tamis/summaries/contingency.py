@@ -23,7 +23,6 @@ from tamis._kernels import njit
 from tamis._validation import Array, check_number
 from tamis.errors import DataError
 from tamis.summaries.batch import check_batch
-from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = [
     "Contingency",
@@ -96,13 +95,6 @@ class Contingency(ThreadSafe):
             check_number(name, value, low=0 if name == "n_classes" else 1, integer=True)
         self._gain = np.ones(n_classes)  # weight of a new row of each class
         self._table = np.zeros((n_features, n_bins, n_classes))
-
-    @classmethod
-    def from_quantiles(cls, summary: QuantileSummary, n_bins: int = 5) -> Contingency:
-        """Return the counts of bins of about equal weight, see :meth:`QuantileSummary.counts`."""
-        result = cls(summary.n_features, n_bins, summary.n_classes)
-        result._table = summary.counts(n_bins)
-        return result
 
     @property
     def n_features(self) -> int:

@@ -338,7 +338,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
             ValueError,
             "'batches' is not an option of an experiment; the options are batch_size, ",
         ),
-        ({"n_features_to_select": {"AES": 2}}, ValueError, "speaks of 'AES', which is none of the streams"),
+        ({"n_features_to_select": {"AES": 2}}, ValueError, "names 'AES', which is none of the streams"),
     ],
 )
 def test_mistakes_show_before_anything_runs(tmp_path, change, error, message):

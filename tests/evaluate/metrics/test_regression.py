@@ -101,7 +101,7 @@ def test_what_are_no_numbers(actual, predicted, message):
     ("revealed", "upto"), [([1.0], [2]), ([1.0], [1, 1]), ([1.0, 2.0], [-1]), ([1.0], None)]
 )
 def test_what_cannot_have_come(revealed, upto):
-    with pytest.raises((ValueError, TypeError), match=r"upto must say|NoneType"):
+    with pytest.raises((ValueError, TypeError), match=r"upto must contain|NoneType"):
         RunningErrors().update([1.0], [2.0], revealed, upto)
 
 

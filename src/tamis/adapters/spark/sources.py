@@ -127,7 +127,7 @@ def _columns(
         kind = kind_of(where, kinds, name, "features")
         if name in (label, weight) or twice[name] > 1:
             raise DataError(
-                f"features names {name!r}, which is the label, the weight, or named twice: leave it out."
+                f"features names {name!r}, which is the label, the weight, or named twice: remove it."
             )
         if name in vectors:
             if len(names) > 1:

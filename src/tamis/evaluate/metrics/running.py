@@ -59,6 +59,6 @@ def arrivals(actual: Any, revealed: Any, upto: Any) -> tuple[Any, Any]:
     falls = upto[0] < 0 or upto[-1] > len(revealed) or (upto[1:] < upto[:-1]).any() if len(upto) else False
     if upto.shape != actual.shape or falls:
         raise ValueError(
-            f"upto must say after each of {len(actual)} rows how many of {len(revealed)} labels have come."
+            f"upto must contain, after each of {len(actual)} rows how many of {len(revealed)} labels have come."
         )
     return revealed, upto

@@ -273,7 +273,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         X = self._validated(X, names, columns)
         if weights is not None and not self._takes_weights:
             raise DataError(
-                f"{type(self._recipe()).__name__}.fit has no parameter sample_weight: leave the weights out."
+                f"{type(self._recipe()).__name__}.fit has no parameter sample_weight: omit the weights."
             )
         codes = self._codes(y, classes)
         self._update(Block(X, codes, weights), columns, fit_at_end=forget)

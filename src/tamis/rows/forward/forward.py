@@ -720,7 +720,7 @@ class ForwardPartialCorrelation(RowSelector):
             check_number("age", age, low=0.0, open_high=True)
             if self.half_life is None:
                 raise ValueError(
-                    f"age={age!r} needs a half_life: without one, the weight of the rows says how they fade."
+                    f"age={age!r} needs a half_life: without one, fading depends on the weight of the rows."
                 )
         if not self._check_mergeable(other, ("n_features_to_select",)):
             return self

@@ -389,7 +389,7 @@ class JointScreening(RowSelector):
         """Evidence against "the feature is irrelevant, alone or beside any other"; needs a `level`."""
         _ = self.warming_up_  # raises if not fitted
         if self.level is None:
-            raise AttributeError("evalues_ needs level: give level=0.05, say.")
+            raise AttributeError("evalues_ needs level: pass, for example, level=0.05.")
         if self._pair_evidence is None:
             return np.ones(self.n_features_in_)
         with np.errstate(over="ignore"):

@@ -145,7 +145,7 @@ class Screener(RowSelector):
     def _start(self, n_features: int) -> None:
         if self.fading is not None and self.half_life is not None:
             raise ValueError(
-                f"half_life={self.half_life!r} and fading={self.fading!r} say the same: give one."
+                f"half_life={self.half_life!r} and fading={self.fading!r} have the same meaning: pass only one."
             )
         if self.level is not None:
             self._check_level(self.level)
@@ -175,8 +175,8 @@ class Screener(RowSelector):
             )
         if self._factor != 1.0:
             raise ValueError(
-                f"level={level!r} needs rows that do not fade: leave half_life and fading out, and give restarts, or"
-                " call restart(), where the past is to be forgotten."
+                f"level={level!r} needs rows that do not fade: omit half_life and fading, and pass restarts, or"
+                " call restart() to discard earlier rows."
             )
 
     def _check_redundancy(self, redundancy: int, n_features: int) -> None:
@@ -490,7 +490,7 @@ class Screener(RowSelector):
             check_choice("when", when, ("before", "after", "together"))
         elif age is None and self._factor != 1.0:
             raise ValueError(
-                "when is None, but rows fade: say whether the rows of the other part came 'before' or 'after' those"
+                "when is None, but rows fade: state whether the rows of the other part came 'before' or 'after' those"
                 " of this one, or 'together' with them; or give the age of this one."
             )
         if isinstance(age, dict) and self.clock != "class":
@@ -498,7 +498,7 @@ class Screener(RowSelector):
                 f"age={age!r} has a clock for each class, but clock={self.clock!r}: give one number."
             )
         if age is not None and when == "together":
-            raise ValueError(f"age={age!r}, but parts that end together do not age: leave it out.")
+            raise ValueError(f"age={age!r}, but parts that end together do not age: omit it.")
         for ticks in age.values() if isinstance(age, dict) else [] if age is None else [age]:
             check_number("age", ticks, low=0.0, open_high=True)
         return when or "after", 0.0 if when == "together" else age
@@ -574,7 +574,9 @@ class Screener(RowSelector):
         """Evidence of each feature against "it is irrelevant to the class", valid at any time; needs a `level`."""
         _ = self.warming_up_  # raises if not fitted
         if self._evidence is None:
-            raise AttributeError("evalues_ needs level: give n_features_to_select=None, level=0.05, say.")
+            raise AttributeError(
+                "evalues_ needs level: pass, for example, n_features_to_select=None, level=0.05."
+            )
         with np.errstate(over="ignore"):
             result: NDArray[np.float64] = np.exp(self._log_e())
         return result
@@ -607,7 +609,7 @@ class Screener(RowSelector):
         _ = self.warming_up_  # raises if not fitted
         if self._factor != 1.0:
             raise ValueError(
-                "effect_band needs rows that do not fade: leave half_life and fading out, or give restarts."
+                "effect_band needs rows that do not fade: omit half_life and fading, or pass restarts."
             )
         if self._score_names()[0] not in _OF_MOMENTS and self._bins is not None:
             inflation = self._inflation(self._score_names()[0])

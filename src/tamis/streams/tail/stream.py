@@ -393,7 +393,7 @@ class FollowedStream(Stream):
         check_number("batch_size", size, low=1, integer=True)
         n_taken = 0 if self._mark is None else self._mark.rows
         if start not in (0, n_taken):
-            raise StreamError(f"The stream stands after row {n_taken:,}, not {start:,}: go to a position.")
+            raise StreamError(f"The stream is after row {n_taken:,}, not {start:,}: go to a position.")
         return self._batches(int(size))
 
     def _blocks(self, start: int) -> Iterator[Batch]:

@@ -40,19 +40,19 @@ def defer_interrupts(at_once: Callable[[], bool] = lambda: False) -> Iterator[Ca
         if asked:
             raise KeyboardInterrupt
 
-    with _handled(ask, SIGINT, SIGTERM):
+    with _set_handlers(ask, SIGINT, SIGTERM):
         yield stop_if_asked
 
 
 @contextlib.contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
     """Turn SIGTERM into KeyboardInterrupt, so that partially written files are removed."""
-    with _handled(default_int_handler, SIGTERM):
+    with _set_handlers(default_int_handler, SIGTERM):
         yield
 
 
 @contextlib.contextmanager
-def _handled(handler: Callable[[int, FrameType | None], object], *numbers: Signals) -> Iterator[None]:
+def _set_handlers(handler: Callable[[int, FrameType | None], object], *numbers: Signals) -> Iterator[None]:
     """Handle signals without another handler; possible only in the main thread."""
     before: dict[Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():

@@ -42,7 +42,7 @@ import numpy as np
 
 from tamis.errors import StateError
 
-__all__ = ["Shapes", "changed"]
+__all__ = ["Shapes", "state_error"]
 
 _ENTRY = re.compile(r"""
     \s* (?P<path> (?: [\w.] | \?\. | \[[^\]]*\] )+ ) (?P<optional> \?? )
@@ -133,13 +133,13 @@ class Shapes:
         """
         sizes = self._compare(model)
         for path, values in self._ranges:
-            for i, (owner, part) in enumerate(_owned(model, path)):
+            for i, (owner, part) in enumerate(_resolve(model, path)):
                 values.check(part, _Names(model, owner, sizes, i), f"{path!r} of a {type(model).__name__}")
 
     def with_values(self, model: Any) -> Iterator[Any]:
         """Yield the parts of a model whose values are declared."""
         for path, _ in self._ranges:
-            yield from (part for _, part in _owned(model, _split(path)[0]))
+            yield from (part for _, part in _resolve(model, _split(path)[0]))
 
     @functools.cached_property
     def _fits(self) -> Callable[[Any], bool]:
@@ -230,7 +230,7 @@ _TARGETS = _Values("float", "", "", (True, True), ("finite",))
 _CHANGED = "the model was changed from outside, so fit it again or load it from where it was saved."
 
 
-def changed(what: str) -> StateError:
+def state_error(what: str) -> StateError:
     """Return the error for an inconsistent state; `what` is a sentence that states the inconsistency."""
     return StateError(f"{what}: {_CHANGED}")
 
@@ -322,7 +322,7 @@ def _split(path: str) -> tuple[str, str]:
     return match[1], match[2] or ""
 
 
-def _owned(model: Any, path: str) -> Iterator[tuple[Any, Any]]:
+def _resolve(model: Any, path: str) -> Iterator[tuple[Any, Any]]:
     """Yield what a path refers to, each with the object that it belongs to."""
     path, some = _split(path)
     owner, _, name = path.rpartition(".")

@@ -341,7 +341,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         if self._n_since >= _effective(self._n_fitted, fading) or (is_new and is_whole):
             self._fit_again()
         else:
-            self._update(known[at], self._known_labels(y[at]))
+            self._update(known[at], self._encode_labels(y[at]))
 
     def _fit_again(self) -> None:
         """Fit to the rows of the sample."""

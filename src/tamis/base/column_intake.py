@@ -78,12 +78,12 @@ def without_gaps(
         column = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
         if not np.isfinite(column).all():
             columns = columns.toarray() if sp.issparse(columns) else columns
-            column, n_missing[j] = _imputed(column, missing, label(j))
-        _put(columns, j, _scaled(column))
+            column, n_missing[j] = _impute(column, missing, label(j))
+        _put(columns, j, _rescale(column))
     return columns, n_missing
 
 
-def _imputed(column: NDArray[np.float64], missing: str, name: str) -> tuple[NDArray[np.float64], int]:
+def _impute(column: NDArray[np.float64], missing: str, name: str) -> tuple[NDArray[np.float64], int]:
     bad = ~np.isfinite(column)
     row = int(np.flatnonzero(bad)[0])
     if np.isinf(column).any():
@@ -96,7 +96,7 @@ def _imputed(column: NDArray[np.float64], missing: str, name: str) -> tuple[NDAr
         )
     if bad.all():
         raise DataError(f"Feature {name!r} contains only NaN: drop it.")
-    column = _scaled(column)
+    column = _rescale(column)
     return np.where(bad, column[~bad].mean(), column), int(np.count_nonzero(bad))
 
 
@@ -116,7 +116,7 @@ def _unusual(columns: Columns) -> NDArray[np.intp]:
     return np.setdiff1d(unusual, empty, assume_unique=True)
 
 
-def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rescale(column: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the column times a power of two that brings its largest value near 1 if its squares are out of range."""
     largest = float(np.nanmax(np.abs(column), initial=0.0))
     if largest == 0.0 or _VANISHING < largest * largest < 1.0 / _VANISHING:

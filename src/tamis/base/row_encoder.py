@@ -181,10 +181,10 @@ class RowEncoder:
         later.n_rows += n
         if raw:
             counted = np.ones(len(X), np.bool_) if counted is None else counted
-            X = later._encoded(np.array(X, np.float64), raw, target, counted)
+            X = later._encode_rows(np.array(X, np.float64), raw, target, counted)
         return X, later
 
-    def _encoded(self, X: Array, raw: dict[int, list[Any]], target: Array, counted: Array) -> Array:
+    def _encode_rows(self, X: Array, raw: dict[int, list[Any]], target: Array, counted: Array) -> Array:
         total = self.total
         self.categories, self.tables = dict(self.categories), dict(self.tables)
         for j, values in raw.items():

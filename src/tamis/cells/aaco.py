@@ -356,7 +356,7 @@ class AACO(CellClassifier):
             return
         if self.mean_budget is not None:
             self.price_factor_ = self._factor_within(rows, float(self.mean_budget))
-        nothing, spent, wrong = self._walked(rows)
+        nothing, spent, wrong = self._walk_training_rows(rows)
         if self.spend == "all":
             return
         # A budget is spent for fewer errors; otherwise prices count, too.
@@ -373,13 +373,13 @@ class AACO(CellClassifier):
         low, high = unit * 2.0**-16, unit
         for _ in range(_HALVINGS):
             self.price_factor_ = float(np.sqrt(low * high))
-            if self._walked(rows)[1].mean() <= mean_budget + ROUNDING:
+            if self._walk_training_rows(rows)[1].mean() <= mean_budget + ROUNDING:
                 high = self.price_factor_
             else:
                 low = self.price_factor_
         return high
 
-    def _walked(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
+    def _walk_training_rows(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
         """Return the loss of each training row without a value, its acquisition cost, and its loss afterwards."""
         state, values = self._start(len(rows)), self._bank[rows]
         codes, alive = self._codes(values, np.arange(len(self.candidates_))), np.arange(len(rows))

@@ -97,7 +97,7 @@ def race_classifiers(
                 on_progress((place + f / _FOLDS) / len(models), name)
             held = np.flatnonzero(fold == f)
             if len(held):
-                rows[:, held] = _held_out(clone(model), take, y, np.flatnonzero(fold != f), held)
+                rows[:, held] = _evaluate_fold(clone(model), take, y, np.flatnonzero(fold != f), held)
         rows = rows[:, fold >= 0]
         losses.append(rows[0])
         gap = losses[0] - rows[0]
@@ -108,7 +108,7 @@ def race_classifiers(
     return result
 
 
-def _held_out(
+def _evaluate_fold(
     model: CellClassifier, take: Callable[[NDArray[np.int64]], Any], y: Array, learned: Array, held: Array
 ) -> Floats:
     """Return loss, price, number of values and whether it is right for each held-out row."""

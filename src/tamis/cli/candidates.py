@@ -268,13 +268,13 @@ class ColumnTask:
                 made.append(table.X[:, j])
                 names.append(name)
                 continue
-            for value, code in self._shown(name, values):
+            for value, code in self._list_texts(name, values):
                 made.append((table.X[:, j] == code).astype(np.float64))
                 names.append(f"{name}={value}")
                 self.texts.setdefault(name, []).append(names[-1])
         return np.array(made).T, names
 
-    def _shown(self, name: str, values: list[Any]) -> list[tuple[Any, int]]:
+    def _list_texts(self, name: str, values: list[Any]) -> list[tuple[Any, int]]:
         """Return the texts of a column that get a column of their own, with their codes."""
         known = sorted((str(value), code) for code, value in enumerate(values) if value is not None)
         if len(known) > MOST_TEXTS:

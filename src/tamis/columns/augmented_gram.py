@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._shapes import Shapes, changed
+from tamis._shapes import Shapes, state_error
 from tamis.columns.block_test import blocked_length, blocked_log_p, is_determined, join_pairs
 
 __all__ = ["COLLINEAR", "AugmentedGram", "sweep"]
@@ -85,7 +85,9 @@ class AugmentedGram:
             If so.
         """
         if len(self.blocks) and self.blocks.shape[1:] != self.matrix.shape:
-            raise changed(f"The blocks of a Gram matrix of shape {self.matrix.shape} are {self.blocks.shape}")
+            raise state_error(
+                f"The blocks of a Gram matrix of shape {self.matrix.shape} are {self.blocks.shape}"
+            )
 
     @property
     def n(self) -> float:

@@ -80,7 +80,7 @@ def mutual_information_ratio(tables: Array) -> Floats:
 
 
 @njit()
-def _expected(a: Array, b: Array, log_factorial: Array) -> float:
+def _expected_information(a: Array, b: Array, log_factorial: Array) -> float:
     n, result = a.sum(), 0.0
     for u in range(len(a)):
         for w in range(len(b)):

@@ -242,7 +242,7 @@ class Recommendation:
         *,
         repeat: Mapping[str, str] | None = None,
     ) -> Path | str:
-        """Write a page with the curves: one HTML file that opens offline; `repeat` has lines that repeat the race.
+        """Write a page with the curves: one HTML file that opens offline; `repeat` has lines that repeat it.
 
         Without a path the HTML is returned, which a notebook displays.
         """
@@ -259,24 +259,24 @@ def recommend(
     n_draws: int = 3,
     on_progress: Callable[[float], None] | None = None,
 ) -> Recommendation:
-    """Race selectors and sizes on the first rows of a stream, against random subsets and every column.
+    """Compare selectors and sizes on the first rows of a stream, with random subsets and all features as baselines.
 
     Parameters
     ----------
     stream : Stream or (X, y)
-        The same as :func:`tamis.prequential` takes.
+        As for :func:`tamis.prequential`.
     learner : str, optional
-        The classifier that is used later, by a name of `tamis list`: "perceptron", "naive-bayes", "lightgbm" or another
-        one. The learner of the comparison that is closest to it stands for it: a Perceptron, naive Bayes, or a small
-        forest that is refitted on the last rows. By default "perceptron", "naive-bayes" and "adaptive-random-forest"
-        are raced, and one is recommended too. Sparse rows need the Perceptron.
+        The classifier to be used later, by a name of `tamis list`: "perceptron", "naive-bayes", "lightgbm" or another
+        one. The most similar learner represents it in the comparison: a Perceptron, naive Bayes, or a small forest
+        that is refitted on the last rows. By default "perceptron", "naive-bayes" and "adaptive-random-forest" are
+        compared, and one of them is recommended. Sparse rows need the Perceptron.
     max_rows : int, optional
-        The most rows to use, at least 100. By default 5000, and of a stream with a rare class as many as have 200 rows
-        of it.
+        Maximum number of rows to use, at least 100. By default 5000, or for a rare class as many as contain 200 rows of
+        it.
     n_draws : int, default=3
         Number of random subsets of each size.
     on_progress : callable, optional
-        Called with the share of the rows that has been read.
+        Called with the fraction of the rows read so far.
 
     Returns
     -------
@@ -285,13 +285,13 @@ def recommend(
     Raises
     ------
     DataError
-        If the rows are fewer than 100, or of one class.
+        If there are fewer than 100 rows, or only one class.
     ValueError
-        If an argument is out of range, or no classifier has that name.
+        If an argument is invalid, or no classifier has that name.
 
     Examples
     --------
-    Ten copies of one signal, a second signal, and 29 columns of noise: two columns do.
+    Ten copies of one signal, a second signal, and 29 noise features: two features suffice.
 
     >>> rng = np.random.default_rng(0)
     >>> signals = rng.normal(size=(3000, 2))

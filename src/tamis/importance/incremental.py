@@ -254,7 +254,7 @@ class IncrementalImportance(ThreadSafe, ABC):
         u = self._rng.random((len(X), first + drawn * self.n_samples + 1))
         plan = self._plan(u[:, :first])
         u_donor = np.tile(u[:, first:-1], (1, n_sets // drawn))
-        altered = self._altered(X, plan.replaced, u_donor, u[:, -1].copy())
+        altered = self._replace_features(X, plan.replaced, u_donor, u[:, -1].copy())
         base, others, codes, measure = self._outputs(model, X, altered, y)
         self._measure = measure
         values = self._contributions(plan, base, others, codes)
@@ -264,7 +264,9 @@ class IncrementalImportance(ThreadSafe, ABC):
     def _keep(self) -> float:
         return 1.0 if self.half_life is None else float(0.5 ** (1.0 / self.half_life))
 
-    def _altered(self, X: Floats, replaced: NDArray[np.bool_], u_donor: Floats, u_slot: Floats) -> Floats:
+    def _replace_features(
+        self, X: Floats, replaced: NDArray[np.bool_], u_donor: Floats, u_slot: Floats
+    ) -> Floats:
         """Return the rows with replaced columns, shape (n, e * n_samples, j), and store the rows."""
         replaced = np.repeat(replaced, self.n_samples, axis=1)
         n, e, _ = replaced.shape

@@ -91,7 +91,7 @@ class MaskedLearner:
         predictor = (
             restrict_columns(self.model, support) if self.n_known_classes and len(support) else self.model
         )
-        learned = rows if self._accepts_nan else self._filled(rows, mask)
+        learned = rows if self._accepts_nan else self._impute_unselected(rows, mask)
         return View(learned, asked, predictor, support)
 
     def _at_mean(self, rows: Rows) -> Rows:
@@ -103,7 +103,7 @@ class MaskedLearner:
         stored[np.isnan(stored)] = 0.0
         return result
 
-    def _filled(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+    def _impute_unselected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
         """Return the rows with missing values of unselected features replaced by their mean so far (0 if unknown)."""
         if sp.issparse(rows) or not np.isnan(rows.sum()):
             return rows

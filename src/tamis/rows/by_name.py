@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._guard import ThreadSafe
-from tamis._shapes import changed
+from tamis._shapes import state_error
 from tamis._validation import (
     Array,
     Rows,
@@ -131,7 +131,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """
         places = vars(self).get("_places", {})
         if sorted(places.values()) != list(range(len(places))):
-            raise changed("The names of a ByName do not have one place each")
+            raise state_error("The names of a ByName do not have one column each")
 
     selector_: RowSelector
     _places: dict[Any, int]

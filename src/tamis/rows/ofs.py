@@ -51,7 +51,7 @@ from sklearn.utils import check_random_state
 
 from tamis._atomic import atomic
 from tamis._kernels import njit
-from tamis._shapes import changed
+from tamis._shapes import state_error
 from tamis._validation import Array, check_choice, is_integer
 from tamis._validation.parameters import SEED, number, parameters
 from tamis.base import n_to_select, top_mask
@@ -383,7 +383,7 @@ class OFS(LinearClasses):
         """
         super().check_state()
         if hasattr(self, "n_features_in_") and (np.diff(self._support[: self._n_kept]) <= 0).any():
-            raise changed("'_support' of an OFS does not ascend")
+            raise state_error("'_support' of an OFS is not in ascending order")
 
     @property
     def _counts_columns(self) -> bool:

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import changed
+from tamis._shapes import state_error
 from tamis._validation import Array, is_integer
 from tamis._validation.parameters import number, parameters
 from tamis.base import n_to_select
@@ -258,9 +258,9 @@ class SOFS(LinearClasses):
             not np.array_equal(self._place[heap], places)
             or np.count_nonzero(self._place >= 0) != self._n_kept
         ):
-            raise changed("'_place' of a SOFS does not have the places of its heap")
+            raise state_error("'_place' of a SOFS does not match its heap")
         if self._n_kept > self._n_most or (certain[1:] < above[1:]).any():
-            raise changed("'_heap' of a SOFS is not a heap")
+            raise state_error("'_heap' of a SOFS is not a heap")
 
     @property
     def _counts_columns(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._shapes import Shapes, changed
+from tamis._shapes import Shapes, state_error
 from tamis._validation import Array, Rows
 from tamis.errors import StateError
 from tamis.summaries.batch import without_columns
@@ -78,7 +78,7 @@ class WaitingBlock:
             or len(self.y) < self.n_rows
             or (self.sparse and rows != self.n_rows)
         ):
-            raise self._changed(rows)
+            raise self._state_error(rows)
         self._check_room()
 
     def with_rows(self, X: Rows, y: Array, weight: Array) -> Self:
@@ -120,10 +120,10 @@ class WaitingBlock:
 
     def _check_room(self) -> None:
         if not self.sparse and len(self.X) < self.n_rows:
-            raise self._changed(len(self.X))
+            raise self._state_error(len(self.X))
 
-    def _changed(self, result: int) -> StateError:
-        return changed(f"{self.n_rows} rows wait for their block, but there are {result}")
+    def _state_error(self, result: int) -> StateError:
+        return state_error(f"A block counts {self.n_rows} rows, but contains {result}")
 
     def emptied(self) -> Self:
         """Return an empty buffer in separate memory; this one keeps its rows for a rollback."""

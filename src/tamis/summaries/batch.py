@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._shapes import changed
+from tamis._shapes import state_error
 from tamis._validation import Array, Rows, as_weights
 from tamis.errors import DataError
 
@@ -79,4 +79,4 @@ def check_waiting(blocks: list[tuple[Any, ...]], n_features: int) -> None:
     """
     for X, *others in blocks:
         if X.shape[1:] != (n_features,) or any(one.shape != X.shape[:1] for one in others):
-            raise changed(f"Rows of the shape {X.shape} wait for a summary of {n_features} features")
+            raise state_error(f"Rows of shape {X.shape} are pending in a summary of {n_features} features")

@@ -481,7 +481,7 @@ class WindowCounts(ThreadSafe):
             sparse.update(X, codes, self._ring, self._seen, self._class_counts)
             self._sparse = sparse
             return
-        X, codes = self._checked(X, codes)
+        X, codes = self._validate(X, codes)
         while 0 < len(X) != (n := self._make_ready(X)):
             learn(X[:n], codes[:n], self._arrays())
             X, codes = X[n:], codes[n:]
@@ -507,9 +507,9 @@ class WindowCounts(ThreadSafe):
             As :meth:`update`.
         """
         _ = self.state  # raises if there is none, since the first rows were CSR
-        return self._make_ready(self._checked(X, codes)[0])
+        return self._make_ready(self._validate(X, codes)[0])
 
-    def _checked(self, X: Rows, codes: Array) -> tuple[Array, Array]:
+    def _validate(self, X: Rows, codes: Array) -> tuple[Array, Array]:
         X = X.toarray() if sp.issparse(X) else X
         plain = (X.dtype, codes.dtype) == _PLAIN and X.flags.carray and codes.flags.carray
         fits = X.shape[1:] == (self.n_features,) and codes.shape == X.shape[:1]
@@ -542,7 +542,7 @@ class WindowCounts(ThreadSafe):
 
     # -- results -------------------------------------------------------------------------------------------
 
-    def _measured(self) -> Floats:
+    def _measure(self) -> Floats:
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
         if self._sparse is not None:
             return self._sparse.measures(self._class_counts, self._f, int(self._options[2]))
@@ -554,7 +554,7 @@ class WindowCounts(ThreadSafe):
 
     def entropy(self) -> Floats:
         """Return H(X) of each feature in bits, (1): shape (n_features,), from 0 to log2 of its values."""
-        result: Floats = self._measured()[0].copy()
+        result: Floats = self._measure()[0].copy()
         return result
 
     def class_entropy(self) -> float:
@@ -564,7 +564,7 @@ class WindowCounts(ThreadSafe):
 
     def conditional_entropy(self) -> Floats:
         """Return H(Y|X) of each feature in bits, (2): shape (n_features,), from 0 to H(Y)."""
-        result: Floats = self._measured()[2].copy()
+        result: Floats = self._measure()[2].copy()
         return result
 
     def information_gain(self, corrected: bool = False) -> Floats:
@@ -575,13 +575,13 @@ class WindowCounts(ThreadSafe):
         corrected : bool, default=False
             Whether to subtract the bias (4).
         """
-        _, h_y, h_y_x, bias = self._measured()
+        _, h_y, h_y_x, bias = self._measure()
         result: Floats = np.maximum(h_y - h_y_x - (bias if corrected else 0.0), 0.0)
         return result
 
     def gain_ratio(self) -> Floats:
         """Return IG / H(X) of each feature, (3): shape (n_features,), 0 where H(X) is 0."""
-        h_x, h_y, h_y_x, _ = self._measured()
+        h_x, h_y, h_y_x, _ = self._measure()
         gain = np.maximum(h_y - h_y_x, 0.0)
         result: Floats = np.divide(gain, h_x, out=np.zeros(self.n_features), where=h_x > 0.0)
         return result
@@ -595,7 +595,7 @@ class WindowCounts(ThreadSafe):
             Whether to subtract the bias (4) from IG.
         """
         su = np.empty(self.n_features)
-        uncertainty(self._measured(), bool(corrected), su)
+        uncertainty(self._measure(), bool(corrected), su)
         return su
 
     def pair_symmetrical_uncertainty(self, i: int, others: Array) -> Floats:

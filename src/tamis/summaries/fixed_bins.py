@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from tamis._atomic import atomic
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._shapes import Shapes, changed
+from tamis._shapes import Shapes, state_error
 from tamis._validation import Array, Rows
 from tamis.summaries.batch import check_waiting, without_columns
 from tamis.summaries.quantiles import QuantileSummary
@@ -199,7 +199,7 @@ class FixedBins(ThreadSafe):
         check_waiting(self._waiting, self.n_features)
         shape = (self.n_features, self.n_bins, self.n_classes)
         if any(part.table.shape != shape for part in self._parts) or self.n_bins < 2:
-            raise changed(f"The counts of a FixedBins have not the shape {shape}")
+            raise state_error(f"The counts of a FixedBins do not have the shape {shape}")
 
     @property
     def n_classes(self) -> int:

@@ -190,13 +190,13 @@ class Levels:
         """Take in other levels, whose slots are `slot` here; the block is to be carried next."""
         self.low[slot] += other.low
         self.high[slot] += other.high
-        aligned = [buffer and self._aligned(buffer, slot) for buffer in other.buffers]
+        aligned = [buffer and self._align(buffer, slot) for buffer in other.buffers]
         mass = self.mass(block) + sum(buffer.mass() for buffer in aligned if buffer is not None)
         for level, buffer in enumerate(aligned):
             if buffer is not None:
                 self.carry(buffer, level, mass)
 
-    def _aligned(self, buffer: Buffer, slot: Array) -> Buffer:
+    def _align(self, buffer: Buffer, slot: Array) -> Buffer:
         result = Buffer(np.zeros((self.n_slots, buffer.points.shape[1]), self.dtype), np.zeros(self.n_slots))
         result.points[slot], result.weight[slot] = buffer.points, buffer.weight
         return result

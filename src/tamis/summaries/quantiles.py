@@ -32,7 +32,7 @@ from numpy.typing import DTypeLike, NDArray
 from tamis._atomic import atomic
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._shapes import changed
+from tamis._shapes import state_error
 from tamis._validation import Array, Rows, check_number
 from tamis.summaries.batch import check_batch
 from tamis.summaries.quantile_levels import CHUNK
@@ -201,7 +201,7 @@ class QuantileSummary(ThreadSafe):
         for points in self._points:
             slots = np.sort(points.slot[points.slot >= 0])
             if not np.array_equal(slots, np.arange(points.levels.n_slots)):
-                raise changed("'slot' of a QuantileSummary does not give each place to one feature")
+                raise state_error("'slot' of a QuantileSummary does not assign each slot to one feature")
 
     @property
     def n_classes(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
-from tamis._shapes import changed
+from tamis._shapes import state_error
 
 __all__ = ["PendingRows"]
 
@@ -81,4 +81,4 @@ class PendingRows(ThreadSafe):
             If so.
         """
         if len(self._keys) != (0 if self._X is None else len(self._X)) or self.is_repeated([]):
-            raise changed("_keys of the waiting rows do not fit the rows")
+            raise state_error("The keys of the pending rows do not match the rows")

@@ -75,7 +75,7 @@ class _Pairs(FeatureGenerator):
         while width > 0 and self._at < len(self._queue):
             parent = self._queue[self._at]
             if self._codes is None:
-                self._codes = self._shuffled(self._partners(parent))
+                self._codes = self._shuffle(self._partners(parent))
                 self._values = self._values_of(parent)
             codes = self._codes[self._next : self._next + width]
             if len(codes):
@@ -106,7 +106,7 @@ class _Pairs(FeatureGenerator):
             if recipe is not None and self._can_be_parent(name, recipe):
                 self._queue.append(name)
 
-    def _shuffled(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _shuffle(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         return codes[order(len(codes), seed_of(self.random_state, self.place, 1 + self._at))]
 
     def _finish(self, parent: str) -> None:

@@ -248,9 +248,9 @@ class ExperimentResult:
             [self.cells[metric][self.finished(stream, method)] for method in self.methods]
             for stream in self.streams
         ]
-        return ScoreTable.of(metric, self.streams, self.methods, values, self._unranked(metric))
+        return ScoreTable.of(metric, self.streams, self.methods, values, self._unranked_methods(metric))
 
-    def _unranked(self, metric: str) -> list[str]:
+    def _unranked_methods(self, metric: str) -> list[str]:
         """Return the methods given the true features; and, for selection metrics, those that keep all features."""
         return [*self.oracles, *self.keep_all] if metric in _OF_SELECTION else self.oracles
 

@@ -97,18 +97,18 @@ def run_experiment(
     learners : part, list of parts, or dict of names to parts, default="logistic"
         Keys are those of :data:`tamis.catalog.LEARNERS`.
     seeds : int or sequence of int, default=5
-        The number of seeds (0, 1, ...), or the seeds. A seed goes to the stream, and to selector and learner as
-        `random_state`. If none of them takes one, a single cell represents all seeds.
+        The number of seeds (0, 1, ...), or the seeds. A seed is passed to the stream, and to selector and learner as
+        `random_state`. If none of them accepts one, a single cell represents all seeds.
     folder : path-like, optional
-        Folder of finished cells. Cells that are there already are not run again. By default a temporary folder that is
-        deleted together with the result.
+        Folder of finished cells, which are not run again. By default a temporary folder that is deleted together with
+        the result.
     n_features_to_select : int, float or dict of stream names to these, optional
-        Given to every selector that accepts it. By default each has its own default.
+        Passed to every selector that accepts it. By default each has its own default.
     n_jobs : int, default=1
         Number of processes; -1: one per core. With more than one, the call must be guarded by ``if __name__ ==
-        "__main__":`` in a script, and the objects that you give must be picklable.
+        "__main__":`` in a script, and all objects must be picklable.
     on_progress : callable, optional
-        Called with a :class:`Progress` at the start and after every cell; `print` will do.
+        Called with a :class:`Progress` at the start and after every cell, for example `print`.
     **options
         Options of :func:`tamis.prequential`: `batch_size`, `max_rows`, `protocol`, `delay`, `max_waiting`, `window`,
         `stability_window`, `n_tracked`, `auc`, `replay`, `masking`, `scale`, `baselines`, `n_draws`, `frozen_after`,
@@ -117,12 +117,13 @@ def run_experiment(
     Returns
     -------
     ExperimentResult
-        A failed cell is in it with its error. After Ctrl-C it contains the finished cells, with ``interrupted`` True.
+        Failed cells are included with their errors. After Ctrl-C it contains the finished cells, with ``interrupted``
+        True.
 
     Raises
     ------
     ValueError, UnknownNameError, StreamError
-        If a name, parameter or option is wrong; raised before anything runs.
+        If a name, parameter or option is invalid; raised before anything runs.
     CheckpointError
         If the folder contains something else, cannot be written, or another experiment is running in it.
     RuntimeError

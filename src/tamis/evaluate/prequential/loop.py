@@ -49,106 +49,105 @@ def prequential(
     on_step: Callable[[Step], object] | None = None,
     on_interrupt: str = "raise",
 ) -> PrequentialResult:
-    """Run a selector and a learner over a stream, test-then-train.
+    """Evaluate a selector and a learner on a stream, prequentially (test-then-train).
 
-    The first full batch trains both and is not scored. In every later batch, the columns that are not selected are left
-    out (in the way that suits the learner, see Notes). The learner predicts and is scored. Then the selector and the
-    learner learn from the batch.
+    The first full batch trains both and is not scored. In every later batch, unselected features are removed (in the
+    way that suits the learner, see Notes), and the learner predicts and is scored. Then the selector and the learner
+    are updated with the batch.
 
     Parameters
     ----------
     stream : Stream, pair (X, y), frame, iterable of dicts or of pairs
-        A frame of pandas, Polars or Arrow, a LazyFrame, a relation of DuckDB, and dicts need `label`. Pairs are
-        (dict, label), as the data sets of River, or batches (X, y), as the DataLoader of PyTorch.
+        A pandas, Polars or Arrow frame, a LazyFrame, a DuckDB relation, and dicts require `label`. Pairs are
+        (dict, label), as in the data sets of River, or batches (X, y), as from the DataLoader of PyTorch.
     selector : estimator with `partial_fit` and `get_support`, or None
-        None keeps all features, as a baseline. The object itself is fitted, so you can continue with it.
+        None keeps all features, as a baseline. The object itself is fitted, so it can be used afterwards.
     learner : classifier or regressor with `partial_fit`, optional
-        The object itself is fitted; a classifier of River is wrapped and copied. A regressor predicts numbers, and
-        needs a selector that learns from numbers; the type of the labels does not matter. By default a
-        :class:`tamis.Perceptron`, or for a selector that is set to learn from numbers ``SGDRegressor(loss="huber",
-        epsilon=1.0, random_state=0)``.
+        The object itself is fitted; a River classifier is wrapped and copied. A regressor requires a selector for
+        regression; the type of the labels does not matter. The default is a :class:`tamis.Perceptron`, or
+        ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)`` if the selector is set to regression.
     label : str, optional
-        The column of the label, where `stream` is a frame or has dicts. Columns of text and of categories become codes,
-        and a selector or learner with a parameter `categorical` that is None gets their positions.
+        The label column, if `stream` is a frame or yields dicts. Text and categorical columns become codes, and a
+        selector or learner whose parameter `categorical` is None gets their positions.
     batch_size : int or "auto", default=100
-        Rows of a batch: they are predicted together, before anything learns from them. ``"auto"``: row by row while
-        labels (or targets) are autocorrelated, else 100. Decided every 100 rows from the rows before: where repeating
-        the last known label was right more often than the most frequent class in the last `window` rows, by more than
-        three standard errors (for numbers: where the last known target is closer than the mean). After 50,000 rows, and
-        beyond 1,000 columns, it is 10 rows instead of one.
+        Rows per batch: they are predicted together, before any update. ``"auto"``: one row at a time while labels (or
+        targets) are autocorrelated, else 100. This is decided every 100 rows from the rows before: whether the
+        no-change baseline was more accurate than the majority-class baseline over the last `window` rows, by more than
+        three standard errors (for regression: whether the last known target is closer than the mean). After 50,000
+        rows, and with more than 1,000 columns, it is 10 rows instead of one.
     max_rows : int, optional
         Stop after this many rows.
     protocol : {"honest", "paper"}, default="honest"
-        ``"honest"`` selects by the state before the batch. ``"paper"`` is the order of the FIRES paper: the
-        selector has already seen the labels of the batch on which it is tested.
+        ``"honest"`` selects by the state before the batch. ``"paper"`` is the order of the FIRES paper: the selector
+        has already seen the labels of the batch on which it is tested.
     delay : int or pair of str, default=0
-        How many rows later the label of a row comes. Or the names of two columns of numbers: the time of the row, and
-        the time of its label. The label then comes with the first row whose time is not before that, and never where it
-        is NaN. These two columns are not used as features. Selector, learner and baselines learn from a row when its
-        label has come, in the order of arrival. Every row is tested when it comes itself, from the first label on.
-        ``settings["labels"]`` counts rows that wait at the end, rows that never got a label, and rows that were given
-        up.
+        Delayed labels: number of rows after which the label of a row arrives. Or the names of two numeric columns, the
+        time of the row and the time of its label: the label then arrives with the first row at or after that time, and
+        never if it is NaN. These two columns are not used as features. Selector, learner and baselines learn a row when
+        its label arrives, in the order of arrival. Every row is tested on its own arrival, from the first label on.
+        ``settings["labels"]`` counts rows pending at the end, rows that never got a label, and rows that were given up.
     max_waiting : int, default=100_000
-        The most rows that wait for their labels, at least 1, where columns give the times. When there are more, the
-        oldest are given up, and are not learned from. With a delay in rows, exactly that many rows wait.
+        Maximum number of rows waiting for their labels, at least 1, if columns give the times. Beyond it, the oldest
+        are given up and not learned. With a delay in rows, exactly that many rows wait.
     window : int, default=1000
-        Number of rows behind the windowed measures.
+        Number of rows of the windowed measures.
     stability_window : int, default=10
-        Number of sets that the stability compares.
+        Number of selections compared by the stability.
     n_tracked : int, default=20
-        How many of the highest scores are recorded, about every thousand rows (more often at first); 0: none.
+        Number of highest scores that are recorded, about every thousand rows (more often at first); 0: none.
     auc : bool or "auto", default="auto"
-        Whether to ask a learner of two classes for scores too (`decision_function` or `predict_proba`), which costs
-        another prediction. They give the area under the ROC curve, average precision, and recall at a precision of .9.
-        The last two are of the rarer class; ``settings["positive"]`` names it. ``"auto"``: if the learner gives scores.
+        Whether to request scores from a learner of two classes too (`decision_function` or `predict_proba`), which
+        costs another prediction. They give the area under the ROC curve, average precision, and recall at a precision
+        of .9. The last two are of the rarer class; ``settings["positive"]`` names it. ``"auto"``: if the learner has
+        scores.
     replay : {"auto", "always", "never"} or int, default="auto"
-        When the learner is reset, and from how many of the last rows, masked to the new selection. ``"auto"``: when
-        the selector reports a drift (``drift_detected_``), a reset learner is trained with as many rows as it asks for
-        (``n_replay``), runs beside the old one for up to 1,000 rows, and replaces it if it predicts significantly
-        better; learners that adapt by themselves are never reset. ``"always"``: at each of these drifts. ``"never"``.
-        A number: whenever the selection changes, from so many rows. ``settings["replays"]`` counts the replacements,
-        ``settings["challenges"]`` the learners that were tried.
+        When the learner is reset, and trained on how many of the last rows, masked to the new selection. ``"auto"``:
+        when the selector reports a drift (``drift_detected_``), a reset learner is trained on the number of rows that
+        it requests (``n_replay``), runs beside the old one for up to 1,000 rows, and replaces it if it predicts
+        significantly better; learners that adapt to drift themselves are never reset. ``"always"``: at each of these
+        drifts. ``"never"``. A number: whenever the selection changes, on that number of rows. ``settings["replays"]``
+        counts the replacements, ``settings["challenges"]`` the learners that were tried.
     masking : {"auto", "zeros"}, default="auto"
-        How columns that are not selected are left out. ``"auto"``: in the way that suits the learner. ``"zeros"``: as
-        zeros for every learner, which is how published tables were made.
+        How unselected features are removed. ``"auto"``: in the way that suits the learner. ``"zeros"``: as zeros for
+        every learner, as in published tables.
     scale : {"auto", "standard", "none"}, default="auto"
-        Whether the learner is given standardised columns, by the mean and the standard deviation of the rows before the
-        batch. ``"auto"``: on dense rows, where the scale matters to the learner (linear models, River's neighbours).
-        ``"standard"``: always. ``"none"``: never. ``settings["scale"]`` records it, and ``result.scale`` has
-        the numbers. The selector sees the rows as they are. A numeric target is standardised for the learner where its
-        columns would be, and predictions are given in the units of the target.
+        Whether features are standardised for the learner, by the mean and standard deviation of the rows before the
+        batch. ``"auto"``: for dense rows, if the learner depends on the scale (linear models, River's neighbours).
+        ``"standard"``: always. ``"none"``: never. ``settings["scale"]`` records it, and ``result.scale`` has the
+        numbers. The selector gets unscaled rows. If features are standardised, so is a numeric target; predictions are
+        in the units of the target.
     baselines : {"random", "all", "both", "none"}, default="random"
-        The baselines that run beside a selector, each with its own copy of the learner on the same batches: random
-        subsets as large as the selection, or every column; and, with any of them, a frozen selection. They take the
+        The baselines that run beside a selector, each with a separate copy of the learner on the same batches: random
+        subsets of the size of the selection, or every feature; and, with any of them, a frozen selection. They take the
         time of as many more learners; see ``seconds_baselines``.
     n_draws : int, default=3
         Number of random subsets; their accuracy (or mean absolute error) is recorded as mean and standard deviation.
     frozen_after : int, default=1000
-        Rows from which the baseline of a frozen selection selects as many columns as the selector keeps, once: by the
-        weights of an L1-regularised logistic regression (or lasso) on these rows. Until then it uses every column, and
-        its scores are recorded from then on. 0: no such baseline.
+        Number of rows on which the baseline of a frozen selection selects once, as many features as the selector, by
+        the weights of an L1-regularised logistic regression (or lasso). Until then it uses every feature, and its
+        scores are recorded from then on. 0: no such baseline.
     checkpoint : path-like, optional
         File to save the run in: after the first batch, every `checkpoint_every` steps, and at the end. If the file
-        exists, the run continues where it stopped. Its result is the one that it would have had without the stop,
-        except for the columns of times, `memory_bytes` and `model_bytes`.
+        exists, the run resumes. Its result is that of a run without interruption, except for the columns of times,
+        `memory_bytes` and `model_bytes`.
     checkpoint_every : int, default=100
-        Steps between two savings; there are more steps where saving would take over 5 % of the time.
+        Number of steps between two checkpoints; larger if saving would take more than 5 % of the time.
     checkpoint_seconds : float, optional
         Also save after this many seconds, and while a stream waits for rows.
     keep_steps : int, optional
-        The most records to keep, at least 20. When there are as many, they are thinned, so memory is bounded however
-        long the stream. One record then represents 2, 4, 8 ... steps: its rows, seconds, entered and left columns are
-        sums, its accuracy is a mean, and all else is that of its last step. By default a record of each step is kept,
-        448 bytes.
+        Maximum number of records, at least 20. When it is reached, they are thinned, so memory is bounded for any
+        length of the stream. One record then represents 2, 4, 8 ... steps: its rows, seconds, entered and left columns
+        are sums, its accuracy is a mean, and all else is that of its last step. By default a record of each step is
+        kept, 448 bytes.
     on_step : callable, optional
         Called with a :class:`Step` after every batch (with ``batch_size="auto"``, after every 100 rows). If it has
         methods `state` and `restore`, the value of `state` is saved in the checkpoint too. If it has a method `is_due`,
-        it is called only where that returns True: a :class:`Step` costs more than the records of a batch.
+        it is only called if that returns True: a :class:`Step` costs more than the records of a batch.
     on_interrupt : {"raise", "return"}, default="raise"
-        What happens after Ctrl-C or SIGTERM. These signals wait for the current batch, and the checkpoint is written;
-        a second one does not wait, and the checkpoint stays the last one. Then ``"raise"`` raises KeyboardInterrupt,
-        whose attribute ``result`` is the result so far: a loop over streams ends, and no part of a run is taken for
-        the whole. ``"return"`` returns the result so far, with ``settings["interrupted"]`` True.
+        Behaviour after Ctrl-C or SIGTERM. These signals take effect after the current batch, when the checkpoint has
+        been written; a second one takes effect at once, without a new checkpoint. ``"raise"`` raises KeyboardInterrupt,
+        with the result so far as its attribute ``result``, so that a loop over streams ends, and a partial run is not
+        mistaken for a complete one. ``"return"`` returns the result so far, with ``settings["interrupted"]`` True.
 
     Returns
     -------
@@ -159,26 +158,25 @@ def prequential(
     KeyboardInterrupt
         After Ctrl-C or SIGTERM, unless ``on_interrupt="return"``.
     ValueError
-        If an option is out of range, or if one of selector and learner is for classes and the other for numbers.
+        If an option is invalid, or if one of selector and learner is for classification and the other for regression.
     CheckpointError
         If the checkpoint cannot be written, is being written by another process, or belongs to another run; the
         message names the difference.
     DataError, StreamError
         If a batch is invalid or the stream cannot be read. Every error after the start of the run (from the
-        stream, a model, `on_step`) has the result so far as its attribute ``result``.
+        stream, a model, `on_step`) carries the result so far as its attribute ``result``.
 
     Notes
     -----
-    If a label comes that was not known at the start (there is no ``stream.classes``), the learner restarts with all
-    labels seen, because scikit-learn's linear models cannot add classes. ``settings["learner_restarts"]`` counts these.
+    A label that was unknown at the start (there is no ``stream.classes``) resets the learner with all labels seen,
+    because scikit-learn's linear models cannot add classes. ``settings["learner_restarts"]`` counts these resets.
 
-    How columns that are not selected are left out depends on the learner. Naive Bayes and nearest neighbours learn
-    every column, and predict from the selected ones as if they had learned no others. Learners that accept missing
-    values (trees, River's) are given NaN in the others. All other learners, linear models among them, are given 0
-    there. :mod:`tamis.learners.column_masking` has the list.
+    How unselected features are removed depends on the learner. Naive Bayes and nearest neighbours learn every feature,
+    and predict from the selected ones as if trained with these only. Learners that support missing values (trees,
+    River's) get NaN in the others. All other learners, including linear models, get 0 there.
+    :mod:`tamis.learners.column_masking` has the list.
 
-    The array of masked rows that the learner is given is reused for the next batch: a learner that keeps rows must copy
-    them.
+    The array of masked rows is reused for the next batch: a learner that stores rows must copy them.
 
     Examples
     --------

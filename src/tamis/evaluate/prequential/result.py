@@ -51,15 +51,15 @@ class Step:
     values : dict of str to float
         The row of the frame ``"steps"``.
     selected : ndarray of int
-        Columns selected for this batch; all of them while there is no selection yet.
+        Columns selected for this batch; all before the first selection.
     top : list of (str, float)
         The columns with the highest current scores, best first; empty if the selector has no scores.
     progress : float or None
-        Fraction of the stream consumed; None if it is not known.
+        Fraction of the stream consumed; None if unknown.
     batch : tuple of (X, y, predictions) or None
         The rows, their labels, and the predictions before any update; valid until the next batch.
     models : object
-        The selector, the scale and the learner, which have learned the batch; they change with the next one.
+        The selector, the scale and the learner, updated with the batch; they change with the next one.
     """
 
     values: dict[str, float]
@@ -77,22 +77,22 @@ class Step:
 
 
 class PrequentialResult:
-    """The result of a test-then-train run.
+    """The result of a prequential evaluation.
 
     Attributes
     ----------
     frames : dict of str to dict of str to ndarray
         ``"steps"``: one row per batch, with the columns of ``task.columns``. ``"changes"``: step, feature, name and
         event ("enter" or "leave") of each change of the selection. ``"truth"``: the same for the relevant features,
-        where the stream knows them. ``"scores"``: step, feature, name and score of the columns with the highest scores,
-        about every thousand rows (more often at first). ``"reasons"``, if the selector gives them: one row per column
-        with its feature, name, selected (1 or 0), its relevance to the target alone, what it added when it was chosen
-        (or would add at the end), and redundant_to, the column beside which it adds least ("": none).
+        if known. ``"scores"``: step, feature, name and score of the columns with the highest scores, about every
+        thousand rows (more often at first). ``"reasons"``, if the selector has them: one row per column with its
+        feature, name, selected (1 or 0), its univariate relevance, its gain when it was selected (or at the end), and
+        redundant_to, the column given which its gain is smallest ("": none).
     settings : dict
-        Stream, selector, learner, options and versions, as needed to repeat the run. ``interrupted`` is True if it was
-        stopped before the end of the stream.
+        Stream, selector, learner, options and versions, which repeat the run. ``interrupted`` is True if it was stopped
+        before the end of the stream.
     feature_names : list of str
-        ``x0``, ``x1``, ... where the stream has no names.
+        ``x0``, ``x1``, ... if the stream has no names.
 
     Notes
     -----
@@ -114,7 +114,7 @@ class PrequentialResult:
 
     @property
     def task(self) -> Task:
-        """The kind of target that was predicted."""
+        """The task: classification or regression."""
         return find_task(self.settings.get("task", ""))
 
     @property
@@ -124,9 +124,9 @@ class PrequentialResult:
 
     @property
     def scale(self) -> RunningScale | None:
-        """How the columns were scaled for the learner; if you continue with it, give it ``scale.transform(X)``.
+        """The scaling of the features for the learner; to continue with it, pass it ``scale.transform(X)``.
 
-        None if they were not scaled, or the result was read from a folder.
+        None without scaling, or if the result was read from a folder.
         """
         return None if self._models is None else self._models.scale
 

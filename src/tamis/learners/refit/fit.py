@@ -89,7 +89,7 @@ class Fit:
 
     def _run(self) -> Fitted:
         X, y, weights = self.rows.joined()
-        X = self._selected(X)
+        X = self._select(X)
         fill = self._means(X) if self.fills else None
         X = filled(X, fill)
         if self.is_numeric:
@@ -117,13 +117,13 @@ class Fit:
     def answer(self, X: Rows, verb: str) -> Array:
         """Return the output of a method of the fitted estimator for rows with all columns."""
         fitted = self.fitted()
-        rows = filled(self._selected(X), fitted.fill)
+        rows = filled(self._select(X), fitted.fill)
         if len(self.categorical):
             rows, _ = with_categories(clone(self.recipe), rows, self._categorical())
         answer: Array = np.asarray(getattr(fitted.model, verb)(rows))
         return answer
 
-    def _selected(self, X: Rows) -> Rows:
+    def _select(self, X: Rows) -> Rows:
         if self.columns is None:
             return X
         return X[:, self.columns] if sp.issparse(X) else X.take(self.columns, axis=1)

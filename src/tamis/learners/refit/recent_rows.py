@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._shapes import changed
+from tamis._shapes import state_error
 from tamis._validation import Array, Rows
 
 __all__ = ["Block", "RecentRows"]
@@ -105,10 +105,10 @@ class RecentRows:
                 and (weights is None or (weights.shape == y.shape and bool((weights >= 0.0).all())))
             )
             if not fits:
-                raise changed("The rows of a Refit do not fit its columns and classes")
+                raise state_error("The rows of a Refit do not match its columns and classes")
             n_held += len(y)
         if not 0 <= self.n_rows <= n_held:
-            raise changed(f"A Refit counts {self.n_rows} rows of {n_held}")
+            raise state_error(f"A Refit counts {self.n_rows} rows of {n_held}")
 
 
 def _join(blocks: tuple[tuple[Rows, Array, Array | None], ...]) -> Block:
@@ -118,7 +118,7 @@ def _join(blocks: tuple[tuple[Rows, Array, Array | None], ...]) -> Block:
     try:
         X = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
     except ValueError:
-        raise changed("The blocks of a Refit's rows have different columns") from None
+        raise state_error("The blocks of a Refit's rows have different columns") from None
     if all(one is None for one in weights):
         return Block(X, np.concatenate(targets), None)
     filled = [np.ones(len(y)) if w is None else w for y, w in zip(targets, weights, strict=True)]

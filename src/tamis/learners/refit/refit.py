@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import Attributes, atomically
 from tamis._guard import ThreadSafe
-from tamis._shapes import changed
+from tamis._shapes import state_error
 from tamis._validation import (
     Array,
     Rows,
@@ -270,7 +270,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         if forget or not hasattr(self, "n_seen_"):
             self._begin(X, names)
         columns = None if columns is None else np.array(columns, dtype=np.intp)
-        X = self._validated(X, names, columns)
+        X = self._validate(X, names, columns)
         if weights is not None and not self._takes_weights:
             raise DataError(
                 f"{type(self._recipe()).__name__}.fit has no parameter sample_weight: omit the weights."
@@ -308,7 +308,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """Return an unfitted estimator."""
         return new_recipe(self.estimator, self.random_state)
 
-    def _validated(self, X: Rows, names: list[str] | None, columns: NDArray[np.intp] | None) -> Rows:
+    def _validate(self, X: Rows, names: list[str] | None, columns: NDArray[np.intp] | None) -> Rows:
         """Return an immutable copy of the rows as they are stored; raise if they are invalid."""
         X = self._as_first(X, names)
         known = self._names()
@@ -522,7 +522,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         n_codes = None if self._is_numeric else len(self.classes_)
         for rows in (self._rows_, *([] if self._fit_ is None else [self._fit_.rows])):
             if not isinstance(rows, RecentRows):
-                raise changed("The rows of a Refit are none")
+                raise state_error("The rows of a Refit are missing")
             rows.check(self.n_features_in_, n_codes, is_sparse=self._is_sparse)
         columns = None if self._fit_ is None else self._fit_.columns
         fits = columns is None or (
@@ -532,7 +532,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             and bool(((columns >= 0) & (columns < self.n_features_in_)).all())
         )
         if not fits or self._totals_.shape != (1 if n_codes is None else n_codes,):
-            raise changed("The columns or counts of a Refit do not fit its rows")
+            raise state_error("The columns or counts of a Refit do not match its rows")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_seen_")

@@ -87,24 +87,24 @@ def acquisition_page(
 ) -> str:  # fmt: skip
     """Return the report as HTML; parameters as for :func:`write_report`."""
     curves = cost_curves(model, X, y, X_held, y_held, on_progress)
-    shown = _Shown(model, X_held, y_held)
+    sample = _HeldOutRows(model, X_held, y_held)
     costs = {
         "gain": gain_over_fixed(model, X, y, X_held, y_held),
         "chart": costs_chart(curves),
         "table": _points(curves),
     }
-    paths = [_path(shown, i, verdict) for i, verdict in _chosen(shown)]
+    paths = [_path(sample, i, verdict) for i, verdict in _example_rows(sample)]
     sections = [
         Section("costs", "Accuracy against cost", costs),
         Section(
-            "values", "Values bought", {"chart": purchases_chart(shown.bought), "table": _columns(shown)}
+            "values", "Values bought", {"chart": purchases_chart(sample.bought), "table": _columns(sample)}
         ),
         Section("holes", "Missing values", missing_charts(*missing_curve(model, X_held, y_held))),
         Section("paths", "Single rows", paths),
         Section("repeat", "Repeat this run", {**(repeat or {}), "In Python": _in_python(model)}),
     ]
     heading = f"{type(model).__name__} on {title}"
-    top = {"n_rows": len(shown.y), "n_classes": len(model.classes_), "tiles": _tiles(shown, curves)}
+    top = {"n_rows": len(sample.y), "n_classes": len(model.classes_), "tiles": _tiles(sample, curves)}
     return render_page("acquisition/page.html.j2", heading, top, sections)
 
 
@@ -123,7 +123,7 @@ def _in_python(model: CellClassifier) -> str:
 
 
 @dataclass
-class _Shown:
+class _HeldOutRows:
     """The model, its results on the held-out rows, and the names of the values."""
 
     model: CellClassifier
@@ -143,14 +143,14 @@ def _value(value: Any) -> str:
     return scientific(value) if isinstance(value, float) else str(value)
 
 
-def _tiles(shown: _Shown, curves: list[Curve]) -> list[tuple[str, str, str]]:
+def _tiles(sample: _HeldOutRows, curves: list[Curve]) -> list[tuple[str, str, str]]:
     whole = curves[-1]
     return [
-        ("Accuracy", fraction(float(shown.right.mean())), ""),
-        ("Values bought", f"{shown.bought.mean():.2f}", f"per row, of {count(shown.model.n_features_in_)} columns"),
-        ("Paid", scientific(float(shown.cost.mean())), "per row"),
-        ("Errors and prices", scientific(float(1 - shown.right.mean() + shown.cost.mean())), "per row"),
-        ("Decided unasked", f"{np.mean(shown.bought == 0):.0%}", "of the rows"),
+        ("Accuracy", fraction(float(sample.right.mean())), ""),
+        ("Values bought", f"{sample.bought.mean():.2f}", f"per row, of {count(sample.model.n_features_in_)} columns"),
+        ("Paid", scientific(float(sample.cost.mean())), "per row"),
+        ("Errors and prices", scientific(float(1 - sample.right.mean() + sample.cost.mean())), "per row"),
+        ("Decided unasked", f"{np.mean(sample.bought == 0):.0%}", "of the rows"),
         ("All columns", fraction(float(whole.accuracy[0])), f"{whole.name}, for {scientific(float(whole.cost[0]))}"),
     ]  # fmt: skip
 
@@ -165,31 +165,31 @@ def _points(curves: list[Curve]) -> Table:
     return Table("The points of the figure", head, rows)
 
 
-def _columns(shown: _Shown) -> Table:
+def _columns(sample: _HeldOutRows) -> Table:
     """Return a table of the columns that are bought most."""
     places: dict[Any, list[int]] = {}
-    for trace in shown.traces:
+    for trace in sample.traces:
         for place, feature in enumerate(trace.features, start=1):
             places.setdefault(feature, []).append(place)
     order = sorted(places, key=lambda feature: -len(places[feature]))[:_MOST_COLUMNS]
-    names = map(shown.model.name_of, range(len(shown.model.candidates_)))
-    prices = dict(zip(names, shown.model.prices_, strict=True))
+    names = map(sample.model.name_of, range(len(sample.model.candidates_)))
+    prices = dict(zip(names, sample.model.prices_, strict=True))
     rows: list[list[Cell]] = [
         [
-            Names([str(feature)]), f"{len(places[feature]) / len(shown.traces):.0%}",
+            Names([str(feature)]), f"{len(places[feature]) / len(sample.traces):.0%}",
             f"{np.mean(places[feature]):.1f}", scientific(float(prices[feature])),
         ]
         for feature in order
     ]  # fmt: skip
-    of = "" if len(shown.traces) == len(shown.y) else f", in the first {count(len(shown.traces))} rows"
+    of = "" if len(sample.traces) == len(sample.y) else f", in the first {count(len(sample.traces))} rows"
     head = [("", "column"), ("n", "rows"), ("n", "mean place"), ("n", "price")]
     return Table(f"Columns bought most{of}", head, rows)
 
 
-def _chosen(shown: _Shown) -> list[tuple[int, str]]:
+def _example_rows(sample: _HeldOutRows) -> list[tuple[int, str]]:
     """Return short, usual and long paths, right and wrong."""
-    n = np.array([len(trace.features) for trace in shown.traces])
-    right = shown.right[: len(n)]
+    n = np.array([len(trace.features) for trace in sample.traces])
+    right = sample.right[: len(n)]
     mapping: dict[int, str] = {}
     for verdict, mine in (("right", np.flatnonzero(right)), ("wrong", np.flatnonzero(~right))):
         ranked = mine[np.argsort(n[mine], kind="stable")]
@@ -198,11 +198,11 @@ def _chosen(shown: _Shown) -> list[tuple[int, str]]:
     return sorted(mapping.items(), key=lambda item: n[item[0]])
 
 
-def _path(shown: _Shown, i: int, verdict: str) -> dict[str, Any]:
-    trace, classes = shown.traces[i], shown.model.classes_
-    actual = "" if verdict == "right" else f", it is {shorten(shown.y[i], 40)}"
+def _path(sample: _HeldOutRows, i: int, verdict: str) -> dict[str, Any]:
+    trace, classes = sample.traces[i], sample.model.classes_
+    actual = "" if verdict == "right" else f", it is {shorten(sample.y[i], 40)}"
     chart = path_chart(trace, classes, f"p{i}", f"Row {i}: {shorten(trace.label, 40)}")
-    said = f"Decision {trace.label} after {len(trace.features)} values; true class {shown.y[i]}."
+    said = f"Decision {trace.label} after {len(trace.features)} values; true class {sample.y[i]}."
     decided = int(np.flatnonzero(classes == trace.label)[0])
     steps = zip(trace.features, trace.values, itertools.pairwise(trace.posteriors), strict=True)
     rows: list[list[Cell]] = [
@@ -212,7 +212,7 @@ def _path(shown: _Shown, i: int, verdict: str) -> dict[str, Any]:
         ]
         for step, (feature, value, (before, after)) in enumerate(steps, start=1)
     ]  # fmt: skip
-    has_texts = any(feature in shown.model.categories_ for feature in trace.features)
+    has_texts = any(feature in sample.model.categories_ for feature in trace.features)
     posterior = f"P({shorten(trace.label, 20)})"
     head = [("n", ""), ("", "column"), ("" if has_texts else "n", "value"), ("n", posterior)]
     table = Table(f"Paid {scientific(trace.cost)}", head, rows) if rows else None

@@ -114,14 +114,14 @@ def selection_maps(
     runs = {method: run for method, run in runs.items() if len(run.frames["changes"]["step"])}
     if not runs:
         return None
-    shown, n_more = _shown(list(runs.values()), max_features)
+    shown, n_more = _choose_features(list(runs.values()), max_features)
     maps = {
         method: selection_map(run, max_buckets=max_buckets, features=shown) for method, run in runs.items()
     }
     return StreamMaps(seed, runs, maps, n_more)
 
 
-def _shown(runs: list[PrequentialResult], at_most: int) -> tuple[NDArray[np.intp], int]:
+def _choose_features(runs: list[PrequentialResult], at_most: int) -> tuple[NDArray[np.intp], int]:
     """Return the features to show, relevant ones first, in the order of time, and how many others were kept."""
     truth = runs[0].frames["truth"]
     relevant = list(dict.fromkeys(truth["feature"][truth["event"] == "enter"].tolist()))[:at_most]

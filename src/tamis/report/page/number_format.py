@@ -78,8 +78,8 @@ def duration(seconds: float) -> str:
         return f"{round(seconds) // 60} min {round(seconds) % 60} s"
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= scale * 0.9995:
-            return f"{_trimmed(seconds / scale)} {unit}"
-    return "0 s" if seconds <= 0 else f"{_trimmed(seconds / 1e-9)} ns"
+            return f"{_trim(seconds / scale)} {unit}"
+    return "0 s" if seconds <= 0 else f"{_trim(seconds / 1e-9)} ns"
 
 
 def size(n_bytes: float) -> str:
@@ -92,7 +92,7 @@ def size(n_bytes: float) -> str:
         return MISSING
     for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n_bytes >= scale * 0.9995:
-            return f"{_trimmed(n_bytes / scale)} {unit}"
+            return f"{_trim(n_bytes / scale)} {unit}"
     return f"{round(n_bytes)} B"
 
 
@@ -105,7 +105,7 @@ def rate(per_second: float) -> str:
     return significant(per_second)
 
 
-def _trimmed(value: float) -> str:
+def _trim(value: float) -> str:
     text = significant(value)
     return text.rstrip("0").rstrip(".") if "." in text else text
 

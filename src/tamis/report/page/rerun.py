@@ -46,7 +46,7 @@ def snippet(settings: Settings) -> str:
     Rows from memory have to be supplied by the reader; known properties are included.
     """
     models = [settings.get("selector"), settings.get("learner")]
-    opener, stream = _opened(settings.get("stream", {}))
+    opener, stream = _opening_line(settings.get("stream", {}))
     classes = {_split(model) for model in _every_model(models)} | {
         ("tamis", name) for name in ("prequential", *opener)
     }
@@ -69,7 +69,7 @@ def snippet(settings: Settings) -> str:
     )
 
 
-def _opened(stream: dict[str, Any]) -> tuple[list[str], str]:
+def _opening_line(stream: dict[str, Any]) -> tuple[list[str], str]:
     """Return the function that opens a stream (if one does), and the call."""
     known = {
         "file": ("open_file", "path"),

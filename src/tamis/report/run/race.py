@@ -34,7 +34,7 @@ def race(result: PrequentialResult) -> dict[str, Any]:
         "last": course["followed"][-1],
         "n_restarts": len(course["restarts"]),
         "verdict": _verdict(course),
-        "charts": [_followed(result, course, list(shares)), _accuracy(result, course)],
+        "charts": [_selected_arms(result, course, list(shares)), _accuracy(result, course)],
         "table": _switches(course),
     }
 
@@ -56,7 +56,7 @@ def _verdict(course: dict[str, Any]) -> str:
     )
 
 
-def _followed(result: PrequentialResult, course: dict[str, Any], arms: list[str]) -> Chart:
+def _selected_arms(result: PrequentialResult, course: dict[str, Any], arms: list[str]) -> Chart:
     """Return a row of pixels for each arm that was followed."""
     steps = result.frames["steps"]
     edges = np.linspace(float(steps["n_seen"][0] - steps["n_rows"][0]), float(steps["n_seen"][-1]), 201)

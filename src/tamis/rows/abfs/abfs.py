@@ -53,7 +53,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._shapes import changed
+from tamis._shapes import state_error
 from tamis._validation import Array, Rows, are_categories, columns_of
 from tamis._validation.parameters import COLUMNS, number, parameters
 from tamis.base import RowSelector
@@ -352,7 +352,7 @@ class ABFS(RowSelector):
             fits &= len(stump.classes) >= n_branches
             fits &= 0 <= stump.column < len(columns) and columns[stump.column] == stump.feature
         if not fits:
-            raise changed("The stumps and classes of an ABFS do not fit its columns")
+            raise state_error("The stumps and classes of an ABFS do not match its columns")
 
     def _in_order_of_appearance(self, y: Array) -> Array:
         """Return codes that do not depend on how the labels were declared: ties go to the class that came first."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes, changed
+from tamis._shapes import Shapes, state_error
 from tamis._validation import Array
 from tamis.dependence.expected_g import MANY, expected_g, fill_expected_g
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
@@ -207,7 +207,7 @@ class Values:
             ids = self._ids[slots][taken[slots]]
             fits &= len(ids) == used < width[k] and (ids < used).all()
         if not fits:
-            raise changed("The numbers of values of categories do not fit together")
+            raise state_error("The codes of categories are inconsistent")
 
     def _make(self, width: Array) -> None:
         self.start = np.r_[0, np.cumsum(width)].astype(np.int64)

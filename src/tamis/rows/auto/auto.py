@@ -392,9 +392,9 @@ class Auto(RowSelector):
     def _new(self, name: str) -> Any:
         """Return a new selector; None if the ranking is read from the moments."""
         if name == "forward":
-            return self._resized(ForwardPartialCorrelation(max_columns=1000, task=self.task))
+            return self._resize(ForwardPartialCorrelation(max_columns=1000, task=self.task))
         if name == "fires":
-            return self._resized(FIRES(model="gaussian") if self._is_regression() else FIRES())
+            return self._resize(FIRES(model="gaussian") if self._is_regression() else FIRES())
         return JointScreening(task=self.task) if name == "joint" else None
 
     def _lay_out_arms(self, n_features: int) -> None:
@@ -437,7 +437,7 @@ class Auto(RowSelector):
         race, names = copy.copy(self), self._names_of_rankers(n_features)
         self._sizes = self._all_sizes(n_features)
         self._ranks = self._ranks[[at for at, name in enumerate(self._rankers) if name in names]]
-        self._rankers = {name: self._resized(one) for name, one in self._rankers.items() if name in names}
+        self._rankers = {name: self._resize(one) for name, one in self._rankers.items() if name in names}
         self.resting_ = [name for name in self.resting_ if name in names]
         self._lay_out_arms(n_features)
         old, new = _keys(race.arms_), _keys(self.arms_)
@@ -450,7 +450,7 @@ class Auto(RowSelector):
         self._course = race._course.of(came_from, np.array(goes_to))
         self._arm = goes_to[race._arm]
 
-    def _resized(self, ranker: Any) -> Any:
+    def _resize(self, ranker: Any) -> Any:
         """Return a ranker that selects as many features as the largest arm."""
         if getattr(ranker, "n_features_to_select", None) is None:
             return ranker

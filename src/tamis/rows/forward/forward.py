@@ -301,13 +301,13 @@ class ForwardPartialCorrelation(RowSelector):
         self.drift_detected_, self.drifts_ = False, list[int]()
         self._settled = 0  # the row from which on a new set does not signal the drift
         self._start_row = self._young = 0  # the last drift, and the rows before it that are its evidence
-        self._nothing_chosen(n_columns)
+        self._reset_selection(n_columns)
 
     @property
     def _counts_columns(self) -> bool:
         return True  # the ridge (3), the level (5) and the memory in rows
 
-    def _nothing_chosen(self, n_columns: int) -> None:
+    def _reset_selection(self, n_columns: int) -> None:
         self._order, self._entered, self._more = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)
         self._alone, self._left = np.zeros(n_columns), np.zeros(n_columns)
         self._blame, self._ridge = np.full(n_columns, -1), 0.0
@@ -465,7 +465,7 @@ class ForwardPartialCorrelation(RowSelector):
         Z[:, :n], Z[:, n:] = X.toarray() if sp.issparse(X) else X, targets
         self._scatter.update(Z, weight, fade)
         if self._recency is not None:
-            rows = self._standardised(Z, np.arange(n + self._is_regression()))
+            rows = self._standardise(Z, np.arange(n + self._is_regression()))
             targets = rows[:, n:] if self._is_regression() else targets
             self._recency.learn(rows[:, :n], targets, weight, fade)
         self._known = fade * self._known + float(weight.sum())
@@ -486,11 +486,11 @@ class ForwardPartialCorrelation(RowSelector):
             return end, False
         n_used = self._errors.update(guesses, codes)
         at = self._recency.columns
-        rows = self._standardised(_dense_columns(X[start : start + n_used], self._columns[at]), at)
+        rows = self._standardise(_dense_columns(X[start : start + n_used], self._columns[at]), at)
         n_used = self._recency.update(rows, codes[:n_used])
         return start + n_used, self._errors.found or self._recency.found
 
-    def _standardised(self, Z: Array, at: Array) -> Array:
+    def _standardise(self, Z: Array, at: Array) -> Array:
         """Return the first columns, at these positions in the matrix, standardised."""
         return standardised(
             Z, at, self._scatter.unit, self._scatter.mean, self._scatter.S, self._scatter.weight

@@ -133,7 +133,7 @@ def _stakes(share: Array) -> Any:
 
 
 @njit(strict=True)
-def _learned(
+def _update_memories(
     X: Array, targets: Array, weight: Array, new: float, old: tuple[float, float], every: Any, last: Any
 ) -> Any:  # fmt: skip
     """Return both memories, updated with rows of weight `new`, both models and the stakes."""
@@ -205,7 +205,7 @@ class Recency:
             for memory in known:
                 memory.grow(targets.shape[1])
         old = fade * known[0].weight, _FADING ** len(weight) * known[1].weight
-        every, last, self.models, self.stakes = _learned(
+        every, last, self.models, self.stakes = _update_memories(
             np.ascontiguousarray(X), np.ascontiguousarray(targets), weight, new, old, known[0].moments[1:],
             known[1].moments[1:],
         )  # fmt: skip
@@ -270,7 +270,7 @@ class Recency:
         n_targets : int
             Number of targets of both together.
         """
-        known = tuple(_recoded(memory, codes, n_targets) for memory in later.memory)
+        known = tuple(_recode(memory, codes, n_targets) for memory in later.memory)
         mine = copy.copy(self.memory[0])
         mine.grow(n_targets)
         mine.merge(known[0].moments, fade)
@@ -297,7 +297,7 @@ class Recency:
             memory.mean[at], memory.variance[at], memory.covariance[:, at] = 0.0, 1.0, 0.0
 
 
-def _recoded(known: Marginals, codes: Array, n_targets: int) -> Marginals:
+def _recode(known: Marginals, codes: Array, n_targets: int) -> Marginals:
     """Return the same statistics with other codes of the targets."""
     result = copy.copy(known)
     result.target_mean, result.covariance = np.zeros(n_targets), np.zeros((n_targets, len(known.mean)))

@@ -573,7 +573,7 @@ class JointScreening(RowSelector):
             better = most > scores[counts.columns]
             scores[counts.columns[better]] = most[better]
             partners[counts.columns[better]] = counts.columns[best[better]]
-        chosen = _chosen(scores, scores + alone, counts.columns, gains)
+        chosen = _select(scores, scores + alone, counts.columns, gains)
         if chosen:
             self._working = chosen
         if self.level is None:
@@ -610,7 +610,7 @@ class JointScreening(RowSelector):
         log_likelihood_steps(wrong, rows, 1.0 - guessed / totals.sum(), self._steps)
 
 
-def _chosen(scores: Array, order: Array, columns: NDArray[np.intp], gains: Gains) -> list[int]:
+def _select(scores: Array, order: Array, columns: NDArray[np.intp], gains: Gains) -> list[int]:
     """Return the features of a score that are not redundant (4), in decreasing `order`."""
     place = {int(j): i for i, j in enumerate(columns)}
 

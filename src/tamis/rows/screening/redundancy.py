@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._shapes import Shapes, changed
+from tamis._shapes import Shapes, state_error
 from tamis._validation import Array, Rows
 from tamis.rows.waiting_block import padded
 from tamis.summaries.batch import without_columns
@@ -63,7 +63,7 @@ class LastRows:
             If so.
         """
         if sum(len(codes) for _, codes in self.blocks) != self.n_rows:
-            raise changed(f"LastRows does not hold {self.n_rows} rows")
+            raise state_error(f"LastRows does not contain {self.n_rows} rows")
 
     def __init__(self, size: int = _KEPT) -> None:
         self.size = size
@@ -139,7 +139,7 @@ def by_addition(X: NDArray[np.float64], codes: Array, n_selected: int) -> list[i
     3
     """
     (n, m), classes = X.shape, np.unique(codes)
-    Z = _standardised(X)
+    Z = _standardise(X)
     Y = (codes[:, None] == classes).astype(np.float64)
     share = Y.mean(axis=0)
     r = Z.T @ (Y - share) / n / np.sqrt(share)
@@ -195,7 +195,7 @@ def by_discount(scores: NDArray[np.float64], X: NDArray[np.float64], n_selected:
     return order
 
 
-def _standardised(X: NDArray[np.float64]) -> NDArray[np.float64]:
+def _standardise(X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the columns with mean 0 and standard deviation 1; 0 for missing values and constant columns."""
     there = ~np.isnan(X)
     count = np.maximum(there.sum(axis=0), 1)

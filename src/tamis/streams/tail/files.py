@@ -110,11 +110,11 @@ class FollowedFiles:
                 continue  # its rows are taken where they were copied from
             part = self.part(name)
             if part.inode and part.inode != inodes[name]:
-                yield from self._replaced(name, inodes[name])
+                yield from self._after_replacement(name, inodes[name])
                 part = self.part(name)
             size = os.stat(name).st_size
             if part.is_rewritten(size):
-                yield self._copied(part, names), True  # the rest of it
+                yield self._after_copy(part, names), True  # the rest of it
                 part = self.part(name)
             if part.has_more(size):
                 is_whole = self.is_whole(name, names)
@@ -138,7 +138,7 @@ class FollowedFiles:
         self.parts[name] = part
         part.name = name
 
-    def _copied(self, part: FollowedText | FollowedParquet, names: list[str]) -> FollowedFile:
+    def _after_copy(self, part: FollowedText | FollowedParquet, names: list[str]) -> FollowedFile:
         """Return the copy of a file that was truncated or rewritten after it was copied: the copy has its rows."""
         copies = [name for name in names if name not in self.parts and _is_copy(name, part)]
         copies = [name for name in copies if os.path.getsize(name) >= part.at]
@@ -155,7 +155,7 @@ class FollowedFiles:
         self.parts.pop(name).close()
         self.changed.add(name)
 
-    def _replaced(self, name: str, inode: int) -> Iterator[tuple[FollowedFile, bool]]:
+    def _after_replacement(self, name: str, inode: int) -> Iterator[tuple[FollowedFile, bool]]:
         """Another file has the name: a copy of the same rows, or new rows after rotation."""
         part = self.parts[name]
         if isinstance(part, FollowedParquet) or not part.is_open or _begins(name, part.head):

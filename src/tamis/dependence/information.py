@@ -118,7 +118,7 @@ def expected_mutual_information(a: Array, b: Array) -> float:
     0.231
     """
     a, b = (np.asarray(part, dtype=np.int64) for part in (a, b))
-    return float(_expected(a[a > 0], b[b > 0], log_factorials(int(a.sum()))))
+    return float(_expected_information(a[a > 0], b[b > 0], log_factorials(int(a.sum()))))
 
 
 def adjusted_mutual_information(tables: Array) -> Floats:

@@ -75,13 +75,13 @@ def plot(result: PrequentialResult) -> Figure:
     >>> [axes.get_title(loc="left") for axes in plot(result).axes]
     ['Accuracy', 'Stability', 'Features kept', 'Score']
     """
-    shown = numbers.selection_map(result)
+    selection = numbers.selection_map(result)
     if "mae_windowed" in result.frames["steps"]:
         first = error_chart(result)
     else:
         first = auc_chart(result) if result.is_imbalanced else accuracy_chart(result)
-    charts = [first, stability_chart(result), map_chart(result, shown), score_chart(result)]
-    return draw_stacked(charts, [2.2, 1.6, max(1.0, 0.14 * len(shown.names)), 2.4], "rows seen")
+    charts = [first, stability_chart(result), map_chart(result, selection), score_chart(result)]
+    return draw_stacked(charts, [2.2, 1.6, max(1.0, 0.14 * len(selection.names)), 2.4], "rows seen")
 
 
 def rows_axis(result: PrequentialResult, n_ticks: int = 5) -> Axis:

@@ -106,6 +106,20 @@ def per_candidate(n: int, q: int, n_candidates: int, rounds: int) -> dict[str, l
     return found
 
 
+def tall(n: int = 100_000, n_candidates: int = 600) -> None:
+    """Print the processor time of a candidate with many rows, by the order of the matrix."""
+    X, y = planted(n, n_candidates)[0], planted(n, 5)[1]
+    for order in ("C", "F"):
+        given = np.asarray(X, order=order)  # type: ignore[call-overload]
+        start = time.process_time()
+        given.sum(axis=0)
+        summed = time.process_time()
+        AlphaInvesting(variance="classical").fit(given, y)
+        took = time.process_time() - summed
+        print(f"n = {n:,}, order {order}: {1e6 * took / n_candidates:.0f} us of processor time a candidate,"
+              f" summing it {1e6 * (summed - start) / n_candidates:.0f}")  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
@@ -121,6 +135,7 @@ def main() -> None:
         f"n = 100, {args.candidates:,} N(0, 1) candidates: {took:.2f} s, {selected} selected; summing them {read:.2f} s"
     )
     print(f"peak memory while offering blocks of 8 MB: {peak:.0f} MB")
+    tall()
     for n, q in ((500, 50), (100, 5)):
         found = {
             name: statistics.median(times) for name, times in per_candidate(n, q, 10_000, args.rounds).items()

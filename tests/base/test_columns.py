@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from tamis import ForwardStepwise
+from tamis import AlphaInvesting, ForwardStepwise
 from tamis.base import ColumnSelector, FeatureStream
 from tamis.base.column_intake import _unusual
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
@@ -201,3 +201,16 @@ def test_a_sparse_column_of_tiny_values_is_scaled_as_a_dense_one_is() -> None:
     """Their squares vanish: the sum of squares of stored values decides, as that of all values does."""
     columns = np.array([[1e-200, 1.0, 0.0, 1e200], [2e-200, 2.0, 0.0, 0.0], [0.0, 0.5, 0.0, 1.0]])
     assert _unusual(columns).tolist() == _unusual(sp.csc_matrix(columns)).tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, int])
+def test_tall_columns_decide_the_same_in_any_order(dtype, rng):
+    X = (10 * rng.normal(size=(20_000, 40))).astype(dtype)
+    y, before = X[:, 3] + X[:, 30] + 9 * rng.normal(size=20_000), X.copy()
+    by_rows, by_columns, single = (AlphaInvesting().start(y) for _ in range(3))
+    accepted = by_rows.offer_many(X)
+    assert accepted[[3, 30]].all()
+    assert np.array_equal(X, before)
+    assert np.array_equal(by_columns.offer_many(np.asfortranarray(X)), accepted)
+    assert by_columns.trace_.tolist() == by_rows.trace_.tolist()  # the same sums, to the bit
+    assert [single.offer(x) for x in X.T] == accepted.tolist()

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from tamis._validation import as_array, as_rows, fill_masked, reject_non_array, warn_of_rounding
 from tamis.errors import DataError
 
-__all__ = ["Columns", "as_float64", "block_of", "one_column", "without_gaps"]
+__all__ = ["Columns", "as_float64", "block_of", "by_column", "one_column", "without_gaps"]
 
 Columns: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
+_ROWS = 512  # copied together
 _VANISHING = 1e-120  # columns with a sum of squares below it, or above its inverse, are rescaled
 
 
@@ -54,6 +55,16 @@ def as_float64(columns: Any, label: Callable[[int], str]) -> Columns:
     if not sp.issparse(columns):
         warn_of_rounding(columns, lambda i: label(i % columns.shape[1]))
     return columns.astype(np.float64) if sp.issparse(columns) else np.asarray(columns, dtype=np.float64)
+
+
+def by_column(columns: Columns) -> Columns:
+    """Return the columns with the values of each side by side, copied where they are not."""
+    if sp.issparse(columns) or columns.shape[1] == 1 or columns.strides[0] <= columns.strides[1]:
+        return columns
+    copied = np.empty(columns.shape[::-1])
+    for start in range(0, len(columns), _ROWS):  # pieces that fit the cache
+        copied[:, start : start + _ROWS] = columns[start : start + _ROWS].T
+    return copied.T
 
 
 def without_gaps(

@@ -276,8 +276,8 @@ def structures(names: list[str]) -> None:
     """Print Table 4: which column may explain which."""
     kinds: dict[str, dict[str, Any]] = {
         "tree": {}, "line": {"structure": "line"}, "random": {"structure": "random"},
-        "clique, what a neighbour explains left out": {"structure": "line", "max_features": 1},
-        "clique, all columns in order": {"structure": "line", "order": "relevance"},
+        "clique, what a neighbour explains left out": {"structure": "clique"},
+        "clique, all columns in order": {"structure": "clique", "order": "relevance"},
         "tree, all columns in order": {"order": "relevance"},
     }  # fmt: skip
     for name in names:

@@ -35,7 +35,8 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize(
     "settings",
     [{}, {"order": "relevance"}, {"context": "exact", "n_bins": 2}, {"context": "pooled"}, {"always_first": True},
-     {"structure": "line"}, {"structure": "random"}, {"sampling": "uniform"}, {"binning": "width", "n_bins": 3}],
+     {"structure": "line"}, {"structure": "random"}, {"structure": "clique", "order": "mrmr"}, {"sampling": "uniform"},
+     {"binning": "width", "n_bins": 3}],
     ids=str,
 )  # fmt: skip
 def test_decides_as_the_twin(rng, settings):
@@ -50,6 +51,22 @@ def test_decides_as_the_twin(rng, settings):
     np.testing.assert_allclose(found, [belief for _, _, belief in want], rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(model.predict(test), model.classes_[[label for label, _, _ in want]])
     np.testing.assert_allclose(model.cost_, 0.01 * model.n_features_used_)
+
+
+def test_a_clique_links_each_feature_to_the_one_before(rng):
+    """Table 4: every table has the value of the feature acquired last, counted with one row added to each cell."""
+    X, y = rows(rng)
+    model = IFC2F(structure="clique", order="mrmr", calibrate=False, random_state=0).fit(X, y)
+    chain, codes = model._chain, model._codes(X[:, model.candidates_], np.arange(len(model.candidates_)))
+    assert chain.link.tolist() == [*range(-1, len(chain) - 1)]
+    of_class = np.searchsorted(model.classes_, y)
+    for k in range(1, len(chain)):
+        for c in range(len(model.classes_)):
+            counts = np.ones(chain.tables[k].shape[1:])
+            np.add.at(counts, (codes[of_class == c, k], codes[of_class == c, k - 1]), 1.0)
+            np.testing.assert_allclose(chain.tables[k][c], counts / counts.sum(axis=0))
+    published = IFC2F.published(structure="clique", random_state=0).fit(X, y)
+    assert len(published.candidates_) == 1  # all others are its neighbours
 
 
 @pytest.mark.slow

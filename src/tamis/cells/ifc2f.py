@@ -105,9 +105,11 @@ class IFC2F(FixedOrder):
         always be above 0. Text data needs more than 15, because most words are absent from most rows.
     max_features : int, optional
         Keep at most this many of the features that pass.
-    structure : {"tree", "line", "random"}, default="tree"
+    structure : {"tree", "line", "random", "clique"}, default="tree"
         The dependencies between features. "tree": the maximum spanning tree of mutual information. "line": each on the
-        previous one. "random": at random.
+        next more relevant one. "random": at random. "clique": each on all those before it in the order, of which a
+        table can take only one into account: the last. All features are neighbours in it, so
+        ``order="markov_blanket"`` acquires one feature at most.
     order : {"auto", "markov_blanket", "relevance", "mrmr"}, default="auto"
         "markov_blanket", as published: omit the neighbours of the features already acquired. "relevance": keep all,
         which is more accurate and acquires more. "mrmr": minimum redundancy and maximum relevance, as
@@ -203,7 +205,7 @@ class IFC2F(FixedOrder):
     _allowed = parameters(
         score_on=("bins", "raw"),
         threshold=(integer("[1, inf)"), "chance", "count", "half", "any"),
-        structure=("tree", "line", "random"),
+        structure=("tree", "line", "random", "clique"),
         order=("auto", "markov_blanket", "relevance", "mrmr"),
         inference=("links", "exact"),
         context=("local", "exact", "pooled"),
@@ -293,9 +295,11 @@ class IFC2F(FixedOrder):
         self._kept_bins = bins.of(self.kept_)
         codes = self._kept_bins.codes(kept.toarray() if sp.issparse(kept) else kept)
         self.parent_ = self._parents(codes, y, rng)
+        self._order = self._rank(X, y, tables)
+        if self.structure == "clique":
+            self._order, self.parent_ = self._in_clique(self._order)
         levels, n_values = self._kept_bins.n_levels, bins.n_bins
         self._network = Network(codes, y, self.parent_, n_values, len(self.classes_), levels)
-        self._order = self._rank(X, y, tables)
         if self.budget is not None or self.mean_budget is not None:
             within = self._within_budget(self.kept_[self._order])
             self._order = self._order[np.isin(self.kept_[self._order], within)]
@@ -327,13 +331,24 @@ class IFC2F(FixedOrder):
 
     def _parents(self, codes: Array, y: Array, rng: np.random.Generator) -> NDArray[np.int64]:
         n = codes.shape[1]
-        if self.structure == "line":
+        if self.structure in ("line", "clique"):
             return line(n)
         if self.structure == "random":
             return random_parents(n, rng)
         return spanning_tree(
             conditional_mutual_information(codes, y, self._kept_bins.n_bins, len(self.classes_))
         )
+
+    def _in_clique(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the order of evaluation in a clique, and the parents: each feature has the one before it in the order.
+
+        All features are neighbours, so of an order that omits neighbours only the first is left.
+        """
+        rest = np.setdiff1d(np.arange(len(self.kept_)), order)
+        whole = np.concatenate([order, rest]).astype(np.int64)
+        parent = np.full(len(whole), -1)
+        parent[whole[1:]] = whole[:-1]
+        return order[:1] if self.order_ == "markov_blanket" else order, parent
 
     def _rank(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
         kept = self.kept_

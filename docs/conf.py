@@ -328,6 +328,28 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (_inline_formula, None), (_block_formula, None))
 
 
+def _write_notebooks() -> None:
+    """Write the executed notebooks as pages, with their tables and pictures."""
+    folder = Path(__file__).parent
+    notebooks = sorted((folder / "notebooks").glob("*.ipynb"))
+    command = [
+        sys.executable,
+        "-m",
+        "nbconvert",
+        "--log-level=WARN",
+        "--to=markdown",
+        f"--output-dir={folder / 'api'}",
+    ]
+    subprocess.run(
+        [*command, *map(str, notebooks)], check=True
+    )  # a process of its own, which returns its memory
+    for notebook in notebooks:
+        page = folder / "api" / f"{notebook.stem}.md"
+        subjects = "```{index} ! jupyter, ! notebook, ! colab\n```\n\n" if "first" in notebook.stem else ""
+        page.write_text(subjects + page.read_text(encoding="utf-8"), encoding="utf-8")
+
+
 _write_pages()
+_write_notebooks()
 # Pictures whose source has changed; a process of its own, since models and matplotlib take memory.
 subprocess.run([sys.executable, str(Path(__file__).with_name("draw.py"))], check=True)

@@ -19,6 +19,7 @@ SEARCHES = {
     "save model": "persistence",
     "plot": "report",
     "mutual information": "screening",
+    "jupyter": "api/first_notebook",
     "categorical": "missing_values",
     "drift": "drift",
     "SHAP": "importance",

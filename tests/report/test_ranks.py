@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 import xml.etree.ElementTree as ET
 
 import matplotlib.pyplot
@@ -72,3 +73,10 @@ def test_any_number_of_methods(n_methods):
         len([line for line in plot_ranks(result).axes[0].lines if len(line.get_xydata()) == 3]) == n_methods
     )
     assert matplotlib.pyplot.get_fignums() == []
+
+
+def test_a_notebook_shows_the_diagram_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        image = plot_ranks(nemenyi(SCORES, [*NAMES[:6], "g"]))._repr_png_()
+    assert image.startswith(b"\x89PNG")

@@ -61,6 +61,9 @@ def plot_ranks(result: Nemenyi) -> Figure:
     """
     drawing = _arrange(result)
     figure = new_figure(_WIDTH / 100, drawing.height / 100)
+    figure.set_layout_engine(
+        "none"
+    )  # the axes fill it; the constrained layout would warn that it has no grid
     from matplotlib import rcParams
 
     axes = figure.add_axes((0, 0, 1, 1))

@@ -20,9 +20,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from sklearn.linear_model import Perceptron
 
-from tamis import FIRES, WeightedNaiveBayes, prequential
+from tamis import FIRES, Perceptron, WeightedNaiveBayes, prequential
 from tamis.streams import Stream
 
 SHARE, SIZE, PAIRS = 0.1, 100, 11

@@ -40,6 +40,7 @@ _COMMANDS = (
     "columns",
     "train",
     "acquire",
+    "warm_up",
     "listing",
 )
 

@@ -205,10 +205,11 @@ def test_and_train_together(
 
 def _can_be_shared(learner: MaskedLearner) -> bool:
     """Return whether the learner learns every column, whichever of them it predicts from."""
+    # ResetOnDrift resets by the errors of its own predictions.
     return (
         learner.way == "whole"
         and hasattr(learner.model, "restrict_columns")
-        and not isinstance(learner.model, ResetOnDrift)  # which resets by its errors
+        and not isinstance(learner.model, ResetOnDrift)
     )
 
 

@@ -1,0 +1,190 @@
+"""`tamis warm-up`: compile the kernels of methods ahead, in parallel processes, so that the first run does not."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tamis.catalog import CATALOG, LEARNERS
+from tamis.cli.failure import FAILED, MisuseError
+from tamis.cli.options import AsJSON, Debug, Quiet, argument, check_whole, option
+from tamis.cli.output import print_json, terminal
+
+__all__ = ["add", "use"]
+
+_N_ROWS, _N_COLUMNS = 2500, 8  # kernels that need a drift or a full window are compiled, too
+_ALL_DEFAULTS = "all defaults"
+# The largest parts of a run with all defaults, each in its own process; that run then compiles the rest.
+_DEFAULTS = ("adaptive-random-forest", "joint", "forward", "nb")
+_RULES = {"penalised": "bic", "stepwise": "stepwise-bic"}  # other methods are rules of the same name
+
+_EXAMPLES = """\
+Examples:
+
+[bold]tamis warm-up[/] for tamis run with its defaults
+
+[bold]tamis warm-up fires nb osfs[/]
+
+[bold]tamis warm-up --all --jobs 4[/]"""
+
+
+def add(root: typer.Typer) -> None:
+    """Add the command."""
+    root.command("warm-up", epilog=_EXAMPLES)(warm_up)
+
+
+def warm_up(
+    names: Annotated[
+        list[str] | None,
+        argument("METHODS", "Methods and learners of tamis list; none: those of a run with all defaults."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every method of tamis list.")] = False,
+    jobs: Annotated[
+        int | None, option(None, "N", "Processes that compile at the same time; by default one per core.")
+    ] = None,
+    as_json: AsJSON = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> int:
+    """Compile methods now, so that their first use does not: kernels are kept in a cache on disk."""
+    check_whole("--jobs", jobs, 1)
+    known = [entry.key for entry in (*CATALOG, *LEARNERS)]
+    if names and everything:
+        raise MisuseError("--all includes every method: leave out the names, or --all.")
+    for name in names or ():
+        if name not in known:
+            raise MisuseError(f"No method or learner is named {name!r}: tamis list shows the names.")
+    first = list(dict.fromkeys(names or (known if everything else _DEFAULTS)))
+    last = [] if names else [_ALL_DEFAULTS]
+    console, begun, done = terminal(stderr=True), time.perf_counter(), []
+    with tempfile.TemporaryDirectory() as folder:
+        path = _write_rows(Path(folder))
+        for keys in (first, last):
+            for outcome in _in_processes(keys, path, jobs or os.cpu_count() or 1):
+                done.append(outcome)
+                if not quiet:
+                    console.print(_line(outcome), markup=False, highlight=False)
+    seconds = time.perf_counter() - begun
+    failed = [outcome["method"] for outcome in done if outcome["error"]]
+    compiled = sum(outcome["compiled"] for outcome in done)
+    if as_json:
+        print_json({"methods": done, "compiled": compiled, "seconds": seconds})
+    else:
+        n_ready = len(done) - len(failed)
+        print(f"{n_ready} of {len(done)} ready: {compiled:,} kernels compiled in {seconds:.0f} s.")
+    return FAILED if names and failed else 0
+
+
+def _line(outcome: dict[str, Any]) -> str:
+    if outcome["error"]:
+        return f"{outcome['method']}: {outcome['error']}"
+    return (
+        f"{outcome['method']}: {outcome['compiled']:,} kernels compiled, {outcome['loaded']:,} were in the cache,"
+        f" {outcome['seconds']:.1f} s"
+    )
+
+
+def _write_rows(folder: Path) -> Path:
+    """Write rows of two classes whose relevant features change; not negative, as some learners require."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = rng.random((_N_ROWS, _N_COLUMNS)).round(4)
+    X[:, 0] = rng.integers(0, 3, _N_ROWS)
+    half = np.arange(_N_ROWS) < _N_ROWS // 2
+    y = np.where(half, X[:, 1] + X[:, 2] > 1.0, X[:, 3] + X[:, 4] > 1.0)
+    path = folder / "rows.csv"
+    header = ",".join([*(f"x{j}" for j in range(_N_COLUMNS)), "y"])
+    np.savetxt(path, np.column_stack([X, y]), fmt="%g", delimiter=",", header=header, comments="")
+    return path
+
+
+def _in_processes(keys: list[str], path: Path, jobs: int) -> Iterator[dict[str, Any]]:
+    """Use each method in a process of its own, and yield what was compiled there as they end."""
+    with ThreadPoolExecutor(jobs) as pool:
+        waiting = [pool.submit(_in_process, key, path) for key in keys]
+        try:
+            for one in as_completed(waiting):
+                yield one.result()
+        finally:
+            for one in waiting:
+                one.cancel()
+
+
+def _in_process(key: str, path: Path) -> dict[str, Any]:
+    code = "import sys; from tamis.cli.warm_up import use; use(*sys.argv[1:])"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, key, str(path)], capture_output=True, text=True, cwd=path.parent
+    )
+    try:
+        outcome: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        outcome = {"compiled": 0, "loaded": 0, "seconds": 0.0, "error": f"exit code {ended.returncode}"}
+    return {"method": key, **outcome}
+
+
+def use(key: str, path: str) -> None:
+    """Use a method on the rows of a file, and print which of its kernels were compiled, as JSON.
+
+    Parameters
+    ----------
+    key : str
+        Of the catalogue, or ``"all defaults"``.
+    path : str
+        A CSV file with the label y.
+    """
+    from tamis.cli import main
+
+    begun = time.perf_counter()
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()) as errors,
+    ):
+        code = main([*_command(key, path), "--quiet", "--json"])
+    error = errors.getvalue().strip().splitlines()[-1:] if code else []
+    compiled, loaded = _counts()
+    seconds = time.perf_counter() - begun
+    print(json.dumps({"compiled": compiled, "loaded": loaded, "seconds": seconds, "error": "".join(error)}))
+
+
+def _command(key: str, path: str) -> list[str]:
+    """Return the words of the command that uses a method on a file."""
+    run = ["run", path, "--label", "y"]
+    if key == _ALL_DEFAULTS:
+        return run
+    entry = next(entry for entry in (*CATALOG, *LEARNERS) if entry.key == key)
+    if entry.family == "rows":
+        return [*run, "--selector", key, "--learner", "perceptron"]
+    if entry.family == "columns":
+        return ["columns", path, "--label", "y", "--rule", _RULES.get(key, key)]
+    if entry.family == "cells":
+        return ["train", path, "--label", "y", "--method", key, "--save", f"{path}.{key}"]
+    task = [] if "binary" in entry.targets else ["--task", "regression"]
+    return [*run, "--selector", "fires", "--learner", key, *task]
+
+
+def _counts() -> tuple[int, int]:
+    """Return how many kernels this process has compiled, and how many it has loaded from the cache."""
+    kernels = {
+        id(value): value
+        for name, module in list(sys.modules.items())
+        if name.startswith("tamis.")
+        for value in vars(module).values()
+        if hasattr(value, "of_kernel") and hasattr(value, "stats")
+    }
+    stats = [kernel.stats for kernel in kernels.values()]
+    return sum(sum(one.cache_misses.values()) for one in stats), sum(
+        sum(one.cache_hits.values()) for one in stats
+    )

@@ -1,0 +1,67 @@
+"""`tamis warm-up`: kernels are compiled once, into the cache that later processes read."""
+
+import json
+
+import pytest
+
+from tamis.catalog import CATALOG
+from tamis.cli import main
+from tamis.cli.columns import RULES
+from tamis.cli.warm_up import _command, _in_process, _write_rows
+from tamis.streams import open_file
+
+
+@pytest.mark.slow
+def test_what_was_compiled_is_in_the_cache(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    counts = []
+    for _ in range(2):
+        assert main(["warm-up", "osfs", "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        (osfs,) = document["methods"]
+        assert osfs["method"] == "osfs"
+        assert osfs["error"] == ""
+        assert document["compiled"] == osfs["compiled"]
+        counts.append((osfs["compiled"], osfs["loaded"]))
+    (compiled, loaded), again = counts
+    assert compiled > 0
+    assert loaded == 0
+    assert again == (0, compiled)
+    assert any((tmp_path / "kernels").rglob("*.nbc"))
+
+
+@pytest.mark.slow
+def test_a_method_that_cannot_run_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tamis.cli.warm_up._command", lambda key, path: ["run", "no-such-file.csv"])
+    outcome = _in_process("no-such-method", tmp_path / "rows.csv")
+    assert (outcome["method"], outcome["compiled"]) == ("no-such-method", 0)
+    assert outcome["error"] == "exit code 1"
+    monkeypatch.setattr("tamis.cli.warm_up._in_process", lambda key, path: outcome)
+    assert main(["warm-up", "osfs"]) == 1
+    printed = capsys.readouterr()
+    assert "no-such-method: exit code 1" in printed.err
+    assert "0 of 1 ready" in printed.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["osfsx"], "No method or learner is named 'osfsx': tamis list shows the names."),
+        (["osfs", "--all"], "--all includes every method: leave out the names, or --all."),
+        (["osfs", "--jobs", "0"], "--jobs must be 1 or more, got 0."),
+    ],
+)
+def test_misuse(words, message, capsys):
+    assert main(["warm-up", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_columns_are_used_by_rules_that_exist():
+    rules = [_command(entry.key, "rows.csv")[-1] for entry in CATALOG if entry.family == "columns"]
+    assert set(rules) <= {*RULES}
+
+
+def test_the_rows_have_two_classes_and_no_negative_number(tmp_path):
+    batches = list(open_file(_write_rows(tmp_path), label="y").batches(500))
+    assert {label for _, y in batches for label in y.tolist()} == {0, 1}
+    assert min(X.min() for X, _ in batches) >= 0.0

@@ -306,7 +306,7 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--label", "state", "--model", "linear"), 2, "--model linear needs a numeric label, but 'state' holds 'off'"),
         (("--model", "poisson"), 2, "--model poisson needs counts, but 'price' holds -"),
         (("--rule", "osfs"), 2, "--rule osfs tells classes apart, but 'price' holds 300 different numbers"),
-        (("--rule", "osfs", "--model", "linear"), 2, "--rule osfs fits no model: leave --model out."),
+        (("--rule", "osfs", "--model", "linear"), 2, "--rule osfs fits no model: omit --model."),
         (("--rule", "bic", "--label", "colour", "--model", "multinomial"), 2, "--rule bic has no multinomial model: "),
         (("--rule", "grafting", "--model", "poisson"), 2, "--rule grafting has no model of counts: choose --model lin"),
         (("--rule", "grafting", "--max-features", "3"), 2, "--rule grafting may drop features again: omit --max"),

@@ -650,7 +650,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         reject_nonfinite(X, names, allow_nan=True)
         return X
 
-    def _known_labels(self, y: Array) -> NDArray[np.int64]:
+    def _encode_labels(self, y: Array) -> NDArray[np.int64]:
         """Return the codes of labels, all of which occurred in `fit`, or the levels of numbers."""
         if self._target is not None:
             return self._target.codes(y)

@@ -24,7 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import scipy.sparse as sp
 
-from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
+from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
 
 ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("TAMIS_SHARED", ROOT.parent / "shared"))
@@ -38,6 +38,7 @@ METHODS = {
     "FETANA": lambda: FETANA(random_state=0),
     "AdaptiveIFC2F": lambda: AdaptiveIFC2F(random_state=0),
     "FixedSubset": lambda: FixedSubset(random_state=0),
+    "AACO": lambda: AACO(random_state=0),
     "AdaptiveIFC2F ensemble": lambda: AdaptiveIFC2F(decision="ensemble", random_state=0),
     "ETANA published": lambda: ETANA.published(method="points", random_state=0, prior="empirical"),
 }

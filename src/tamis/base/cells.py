@@ -434,7 +434,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         X = self._rows(x)
         trace: Purchases = []
         state = self._walk(X, trace, self._unavailable(unavailable, X.shape[0]))
-        return [self._acquisition(i, state, trace) for i in range(X.shape[0])]
+        return self._acquisitions(state, trace)
 
     def open(self, state: Mapping[str, Any] | None = None, *, unavailable: Any = None) -> Session:
         """Return a session that classifies one row, value by value.
@@ -525,21 +525,25 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         if trace is not None:
             trace.append((rows[bought], position[bought], value[bought], posterior[bought]))
 
-    def _acquisition(self, i: int, state: State, trace: Purchases) -> Acquisition:
-        steps = [
-            (position[at], value[at], posterior[at])
-            for rows, position, value, posterior in trace
-            for at in np.flatnonzero(rows == i)
-        ]
-        names = self._names()
-        posteriors = np.array([self._first_belief(), *(posterior for _, _, posterior in steps)])
-        return Acquisition(
-            self._decide(state.posterior[i : i + 1])[0],
-            float(self.cost_[i]),
-            [names[position] for position, _, _ in steps],
-            [self._plain_value(int(position), float(value)) for position, value, _ in steps],
-            posteriors,
-        )
+    def _acquisitions(self, state: State, trace: Purchases) -> list[Acquisition]:
+        """Return the acquisitions of each row."""
+        n, first, names = len(state.posterior), self._first_belief()[None], self._names()
+        empty = (np.zeros(0, dtype=np.int64),) * 3 + (np.zeros((0, first.shape[1])),)
+        rows, position, value, posterior = (np.concatenate(part) for part in zip(empty, *trace, strict=True))
+        order = np.argsort(rows, kind="stable")  # steps of a row remain in order
+        bounds = np.searchsorted(rows[order], np.arange(n + 1))
+        label, cost = self._decide(state.posterior), self._bill.cost.tolist()
+        acquisitions = []
+        for i in range(n):
+            steps = order[bounds[i] : bounds[i + 1]]
+            acquired = position[steps].tolist()
+            values = [
+                self._plain_value(at, float(number))
+                for at, number in zip(acquired, value[steps].tolist(), strict=True)
+            ]
+            after = np.concatenate([first, posterior[steps]])
+            acquisitions.append(Acquisition(label[i], cost[i], [names[at] for at in acquired], values, after))
+        return acquisitions
 
     @property
     def _is_regression(self) -> bool:

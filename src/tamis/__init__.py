@@ -31,6 +31,7 @@ _NAMES = {
     "ForwardPartialCorrelation": "tamis.rows.forward.forward",
     "GiniIndex": "tamis.rows.screening",
     "JointScreening": "tamis.rows.joint.joint",
+    "LeverageScores": "tamis.rows.leverage",
     "MonteCarloFIRES": "tamis.rows.fires.monte_carlo",
     "MutualInformation": "tamis.rows.screening",
     "Screening": "tamis.rows.screening",

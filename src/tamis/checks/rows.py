@@ -549,7 +549,10 @@ def _wide_and_long(subject: RowSubject) -> None:
 
 
 def _selects_the_best(subject: RowSubject) -> None:
-    """The support is the columns of the largest scores, as many as asked for; transform returns them in order."""
+    """The support is the columns of the largest scores, as many as asked for; transform returns them in order.
+
+    A method with a selection of its own decides which columns, but not how many if it was asked for a number.
+    """
     X, y = subject.rows()
     many: list[Any] = [1] if subject.chooses_count else [1, 3, np.int64(2), 6, 0.5, 1.0, 0.01]
     for asked in many:
@@ -558,7 +561,9 @@ def _selects_the_best(subject: RowSubject) -> None:
         if scores.dtype != np.float64 or scores.shape != (6,):
             fail(f"scores_ must be float64 of shape (6,), not {scores.dtype} of shape {scores.shape}.")
         best = top_mask(scores, n_to_select(asked, 6))
-        if not subject.chooses_count and not np.array_equal(support, best):
+        if not subject.chooses_count and support.sum() != best.sum():
+            fail(f"n_features_to_select={asked!r} of 6 columns selects {support.sum()}.")
+        if not selector._chooses_count and not np.array_equal(support, best):
             fail(
                 f"n_features_to_select={asked!r} selects {np.flatnonzero(support)}, and scores_ is {scores}."
             )

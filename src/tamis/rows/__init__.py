@@ -13,6 +13,7 @@ from tamis.rows.fires.monte_carlo import MonteCarloFIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.fsds import FSDS
 from tamis.rows.joint.joint import JointScreening
+from tamis.rows.leverage import LeverageScores
 from tamis.rows.ofs import OFS
 from tamis.rows.random_subset import RandomSubset
 from tamis.rows.screening import ChiSquare, FisherScore, GiniIndex, MutualInformation, Screening, TScore
@@ -35,6 +36,7 @@ __all__ = [
     "ForwardPartialCorrelation",
     "GiniIndex",
     "JointScreening",
+    "LeverageScores",
     "MonteCarloFIRES",
     "MutualInformation",
     "RandomSubset",

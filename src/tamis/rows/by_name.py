@@ -87,12 +87,13 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     -----
     All selectors grow but CancelOut and MonteCarloFIRES of a PyTorch module, which need `max_columns`. Their state is
     then, bit for bit, the state of a selector that had all columns from the first row on. It is equal to rounding for
-    FSDS, MonteCarloFIRES, the matrix of forward selection, and for FIRES unless ``scaling=None``, because these sum
-    over the columns. What depends on the number of columns follows the names so far: the step of FIRES, if no
-    `learning_rate` is given, OFS with a fraction or ``information="partial"``, the ridge of forward selection, the
-    levels of the tests of DISCUSS, FCBF and JointScreening, and the number of levels into which JointScreening cuts a
-    column. A fraction as `n_features_to_select` is a fraction of the names so far. If a number is larger than the names
-    so far, all are kept. The sizes that Auto races follow the names whenever there are twice as many.
+    FSDS, LeverageScores, MonteCarloFIRES, the matrix of forward selection, and for FIRES unless ``scaling=None``,
+    because these sum over the columns. What depends on the number of columns follows the names so far: the step of
+    FIRES, if no `learning_rate` is given, OFS with a fraction or ``information="partial"``, the ridge of forward
+    selection, the levels of the tests of DISCUSS, FCBF and JointScreening, and the number of levels into which
+    JointScreening cuts a column. A fraction as `n_features_to_select` is a fraction of the names so far. If a number is
+    larger than the names so far, all are kept. The sizes that Auto races follow the names whenever there are twice as
+    many.
 
     **Budget.** All selectors can reset single columns, with these exceptions: with `level`, whose guarantee covers all
     names ever seen; with `restarts`; and ABFS and the screening selectors with `categorical`. New names are admitted in

@@ -399,7 +399,7 @@ def wrong(path, row):
         (["run", "table.csv", "--label", "heat"], 1, "different numbers, which are not classes"),
         (["run", "table.csv", "--label", "heat"], 1, "predict a number with --task regression"),
         ([*NUMBERS, "--task", "number"], 2, "--task number is not known: write classification or regression"),
-        ([*NUMBERS, "--selector", "ofs"], 2, "not from numbers: choose one of fires, fsds, t-score"),
+        ([*NUMBERS, "--selector", "ofs"], 2, "not from numbers: choose one of fires, fires-mc, fsds, leverage"),
         ([*NUMBERS, "--selector", "abfs"], 2, "--selector abfs learns from classes"),
         ([*NUMBERS, "--learner", "sgd"], 2, "--learner sgd predicts classes: choose another one for --task regression"),
         ([*RUN, "--task", "classification", "--learner", "least-squares"], 2, "least-squares predicts numbers"),

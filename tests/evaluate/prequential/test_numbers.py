@@ -98,7 +98,7 @@ def test_the_learner_says_what_is_predicted_and_few_numbers_are_not_classes():
             "predicts classes, but FIRES is set to learn numbers: choose a reg",
         ),
         (RandomSubset(2), usual(), r"choose RandomSubset\(task='regression'\)"),
-        (tamis.OFS(2), usual(), "choose one of FIRES, FSDS, TScore, FisherScore"),
+        (tamis.OFS(2), usual(), "choose one of FIRES, MonteCarloFIRES, FSDS, LeverageScores"),
     ],
 )
 def test_selector_and_learner_that_do_not_go_together(selector, learner, message):

@@ -187,7 +187,7 @@ def _by_public_name(
 
 
 _NOT_SEARCHED = re.compile(
-    r"changelog|architecture|contributing|performance|thesis_chapter\d|evidence|references"
+    r"changelog|architecture|contributing|performance|thesis_chapter\d|evidence|evidence/.*|references"
 )
 
 

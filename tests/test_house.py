@@ -47,7 +47,8 @@ MODULES = [m.name for m in pkgutil.walk_packages(tamis.__path__, "tamis.") if no
 # Pages with Python in them; the one on streams speaks of files that are not there, that on Spark runs in its tests.
 PAGES = [
     path.relative_to(ROOT).as_posix()
-    for path in sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "tutorials").glob("*.md")])
+    for folder in ("docs", "docs/tutorials", "docs/evidence")
+    for path in sorted((ROOT / folder).glob("*.md"))
     if "```python" in path.read_text(encoding="utf-8") and path.name not in ("streams.md", "spark.md")
 ]
 
@@ -110,6 +111,10 @@ def test_page_python_runs(
     text = (ROOT / page).read_text(encoding="utf-8")
     if "from lightgbm" in text:
         pytest.importorskip("lightgbm", reason="no LightGBM: pip install 'tamis[boosting]'")
+    if page.startswith("docs/evidence/"):
+        for block in blocks(page.replace("evidence/", ""), "python"):
+            exec(block, vars(module))
+        capsys.readouterr()
     found = re.findall(
         r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", text, flags=re.MULTILINE | re.DOTALL
     )
@@ -261,6 +266,18 @@ def test_every_algorithm_has_its_page_twin_and_tests(entry: tamis.catalog.Entry)
     assert [path for path in wanted if not (ROOT / path).is_file()] == []
     assert entry.name in (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
     assert entry.name in tamis.__all__
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "docs" / "evidence").glob("*.md")), ids=lambda path: path.stem
+)
+def test_a_page_with_evidence_of_its_own_is_short(path: Path) -> None:
+    """At most 800 words, code aside: the problem, an example, the parameters; the rest is on the linked page."""
+    text = (ROOT / "docs" / path.name).read_text(encoding="utf-8")
+    words = re.findall(r"[A-Za-z0-9][\w'.-]*", re.sub(r"(?s)```.*?```", "", text))
+    assert len(words) <= 800
+    assert "## When to use it" in text or path.stem == "watch"
+    assert f"](evidence/{path.name}#" in text
 
 
 @pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from experiments.fires_tables import METHODS, run, stream_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "fires.md"
+PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "fires.md"
 
 
 @pytest.mark.slow

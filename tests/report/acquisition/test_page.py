@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.metrics import roc_auc_score
 
 from tamis import IFC2F, AdaptiveIFC2F, FixedSubset
 from tamis.report.acquisition import acquisition_page, write_report
 from tamis.report.acquisition.charts import plot_costs, plot_missing, plot_paths
-from tamis.report.acquisition.numbers import cost_curves, gain_over_fixed, missing_curve
+from tamis.report.acquisition.numbers import cost_curves, gain_over_fixed, missing_curve, scores
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,32 @@ def test_curves_are_what_the_models_do(fitted, curves):
     assert same.accuracy[1] > drawn.accuracy[1]
     assert logistic.cost == boosting.cost == pytest.approx(0.12)
     assert own.accuracy.max() > logistic.accuracy[0] - 0.12
+
+
+def test_intervals_contain_the_truth_in_nineteen_of_twenty_draws():
+    rng, inside = np.random.default_rng(0), np.zeros(2)
+    for _ in range(200):
+        y = rng.integers(0, 2, 120)
+        x = rng.normal(size=120) + 1.5 * y
+        posterior = 1 / (1 + np.exp(-1.5 * (x - 0.75)))
+        values = scores(np.column_stack([1 - posterior, posterior]), x > 0.75, y, np.array([0, 1]))
+        inside += [values[1] < 0.7734 < values[2], values[4] < 0.8556 < values[5]]
+    assert (inside > 180).all()
+    assert (inside < 200).all()
+
+
+def test_areas_are_those_of_scikit_learn(rng):
+    y, raw = rng.integers(0, 2, 90), rng.normal(size=90).round(1)
+    posterior = np.column_stack([-raw, raw])
+    assert scores(posterior, raw > 0, y, np.array([0, 1]))[3] == pytest.approx(roc_auc_score(y, raw))
+    three, posterior = rng.integers(0, 3, 90), rng.dirichlet(np.ones(3), 90)
+    expected = roc_auc_score(three, posterior, multi_class="ovr", average="weighted")
+    values = scores(posterior, posterior.argmax(axis=1), three, np.arange(3))
+    assert values[3] == pytest.approx(expected)
+    assert values[0] == pytest.approx(np.mean(posterior.argmax(axis=1) == three))
+    only = scores(posterior, np.zeros(90), np.zeros(90), np.arange(3))
+    assert np.isnan(only[3:]).all()
+    assert only[0] == 1.0
 
 
 def test_the_gain_is_that_over_as_many_values_for_every_row(fitted):
@@ -147,5 +174,11 @@ def test_figures(fitted, curves):
     np.testing.assert_array_equal(figure.axes[0].lines[0].get_ydata(), traces[0].posteriors[:, 0])
     figure = plot_costs(curves)
     assert len(figure.axes[0].lines) == 5
+    assert len(figure.axes[0].collections) == 1
+    assert len(plot_costs(curves, "auc").axes[0].lines) == 5
+    for curve in curves:
+        for height, (low, high) in ((curve.accuracy, curve.accuracy_band), (curve.auc, curve.auc_band)):
+            assert (low < height).all()
+            assert (height < high).all()
     figure = plot_missing(*missing_curve(model, held, y))
     assert len(figure.axes) == 2

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis.report.acquisition.numbers import Curve, Floats
 from tamis.report.charts.axes import draw, new_figure, plain_text
-from tamis.report.charts.chart import Bars, Chart, Line, axis, limits
+from tamis.report.charts.chart import Band, Bars, Chart, Line, axis, limits
 from tamis.report.page.number_format import scientific
 from tamis.report.page.text import shorten
 
@@ -79,13 +79,16 @@ def plot_paths(
     return figure
 
 
-def plot_costs(curves: Sequence[Curve]) -> Figure:
-    """Draw accuracy against the mean price paid per row; a model that needs every column is a horizontal line.
+def plot_costs(curves: Sequence[Curve], measure: str = "accuracy") -> Figure:
+    """Draw accuracy or AUC against the mean price paid per row, the model's with its interval of 95 %.
+
+    A model that needs every column is a horizontal line.
 
     Parameters
     ----------
     curves : list of Curve
         What :func:`tamis.report.acquisition.numbers.cost_curves` returns.
+    measure : {"accuracy", "auc"}, default="accuracy"
 
     Returns
     -------
@@ -93,7 +96,7 @@ def plot_costs(curves: Sequence[Curve]) -> Figure:
     """
     figure = new_figure(8, 3.8)
     axes = figure.add_subplot()
-    draw(axes, costs_chart(curves))
+    draw(axes, costs_chart(curves, measure))
     axes.set_xlabel("mean price paid per row")
     return figure
 
@@ -118,22 +121,30 @@ def plot_missing(shares: Floats, accuracy: Floats, bought: Floats) -> Figure:
     return figure
 
 
-def costs_chart(curves: Sequence[Curve]) -> Chart:
-    """Return the chart of accuracy against cost; a method with a single, large cost is a line at its height."""
+def costs_chart(curves: Sequence[Curve], measure: str = "accuracy") -> Chart:
+    """Return the chart of accuracy or AUC against cost; a method with a single, large cost is a line at its height.
+
+    The band is the interval of 95 % of the first curve, the model.
+    """
     several = [curve for curve in curves if len(curve.cost) > 1]
     most = max([1.6 * float(several[0].cost.max()), *(float(c.cost[:_FIRST].max()) for c in several[1:])])
-    lines = []
+    heights = [getattr(curve, measure) for curve in curves]
+    band, near = getattr(several[0], f"{measure}_band"), several[0].cost <= most
+    marks: list[Any] = [Band(several[0].cost[near], band[0, near], band[1, near], "95 % interval")]
     for style, curve in enumerate([*several, *(c for c in curves if len(c.cost) == 1)], start=1):
+        height = getattr(curve, measure)
         if len(curve.cost) == 1:
             ends, price = np.array([0.0, most]), f"for {scientific(float(curve.cost[0]))}"
-            lines.append(Line(ends, np.repeat(curve.accuracy, 2), curve.name, min(style, 6), note=price))
+            marks.append(Line(ends, np.repeat(height, 2), curve.name, min(style, 6), note=price))
         else:
             near = curve.cost <= most
-            line = Line(curve.cost[near], curve.accuracy[near], curve.name, min(style, 6), has_points=True)
-            lines.append(line)
-    said = "; ".join(f"{c.name}: {c.accuracy.min():.3f} to {c.accuracy.max():.3f}" for c in curves)
-    y = axis(*limits(*(curve.accuracy for curve in curves), within=(0.0, 1.0)))
-    return Chart("cos", "Accuracy", "by mean price paid per row", said, axis(0.0, most, 6), y, lines, "wide")
+            marks.append(Line(curve.cost[near], height[near], curve.name, min(style, 6), has_points=True))
+    said = "; ".join(
+        f"{c.name}: {own.min():.3f} to {own.max():.3f}" for c, own in zip(curves, heights, strict=True)
+    )
+    y = axis(*limits(*heights, *band, within=(0.0, 1.0)))
+    key, title = ("cos", "Accuracy") if measure == "accuracy" else ("cau", "AUC")
+    return Chart(key, title, "by mean price paid per row", said, axis(0.0, most, 6), y, marks, "wide")
 
 
 def purchases_chart(bought: NDArray[Any]) -> Chart:

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import r2_score
 
+from tamis.cells.objectives import ranking_losses
+
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, FixedSubset
 
 __all__ = [
     "Baseline", "Curve", "Floats", "Gain", "baselines", "cost_curves", "fixed_subset", "gain_over_fixed",
-    "missing_curve",
+    "missing_curve", "scores",
 ]  # fmt: skip
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -25,6 +27,8 @@ Floats: TypeAlias = NDArray[np.float64]
 _FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _COUNTS = (1, 2, 3, 5, 8, 12, 20)
 _SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+_Z = 1.96  # standard errors of an interval of 95 %
+_RESAMPLES = 200  # of rows, for the interval of an area under the ROC curve
 _DRAWS = 3  # random sets of columns that are averaged
 _REFITTED, _BESIDE = 0.4, 0.6  # shares of the work that are done after the first two parts
 _WIDE = 200  # columns beyond which boosting on all of them is left out
@@ -37,21 +41,59 @@ class Curve:
     Attributes
     ----------
     name : str
-    cost, accuracy, bought : ndarray of shape (n_points,)
-        Mean price paid per row, share of right decisions, and mean number of values.
+    cost, bought : ndarray of shape (n_points,)
+        Mean price paid per row, and mean number of values.
+    accuracy, auc : ndarray of shape (n_points,)
+        Share of right decisions, and area under the ROC curve of each class against the rest, weighted by its rows.
+    accuracy_band, auc_band : ndarray of shape (2, n_points)
+        Intervals of 95 %: of a share (Wilson 1927), and of 200 resamples of the rows.
     """
 
     name: str
     cost: Floats
-    accuracy: Floats
     bought: Floats
+    accuracy: Floats
+    accuracy_band: Floats
+    auc: Floats
+    auc_band: Floats
+
+    @classmethod
+    def of_points(cls, name: str, points: list[tuple[float, float, Floats]]) -> Curve:
+        """Return the curve through points of cost, number of values, and what :func:`scores` returns."""
+        table = np.array([(cost, n, *values) for cost, n, values in points], dtype=np.float64)
+        cost, n, *rest = table.reshape(len(points), -1).T if points else np.zeros((8, 0))
+        return cls(name, cost, n, rest[0], np.stack(rest[1:3]), rest[3], np.stack(rest[4:6]))
+
+
+def scores(posterior: Floats, label: Any, y: Any, classes: Any) -> Floats:
+    """Return the accuracy and its interval, then the area under the ROC curve and its interval, shape (6,).
+
+    >>> posterior = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.2, 0.8]])
+    >>> scores(posterior, [0, 1, 1, 1], np.array([0, 1, 0, 1]), np.array([0, 1])).round(2)
+    array([0.75, 0.3 , 0.95, 0.75, 0.5 , 1.  ])
+    """
+    y, n = np.asarray(y), len(y)
+    share, z2 = float(np.mean(np.asarray(label) == y)), _Z**2 / n
+    half = _Z * np.sqrt(share * (1.0 - share) / n + z2 / (4 * n))
+    low, high = ((share + 0.5 * z2 + sign * half) / (1.0 + z2) for sign in (-1, 1))
+    known = np.isin(y, classes)
+    codes, posterior = np.searchsorted(classes, y[known]), posterior[known]
+    if len(np.unique(codes)) < 2:
+        return np.array([share, low, high, np.nan, np.nan, np.nan])
+    rng, drawn = np.random.default_rng(0), []
+    for _ in range(_RESAMPLES):
+        rows = rng.integers(0, len(codes), len(codes))
+        if len(np.unique(codes[rows])) > 1:
+            drawn.append(1.0 - ranking_losses(posterior[rows], codes[rows]).mean())
+    auc = 1.0 - float(ranking_losses(posterior, codes).mean())
+    return np.array([share, low, high, auc, *np.quantile(drawn, [0.025, 0.975])])
 
 
 def cost_curves(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any,
     on_progress: Callable[[float, str], None] | None = None,
 ) -> list[Curve]:  # fmt: skip
-    """Return accuracy against mean cost: of the model, of fixed and random columns, and of all columns.
+    """Return accuracy and AUC against mean cost: of the model, of fixed and random columns, and of all columns.
 
     Parameters
     ----------
@@ -74,8 +116,8 @@ def cost_curves(
     items = [_of_model(model, X, y, X_held, y_held, tell)]
     tell(_REFITTED, "the same values for every row")
     counts = [k for k in _COUNTS if k <= min(rows.shape[1], max(len(model.candidates_), 1))]
-    fixed = [_of_fixed(fixed_subset(model, X, y, k), X_held, y_held) for k in counts]
-    items.append(Curve("same values for every row", *np.array(fixed, dtype=np.float64).reshape(-1, 3).T))
+    fixed = [_point(fixed_subset(model, X, y, k), X_held, y_held) for k in counts]
+    items.append(Curve.of_points("same values for every row", fixed))
     y, y_held = np.asarray(y), np.asarray(y_held)
     rng = np.random.default_rng(0)
     drawn = [
@@ -85,11 +127,11 @@ def cost_curves(
     boosting, points = _Boosting(rows, y, held, y_held), []
     for done, sets in enumerate(drawn):
         tell(_BESIDE + (1 - _BESIDE) * done / len(drawn), "gradient boosting on random values")
-        right = float(np.mean([boosting.right(columns) for columns in sets]))
+        mean = np.mean([boosting.scores(columns) for columns in sets], axis=0)
         known = np.zeros((len(sets), rows.shape[1]), dtype=bool)
         np.put_along_axis(known, np.array(sets), True, axis=1)
-        points.append((float(_total_prices(model, known).mean()), right, float(len(sets[0]))))
-    items.append(Curve("random values", *np.array(points, dtype=np.float64).reshape(-1, 3).T))
+        points.append((float(_total_prices(model, known).mean()), float(len(sets[0])), mean))
+    items.append(Curve.of_points("random values", points))
     return [
         *items,
         *_anchors(boosting, float(_total_prices(model, np.ones((1, rows.shape[1]), dtype=bool))[0])),
@@ -282,9 +324,10 @@ def gain_over_fixed(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: 
     return Gain(n_values, float(fixed.mean()), mean, mean - half, mean + half)
 
 
-def _of_fixed(fixed: FixedSubset, X_held: Any, y_held: Any) -> tuple[float, float, float]:
-    accuracy = float(np.mean(fixed.predict(X_held) == np.asarray(y_held)))
-    return float(fixed.cost_.mean()), accuracy, float(fixed.n_features_used_.mean())
+def _point(model: CellClassifier, X_held: Any, y_held: Any) -> tuple[float, float, Floats]:
+    posterior = model.predict_proba(X_held)
+    values = scores(posterior, model._decide(posterior), y_held, model.classes_)
+    return float(model.cost_.mean()), float(model.n_features_used_.mean()), values
 
 
 def _of_model(
@@ -296,27 +339,27 @@ def _of_model(
         other = model
         if factor != 1.0:
             other = clone(model).set_params(cost=_scaled_cost(model, factor)).fit(X, y)
-        accuracy = float(np.mean(other.predict(X_held) == y_held))
-        points.append((other.cost_.mean() / factor, accuracy, other.n_features_used_.mean()))
-    points.sort()
-    return Curve(type(model).__name__, *np.array(points, dtype=np.float64).T)
+        cost, n, values = _point(other, X_held, y_held)
+        points.append((cost / factor, n, values))
+    points.sort(key=lambda point: point[:2])
+    return Curve.of_points(type(model).__name__, points)
 
 
 class _Boosting:
-    """How often gradient boosting is right that has certain columns only; the same columns are fitted once."""
+    """The scores of gradient boosting that has certain columns only; the same columns are fitted once."""
 
     def __init__(self, rows: Any, y: Any, held: Any, y_held: Any) -> None:
         self.rows, self.y, self.held, self.y_held = rows, y, held, y_held
-        self._known: dict[tuple[int, ...], float] = {}
+        self._known: dict[tuple[int, ...], Floats] = {}
 
-    def right(self, columns: Any) -> float:
-        """Return the share of right decisions with these columns."""
+    def scores(self, columns: Any) -> Floats:
+        """Return what :func:`scores` returns with these columns."""
         key = tuple(sorted(int(column) for column in columns))
         if key not in self._known:
             self._known[key] = self._fitted(list(key))
         return self._known[key]
 
-    def _fitted(self, columns: list[int]) -> float:
+    def _fitted(self, columns: list[int]) -> Floats:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         from tamis.cells.scikit_trees import limited_threads
@@ -328,17 +371,21 @@ class _Boosting:
         vary = ~np.isnan(dense).all(axis=0)
         with limited_threads(dense):
             model = HistGradientBoostingClassifier(random_state=0).fit(dense[:, vary], self.y)
-            return float(np.mean(model.predict(other[:, vary]) == self.y_held))
+            return _scores_of(model, other[:, vary], self.y_held)
 
 
 def _anchors(boosting: _Boosting, price: float) -> list[Curve]:
     rows, y, held, y_held = boosting.rows, boosting.y, boosting.held, boosting.y_held
     logistic = _logistic(sparse=sp.issparse(rows))
-    right = {"logistic regression, all": float(np.mean(logistic.fit(rows, y).predict(held) == y_held))}
+    values = {"logistic regression, all": _scores_of(logistic.fit(rows, y), held, y_held)}
     if rows.shape[1] <= _WIDE:
-        right["boosting, all"] = boosting.right(range(rows.shape[1]))
-    whole, n = np.array([price]), np.array([float(rows.shape[1])])
-    return [Curve(name, whole, np.array([accuracy]), n) for name, accuracy in right.items()]
+        values["boosting, all"] = boosting.scores(range(rows.shape[1]))
+    return [Curve.of_points(name, [(price, float(rows.shape[1]), own)]) for name, own in values.items()]
+
+
+def _scores_of(model: Any, held: Any, y_held: Any) -> Floats:
+    posterior = model.predict_proba(held)
+    return scores(posterior, model.classes_[posterior.argmax(axis=1)], y_held, model.classes_)
 
 
 def missing_curve(model: CellClassifier, X: Any, y: Any) -> tuple[Floats, Floats, Floats]:

@@ -90,7 +90,9 @@ def acquisition_page(
     sample = _HeldOutRows(model, X_held, y_held)
     costs = {
         "gain": gain_over_fixed(model, X, y, X_held, y_held),
-        "chart": costs_chart(curves),
+        "charts": [
+            costs_chart(curves, measure) for measure in ("accuracy", "auc") if _is_known(curves, measure)
+        ],
         "table": _points(curves),
     }
     paths = [_path(sample, i, verdict) for i, verdict in _example_rows(sample)]
@@ -155,14 +157,28 @@ def _tiles(sample: _HeldOutRows, curves: list[Curve]) -> list[tuple[str, str, st
     ]  # fmt: skip
 
 
+def _is_known(curves: list[Curve], measure: str) -> bool:
+    return all(bool(np.isfinite(getattr(curve, measure)).all()) for curve in curves)
+
+
 def _points(curves: list[Curve]) -> Table:
     rows = [
-        [curve.name, scientific(float(cost)), f"{n:.2f}", fraction(float(accuracy))]
+        [curve.name, scientific(float(curve.cost[i])), f"{curve.bought[i]:.2f}", *_measures(curve, i)]
         for curve in curves
-        for cost, n, accuracy in zip(curve.cost, curve.bought, curve.accuracy, strict=True)
+        for i in range(len(curve.cost))
     ]
-    head = [("", "spent how"), ("n", "price per row"), ("n", "values"), ("n", "accuracy")]
+    head = [("", "spent how"), ("n", "price per row"), ("n", "values")]
+    head += [("n", name) for name in ("accuracy", "95 % interval", "AUC", "95 % interval of the AUC")]
     return Table("The points of the figure", head, rows)
+
+
+def _measures(curve: Curve, i: int) -> list[str]:
+    """Return accuracy and AUC at a point, each with its interval."""
+    texts = []
+    for measure in ("accuracy", "auc"):
+        low, high = getattr(curve, f"{measure}_band")[:, i].tolist()
+        texts += [fraction(float(getattr(curve, measure)[i])), f"{fraction(low)} to {fraction(high)}"]
+    return texts
 
 
 def _columns(sample: _HeldOutRows) -> Table:

@@ -1,17 +1,17 @@
-"""Do bought values pay? Every cell classifier beside buying nothing, the same values for every row, and all of them.
+"""Do acquired values pay? Cell classifiers and a CART beside no values, the same ones for every row, and all of them.
 
     python experiments/cells_pay.py [--sets wdbc cube ...] [--prices 0.01 0.05] [--errors 10] [--draws 3]
         [--out cells_pay.csv]
     python experiments/cells_pay.py --matrix "[[0, 1], [5, 0]]" --sets wdbc german
     python experiments/cells_pay.py --summary [--out cells_pay.csv]
 
-Five folds, the same for all, drawn once or, with `--draws`, more often; of the large sets 2,000 rows. A fixed subset
-is `FixedSubset` with as many values as the method bought on average (rounded), decided by its own discriminant,
-logistic regression, naive Bayes or boosting. The loss is what errors cost and what the values cost; with `--errors 10`
-taking the rarer classes for the most frequent one costs 10 instead of 1, and with `--matrix` the costs are those given,
-and the matrix is a part of the name of the set. The file is written after each set, and sets
-that it holds are not run again. The summary has mean ranks with their 95 % intervals over sets and prices, and how
-often each method is ahead of the fixed subset.
+Five folds, the same for all, drawn once or, with `--draws`, more often; of the large sets 2,000 rows. A fixed subset is
+`FixedSubset` (mRMR) with as many values as the method bought on average (rounded), decided by its own discriminant,
+logistic regression, naive Bayes or boosting. Each has its accuracy, loss, area under the ROC curve and log loss. The
+loss is what errors cost and what the values cost; with `--errors 10` taking the rarer classes for the most frequent one
+costs 10 instead of 1, and with `--matrix` the costs are those given, and the matrix is a part of the name of the set.
+The file is written after each set, and sets that it holds are not run again. The summary has mean ranks with their 95 %
+intervals over sets and prices, and how often each method is ahead of the fixed subset.
 
 All settings are the defaults. What is fixed in the code (the level of the filter, ridges, folds, depths, whether an
 order wins ties) was looked at on the sets of CHOSEN_ON only.
@@ -38,6 +38,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import scipy.sparse as sp
+from cells_peers import CART, log_loss, roc_auc
 from scipy.stats import rankdata
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -46,7 +47,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
+from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset
 
 ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("TAMIS_SHARED", ROOT.parent / "shared"))
@@ -60,7 +61,8 @@ CHOSEN_ON = (
     "dlbcl", "lymphoma_discrete", "spambase", "magic04", "madelon",
 )  # fmt: skip
 MOST_ROWS = 2000
-Found = dict[str, list[tuple[float, float, float, float]]]
+# accuracy, values, loss, seconds, area under the ROC curve, log loss
+Found = dict[str, list[tuple[float, float, float, float, float, float]]]
 Case = tuple[str, float, float]  # set, price, errors
 
 
@@ -78,6 +80,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "FETANA": lambda **given: FETANA(random_state=0, **given),
     "AdaptiveIFC2F": lambda **given: AdaptiveIFC2F(random_state=0, **given),
     "FixedSubset": lambda **given: FixedSubset(**given),
+    "AACO": lambda **given: AACO(random_state=0, **given),
+    "CART": lambda **given: CART(**given),
 }
 
 
@@ -126,33 +130,35 @@ def costs_of(y: np.ndarray, errors: float) -> np.ndarray:
 
 
 def judge(name: str, X: np.ndarray, y: np.ndarray, price: float, Q: np.ndarray, draws: int) -> Found:
-    """Return accuracy, values bought, loss and seconds of processor time of each way to spend, fold by fold."""
+    """Return the results of each way to spend, fold by fold."""
     found: Found = {}
 
-    def note(method: str, label: np.ndarray, test: np.ndarray, bought: float, seconds: float) -> None:
-        lost = float(Q[y[test], label].mean()) + price * bought
-        found.setdefault(method, []).append((float((label == y[test]).mean()), bought, lost, seconds))
+    def note(method: str, belief: np.ndarray, test: np.ndarray, bought: float, seconds: float) -> None:
+        label, true = (belief @ Q).argmin(axis=1), y[test]
+        lost = float(Q[true, label].mean()) + price * bought
+        measures = roc_auc(belief, true), log_loss(belief, true)
+        found.setdefault(method, []).append((float((label == true).mean()), bought, lost, seconds, *measures))
 
     for train, test in folds(name, y, draws):
-        best = int(Q[y[train]].mean(axis=0).argmin())
-        note("nothing", np.full(len(test), best), test, 0.0, 0.0)
+        share = np.bincount(y[train], minlength=len(Q)) / len(train)
+        note("nothing", np.tile(share, (len(test), 1)), test, 0.0, 0.0)
         given = {"cost": price, "misclassification_cost": Q}
         cache: dict[tuple[int, str], np.ndarray] = {}
         for method, make in METHODS.items():
             start = time.process_time()
             model = make(**given).fit(X[train], y[train])
-            label = model.predict(X[test])
+            belief = model.predict_proba(X[test])
             bought = float(model.n_features_used_.mean())
-            note(method, label, test, bought, time.process_time() - start)
+            note(method, belief, test, bought, time.process_time() - start)
             size = round(bought)
             for decide, classifier in DECIDE.items():
                 if (size, decide) not in cache:
                     fixed = FixedSubset(n_features=size, classifier=classifier(), **given)
-                    cache[size, decide] = fixed.fit(X[train], y[train]).predict(X[test])
+                    cache[size, decide] = fixed.fit(X[train], y[train]).predict_proba(X[test])
                 note(f"{method} | fixed, {decide}", cache[size, decide], test, float(size), 0.0)
         filled = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
         belief = logistic().fit(filled[train], y[train]).predict_proba(filled[test])
-        note("all values, logistic", (belief @ Q).argmin(axis=1), test, float(X.shape[1]), 0.0)
+        note("all values, logistic", belief, test, float(X.shape[1]), 0.0)
     return found
 
 
@@ -164,13 +170,15 @@ def show(name: str, price: float, errors: float, found: Found) -> None:
     for method, folds_ in found.items():
         if "|" in method:
             continue
-        right, bought, lost, seconds = np.mean(folds_, axis=0)
+        right, bought, lost, seconds, area, nats = np.mean(folds_, axis=0)
         beside = [
             np.mean(found[key], axis=0)[2] for d in DECIDE if (key := f"{method} | fixed, {d}") in found
         ]
         text = "  ".join(f"{value:.3f}" for value in beside)
         print(
-            f"  {method:22s} {right:.3f} / {bought:5.2f} = {lost:.3f}   {text}   {seconds:.1f} s", flush=True
+            f"  {method:22s} {right:.3f} / {bought:5.2f} = {lost:.3f}   {text}   AUC {area:.3f}, log loss {nats:.3f}"
+            f"   {seconds:.1f} s",
+            flush=True,
         )
 
 
@@ -202,6 +210,31 @@ def summary(path: Path) -> None:
             _print_gaps(part)
     _print_where_bought(found)
     _print_prices(found)
+    _print_probabilities(path)
+
+
+def _print_probabilities(path: Path) -> None:
+    """Print mean area under the ROC curve and log loss, each less those of fixed subsets of that size, with errors."""
+    rows: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    with path.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            case = (row["set"], row["price"], row["errors"], row["fold"])
+            rows.setdefault(case, {})[row["method"]] = [float(row["auc"]), float(row["log_loss"])]
+    print(
+        "\nAUC and log loss; difference from fixed subsets of that size (mean and paired standard error over folds)"
+    )
+    for method in METHODS:
+        own = np.array([each[method] for each in rows.values()])
+        texts = [f"{method:14s} AUC {np.nanmean(own[:, 0]):.3f}, log loss {own[:, 1].mean():.3f}"]
+        for decide in ("logistic", "boosting"):
+            gap = own - np.array([each[f"{method} | fixed, {decide}"] for each in rows.values()])
+            gap = gap[~np.isnan(gap).any(axis=1)]
+            error = gap.std(axis=0, ddof=1) / np.sqrt(len(gap))
+            differences = ", ".join(
+                f"{m:+.3f} ± {e:.3f}" for m, e in zip(gap.mean(axis=0), error, strict=True)
+            )
+            texts.append(f"mRMR, {decide}: {differences}")
+        print("  " + "; ".join(texts))
 
 
 def _print_ranks(found: dict[Case, dict[str, np.ndarray]], shown: list[str]) -> None:
@@ -313,7 +346,19 @@ def main() -> None:
                 writer = csv.writer(file)
                 if new:
                     writer.writerow(
-                        ["set", "price", "errors", "method", "fold", "accuracy", "bought", "loss", "seconds"]
+                        [
+                            "set",
+                            "price",
+                            "errors",
+                            "method",
+                            "fold",
+                            "accuracy",
+                            "bought",
+                            "loss",
+                            "seconds",
+                            "auc",
+                            "log_loss",
+                        ]
                     )
                 writer.writerows(
                     (name, price, options.errors, method, i, *values)

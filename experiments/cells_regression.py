@@ -1,8 +1,8 @@
 """Numeric targets: what is acquired, the error and the loss, beside fixed values and all values.
 
-`python experiments/cells_regression.py` prints, for each data set and method, the loss (squared error as a share of the
-variance, plus prices), its standard error over the rows held out, R2 and the number of values. Every row is held out
-once (three folds). The data sets are those that scikit-learn contains or generates.
+`python experiments/cells_regression.py [diabetes ...] [FixedSubset ...]` prints, for each data set and method, the loss
+(squared error as a share of the variance, plus prices), its standard error over the rows held out, R2 and the number of
+values. Every row is held out once (three folds). The data sets are those that scikit-learn contains or generates.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ SETS = {
 }
 
 
-def main(methods: tuple[type, ...] = METHODS) -> None:
+def main(methods: tuple[type, ...] = METHODS, sets: tuple[str, ...] = ()) -> None:
     print(f"{'data':10} {'method':16} {'loss':>6} {'error':>6} {'R2':>6} {'values':>6}")
-    for name, load in SETS.items():
-        X, y = load()
+    for name in sets or tuple(SETS):
+        X, y = SETS[name]()
         fold = np.random.default_rng(0).permutation(len(y)) % FOLDS
         rows = {}
         for f in range(FOLDS):
@@ -83,4 +83,4 @@ def add(rows, label, true, predicted, scale, n, price) -> None:
 
 if __name__ == "__main__":
     chosen = [method for method in METHODS if method.__name__ in sys.argv[1:]]
-    main(tuple(chosen) or METHODS)
+    main(tuple(chosen) or METHODS, tuple(name for name in SETS if name in sys.argv[1:]))

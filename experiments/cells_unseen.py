@@ -25,6 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from cells_pay import DECIDE, METHODS, costs_of
+from cells_peers import log_loss, roc_auc
 from sklearn.datasets import load_diabetes, load_digits, load_iris, load_wine
 from sklearn.model_selection import StratifiedKFold
 
@@ -128,33 +129,37 @@ def parts(name: str, draws: int) -> Iterator[Part]:
             yield X, y, train, test, PRICE
 
 
-def judge(part: Part, errors: float) -> dict[str, tuple[float, float, float]]:
-    """Return accuracy, values bought and loss of each way to spend."""
+def judge(part: Part, errors: float) -> dict[str, tuple[float, ...]]:
+    """Return accuracy, values bought, loss, area under the ROC curve and log loss of each way to spend."""
     X, y, train, test, price = part
     Q = costs_of(y, errors)
     found = {}
 
-    def note(way: str, label: np.ndarray, bought: float, paid: float) -> None:
-        lost = float(Q[y[test], label].mean()) + paid
-        found[way] = float((label == y[test]).mean()), bought, lost
+    def note(way: str, belief: np.ndarray, bought: float, paid: float) -> None:
+        label, true = (belief @ Q).argmin(axis=1), y[test]
+        lost = float(Q[true, label].mean()) + paid
+        found[way] = (
+            float((label == true).mean()), bought, lost, roc_auc(belief, true), log_loss(belief, true),
+        )  # fmt: skip
 
-    best = int(Q[y[train]].mean(axis=0).argmin())
-    note("nothing", np.full(len(test), best), 0.0, 0.0)
+    share = np.bincount(y[train], minlength=len(Q)) / len(train)
+    note("nothing", np.tile(share, (len(test), 1)), 0.0, 0.0)
     given = {"cost": price, "misclassification_cost": Q}
     order = FixedSubset(n_features=40, **given).fit(X[train], y[train])
     total = np.r_[0.0, np.cumsum(order.prices_)]
     cache: dict[tuple[int, str], tuple[np.ndarray, float]] = {}
     for method, make in METHODS.items():
         model = make(**given).fit(X[train], y[train])
-        label = model.predict(X[test])
+        belief = model.predict_proba(X[test])
         paid = float(model.cost_.mean())
-        note(method, label, float(model.n_features_used_.mean()), paid)
+        note(method, belief, float(model.n_features_used_.mean()), paid)
         # A value that is missing costs nothing, so of some columns more can be had than their prices say.
         size = int(np.abs(total * (1.0 - np.isnan(X).mean()) - paid).argmin())
         for decide, classifier in DECIDE.items():
             if (size, decide) not in cache:
                 fixed = FixedSubset(n_features=size, classifier=classifier(), **given).fit(X[train], y[train])
-                cache[size, decide] = fixed.predict(X[test]), float(fixed.cost_.mean())
+                belief = fixed.predict_proba(X[test])
+                cache[size, decide] = belief, float(fixed.cost_.mean())
             note(f"{method} | fixed, {decide}", cache[size, decide][0], float(size), cache[size, decide][1])
     return found
 
@@ -186,6 +191,7 @@ def summary(path: Path) -> None:
                     count[3] = max(count[3], gap.mean() / max(error, 1e-12))
             text = f"{right:.3f} / {bought:.1f} = {lost:.3f}"
             print(f"| {name}, {float(errors):g} | {method} | {text} | " + " | ".join(cells) + " |")
+    _print_probabilities(path)
     print("\nahead / level within 1 s.e. / behind (worst, in its s.e.)")
     for method in METHODS:
         texts = [
@@ -194,6 +200,19 @@ def summary(path: Path) -> None:
             for a, level, b, worst in [counts[method, other]]
         ]
         print(f"  {method:14s} " + "  ".join(texts))
+
+
+def _print_probabilities(path: Path) -> None:
+    """Print the mean area under the ROC curve and log loss over all draws, beside fixed subsets at the same price."""
+    rows: dict[str, list[list[float]]] = {}
+    with path.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            rows.setdefault(row["method"], []).append([float(row["auc"]), float(row["log_loss"])])
+    print("\nAUC and log loss, and those of mRMR at the same price with logistic regression and boosting")
+    for method in METHODS:
+        ways = [method, f"{method} | fixed, logistic", f"{method} | fixed, boosting"]
+        means = [np.nanmean(rows[way], axis=0) for way in ways]
+        print(f"  {method:14s} " + "  ".join(f"{area:.3f}, {nats:.3f}" for area, nats in means))
 
 
 def main() -> None:
@@ -224,7 +243,9 @@ def main() -> None:
         with options.out.open("a", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             if new:
-                writer.writerow(["set", "errors", "method", "draw", "accuracy", "bought", "loss"])
+                writer.writerow(
+                    ["set", "errors", "method", "draw", "accuracy", "bought", "loss", "auc", "log_loss"]
+                )
             writer.writerows(rows)
         print(f"{name}, errors {options.errors:g}: done", flush=True)
 

@@ -203,6 +203,8 @@ def test_a_browser_shows_what_happens(page, tmp_path):
             screen = dict(zip(("width", "height", "mobile"), size, strict=True)) | {"deviceScaleFactor": 1}
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
             check_strips(driver)
+            height = "return document.querySelector('#chart text').getBoundingClientRect().height"
+            assert driver.execute_script(height) > 10  # can be read, on a phone too
             driver.save_screenshot(str(tmp_path / f"strips_{size[0]}.png"))
         page.publish({"event": "end", "n_seen": 20_000})
         shows(driver, "ended")

@@ -34,7 +34,9 @@ function figures(line) {
 }
 
 function chart() {
-  const svg = at("chart"), left = 36, right = 690, top = 8, bottom = 172;
+  // One unit is one pixel, so that the words of the chart can be read on a phone.
+  const svg = at("chart"), width = svg.getBoundingClientRect().width || 700, left = 36, right = width - 10, top = 8, bottom = 172;
+  svg.setAttribute("viewBox", `0 0 ${width} 200`);
   svg.replaceChildren();
   const errors = points.length > 0 && ofNumbers(points[points.length - 1]), judged = errors ? "mae" : "accuracy";
   const largest = errors ? Math.max(...points.flatMap((one) => [one.mae || 0, one.random_subsets || 0])) || 1 : 1;
@@ -160,3 +162,4 @@ const source = new EventSource("/events");
 source.onmessage = (message) => take(JSON.parse(message.data));
 source.onerror = () => { if (ended) source.close(); else at("state").textContent = "no connection: the run has stopped, or begins again"; };
 chart();
+addEventListener("resize", chart);

@@ -199,8 +199,9 @@ def count_pairs(counts: Counts) -> None:
                 first = 0
                 for i in range(q):
                     word = counts.bits[a, i] & counts.class_bits[c]
-                    for j in range(i + 1, q):
-                        pairs[first + j - i - 1] += popcount(word & others[j])
+                    own, right = pairs[first : first + q - i - 1], others[i + 1 :]
+                    for j in range(q - i - 1):  # from 0, so that several are counted at a time
+                        own[j] += popcount(word & right[j])
                     first += q - i - 1
     counts.bits[:] = np.uint32(0)
     counts.class_bits[:] = np.uint32(0)
@@ -263,6 +264,7 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
     `known`: k log2 k of small k.
     """
     n_edges, q = counts.bits.shape
+    above, pairs = counts.above, counts.pairs
     n_levels, n_classes = n_edges + 1, totals.shape[0]
     n, sum_y, n_met = 0, 0.0, 0
     for c in range(n_classes):
@@ -283,6 +285,14 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
             sums[i] += _f(total, known)
             met[i] += total > 0
         left[i] += sums[i]
+    # By the levels used of x and z: the bars of both tests, and the gain that is expected by chance.
+    bar_given, bar_dependent, chance = np.zeros((3, n_levels + 1, n_levels + 1))
+    for x in range(2, n_levels + 1):
+        for z in range(2, n_levels + 1):
+            freedom = (x - 1) * (n_met - 1) * z
+            bar_given[x, z] = bars[freedom] * williams_correction(x, n_met, n / z)
+            bar_dependent[x, z] = bars[(x - 1) * (z - 1)] * williams_correction(x, z, n)
+            chance[x, z] = freedom / unit
     cells = np.zeros((n_levels, n_levels, n_classes), np.int64)
     for part in range(0, q, _TILE):  # cache-friendly order of the writes to (j, i)
         for i in range(min(part + _TILE, q)):
@@ -291,25 +301,45 @@ def measure(counts: Counts, totals: Array, bars: Array, known: Array, gains: Gai
                 gains.gain[i, j] = gains.gain[j, i] = gains.joint[i, j] = gains.joint[j, i] = 0.0
                 if n < 5 * max(met[i], met[j]) * n_met or met[i] < 2 or met[j] < 2:
                     continue
-                table(counts, i, j, totals, cells)
                 both, rest, n_pairs = 0.0, 0.0, 0  # sum of f(n_xz), n H(Y|XZ), occupied pairs of levels
-                for a in range(n_levels):
-                    for b in range(n_levels):
+                if n_edges == 1:  # without writing the table, in the same order
+                    at, total = i * (2 * q - i - 1) // 2 + j - i - 1, 0
+                    for c in range(n_classes):
+                        rows = totals[c] - above[i, 0, c] - above[j, 0, c] + pairs[0, 0, c, at]
+                        total += rows
+                        rest -= _f(rows, known)
+                    both += _f(total, known)
+                    n_pairs += total > 0
+                    for one in (j, i):  # above the edge of one alone
                         total = 0
                         for c in range(n_classes):
-                            total += cells[a, b, c]
-                            rest -= _f(cells[a, b, c], known)
+                            rows = above[one, 0, c] - pairs[0, 0, c, at]
+                            total += rows
+                            rest -= _f(rows, known)
                         both += _f(total, known)
                         n_pairs += total > 0
+                    total = 0
+                    for c in range(n_classes):
+                        total += pairs[0, 0, c, at]
+                        rest -= _f(pairs[0, 0, c, at], known)
+                    both += _f(total, known)
+                    n_pairs += total > 0
+                else:
+                    table(counts, i, j, totals, cells)
+                    for a in range(n_levels):
+                        for b in range(n_levels):
+                            total = 0
+                            for c in range(n_classes):
+                                total += cells[a, b, c]
+                                rest -= _f(cells[a, b, c], known)
+                            both += _f(total, known)
+                            n_pairs += total > 0
                 if n < 5 * n_pairs * n_met:  # a copy occupies few pairs and is detected early
                     continue
                 rest += both
                 gains.joint[i, j] = gains.joint[j, i] = log_n - (sum_y + rest) / n
                 for x, z in ((i, j), (j, i)):
-                    freedom = (met[x] - 1) * (n_met - 1) * met[z]
-                    bar = bars[freedom] * williams_correction(met[x], n_met, n / met[z])
-                    gains.given[x, z] = unit * (left[z] - rest) / n - bar
-                    gains.gain[x, z] = (left[z] - rest) / n - freedom / unit
+                    gains.given[x, z] = unit * (left[z] - rest) / n - bar_given[met[x], met[z]]
+                    gains.gain[x, z] = (left[z] - rest) / n - chance[met[x], met[z]]
                 shared = log_n - (sums[i] + sums[j] - both) / n
-                bar = bars[(met[i] - 1) * (met[j] - 1)] * williams_correction(met[i], met[j], n)
-                gains.dependent[i, j] = gains.dependent[j, i] = unit * shared - bar
+                gains.dependent[i, j] = gains.dependent[j, i] = unit * shared - bar_dependent[met[i], met[j]]

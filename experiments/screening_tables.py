@@ -1,9 +1,10 @@
 """The tables and figures of Wang and Barbu's paper on online screening, published beside ours.
 
-    python experiments/screening_tables.py [--only counts time drift learners] [--data FOLDER] [--out FOLDER]
+    python experiments/screening_tables.py [--only counts time summaries drift learners] [--data FOLDER] [--out FOLDER]
 
 counts    Tables 4, 5, 6: bin counts, scores and ranks beside the offline ones, over eps, in minibatches of 250 rows.
 time      Tables 2, 3: milliseconds from the first row to the bin counts, over minibatch size and eps, beside offline.
+summaries The published summary beside the default one: time, memory, certified and measured error of bin counts.
 drift     Section 3.2, Figures 2, 3: detection rate at k over shift length and fading. With --out, the pictures.
 learners  Tables 8, 9: SparseFSA and SGD (log-loss) with and without screening.
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -31,6 +33,7 @@ from sklearn.linear_model import SGDClassifier
 
 from tamis import Screening, SparseFSA
 from tamis.summaries.contingency import chi_square, gini_decrease, mutual_information
+from tamis.summaries.pruned_quantiles import PrunedQuantiles
 from tamis.summaries.quantiles import QuantileSummary
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -177,6 +180,41 @@ def time_over_batches_and_eps(data: Path, tables: Path) -> None:
 # -- drift -----------------------------------------------------------------------------------------------------
 
 N_ROWS, N_FEATURES, N_TRUE, BLOCK = 100_000, 1000, 100, 1000
+
+
+def summaries(n_rows: int = 100_000, n_features: int = 20) -> None:
+    """Print both summaries over eps and three orders of the rows: random, ascending, and from both ends inwards."""
+    rng = np.random.default_rng(0)
+    values, y = np.sort(rng.normal(size=(n_rows, n_features)), axis=0), rng.integers(0, 2, n_rows)
+    ends = np.empty(n_rows, np.int64)
+    ends[::2], ends[1::2] = (
+        np.arange(0, n_rows, 2) // 2,
+        n_rows - 1 - np.arange(0, n_rows, 2)[: n_rows // 2] // 2,
+    )
+    orders = {"random": rng.permutation(n_rows), "ascending": np.arange(n_rows), "from both ends": ends}
+    print(
+        "\n| eps | order | summary | ns a value | ms a reading | bytes a feature | certified | largest error |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for eps, (order, rows) in itertools.product((0.01, 0.001), orders.items()):
+        X = np.ascontiguousarray(values[rows])
+        offline = offline_counts(X, y)
+        for name, kind in {"thinned": QuantileSummary, "pruned": PrunedQuantiles}.items():
+            warm, summary = (kind(n_features, 2, eps, "float64") for _ in range(2))
+            warm.update(X[:2000], y[:2000])
+            warm.counts(K)
+            start = time.process_time()
+            for first in range(0, n_rows, 250):
+                summary.update(X[first : first + 250], y[first : first + 250])
+            learned = time.process_time()
+            counts = summary.counts(K)
+            read = time.process_time()
+            error = np.abs((counts - offline).cumsum(axis=1)).max() / n_rows
+            print(
+                f"| {eps:g} | {order} | {name} | {1e9 * (learned - start) / X.size:.0f} | {1e3 * (read - learned):.1f}"
+                f" | {summary.nbytes / n_features:,.0f} | {summary.rank_error().max():.5f} | {error:.5f} |",
+                flush=True,
+            )
 
 
 def drifting(shift: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
@@ -425,13 +463,15 @@ def main() -> None:
         "--tables", type=Path, default=ROOT.parent / "shared" / "tables", help="published tables"
     )
     parser.add_argument("--out", type=Path, help="folder for the pictures of the drift")
-    parts = ("counts", "time", "drift", "learners")
+    parts = ("counts", "time", "summaries", "drift", "learners")
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     arguments = parser.parse_args()
     if "counts" in arguments.only:
         counts_over_eps(arguments.data, arguments.tables)
     if "time" in arguments.only:
         time_over_batches_and_eps(arguments.data, arguments.tables)
+    if "summaries" in arguments.only:
+        summaries()
     if "drift" in arguments.only:
         drift(arguments.out)
     if "learners" in arguments.only:

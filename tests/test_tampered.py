@@ -46,6 +46,7 @@ from tamis.errors import CheckpointError, TamisError
 from tamis.summaries.class_moments import ClassMoments
 from tamis.summaries.entropy import WindowCounts
 from tamis.summaries.moments import RunningMoments
+from tamis.summaries.pruned_quantiles import PrunedQuantiles
 from tamis.summaries.quantiles import QuantileSummary
 
 SECONDS = 5
@@ -190,6 +191,7 @@ def use_summary(summary: Any) -> Iterator[tuple[str, Any]]:
         "WindowCounts": lambda: summary.symmetrical_uncertainty(),
         "ClassMoments": lambda: summary.mean(),
         "QuantileSummary": lambda: summary.counts(3),
+        "PrunedQuantiles": lambda: summary.counts(3),
     }
     yield "summary", read[type(summary).__name__]()
 
@@ -198,6 +200,7 @@ SUMMARIES: dict[str, Callable[[], Any]] = {
     "counts": partial(WindowCounts, 6, 3, window=60),
     "class moments": partial(ClassMoments, 6, 3),
     "quantiles": partial(QuantileSummary, 6, 3, eps=0.05),
+    "pruned quantiles": partial(PrunedQuantiles, 6, 3, eps=0.4),
 }
 
 COLUMNS: dict[str, Callable[[], Any]] = {  # with other models and tests than by default

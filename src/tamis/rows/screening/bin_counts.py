@@ -25,6 +25,7 @@ from tamis.summaries.contingency import (
     independence_statistic,
 )
 from tamis.summaries.fixed_bins import FixedBins
+from tamis.summaries.pruned_quantiles import PrunedQuantiles
 from tamis.summaries.quantiles import QuantileSummary, first_lost
 
 __all__ = ["BinCounts", "gini_of_categories", "gini_statistic", "pool_rare_categories"]
@@ -54,6 +55,8 @@ class BinCounts:
         Number of rows (or calls, with `per_call`) after which the bins of the tests are updated: infinite unless rows
         fade.
     per_call : bool
+    summary : {"thinned", "pruned"}, default="thinned"
+        How the values of numeric features are summarised: :class:`QuantileSummary` or :class:`PrunedQuantiles`.
 
     Examples
     --------
@@ -77,6 +80,7 @@ class BinCounts:
         dtype: str,
         cut_every: float = np.inf,
         per_call: bool = False,
+        summary: str = "thinned",
     ) -> None:
         check_number("n_bins", n_bins, low=2, integer=True)
         check_choice("dtype", dtype, ("float32", "float64"))
@@ -84,7 +88,10 @@ class BinCounts:
         self.n_bins = n_bins
         self.categorical = categorical
         self.numeric = np.setdiff1d(np.arange(n_features), categorical)
-        self._quantiles = QuantileSummary(len(self.numeric), 0, eps, dtype)  # validates eps
+        kind: type[QuantileSummary | PrunedQuantiles] = (
+            PrunedQuantiles if summary == "pruned" else QuantileSummary
+        )
+        self._quantiles = kind(len(self.numeric), 0, eps, dtype)  # validates eps
         self._categories = Contingency(len(categorical), 1, 0) if len(categorical) else None
         self._exact = FixedBins(len(self.numeric), 0, n_bins, cut_every=cut_every, per_call=per_call)
         self._tables: list[Counts] | None = None  # cached until the next change, for several scores
@@ -201,7 +208,7 @@ class BinCounts:
         """Add the counts of another one with the same parameters and classes."""
         self._tables = None
         if len(self.numeric):
-            self._quantiles.merge(other._quantiles)
+            self._quantiles.merge(other._quantiles)  # type: ignore[arg-type]
             if self._exact is not None and other._exact is not None:
                 self._exact.merge(other._exact)
             else:

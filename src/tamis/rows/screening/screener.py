@@ -834,9 +834,13 @@ class BinScreener(Screener):
         self.eps = eps
         self.dtype = dtype
 
+    summary = "thinned"  # an older file, and a screen of one score, has none
+
     def _new_bins(self, n_features: int) -> BinCounts | None:
         categorical = columns_of(self.categorical, n_features, self._names())
         eps = float(np.clip(2e-6 * n_features, 0.001, 0.01)) if self.eps is None else self.eps
         cut_every = np.inf if self._factor == 1.0 else max(256.0, 8.0 * np.log(0.5) / np.log(self._factor))
         per_call = self.fade_per == "batch"
-        return BinCounts(n_features, categorical, self.n_bins, eps, self.dtype, cut_every, per_call)
+        return BinCounts(
+            n_features, categorical, self.n_bins, eps, self.dtype, cut_every, per_call, self.summary
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -403,6 +403,9 @@ class Screening(BinScreener):
     %(bins)s
     %(fading)s
     %(selection)s
+    summary : {"thinned", "pruned"}, default="thinned"
+        How the values behind the bin counts are summarised. "pruned": the published summary of merged and pruned
+        blocks, for comparison; it cannot grow, forget single columns or be merged, and makes CSR rows dense.
 
     Attributes
     ----------
@@ -469,6 +472,7 @@ class Screening(BinScreener):
             lambda value: not isinstance(value, str) and set() < {*value} <= {*SCORES},
         ),
         select_by=(*SCORES, None),
+        summary=("thinned", "pruned"),
     )
 
     def __init__(
@@ -490,6 +494,7 @@ class Screening(BinScreener):
         redundancy: int | None = None,
         restarts: str | int | None = None,
         dependence: str = "auto",
+        summary: str = "thinned",
     ) -> None:
         super().__init__(
             n_features_to_select, task=task, n_bins=n_bins, categorical=categorical, eps=eps, dtype=dtype,
@@ -498,6 +503,28 @@ class Screening(BinScreener):
         )  # fmt: skip
         self.scores = scores
         self.select_by = select_by
+        self.summary = summary
+
+    @classmethod
+    def paper(cls, n_features_to_select: int | float | None = 0.1, **parameters: Any) -> Self:
+        """Return the published method: its summary of pruned blocks, an error of 0.001, independent rows, float64.
+
+        Parameters
+        ----------
+        n_features_to_select : int or float, default=0.1
+        **parameters
+            Any other parameter of the class.
+
+        Examples
+        --------
+        >>> Screening.paper(10, scores=["mi"])
+        Screening(dependence='independent', dtype='float64', eps=0.001,
+                  n_features_to_select=10, scores=['mi'], summary='pruned')
+        """
+        published: dict[str, Any] = {
+            "summary": "pruned", "eps": 0.001, "dependence": "independent", "dtype": "float64",
+        }  # fmt: skip
+        return cls(n_features_to_select, **{**published, **parameters})
 
     def _repr_html_(self) -> str:
         """Return the best features and their scores, if there are any; otherwise the parameters."""

@@ -1,0 +1,411 @@
+"""The weighted quantile summary of Wang and Barbu: blocks of rows, merged and pruned like a binary counter.
+
+Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, 2021, Section 2.2, after Zhang and Wang: A
+Fast Algorithm for Approximate Quantiles in High Speed Data Streams, SSDBM 2007. The default of the screens is
+:class:`tamis.summaries.quantiles.QuantileSummary`; `docs/evidence/screening.md` compares them.
+
+===========  =================  ============================================================================
+paper        here               meaning
+===========  =================  ============================================================================
+eps          `eps`              largest error of a cumulative weight, as a fraction of all
+B_i          (a sub-stream)     2^i / eps rows; earlier ones are in ``_finished``
+b            ``_block``         rows of a block, L / (eps / 2): the summary of a sub-stream has half the error
+s_0          ``_staged``        the rows since the last whole block
+s_l          ``_levels``        the summary of 2^(l-1) blocks, or nothing
+===========  =================  ============================================================================
+
+A summary is a set of values, each with a weight for each class. MERGE joins two and adds the weights of equal values.
+PRUNE to g values: with C_i the weight before the i-th value of n, and W that of all::
+
+    group of value i = floor(g C_i / W),   i = 1, ..., n                 (1)
+
+A group becomes its largest value, with the weights of all (the exact weight update of Section 2.2.3). What lies before
+the largest value of a group weighs less than W / g, so this is the most that a cumulative weight can lose.
+
+Errata and deviations, each with its reason:
+
+* Algorithm 1 stores a pruned summary back at its level (line 14), and never uses a second one: the error then has no
+  bound. Here the level is emptied, and the summary carried to the next, as Zhang and Wang do.
+* The tuples of Section 2.2.2 also have bounds of the rank, r- and r+. After an exact weight update these bound nothing
+  any more; the weights are what the bin counts need.
+* Rows fade by forward decay, which equals the printed multiplication of each level, without a pass over all of them.
+* Zeros of CSR rows are values like others.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis._guard import ThreadSafe
+from tamis._kernels import njit
+from tamis._shapes import state_error
+from tamis._validation import Array, Rows, check_number
+from tamis.summaries.batch import check_batch
+
+__all__ = ["PrunedQuantiles", "SubSummary"]
+
+# State, for J features and K classes:
+#   _staged    rows that wait, their codes and weights, in the units of new rows when they came
+#   _levels, _finished   SubSummary: values (J, V) ascending, weights (J, V, K), error (J,)
+
+Floats = NDArray[np.float64]
+Staged = tuple[Array, NDArray[np.int64], Floats]
+
+_LARGEST_GAIN = 1e100
+_AT_ONCE = 1 << 21  # values that are read at once
+
+
+@njit(strict=True)
+def _prune(
+    values: Array, weights: Array, scale: Array, g: int, out: Array, out_weights: Array, lost: Array
+) -> None:
+    """Merge equal values of each feature and prune it by (1), if there are more than g; unused places weigh nothing."""
+    n_features, n, n_classes = weights.shape
+    for j in range(n_features):
+        total, distinct, last = 0.0, 0, 0.0
+        for i in range(n):
+            weight = 0.0
+            for c in range(n_classes):
+                weight += weights[j, i, c] * scale[c]
+            if weight > 0.0:
+                distinct += distinct == 0 or values[j, i] != last
+                last = values[j, i]
+                total += weight
+        before, at, group, fresh = 0.0, -1, -1, 0
+        for i in range(n):
+            weight = 0.0
+            for c in range(n_classes):
+                weight += weights[j, i, c] * scale[c]
+            if weight <= 0.0:
+                continue
+            x = values[j, i]
+            if at < 0 or x != out[j, at]:
+                fresh = group + 1 if distinct <= g else min(int(g * (before / total)), g - 1)
+            if fresh != group:
+                at, group = at + 1, fresh
+            out[j, at] = x
+            for c in range(n_classes):
+                out_weights[j, at, c] += weights[j, i, c]
+            before += weight
+        largest = out[j, at] if at >= 0 else 0.0
+        for i in range(at + 1, out.shape[1]):
+            out[j, i] = largest
+        lost[j] += total / g if distinct > g else 0.0
+
+
+@njit(strict=True)
+def _count(values: Array, weights: Array, n_bins: int, counts: Array) -> None:
+    """Add the weights of sorted values to the bins: value i is in bin #{h : weight of smaller values >= h W / K}."""
+    n_features, n, n_classes = weights.shape
+    for j in range(n_features):
+        total = weights[j].sum()
+        below, upto, last, h = 0.0, 0.0, 0.0, 0
+        for i in range(n):
+            weight = weights[j, i].sum()
+            if weight <= 0.0:
+                continue
+            if upto == 0.0 or values[j, i] != last:
+                below, last = upto, values[j, i]
+                while h < n_bins - 1 and below > 0.0 and below >= (h + 1) * total / n_bins * (1.0 - 1e-12):
+                    h += 1
+            upto += weight
+            for c in range(n_classes):
+                counts[j, h, c] += weights[j, i, c]
+
+
+class SubSummary:
+    """Values of each feature with a weight for each class, and the bound of the error of their cumulative weights.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_features, n), float32 or float64
+        Ascending. Places without weight are at the end.
+    weights : ndarray of shape (n_features, n, n_classes), float64
+    error : ndarray of shape (n_features,), float64
+        In units of the weights.
+    """
+
+    def __init__(self, values: Array, weights: Floats, error: Floats) -> None:
+        self.values, self.weights, self.error = values, weights, error
+
+    def scaled(self, factor: Floats) -> SubSummary:
+        """Return the summary with the weights of each class multiplied, and the error by the largest factor."""
+        return SubSummary(self.values, self.weights * factor, self.error * factor.max(initial=0.0))
+
+    def with_classes(self, order: Array, n_classes: int) -> SubSummary:
+        """Return the summary with class c having the weights of class `order[c]`, and none beyond."""
+        weights = np.zeros((*self.weights.shape[:2], n_classes))
+        weights[:, :, : len(order)] = self.weights[:, :, order]
+        return SubSummary(self.values, weights, self.error)
+
+
+def _sorted(parts: list[tuple[Array, Floats]]) -> tuple[Array, Floats]:
+    values = np.concatenate([part for part, _ in parts], axis=1)
+    order = np.argsort(values, axis=1, kind="stable")
+    weights = np.concatenate([part for _, part in parts], axis=1)
+    return np.take_along_axis(values, order, axis=1), np.take_along_axis(weights, order[:, :, None], axis=1)
+
+
+def _pruned(parts: list[tuple[Array, Floats]], g: int, scale: Floats, error: Floats) -> SubSummary:
+    """MERGE and PRUNE."""
+    values, weights = _sorted(parts)
+    n = min(g, values.shape[1])
+    kept, kept_weights = (
+        np.zeros((len(values), n), values.dtype),
+        np.zeros((len(values), n, weights.shape[2])),
+    )
+    lost = error.copy()
+    _prune(values, weights, scale, g, kept, kept_weights, lost)
+    return SubSummary(kept, kept_weights, lost)
+
+
+class PrunedQuantiles(ThreadSafe):
+    """Weights of the values of each feature within each class, by MERGE and PRUNE as Wang and Barbu published them.
+
+    Parameters
+    ----------
+    n_features, n_classes : int
+    eps : float in (0, 0.5), default=0.01
+        Error of a cumulative weight, as a fraction of all; `rank_error` returns the certified bound, which is up to
+        twice as large.
+    dtype : {"float32", "float64"}, default="float32"
+        How values are stored.
+
+    Notes
+    -----
+    Memory per feature: about ``log2(eps n) (2 / eps)`` values for the finished sub-streams and ``L**2 / eps`` for the
+    present one, each with a weight per class. Features with at most ``1 / eps`` distinct values are exact. A batch is
+    the same as its rows one at a time.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(20_000, 2)), rng.integers(0, 2, 20_000)
+    >>> summary = PrunedQuantiles(2, 2, eps=0.01)
+    >>> summary.update(X, y)
+    True
+    >>> counts = summary.counts(5)
+    >>> np.abs(counts.sum(axis=2) - 4000).max() < 200, counts.sum() == 40_000
+    (np.True_, np.True_)
+    """
+
+    _shapes = """
+        n_features (=j)
+        _gain (k) float in (0, inf)
+        _n_staged in [0, 2**62)
+        _n_blocks in [0, 2**62)
+        _staged[][0] (N, j) float in (-inf, inf) or nan
+        _staged[][1] (N) int64 in [0, len(_gain))
+        _staged[][2] (N) float in [0, inf)
+        _levels[].values (j, V) finite  _levels[].weights (j, V, k) float in [0, inf)
+        _levels[].error (j) float in [0, inf)
+        _finished[].values (j, F) finite  _finished[].weights (j, F, k) float in [0, inf)
+        _finished[].error (j) float in [0, inf)
+    """
+
+    def __init__(self, n_features: int, n_classes: int, eps: float = 0.01, dtype: str = "float32") -> None:
+        check_number("eps", eps, low=0.0, high=0.5, open_low=True, open_high=True)
+        self.n_features, self.eps, self.dtype = n_features, float(eps), str(np.dtype(dtype))
+        self._gain = np.ones(n_classes)  # weight of a new row of each class
+        self._staged: tuple[Staged, ...] = ()
+        self._n_staged = 0
+        self._levels: tuple[SubSummary, ...] = ()
+        self._finished: tuple[SubSummary, ...] = ()
+        self._n_blocks = 0  # of the present sub-stream
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self._gain)
+
+    @property
+    def _sub_stream(self) -> tuple[int, int]:
+        """Rows of a block of the present sub-stream, and the number of its blocks: the fewest levels that suffice."""
+        n_rows, levels = 2.0 ** len(self._finished) / self.eps, 1
+        while math.ceil(2 * levels / self.eps) * 2.0**levels < n_rows:
+            levels += 1
+        block = math.ceil(2 * levels / self.eps)
+        return block, max(math.ceil(n_rows / block), 1)
+
+    def check_state(self) -> None:
+        """Raise if a loaded object has another number of staged rows than it states, or more than a block.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        n_staged = sum(len(codes) for _, codes, _ in self._staged)
+        if self._n_staged != n_staged or n_staged >= self._sub_stream[0]:
+            raise state_error("'_n_staged' of PrunedQuantiles is not the number of staged rows")
+
+    # -- classes and features ------------------------------------------------------------------------------
+
+    def grow(self, n_classes: int) -> None:
+        """Make room for new classes, with codes after the old ones."""
+        self._reorder(np.arange(self.n_classes), n_classes)
+
+    def reorder(self, order: Array) -> None:
+        """Change the code of each class: class c becomes what class `order[c]` was."""
+        self._reorder(order, len(order))
+
+    def _reorder(self, order: Array, n_classes: int) -> None:
+        place = np.argsort(order)
+        self._gain = np.concatenate([self._gain[order], np.ones(n_classes - len(order))])
+        self._staged = tuple((rows, place[codes], weight) for rows, codes, weight in self._staged)
+        self._levels = tuple(part.with_classes(order, n_classes) for part in self._levels)
+        self._finished = tuple(part.with_classes(order, n_classes) for part in self._finished)
+
+    def widen(self, n_features: int) -> None:
+        """Raise ValueError: the published summary has a fixed number of features."""
+        raise ValueError(
+            f"summary='pruned' has {self.n_features} columns, not {n_features}: choose 'thinned'."
+        )
+
+    def forget(self, columns: NDArray[np.intp]) -> None:
+        """Raise ValueError: the published summary cannot forget single features."""
+        raise ValueError("summary='pruned' cannot forget single columns: choose 'thinned'.")
+
+    def merge(self, other: PrunedQuantiles) -> None:
+        """Raise ValueError: the published summary is of one stream."""
+        raise ValueError("summary='pruned' cannot be merged: choose 'thinned'.")
+
+    # -- learning ------------------------------------------------------------------------------------------
+
+    def update(
+        self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
+    ) -> bool:
+        """Add a batch of rows; return False, with the state unchanged, if a value is infinite or too large.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features), floating
+            NaN is skipped, feature by feature.
+        codes : ndarray of shape (n_rows,), int64
+        sample_weight : ndarray of shape (n_rows,), optional
+        keep : float or ndarray of shape (n_classes,), in [0, 1]
+            Factor of the weight of all earlier rows (of each class), applied first.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        DataError
+            If shapes, classes, weights or `keep` are not as above; nothing is changed.
+        """
+        check_batch(X, codes, sample_weight, keep, self.n_features, self.n_classes)
+        with np.errstate(over="ignore"):
+            rows = np.array(X.toarray() if sp.issparse(X) else X, dtype=self.dtype)
+        if np.isinf(rows).any():
+            return False
+        self.fade(keep)
+        weight = self._gain[codes] if sample_weight is None else self._gain[codes] * sample_weight
+        codes, start = codes.astype(np.int64), 0
+        while start < len(codes):
+            part = slice(start, start + self._sub_stream[0] - self._n_staged)
+            self._stage(rows[part], codes[part], weight[part])
+            start = part.stop
+        return True
+
+    def _stage(self, rows: Array, codes: NDArray[np.int64], weight: Floats) -> None:
+        """Let rows wait; a whole block is pruned, and carried to the first empty level."""
+        self._staged = (*self._staged, (rows, codes, weight))
+        self._n_staged += len(codes)
+        block, n_blocks = self._sub_stream
+        if self._n_staged < block:
+            return
+        scale, none = 1.0 / self._gain, np.zeros(self.n_features)
+        carried = _pruned([self._points()], block // 2, scale, none)
+        self._staged, self._n_staged = (), 0
+        levels = list(self._levels)
+        for at, level in enumerate(levels):
+            if not level.values.shape[1]:
+                levels[at] = carried
+                break
+            both = [(part.values, part.weights) for part in (level, carried)]
+            carried = _pruned(both, block // 2, scale, level.error + carried.error)
+            levels[at] = self._nothing()
+        else:
+            levels.append(carried)
+        self._levels, self._n_blocks = tuple(levels), self._n_blocks + 1
+        if self._n_blocks >= n_blocks:
+            error = np.sum([level.error for level in levels], axis=0)
+            whole = [(level.values, level.weights) for level in levels]
+            self._finished = (*self._finished, _pruned(whole, math.ceil(2 / self.eps), scale, error))
+            self._levels, self._n_blocks = (), 0
+
+    def _nothing(self) -> SubSummary:
+        empty = np.zeros((self.n_features, 0), self.dtype)
+        return SubSummary(empty, np.zeros((self.n_features, 0, self.n_classes)), np.zeros(self.n_features))
+
+    def _points(self, features: slice = slice(None)) -> tuple[Array, Floats]:
+        """Return the rows that wait as values and weights of some features; a missing value weighs nothing."""
+        values = np.concatenate([rows[:, features] for rows, _, _ in self._staged]).T.copy()
+        codes = np.concatenate([codes for _, codes, _ in self._staged])
+        weight = np.concatenate([weight for _, _, weight in self._staged])
+        weights = np.zeros((*values.shape, self.n_classes))
+        weights[:, np.arange(len(codes)), codes] = weight
+        missing = np.isnan(values)
+        values[missing], weights[missing] = 0.0, 0.0
+        return values, weights
+
+    def fade(self, keep: float | Array) -> None:
+        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
+            factor = 1.0 / self._gain
+            self._staged = tuple(
+                (rows, codes, weight * factor[codes]) for rows, codes, weight in self._staged
+            )
+            self._levels = tuple(part.scaled(factor) for part in self._levels)
+            self._finished = tuple(part.scaled(factor) for part in self._finished)
+            self._gain = np.ones_like(self._gain)
+        self._gain = self._gain / keep
+
+    # -- results -------------------------------------------------------------------------------------------
+
+    def counts(self, n_bins: int) -> Floats:
+        """Return the weight of each class in each of `n_bins` bins of about equal weight.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_bins, n_classes)
+            Bins as in :meth:`tamis.summaries.quantiles.QuantileSummary.counts`. The sum over the bins is exact up to
+            rounding.
+        """
+        check_number("n_bins", n_bins, low=1, integer=True)
+        counts = np.zeros((self.n_features, n_bins, self.n_classes))
+        parts = (*self._levels, *self._finished)
+        width = max(sum(part.values.shape[1] for part in parts) + self._n_staged, 1)
+        step = max(_AT_ONCE // width, 1)
+        for start in range(0, self.n_features if parts or self._n_staged else 0, step):
+            some = slice(start, start + step)
+            of_parts = [(part.values[some], part.weights[some]) for part in parts]
+            values, weights = _sorted([*of_parts, *([self._points(some)] if self._n_staged else [])])
+            _count(values, weights / self._gain, n_bins, counts[some])
+        return counts
+
+    def rank_error(self) -> Floats:
+        """Return the certified bound of the error of a cumulative weight of each feature, as a fraction of all."""
+        parts = (*self._levels, *self._finished)
+        error = np.sum([part.error for part in parts], axis=0) if parts else np.zeros(self.n_features)
+        weight = self.counts(1).sum(axis=(1, 2))
+        share: Floats = np.divide(error, weight, out=np.zeros(self.n_features), where=weight > 0.0)
+        return share
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the state."""
+        arrays = [array for part in self._staged for array in part]
+        arrays += [
+            array
+            for part in (*self._levels, *self._finished)
+            for array in (part.values, part.weights, part.error)
+        ]
+        return self._gain.nbytes + sum(array.nbytes for array in arrays)

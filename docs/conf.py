@@ -17,6 +17,9 @@ from latex2mathml.converter import convert as latex_to_mathml
 import tamis
 from tamis.catalog import CATALOG, LEARNERS, Entry
 
+sys.path.insert(0, str(Path(__file__).parent))
+from systems import matrix_page, page_of
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
@@ -221,30 +224,6 @@ _ARRIVES = {
 }
 
 
-# The page that describes each learner of Tamis.
-_LEARNERS = {
-    "HoeffdingTree": "hoeffding",
-    "HoeffdingAdaptiveTree": "hoeffding",
-    "CVFDT": "cvfdt",
-    "VFDR": "vfdr",
-    "RandomRules": "vfdr",
-    "AdaptiveRandomForest": "forests",
-    "StreamingRandomPatches": "forests",
-    "OzaBoost": "boosting",
-    "SGBT": "sgbt",
-    "HEFTStream": "heft_stream",
-    "HUWRS": "huwrs",
-    "StreamingStacking": "stacking",
-    "WeightedKNN": "knn",
-    "WeightedNaiveBayes": "naive_bayes",
-    "Perceptron": "linear",
-    "SGDLogisticRegression": "linear",
-    "SGDLinearSVM": "linear",
-    "ResetOnDrift": "drift",
-    "Refit": "refit",
-}
-
-
 def _catalogue_page() -> str:
     tables = {question: [e for e in CATALOG if e.family == family] for family, question in _ARRIVES.items()}
     tables["Learners"] = [*(e for e in CATALOG if e.family == "learners"), *LEARNERS]
@@ -261,7 +240,7 @@ def _catalogue_page() -> str:
             ]
         lines += _table(entries)
     for question, entries in tables.items():
-        known = [f"../{page}" for page in dict.fromkeys(map(_page, entries)) if page and page != "drift"]
+        known = [f"../{page}" for page in dict.fromkeys(map(page_of, entries)) if page and page != "drift"]
         lines += ["", "```{toctree}", ":hidden:", f":caption: {question.split(':')[0]}", "", *known, "```"]
     return "\n".join(lines) + "\n"
 
@@ -272,13 +251,8 @@ def _table(entries: Sequence[Entry]) -> list[str]:
 
 
 def _link(entry: Entry) -> str:
-    page = _page(entry)
+    page = page_of(entry)
     return f"[{entry.name}](../{page}.md)" if page else entry.name
-
-
-def _page(entry: Entry) -> str | None:
-    """Return the name of a method's page: that of its module, or of its folder; or that of a learner, if it has one."""
-    return entry.module.split(".")[2] if entry in CATALOG else _LEARNERS.get(entry.name)
 
 
 def _abilities(entry: Entry) -> str:
@@ -289,7 +263,7 @@ def _abilities(entry: Entry) -> str:
 def _write_pages() -> None:
     folder = Path(__file__).parent / "api"
     folder.mkdir(exist_ok=True)
-    pages = {"index.md": _api_page(), "catalogue.md": _catalogue_page()}
+    pages = {"index.md": _api_page(), "catalogue.md": _catalogue_page(), "systems.md": matrix_page()}
     pages |= {f"{module}.md": _module_page(module, title) for module, title in _MODULES.items()}
     known = {*_PUBLIC.values()}
     for path in folder.glob("tamis.*"):  # of an earlier build

@@ -133,6 +133,29 @@ def table3(args: argparse.Namespace) -> list[dict[str, Any]]:
     return rows
 
 
+def spent(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Count useless features beside the wealth spent on them, which is their expected number if p-values are exact."""
+    rows = []
+    for p, runs in ((1000, 20 * args.runs), (10_000, 6 * args.runs)):
+        for pvalue in ("exact", "exp"):
+            found = [_spent(p, pvalue, seed) for seed in range(runs)]
+            n, false, wealth = np.mean(found, axis=0)
+            error = np.std([one[1] for one in found]) / np.sqrt(runs)
+            rows.append({"p": p, "p-value": pvalue, "n": n, "false": false, "standard error": float(error),
+                         "wealth spent on useless features": wealth})  # fmt: skip
+    return rows
+
+
+def _spent(p: int, pvalue: str, seed: int) -> tuple[int, int, float]:
+    rng = np.random.default_rng([seed, p])
+    true = rng.choice(min(p, 1000), 5, replace=False)
+    X = rng.normal(size=(100, p))
+    y = X[:, true].sum(axis=1) + np.sqrt(0.1) * rng.normal(size=100)
+    trace = AlphaInvesting(pvalue=pvalue).fit(X, y).trace_
+    useless, accepted = ~np.isin(np.arange(p), true), trace["decision"] == "accepted"
+    return int(accepted.sum()), int((accepted & useless).sum()), float(trace["threshold"][useless].sum())
+
+
 def table4(args: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for theirs in read(args, "alpha_table4_spurious"):
@@ -397,6 +420,7 @@ TABLES = {
     "grafting": grafting,
     "table10": table10,
     "table3": table3,
+    "spent": spent,
     "table4": table4,
     "table6": lambda args: real(args, "alpha_table6_original_features", False, False),
     "table7": table7,

@@ -58,7 +58,7 @@ def step(t, names=NAMES, progress=0.5, **changed):
 
 def watch(screen, **options):
     return Watch(
-        screen, "FIRES on sensors.csv", "Perceptron, batches of 100, honest order", window=1000,
+        screen, "FIRES on sensors.csv", "Perceptron, batches of 100, test-then-train", window=1000,
         stability_window=10, names=NAMES, **options,
     )  # fmt: skip
 

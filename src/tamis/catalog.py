@@ -61,6 +61,8 @@ class Entry:
         Authors, year and publication.
     not_mergeable : str
         Why states learned on parts of a stream cannot be merged; empty if they can.
+    parameters : tuple of (name, value)
+        Parameters of the class that the key implies.
     regression : tuple of (name, value)
         Parameters of the class for a numeric target.
     """
@@ -71,17 +73,13 @@ class Entry:
     paper: str
     _: KW_ONLY
     not_mergeable: str = ""
+    parameters: tuple[tuple[str, Any], ...] = ()
     regression: tuple[tuple[str, Any], ...] = ()
 
     def load(self) -> type[Any]:
         """Import the class."""
         cls: type[Any] = getattr(importlib.import_module("tamis"), self.name)
         return cls
-
-    @property
-    def parameters(self) -> tuple[tuple[str, Any], ...]:
-        """Parameters implied by this key, as pairs of name and value."""
-        return ()
 
     @property
     def declaration(self) -> Declaration:
@@ -146,7 +144,7 @@ class Learner(Entry):
         Module to import the class from.
     title : str
         Summary of the class with these parameters, in one line.
-    targets, sparse, parameters
+    targets, sparse
         As the properties of :class:`Entry`.
     """
 
@@ -156,7 +154,6 @@ class Learner(Entry):
     targets: tuple[str, ...] = _CLASSES
     sparse: bool = False
     missing: None = None
-    parameters: tuple[tuple[str, Any], ...] = ()
     mergeable: ClassVar[bool] = False
     per_batch: ClassVar[bool] = False
     rounding: ClassVar[bool] = False
@@ -242,7 +239,8 @@ LEARNERS: tuple[Entry, ...] = (
     Entry("perceptron", "Perceptron", "learners", "Rosenblatt (1958), Psychological Review 65(6)"),
     Learner("sgd", "SGDClassifier", "learners", "scikit-learn", "sklearn.linear_model",
             "Linear classifier by stochastic gradient descent (hinge loss).", sparse=True),
-    Entry("logistic", "SGDLogisticRegression", "learners", "Cox (1958), JRSS B 20(2)"),
+    Entry("logistic", "SGDLogisticRegression", "learners", "Cox (1958), JRSS B 20(2)",
+          parameters=(("learning_rate", "constant"),)),
     Entry("svm", "SGDLinearSVM", "learners", "Shalev-Shwartz, Singer, Srebro, Cotter (2011), Math. Programming 127(1)"),
     Learner("sgd-regressor", "SGDRegressor", "learners", "scikit-learn", "sklearn.linear_model",
             "Linear regression by stochastic gradient descent (Huber's loss).", targets=("regression",), sparse=True,

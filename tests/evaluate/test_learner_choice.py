@@ -65,7 +65,7 @@ def test_sparse_rows_are_tried_with_learners_that_take_them():
     choice = choose_learner(
         (X, np.asarray(X[:, :150].sum(axis=1)).ravel() > np.asarray(X[:, 150:].sum(axis=1)).ravel())
     )
-    assert choice.name == "perceptron"
+    assert choice.name == "logistic"
 
 
 @pytest.mark.parametrize(("n", "why"), [(60, "60 rows"), (300, "one class in its first 300 rows")])
@@ -86,9 +86,9 @@ def test_run_chooses_a_learner_where_none_is_named_and_the_printed_command_names
     printed = capsys.readouterr()
     assert json.loads(printed.out)["settings"]["learner"]["class"].endswith("AdaptiveRandomForest")
     assert "Learner: adaptive-random-forest" in printed.err
-    assert main([*line, "--learner", "perceptron", "--quiet"]) == 0
+    assert main([*line, "--learner", "logistic", "--quiet"]) == 0
     printed = capsys.readouterr()
-    assert json.loads(printed.out)["settings"]["learner"]["class"].endswith("Perceptron")
+    assert json.loads(printed.out)["settings"]["learner"]["class"].endswith("SGDLogisticRegression")
     assert "Learner:" not in printed.err
 
 

@@ -50,7 +50,7 @@ def test_random_subsets_are_those_of_the_baseline(found):
 def test_noise_is_not_sold_as_a_selection():
     rng = np.random.default_rng(1)
     nothing = recommend(
-        (rng.normal(size=(1500, 10)), rng.integers(0, 2, 1500)), learner="perceptron", max_rows=1500
+        (rng.normal(size=(1500, 10)), rng.integers(0, 2, 1500)), learner="logistic", max_rows=1500
     )
     assert nothing.best.accuracy < 0.56
     assert "random subset" in nothing.reason or nothing.chosen.selector == "all"
@@ -81,23 +81,23 @@ def test_where_a_class_is_rare_auc_is_compared():
 
 def test_the_knee_is_within_one_standard_error_of_the_best():
     rows, base = np.full(50, 100), np.tile([0.1, 0.2], 25)
-    best = Contestant("perceptron", "forward", 20, 0.85, base, rows)
+    best = Contestant("logistic", "forward", 20, 0.85, base, rows)
     near = Contestant(
-        "perceptron", "fires", 5, 0.849, base + np.tile([0.03, 0.03, -0.03, -0.028], 13)[:50], rows
+        "logistic", "fires", 5, 0.849, base + np.tile([0.03, 0.03, -0.03, -0.028], 13)[:50], rows
     )
-    far = Contestant("perceptron", "fisher", 2, 0.80, base + 0.05, rows)
-    every = Contestant("perceptron", "all", 40, 0.80, base + 0.05, rows)
+    far = Contestant("logistic", "fisher", 2, 0.80, base + 0.05, rows)
+    every = Contestant("logistic", "all", 40, 0.80, base + 0.05, rows)
     gap, error = near.behind(best)
     assert 0 < gap < error
     assert _judge([best, near, far, every], 5000, 40, 0.5).chosen is near
     assert _judge([best, far, every], 5000, 40, 0.5).chosen is best
     assert (
         "Every column"
-        in _judge([far, Contestant("perceptron", "all", 40, 0.9, base, rows)], 5000, 40, 0.5).reason
+        in _judge([far, Contestant("logistic", "all", 40, 0.9, base, rows)], 5000, 40, 0.5).reason
     )
 
 
-def arm(selector, size, errors, learner="perceptron"):
+def arm(selector, size, errors, learner="logistic"):
     rows = np.full(50, 100)
     return Contestant(learner, selector, size, 1.0 - float(np.mean(errors)), np.asarray(errors), rows)
 
@@ -138,7 +138,7 @@ def test_of_arms_of_one_size_the_more_accurate_is_chosen_and_one_at_the_error_co
 def test_so_many_rows_are_read_and_no_more(max_rows, n_rows):
     X, y = copies(400)
     shares = []
-    found = recommend((X, y), learner="perceptron", max_rows=max_rows, n_draws=1, on_progress=shares.append)
+    found = recommend((X, y), learner="logistic", max_rows=max_rows, n_draws=1, on_progress=shares.append)
     assert found.n_rows == n_rows
     # Whole blocks are judged, after the first.
     assert {one.rows.sum() for one in found.contestants} == {n_rows // 100 * 100 - 10}
@@ -147,9 +147,9 @@ def test_so_many_rows_are_read_and_no_more(max_rows, n_rows):
     assert found.as_dict()["n_features"] == 20
 
 
-def test_sparse_rows_take_the_perceptron():
+def test_sparse_rows_take_the_linear_learner():
     X, y = copies(400)
-    assert recommend((sp.csr_matrix(X), y), max_rows=400).chosen.learner == "perceptron"
+    assert recommend((sp.csr_matrix(X), y), max_rows=400).chosen.learner == "logistic"
 
 
 def test_streams_that_tell_nothing_are_refused():
@@ -242,13 +242,13 @@ def test_a_frozen_selection_is_compared_from_the_row_at_which_it_was_made(sparse
     X = rng.normal(size=(4000, 20)) * (rng.random((4000, 20)) < 0.5)
     y = X[:, 3] - X[:, 8] > 0
     given = sp.csr_matrix(X) if sparse else X
-    found = recommend((given, y), learner="perceptron", n_draws=1)
+    found = recommend((given, y), learner="logistic", n_draws=1)
     frozen = [one for one in found.contestants if one.selector == "frozen"]
     assert all(one.rows[: 1100 // 100 - 1].sum() == 0 and one.rows[-1] == 100 for one in frozen)
     assert dict(found.curve()["frozen"])[2] > 0.85
     assert "frozen after 1,000 rows (L1) is level with it or ahead" in found.reason  # nothing changes here
     assert found.chosen.selector != "frozen"
-    short = recommend((given, y), learner="perceptron", n_draws=1, max_rows=1000)
+    short = recommend((given, y), learner="logistic", n_draws=1, max_rows=1000)
     assert "frozen" not in short.curve()
 
 

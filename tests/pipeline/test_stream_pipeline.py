@@ -243,7 +243,8 @@ def test_reads_out_as_its_parts_do() -> None:
     model = StreamPipeline(TScore(2), GaussianNB())
     assert is_classifier(model)
     assert is_regressor(StreamPipeline(None, SGDRegressor()))
-    assert not hasattr(StreamPipeline(), "predict_proba")
+    assert not hasattr(StreamPipeline(None, Perceptron()), "predict_proba")
+    assert hasattr(StreamPipeline(), "predict_proba")
     assert hasattr(StreamPipeline(), "decision_function")
     with pytest.raises(NotFittedError):
         model.predict(X)

@@ -17,7 +17,13 @@ from tamis._shapes import Shapes
 from tamis.errors import DataError
 from tamis.rows import Auto, ForwardPartialCorrelation
 from tamis.rows.auto.auto import kind_of_learner, knee
-from tamis.rows.auto.column_sets import LinearRegressions, Perceptrons, bayes_scores, misranked, predictions
+from tamis.rows.auto.column_sets import (
+    LinearRegressions,
+    LogisticRegressions,
+    bayes_scores,
+    misranked,
+    predictions,
+)
 from tamis.rows.auto.course import Course, fades_over
 from tamis.rows.auto.forests import Forests
 from tamis.rows.auto.paired import PairedLosses, smallest
@@ -61,21 +67,30 @@ def test_naive_bayes_of_all_sets_is_that_of_each():
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_perceptrons_of_all_sets_are_those_of_each(n_classes):
+def test_logistic_regressions_of_all_sets_are_those_of_each(n_classes):
     rng = np.random.default_rng(0)
     Z, y = rng.normal(size=(200, 5)), rng.integers(0, n_classes, 200)
     masks = rng.random((4, 5)) < 0.6
     for rows in (Z, sp.csr_matrix(Z)):
-        many = Perceptrons(4, n_classes, 5)
+        many = LogisticRegressions(4, n_classes, 5)
         for start in range(0, 200, 50):
             many.learn(rows[start : start + 50], y[start : start + 50], np.ones(50), masks)
         for a, mask in enumerate(masks):
-            one = Perceptron(shuffle=False, random_state=0)
-            for start in range(0, 200, 50):
-                one.partial_fit(Z[start : start + 50] * mask, y[start : start + 50], classes=range(n_classes))
-            np.testing.assert_allclose(many.W[a], one.coef_, atol=1e-9)
-            np.testing.assert_allclose(many.b[a], one.intercept_, atol=1e-9)
-            assert np.array_equal(predictions(many.scores(rows, masks))[a], one.predict(Z * mask))
+            margins = []
+            for k in range(1 if n_classes == 2 else n_classes):
+                w, b = twin.logistic_regression(Z, y == k + (n_classes == 2), mask)
+                np.testing.assert_allclose(many.W[a, k], w, atol=1e-12)
+                np.testing.assert_allclose(many.b[a, k], b, atol=1e-12)
+                margins.append(Z @ w + b)
+            expected = margins[0] > 0 if n_classes == 2 else np.argmax(margins, axis=0)
+            assert np.array_equal(predictions(many.scores(rows, masks))[a], expected)
+
+
+def test_a_logistic_regression_survives_margins_of_any_size():
+    Z, y = 1e3 * np.random.default_rng(0).normal(size=(400, 3)), np.arange(400) % 2
+    many = LogisticRegressions(1, 2, 3)
+    many.learn(Z, y, np.full(400, 1e6), np.ones((1, 3), bool))
+    assert np.isfinite(many.W).all()
 
 
 def many_classes(n: int = 900, p: int = 400, n_classes: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -104,11 +119,11 @@ def test_each_of_several_outputs_learns_in_an_order_of_its_own():
     Z, y, masks = rng.normal(size=(50, 5)), rng.integers(0, 3, 50), np.ones((1, 5), bool)
     orders = np.random.default_rng(7).permuted(np.tile(np.arange(50), (3, 1)), axis=1)
     for rows in (Z, sp.csr_matrix(Z)):
-        many = Perceptrons(1, 3, 5)
+        many = LogisticRegressions(1, 3, 5)
         many.learn(rows, y, np.ones(50), masks, np.random.default_rng(7))
         for k, order in enumerate(orders):
-            one = Perceptron(shuffle=False).partial_fit(Z[order], y[order] == k, classes=[False, True])
-            np.testing.assert_allclose(many.W[0, k], one.coef_[0], atol=1e-9)
+            w, _ = twin.logistic_regression(Z[order], y[order] == k, masks[0])
+            np.testing.assert_allclose(many.W[0, k], w, atol=1e-12)
 
 
 def test_it_begins_anew_after_a_drift_and_finds_the_new_columns(after_drift):

@@ -1,5 +1,6 @@
 """The rule of Auto and a tree of its forests as their formulas say it, in plain Python."""
 
+import math
 from statistics import NormalDist
 
 
@@ -56,6 +57,18 @@ def best_split(X, y, weight, columns, cuts, least=5):
             if gain > found[2] + 1e-9:
                 found = (j, cut, gain)
     return found
+
+
+def logistic_regression(Z, is_class, mask, rate=0.01):
+    """Return the weights and the offset of a logistic regression of the columns in `mask`, one row after another."""
+    w, b = [0.0] * len(mask), 0.0
+    for z, t in zip(Z, is_class, strict=True):
+        inside = [value * kept for value, kept in zip(z, mask, strict=True)]
+        p = 1 / (1 + math.exp(-(b + sum(weight * value for weight, value in zip(w, inside, strict=True)))))
+        step = rate / (1 + rate * (1 + sum(value**2 for value in inside)) / 4) * (t - p)
+        b += step
+        w = [weight + step * value for weight, value in zip(w, inside, strict=True)]
+    return w, b
 
 
 def linear_regression(X, y, weight, mask, centre, limit, rate=0.02):

@@ -19,7 +19,7 @@ __all__ = [
     "Models", "amount", "assignment", "cells", "find_selector", "others", "parameters", "part", "selectors"
 ]  # fmt: skip
 
-_USUAL = {"classification": "perceptron", "regression": "sgd-regressor"}
+_USUAL = {"classification": "logistic", "regression": "sgd-regressor"}
 
 
 def selectors() -> tuple[Entry, ...]:
@@ -90,7 +90,8 @@ class Models:
             "Evaluation",
             "NAME",
             "The learner: see [bold]tamis list[/].  [dim]\\[default: with auto, chosen on the first rows among"
-            " perceptron, naive-bayes and adaptive-random-forest; else perceptron; sgd-regressor for numbers][/]",
+            " logistic, perceptron, naive-bayes and adaptive-random-forest; else logistic; sgd-regressor for"
+            " numbers][/]",
             show_default=False,
             autocompletion=keys(LEARNERS),
         ),

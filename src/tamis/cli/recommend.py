@@ -23,7 +23,7 @@ Examples:
 
 [bold]tamis recommend sensors.csv --label state[/]
 
-[bold]tamis recommend sensors.csv --label state --max-rows 20000 --learner perceptron --report which.html[/]"""
+[bold]tamis recommend sensors.csv --label state --max-rows 20000 --learner logistic --report which.html[/]"""
 
 _RACE = "Race"
 
@@ -44,7 +44,7 @@ def recommend(
         option(
             _RACE,
             "NAME",
-            "The learner that you will use, a name of tamis list; or all: perceptron, naive-bayes and"
+            "The learner that you will use, a name of tamis list; or all: logistic, naive-bayes and"
             " adaptive-random-forest are raced, and one is recommended.",
         ),
     ] = "all",

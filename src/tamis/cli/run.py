@@ -47,6 +47,7 @@ Examples:
 [bold]zcat big.csv.gz | tamis run - --label -1 --json > result.json[/]"""
 
 _OUTPUT = "Output"
+_PROTOCOLS = {"honest": "test-then-train", "paper": "select, test, train"}
 
 
 def add(root: typer.Typer) -> None:
@@ -189,7 +190,7 @@ def watch_of(
     return Watch(
         console,
         title_of(stream.describe(), None if selector is None else type(selector).__name__),
-        f"{type(learner).__name__}, {options.batches}, {options.protocol} order",
+        f"{type(learner).__name__}, {options.batches}, {_PROTOCOLS[options.protocol]}",
         window=options.window,
         stability_window=options.stability_window,
         names=features_of(stream, options)[0],
@@ -309,7 +310,7 @@ def _headline(result: PrequentialResult) -> tuple[str, str]:
         title_of(settings["stream"], selector) + end,
         f"{total['n_selected']:,.0f} of {total['n_features']:,.0f} features, {learner}"
         f"{' (standardised)' if settings.get('scale') == 'standard' else ''},"
-        f" {options.batches}, {options.protocol} order",
+        f" {options.batches}, {_PROTOCOLS[options.protocol]}",
     )
 
 

@@ -24,7 +24,7 @@ from tamis.streams.stream import ArrayStream
 
 __all__ = ["LearnerChoice", "choose_learner"]
 
-CANDIDATES = ("perceptron", "naive-bayes", "adaptive-random-forest")
+CANDIDATES = ("logistic", "perceptron", "naive-bayes", "adaptive-random-forest")
 _COUNTING = {"naive-bayes": "nb"}  # in its place where columns are categories; it takes codes for numbers
 _ROWS = 2000
 _RARE_ROWS, _MOST = 200, 50_000  # rows of it that are waited for, and rows that are read at most
@@ -96,7 +96,7 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 4))
     >>> choice = choose_learner((X, X[:, 0] * X[:, 1] > 0))
-    >>> choice.name, choice.scores["perceptron"] < 0.6 < choice.scores["adaptive-random-forest"]
+    >>> choice.name, choice.scores["logistic"] < 0.6 < choice.scores["adaptive-random-forest"]
     ('adaptive-random-forest', True)
     """
     if max_rows is not None:

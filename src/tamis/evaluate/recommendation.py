@@ -34,7 +34,7 @@ from tamis.streams.any_source import as_stream
 __all__ = ["Contestant", "Recommendation", "recommend"]
 
 _N_SIZES = 8
-_LEARNERS = ("perceptron", "naive-bayes", "adaptive-random-forest")  # that are compared if none is named
+_LEARNERS = ("logistic", "naive-bayes", "adaptive-random-forest")  # that are compared if none is named
 _BLOCK = 100  # rows
 _ROWS = 5000  # that are read, if no number is given
 _RARE_ROWS = 200  # rows of the rarer class that are waited for then
@@ -266,10 +266,10 @@ def recommend(
     stream : Stream or (X, y)
         As for :func:`tamis.prequential`.
     learner : str, optional
-        The classifier to be used later, by a name of `tamis list`: "perceptron", "naive-bayes", "lightgbm" or another
-        one. The most similar learner represents it in the comparison: a Perceptron, naive Bayes, or a small forest
-        that is refitted on the last rows. By default "perceptron", "naive-bayes" and "adaptive-random-forest" are
-        compared, and one of them is recommended. Sparse rows need the Perceptron.
+        The classifier that is used later, by a name of `tamis list`: "logistic", "naive-bayes", "lightgbm" or another.
+        The most similar learner of the comparison represents it: a logistic regression, naive Bayes, or a small forest
+        refitted on the last rows. By default "logistic", "naive-bayes" and "adaptive-random-forest" are raced, and one
+        is recommended. Sparse rows require a linear learner.
     max_rows : int, optional
         Maximum number of rows to use, at least 100. By default 5000, or for a rare class as many as contain 200 rows of
         it.
@@ -412,7 +412,7 @@ def _within(one: Contestant, best: Contestant, errors: float = 1.0) -> bool:
 def _contests(learner: str | None, X: Any, n_draws: int, categorical: Any) -> dict[str, _Contest]:
     """Return a comparison for each learner, by its name."""
     names = [learner] if learner else list(_LEARNERS)
-    names = ["perceptron"] if sp.issparse(X) else names
+    names = ["logistic"] if sp.issparse(X) else names
     return {name: _Contest(learner_kind(find_learner(name)), n_draws, categorical) for name in names}
 
 

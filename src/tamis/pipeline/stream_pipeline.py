@@ -75,8 +75,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     selector : RowSelector or estimator with `partial_fit` and `get_support`, optional
         It is cloned. By default every feature is kept.
     learner : classifier or regressor with `partial_fit`, optional
-        It is cloned. The default is a :class:`tamis.Perceptron`, or ``SGDRegressor(loss="huber", epsilon=1.0,
-        random_state=0)`` if the selector is set to regression.
+        It is cloned. The default is ``SGDLogisticRegression(learning_rate="constant")``, or
+        ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)`` if the selector is set to regression.
     batch_size : int, default=100
         Rows per batch, counted from the first row; the selection is updated after each batch.
     scale : {"auto", "standard", "none"}, default="auto"

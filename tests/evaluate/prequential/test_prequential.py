@@ -119,7 +119,13 @@ def test_equals_the_plain_loop(protocol, n_classes, selector):
         warnings.simplefilter("ignore")
         expected = twin.prequential(X, y, selector(3), Perceptron(random_state=0), 70, protocol, 300, 5)
     result = prequential(
-        (X, y), selector(3), batch_size=70, protocol=protocol, window=300, stability_window=5
+        (X, y),
+        selector(3),
+        tamis.Perceptron(),
+        batch_size=70,
+        protocol=protocol,
+        window=300,
+        stability_window=5,
     )
     steps = result.frames["steps"]
     assert len(steps["step"]) == len(expected)
@@ -136,7 +142,7 @@ def test_equals_the_plain_loop_on_a_real_stream(load_shared):
     X, y, _ = load_shared("usenet2")
     X = np.asarray(X, dtype=np.float64)
     expected = twin.prequential(X, y, FIRES(0.1), Perceptron(random_state=0), 50)
-    steps = prequential((X, y), FIRES(0.1), batch_size=50).frames["steps"]
+    steps = prequential((X, y), FIRES(0.1), tamis.Perceptron(), batch_size=50).frames["steps"]
     np.testing.assert_allclose(steps["accuracy"], [row["accuracy"] for row in expected])
     np.testing.assert_allclose(steps["stability"], [row["stability"] for row in expected], rtol=1e-12)
 
@@ -475,7 +481,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         ((X, y), FIRES(4), None, {}, "selector.params.n_features_to_select"),
         ((X, y), OFS(3), None, {}, "selector.class"),
         ((X, y), None, None, {}, "selector"),
-        ((X, y), FIRES(3), tamis.Perceptron(random_state=1), {}, "learner.params.random_state"),
+        ((X, y), FIRES(3), tamis.SGDLogisticRegression(), {}, "learner.params.learning_rate"),
         ((X, y), FIRES(3), None, {"batch_size": 50}, "options.batch_size"),
     ):
         with pytest.raises(CheckpointError, match=f"another run, whose {what} is"):

@@ -188,7 +188,7 @@ def test_what_is_the_default_is_not_said():
 
 @pytest.mark.parametrize(
     ("learner", "name"),
-    [(SGDClassifier(random_state=0), "sgd"), (SGDLogisticRegression(), "logistic")],
+    [(SGDClassifier(random_state=0), "sgd"), (SGDLogisticRegression(learning_rate="constant"), "logistic")],
     ids=["sgd", "logistic"],
 )
 def test_a_learner_of_the_catalogue_has_its_name(learner, name):

@@ -64,8 +64,9 @@ def prequential(
         None keeps all features, as a baseline. The object itself is fitted, so it can be used afterwards.
     learner : classifier or regressor with `partial_fit`, optional
         The object itself is fitted; a River classifier is wrapped and copied. A regressor requires a selector for
-        regression; the type of the labels does not matter. The default is a :class:`tamis.Perceptron`, or
-        ``SGDRegressor(loss="huber", epsilon=1.0, random_state=0)`` if the selector is set to regression.
+        regression; the type of the labels does not matter. The default is
+        ``SGDLogisticRegression(learning_rate="constant")``, or ``SGDRegressor(loss="huber", epsilon=1.0,
+        random_state=0)`` if the selector is set to regression.
     label : str, optional
         The label column, if `stream` is a frame or yields dicts. Text and categorical columns become codes, and a
         selector or learner whose parameter `categorical` is None gets their positions.

@@ -55,7 +55,7 @@ from tamis.drift import HDDMA
 from tamis.errors import DataError
 from tamis.rows.auto.column_sets import (
     LinearRegressions,
-    Perceptrons,
+    LogisticRegressions,
     Scale,
     bayes_scores,
     misranked,
@@ -100,7 +100,7 @@ _TREES = ("forest", "tree", "boost", "gbm", "xgb", "patches", "rules", "vfdr")  
 
 # State:
 #   _old, _young  moments of the classes
-#   _learners     a Perceptron for each arm (linear);  _forests  a small forest for each arm (trees)
+#   _learners     a logistic regression for each arm (linear);  _forests  a small forest for each arm (trees)
 #   _rankers      selectors by name; _ranks (R, J) int64, the rank of each feature by each of them
 #   _which (A,), _size (A,) int64   ranking (-1: none) and size of each arm; _masks (A, J) bool
 #   _own_size (A,) bool             arms whose size is the knee of their ranking
@@ -118,11 +118,11 @@ class Auto(RowSelector):
         None: sizes are compared too, and one arm keeps every feature. An int or a fraction in (0, 1]: only selectors
         are compared, each at that size.
     learner : {"linear", "naive-bayes", "trees"} or estimator, default="linear"
-        The learner of the comparison: a Perceptron on standardised features, Gaussian naive Bayes, or a small forest
-        refitted on the last 2000 rows. Choose the one most similar to the learner that will use the features, or pass
-        that learner: forests, trees and boosted trees (also within a `Refit` or a pipeline) are "trees", naive Bayes is
-        "naive-bayes", anything else "linear". Sparse rows of more than 2000 columns are always compared with
-        Perceptrons.
+        The learner of the comparison: a logistic regression on standardised features, Gaussian naive Bayes, or a small
+        forest refitted on the last 2000 rows. Choose the one most similar to the learner that will use the features, or
+        pass that learner: forests, trees and boosted trees (also within a `Refit` or a pipeline) are "trees", naive
+        Bayes is "naive-bayes", anything else "linear". Sparse rows of more than 2000 columns are always compared with
+        logistic regressions.
     task : {"classification", "regression"}, default="classification"
         Classification or regression. For regression, "linear" is a linear regression, and "naive-bayes" is unavailable.
     tolerance : float, default=0.01
@@ -374,10 +374,10 @@ class Auto(RowSelector):
         kind = kind_of_learner(self.learner)
         return "linear" if self._is_regression() and kind != "trees" else kind
 
-    def _new_learners(self, n_classes: int) -> Perceptrons:
+    def _new_learners(self, n_classes: int) -> LogisticRegressions:
         if self._is_regression():
             return LinearRegressions(len(self.arms_), self._masks.shape[1])
-        return Perceptrons(len(self.arms_), n_classes, self._masks.shape[1])
+        return LogisticRegressions(len(self.arms_), n_classes, self._masks.shape[1])
 
     @property
     def _n_codes(self) -> int:

@@ -1,9 +1,11 @@
 """An inexpensive learner for each of many feature sets, all of them trained and evaluated in one pass.
 
-For a set S and standardised values z, a linear learner is a Perceptron (Rosenblatt 1958), one against the rest::
+For a set S and standardised values z, a linear learner is a logistic regression, one against the rest, by stochastic
+gradient descent. The curvature of the loss is at most 1/4, so the step is bounded for any number of features::
 
-    predict  argmax_k  b_k + sum_{j in S} w_kj z_j                                                (1)
-    learn    w_kj <- w_kj + s z_j,  b_k <- b_k + s   where s (b_k + sum w_kj z_j) <= 0,  s = +-1  (2)
+    predict  argmax_k  m_k = b_k + sum_{j in S} w_kj z_j                                          (1)
+    learn    g = [y = k] - 1 / (1 + exp(-m_k)),   r = eta / (1 + eta (1 + |z|^2) / 4)             (2)
+             b_k <- b_k + r g,   w_kj <- w_kj + r g z_j
 
 For a numeric target y, it is a linear regression by proximal steps (the implicit SGD of Toulis and Airoldi 2017),
 stable for any number of features, with errors clipped at three mean absolute deviations s (Huber 1964)::
@@ -22,6 +24,7 @@ Both are one product of the rows with a matrix that has a row for each set and c
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
@@ -33,12 +36,24 @@ from tamis._shapes import Shapes
 from tamis._validation import Array, Rows
 from tamis.summaries.class_moments import ClassMoments
 
-__all__ = ["LinearRegressions", "Perceptrons", "Scale", "bayes_scores", "misranked", "predictions"]
+__all__ = ["LinearRegressions", "LogisticRegressions", "Scale", "bayes_scores", "misranked", "predictions"]
 
 _LIMIT = 5.0  # standard deviations at which values are clipped
+_LOGISTIC_RATE = 0.01  # eta of (2), the rate of the default learner
 _RATE = 0.02  # eta of (4)
+_LARGEST_MARGIN = 30.0  # of (2); its exponential is finite
 _OUTLIER = 3.0
 _SMOOTHING = 1e-9  # of the largest variance, as in scikit-learn's GaussianNB
+
+
+@njit()
+def _logistic_step(margin: float, square: float, is_class: bool, weight: float) -> float:
+    """Return r g of (2); square is 1 + |z|^2."""
+    bounded = min(max(margin, -_LARGEST_MARGIN), _LARGEST_MARGIN)
+    rate = _LOGISTIC_RATE * weight
+    return (
+        rate / (1.0 + 0.25 * rate * square) * ((1.0 if is_class else 0.0) - 1.0 / (1.0 + math.exp(-bounded)))
+    )
 
 
 @njit()
@@ -48,17 +63,16 @@ def _teach(X: Array, codes: Array, times: Array, orders: Array, masks: Array, W:
     for a in range(n_sets):
         for k in range(n_outputs):
             w = W[a, k]
+            mask = masks[a]
             for i in orders[k]:
-                s = 1.0 if codes[i] == k + (n_outputs == 1) else -1.0
-                margin, x = b[a, k], X[i]
+                margin, square, x = b[a, k], 1.0, X[i]
                 for j in range(p):
                     margin += w[j] * x[j]
-                if s * margin <= 0.0:
-                    s *= times[i]
-                    b[a, k] += s
-                    mask = masks[a]
-                    for j in range(p):
-                        w[j] += s * mask[j] * x[j]
+                    square += mask[j] * x[j] * x[j]
+                step = _logistic_step(margin, square, codes[i] == k + (n_outputs == 1), times[i])
+                b[a, k] += step
+                for j in range(p):
+                    w[j] += step * mask[j] * x[j]
 
 
 @njit()
@@ -71,15 +85,15 @@ def _teach_csr(
     for a in range(n_sets):
         for k in range(n_outputs):
             for i in orders[k]:
-                s = 1.0 if codes[i] == k + (n_outputs == 1) else -1.0
-                margin = b[a, k]
+                margin, square = b[a, k], 1.0
                 for at in range(indptr[i], indptr[i + 1]):
-                    margin += W[a, k, indices[at]] * masks[a, indices[at]] * data[at]
-                if s * margin <= 0.0:
-                    s *= times[i]
-                    b[a, k] += s
-                    for at in range(indptr[i], indptr[i + 1]):
-                        W[a, k, indices[at]] += s * masks[a, indices[at]] * data[at]
+                    value = masks[a, indices[at]] * data[at]
+                    margin += W[a, k, indices[at]] * value
+                    square += value * value
+                step = _logistic_step(margin, square, codes[i] == k + (n_outputs == 1), times[i])
+                b[a, k] += step
+                for at in range(indptr[i], indptr[i + 1]):
+                    W[a, k, indices[at]] += step * masks[a, indices[at]] * data[at]
 
 
 @njit()
@@ -125,8 +139,8 @@ class Scale:
         return result
 
 
-class Perceptrons:
-    """A Perceptron for each feature set.
+class LogisticRegressions:
+    """A logistic regression for each feature set.
 
     Parameters
     ----------
@@ -146,20 +160,20 @@ class Perceptrons:
         self.n_classes = n_classes
         self.W, self.b = np.zeros((n_sets, n_outputs, n_features)), np.zeros((n_sets, n_outputs))
 
-    def widened(self, n_features: int) -> Perceptrons:
+    def widened(self, n_features: int) -> LogisticRegressions:
         """Return a copy with additional features, whose weights are 0."""
         wide = copy.copy(self)
         wide.W = np.pad(self.W, ((0, 0), (0, 0), (0, n_features - self.W.shape[2])))
         return wide
 
-    def without(self, columns: Array) -> Perceptrons:
+    def without(self, columns: Array) -> LogisticRegressions:
         """Return a copy with the weights of some features reset."""
         result = copy.copy(self)
         result.W = self.W.copy()
         result.W[:, :, columns] = 0.0
         return result
 
-    def of(self, sets: Array) -> Perceptrons:
+    def of(self, sets: Array) -> LogisticRegressions:
         """Return a copy of some sets, which may be repeated."""
         result = copy.copy(self)
         result.W, result.b = self.W[sets], self.b[sets]
@@ -192,7 +206,7 @@ class Perceptrons:
         self.W = np.where(masks[:, None, :], within, self.W)
 
 
-class LinearRegressions(Perceptrons):
+class LinearRegressions(LogisticRegressions):
     """A linear regression for each feature set.
 
     Parameters

@@ -700,6 +700,8 @@ class WindowCounts(ThreadSafe):
         if self._sparse is not None:
             return self._sparse.rows(order), self._ring[order]
         _, (start, keys, _, _), _, _ = self.state
+        if self._n_numeric == self.n_features:
+            return self._raw[:, order].T, self._ring[order]
         X = keys[start[:-1] + self._bins[:, order].T]  # those of numbers have no keys
         X[:, self._numeric >= 0] = self._raw[:, order].T
         return X, self._ring[order]

@@ -1,4 +1,4 @@
-"""The page of `tamis acquire --serve`: it requests one value at a time and shows the known ones.
+"""The page of `tamis acquire MODEL --serve`: it requests one value at a time and shows the known ones.
 
 The server keeps no session: each request has the values observed so far, and the answer has the next question. So any
 number of sessions run at once, an undo is a shorter list, and memory does not grow. Names and values are sent as data

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import integer, number, parameters
@@ -45,6 +46,7 @@ from tamis.cells.discriminant import Discriminant, posterior_of
 from tamis.cells.ensemble import Ensemble
 from tamis.cells.objectives import OBJECTIVES, Objective
 from tamis.cells.policy_selection import ROUNDING, is_surely_cheaper, stratified_folds
+from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.dependence.information import adjusted_mutual_information
 
 __all__ = ["AACO"]
@@ -148,25 +150,14 @@ def _distances(
             result[i, n] = total
 
 
+@fill_docstring(SHARED_DOCS)
 class AACO(CellClassifier):
     """Acquires the values that would have paid most, together, for the most similar training rows.
 
     Parameters
     ----------
-    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
-        The price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
-    misclassification_cost : array of shape (n_classes, n_classes), optional
-        The cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
-    groups : sequence of sequences of columns, optional
-        Columns (names or numbers) that are paid once, at the price of the most expensive one.
-    budget : float, optional
-        Largest total price per row.
-    mean_budget : float, optional
-        Largest mean total price per row, on rows like those of `fit`.
-    objective : {"loss", "log-loss", "auc", "squared-error"}, default="loss"
-        The loss of (1): the misclassification cost, the negative logarithm of the probability of the class in nats, or
-        one minus the area under the ROC curve. "squared-error": the target is a number, predicted by its mean; prices
-        are in units of its variance.
+    %(costs)s
+    %(row_budgets)s
     spend : {"worth", "all"}, default="worth"
         "all": a row stops only when no value is within `budget`, or after `max_steps` values.
     n_neighbors : int, default=20
@@ -182,16 +173,13 @@ class AACO(CellClassifier):
         The largest number of columns that are acquired, up to 64: those most relevant to the class.
     max_steps : int, default=30
         The largest number of features acquired per row.
-    categorical : None, "all", list of int or str, or bool mask, optional
-        Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
-        always included.
+    %(categorical)s
     random_state : int, optional
         Seed of the stored rows and of the subsets.
 
     Attributes
     ----------
-    classes_, prior_, candidates_, prices_, n_features_used_, cost_
-        As in :class:`tamis.base.CellClassifier`.
+    %(attributes)s
     pays_ : bool
         Whether acquisition pays on training rows; otherwise nothing is acquired.
     price_factor_ : float

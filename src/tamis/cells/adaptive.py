@@ -35,6 +35,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import CellClassifier, State
@@ -64,6 +65,7 @@ from tamis.cells.policy_selection import (
 )
 from tamis.cells.relevance import NoRelevantColumnError, relevance
 from tamis.cells.scikit_trees import columns_by_gain
+from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.cells.small_trees import SmallTrees
 from tamis.cells.smoothed_tables import smoothed_tables
 from tamis.cells.tree import Tree
@@ -160,28 +162,14 @@ class Offers:
             yield float(fee), np.flatnonzero(member)
 
 
+@fill_docstring(SHARED_DOCS)
 class AdaptiveIFC2F(CellClassifier):
     """Acquires the most informative feature per price for each row, and stops when no feature is worth its price.
 
     Parameters
     ----------
-    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
-        e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
-    misclassification_cost : array of shape (n_classes, n_classes), optional
-        Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
-    groups : sequence of sequences of columns, optional
-        Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
-        is that of its most expensive column, paid once.
-    budget : float, optional
-        Largest total price per row.
-    mean_budget : float, optional
-        Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
-        prices.
-    objective : {"loss", "log-loss", "auc", "squared-error"}, default="loss"
-        The loss that acquisitions reduce on held-out rows, and the unit of prices. "loss": the misclassification cost.
-        "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
-        ROC curve, of each class against the rest, weighted by its rows. "squared-error": the target is a number,
-        predicted by its mean; prices are in units of its variance.
+    %(costs)s
+    %(row_budgets)s
     spend : {"worth", "all"}, default="worth"
         "all": a row stops only when no informative value is within `budget`, or after `max_steps` values.
     lookahead : {1, 2}, default=1
@@ -202,16 +190,13 @@ class AdaptiveIFC2F(CellClassifier):
         choose a small number, so that all of them are acquired.
     max_steps : int, default=30
         The largest number of features acquired per row.
-    categorical : None, "all", list of int or str, or bool mask, optional
-        Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
-        always included.
+    %(categorical)s
     random_state : int, optional
         Seed of the subsample of rows walked, and of gradient boosting.
 
     Attributes
     ----------
-    classes_, prior_, candidates_, prices_, n_features_used_, cost_
-        As in :class:`tamis.base.CellClassifier`.
+    %(attributes)s
     parent_ : ndarray of shape (K,), int
         The tree: the parent of each candidate.
     belief_ : {"tree", "discriminant", "ensemble", "classifier"}

@@ -36,12 +36,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import PriceList
 from tamis.cells.bins import Bins
 from tamis.cells.etana import Independent
+from tamis.cells.shared_docs import SHARED_DOCS
 
 __all__ = ["FETANA"]
 
@@ -101,28 +103,14 @@ def _approximate(
     return len(drawn)
 
 
+@fill_docstring(SHARED_DOCS)
 class FETANA(Independent):
     """Acquires features in a fixed order, as ETANA does, and stops by half-spaces learned from the rows.
 
     Parameters
     ----------
-    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
-        e: the price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
-    misclassification_cost : array of shape (n_classes, n_classes), optional
-        Q: the cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
-    groups : sequence of sequences of columns, optional
-        Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
-        is that of its most expensive column, paid once.
-    budget : float, optional
-        Largest total price per row: columns whose price exceeds the rest of it are omitted from the order.
-    mean_budget : float, optional
-        Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
-        prices. Needs `calibrate`.
-    objective : {"loss", "log-loss", "auc", "squared-error"}, default="loss"
-        The loss that acquisitions reduce on held-out rows, and the unit of prices. "loss": the misclassification cost.
-        "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
-        ROC curve, of each class against the rest, weighted by its rows. "squared-error": the target is a number,
-        predicted by its mean; prices are in units of its variance. Needs `calibrate`.
+    %(costs)s
+    %(calibrated_budgets)s
     spend : {"worth", "all"}, default="worth"
         "all": acquire every column within `budget`, up to 40, for every row. Needs `calibrate`.
     n_bins : int, default=4
@@ -159,16 +147,13 @@ class FETANA(Independent):
         A classifier that decides instead. Its probabilities also decide whether the next value pays; see
         :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
         they are replaced by means. Needs `calibrate`.
-    categorical : None, "all", list of int or str, or bool mask, optional
-        Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
-        always included.
+    %(categorical)s
     random_state : int, optional
         Seed of the sampled rows and signs.
 
     Attributes
     ----------
-    classes_, prior_, candidates_, prices_, n_features_used_, cost_
-        As in :class:`tamis.base.CellClassifier`.
+    %(attributes)s
     order_ : {"spread", "mrmr"}
         The order that is used.
     thresholds_ : ndarray of shape (n_classes, K, n_classes)

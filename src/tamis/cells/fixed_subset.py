@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import integer, parameters, with_methods
 from tamis.base import PriceList
@@ -28,6 +29,7 @@ from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.masked import Masked
 from tamis.cells.mrmr import mrmr
 from tamis.cells.policy_selection import Policy, Walks, best_policy
+from tamis.cells.shared_docs import SHARED_DOCS
 
 __all__ = ["FixedSubset"]
 
@@ -36,30 +38,16 @@ Floats = NDArray[np.float64]
 _STEPS = 40  # columns that are ordered
 
 
+@fill_docstring(SHARED_DOCS)
 class FixedSubset(FixedOrder):
     """Acquires the same values for every row, as many as are worth their price.
 
     Parameters
     ----------
-    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
-        The price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
-    misclassification_cost : array of shape (n_classes, n_classes), optional
-        The cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
+    %(costs)s
     n_features : int, optional
         m: number of columns to acquire. By default as many as are worth their price on held-out rows, at most 40.
-    groups : sequence of sequences of columns, optional
-        Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
-        is that of its most expensive column, paid once.
-    budget : float, optional
-        Largest total price per row: columns whose price exceeds the rest of it are omitted from the order.
-    mean_budget : float, optional
-        Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
-        prices.
-    objective : {"loss", "log-loss", "auc", "squared-error"}, default="loss"
-        The loss that acquisitions reduce on held-out rows, and the unit of prices. "loss": the misclassification cost.
-        "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
-        ROC curve, of each class against the rest, weighted by its rows. "squared-error": the target is a number,
-        predicted by its mean; prices are in units of its variance.
+    %(order_budgets)s
     spend : {"worth", "all"}, default="worth"
         "all": acquire every column within `budget`, up to 40.
     classifier : scikit-learn classifier with `predict_proba`, optional
@@ -67,9 +55,7 @@ class FixedSubset(FixedOrder):
         means. By default a discriminant analysis of the values and their bins.
     n_bins : int, default=4
         Bins of a column for the estimate of its information, at least 2.
-    categorical : None, "all", list of int or str, or bool mask, optional
-        Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
-        always included.
+    %(categorical)s
     random_state : int, optional
         Seed of the rows on which `n_features` is chosen, if there are more than 5,000.
 

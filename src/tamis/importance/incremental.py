@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from textwrap import indent
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from tamis._atomic import atomically, deliver_signals
+from tamis._docstrings import fill_docstring
 from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
@@ -40,12 +39,12 @@ _MOST_VALUES = 1 << 21  # of the altered rows that exist at once: 16 MiB
 
 # Descriptions shared by all importances, by their placeholder in a docstring.
 _SHARED_DOCS = {
-    "{groups and half_life}": """\
+    "groups_and_half_life": """
 groups : dict of str to list of int or str, optional
     Columns that are replaced together and count as one feature, such as the columns of a one-hot encoding.
 half_life : float in [0.01, inf] or None, default=1000
     Number of rows after which a row weighs half as much; with None, all rows weigh the same.""",
-    "{reservoir and seed}": """\
+    "reservoir_and_seed": """
 reservoir_size : int, default=100
     Number of rows in the reservoir.
 n_neighbours : int, default=5
@@ -92,10 +91,7 @@ class IncrementalImportance(ThreadSafe, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for line, text in _SHARED_DOCS.items() if cls.__doc__ else ():
-            # Python 3.13 removes it.
-            shift = re.search(f"^ *(?={line})", cls.__doc__ or "", flags=re.MULTILINE)
-            cls.__doc__ = (cls.__doc__ or "").replace(line, indent(text, shift[0] if shift else "").lstrip())
+        fill_docstring(_SHARED_DOCS)(cls)
 
     _shares_donors = False  # whether the evaluations of a row replace values by those of the same rows
 

@@ -50,7 +50,7 @@ class IncrementalPFI(IncrementalImportance):
         predicted labels count as probabilities of 0 and 1, for which "brier" is the better choice. "change" needs no
         labels: the importance is the mean squared change of the predictions, summed over the classes. It stays high
         for a feature that the model relies on although it is no longer relevant.
-    {groups and half_life}
+    %(groups_and_half_life)s
     max_calls_per_row : int or None, default=3
         How many predictions a row may take, that of the row itself included. If there are more features, those to
         measure are drawn at random. With None, each row measures all features. All predictions of a batch are made by
@@ -60,7 +60,7 @@ class IncrementalPFI(IncrementalImportance):
         measures what a feature adds to the others, and does not evaluate the model at impossible rows.
     n_samples : int, default=1
         How many replacing rows are drawn per measurement; their losses are averaged.
-    {reservoir and seed}
+    %(reservoir_and_seed)s
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ class IncrementalSAGE(IncrementalImportance):
         "log" and "brier" compare probabilities with labels (in nats, and as the sum of squared differences over the
         classes); "squared" and "absolute" compare numbers. "auto" is "log" for a model with probabilities, scores or
         classes, otherwise "squared".
-    {groups and half_life}
+    %(groups_and_half_life)s
     max_calls_per_row : int or None, default=3
         How many predictions a row may take, that of the row itself included. All features take 1 + n_features *
         n_samples, and a window of k features 1 + (k + 1) * n_samples. With None, each row measures all features. All
@@ -81,7 +81,7 @@ class IncrementalSAGE(IncrementalImportance):
         The prediction without any feature: from `n_samples` replacing rows as for the other sets, or, as in the paper,
         the smoothed mean of all predictions. With the latter and few samples, a feature that the model does not use has
         a negative value.
-    {reservoir and seed}
+    %(reservoir_and_seed)s
 
     Attributes
     ----------

@@ -6,14 +6,13 @@ Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, IEEE 
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._docstrings import fill_docstring
 from tamis._validation import check_choice
 from tamis._validation.parameters import Kind, parameters
 from tamis.base.html_repr import html_repr
@@ -23,8 +22,6 @@ from tamis.rows.screening.mean_variance import f_statistic
 from tamis.rows.screening.screener import SCORES, BinScreener, Screener
 
 __all__ = ["ChiSquare", "FisherScore", "GiniIndex", "MutualInformation", "Screening", "TScore"]
-
-_C = TypeVar("_C", bound=type[Screener])
 
 # Paragraphs shared by several classes, by the name of their placeholder in a docstring: ``%(bins)s``.
 _SHARED = {
@@ -115,18 +112,7 @@ _SHARED = {
 }
 
 
-def _fill_docstring(cls: _C) -> _C:
-    """Replace each line ``%(name)s`` of the docstring with the paragraph of this name."""
-
-    def paragraph(line: re.Match[str]) -> str:
-        return textwrap.indent(textwrap.dedent(_SHARED[line[2]]).strip("\n"), line[1])
-
-    if cls.__doc__ is not None:  # python -OO
-        cls.__doc__ = re.sub(r"^( *)%\((\w+)\)s$", paragraph, cls.__doc__, flags=re.MULTILINE)
-    return cls
-
-
-@_fill_docstring
+@fill_docstring(_SHARED)
 class TScore(Screener):
     """Selects the features whose means in two classes differ most, relative to their standard errors.
 
@@ -178,7 +164,7 @@ class TScore(Screener):
         return ("t",)
 
 
-@_fill_docstring
+@fill_docstring(_SHARED)
 class FisherScore(Screener):
     """Selects the features whose class means differ most, relative to the spread within the classes.
 
@@ -233,7 +219,7 @@ class FisherScore(Screener):
         return np.zeros(self.n_features_in_) if self.warming_up_ else f_statistic(self._moments)
 
 
-@_fill_docstring
+@fill_docstring(_SHARED)
 class MutualInformation(BinScreener):
     """Selects the features whose bins have the largest mutual information with the class.
 
@@ -286,7 +272,7 @@ class MutualInformation(BinScreener):
         return ("mi",)
 
 
-@_fill_docstring
+@fill_docstring(_SHARED)
 class ChiSquare(BinScreener):
     """Selects the features whose distributions over bins differ most between the classes, by a chi-square statistic.
 
@@ -339,7 +325,7 @@ class ChiSquare(BinScreener):
         return ("chi2",)
 
 
-@_fill_docstring
+@fill_docstring(_SHARED)
 class GiniIndex(BinScreener):
     """Selects the features for which a single cut reduces the Gini impurity of the class most.
 
@@ -388,7 +374,7 @@ class GiniIndex(BinScreener):
         return ("gini",)
 
 
-@_fill_docstring
+@fill_docstring(_SHARED)
 class Screening(BinScreener):
     """Computes several scores of one stream in one pass and from one state; one of them selects.
 

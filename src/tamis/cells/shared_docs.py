@@ -1,0 +1,48 @@
+"""Paragraphs that the docstrings of the classifiers share, by the name of their placeholder: ``%(costs)s``."""
+
+from __future__ import annotations
+
+__all__ = ["SHARED_DOCS"]
+
+_IN_ORDER = """
+    budget : float, optional
+        Largest total price per row: columns whose price exceeds the rest of it are omitted from the order.
+    """
+_PER_ROW = """
+    budget : float, optional
+        Largest total price per row.
+    """
+_GOALS = """
+    mean_budget : float, optional
+        Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
+        prices.{needs}
+    objective : {{"loss", "log-loss", "auc", "squared-error"}}, default="loss"
+        The loss that acquisitions reduce on held-out rows, and the unit of prices. "loss": the misclassification cost.
+        "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
+        ROC curve, of each class against the rest, weighted by its rows. "squared-error": the target is a number,
+        predicted by its mean; prices are in units of its variance.{needs}
+    """
+
+SHARED_DOCS = {
+    "costs": """
+    cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
+        The price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
+    misclassification_cost : array of shape (n_classes, n_classes), optional
+        The cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
+    groups : sequence of sequences of columns, optional
+        Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
+        is that of its most expensive column, paid once.
+    """,
+    "row_budgets": _PER_ROW.rstrip() + _GOALS.format(needs=""),
+    "order_budgets": _IN_ORDER.rstrip() + _GOALS.format(needs=""),
+    "calibrated_budgets": _IN_ORDER.rstrip() + _GOALS.format(needs=" Needs `calibrate`."),
+    "categorical": """
+    categorical : None, "all", list of int or str, or bool mask, optional
+        Categorical features; each category has its own bin. Text columns and categorical columns of a frame are
+        always included.
+    """,
+    "attributes": """
+    classes_, prior_, candidates_, prices_, n_features_used_, cost_
+        As in :class:`tamis.base.CellClassifier`.
+    """,
+}

@@ -761,3 +761,15 @@ def test_tails_of_groups_reach_far():
     assert log_chi2_tail(np.array([5000.0]), 2)[0] == pytest.approx(-2500.0, rel=1e-12)
     half = 1450.0  # four degrees: exp(-h) (1 + h)
     assert log_chi2_tail(np.array([2 * half]), 4)[0] == pytest.approx(math.log1p(half) - half, rel=1e-12)
+
+
+@pytest.mark.parametrize("model", ["logistic", "multinomial"])
+def test_rows_sorted_by_class_are_not_a_series(model, rng):
+    y = np.repeat(np.arange(2 + (model == "multinomial")), 400)
+    X = rng.normal(size=(len(y), 6))
+    X[:, 3] += 0.4 * y
+    auto = AlphaInvesting(model, target_fdr=0.05).fit(X, y)
+    assert not auto.rows_dependent_
+    assert auto.get_support().tolist() == [False, False, False, True, False, False]
+    runs = np.arange(len(y)) // 20 % 2  # 60 runs: an order of time
+    assert AlphaInvesting("logistic").fit(X, runs).rows_dependent_

@@ -40,6 +40,7 @@ from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
 from tamis.columns.projection import GroupEvidence, Proposal
 from tamis.columns.sequential import SequentialSelector, dense_column
 from tamis.columns.target_shape import warn_heavy_tails, warn_rare_class
+from tamis.dependence.series import is_grouped_by_class
 
 __all__ = ["AlphaInvesting"]
 
@@ -69,8 +70,9 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     variance : {"auto", "classical", "robust", "series"}, default="auto"
         "classical": the variance of the model. "robust": the test holds even if the noise differs from row to row
         (:mod:`tamis.columns.sandwich`). "series": it holds even if rows depend on those before them, in the order
-        given (:mod:`tamis.columns.block_test`). "auto": series if the target depends on the rows before; else robust
-        for counts, which are overdispersed until the last relevant feature is found; else classical.
+        given (:mod:`tamis.columns.block_test`). "auto": series if the target depends on the rows before, except in
+        rows sorted by class; else robust for counts, which are overdispersed until the last relevant feature is found;
+        else classical.
     pvalue : {"exact", "exp"}, default="exact"
         "exact": the p-value of the test. "exp": exp(-Delta / 2), as in the public implementations, with the classical
         variance; for comparison only.
@@ -240,8 +242,15 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         self.rows_dependent_ = self._model.series
 
     def _is_series(self, weight: Array) -> bool:
-        """Return whether the target depends on the rows before; of several classes, whether any does."""
+        """Return whether the target depends on the rows before; of several classes, whether any does.
+
+        Rows in a few groups of one class are in no order of time.
+        """
         residuals = self._model.residual.reshape(len(weight), -1)[weight > 0.0]
+        if self.model in ("logistic", "multinomial"):
+            codes = np.unique(residuals, axis=0, return_inverse=True)[1].ravel()
+            if is_grouped_by_class(codes):
+                return False
         return any(is_series(residual) for residual in residuals.T)
 
     def _make_rule(self) -> SpendingRule:

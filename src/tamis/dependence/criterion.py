@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from tamis._shapes import Shapes
 from tamis._validation import Array, check_choice, check_number
-from tamis.dependence.series import variance_inflation
+from tamis.dependence.series import is_grouped_by_class, variance_inflation
 
 __all__ = ["Candidate", "DependenceTest", "Screening"]
 
@@ -53,11 +53,6 @@ KEPT = (
     "_n (=n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)  n_kept_ in [0, len(_kept)]"
     "  _own_inflation (k) float in [1, inf)  _target_inflation float in [1, inf)"
 )
-
-
-# Runs of rows of one class, for each class, up to which the rows are taken as sorted by class: tables that are sorted,
-# or consist of two or three sorted parts, have fewer, and series with so few runs are too short to test anything.
-_MOST_RUNS = 5
 
 
 class DependenceTest(BaseEstimator):  # type: ignore[misc]
@@ -135,9 +130,8 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
     def _measure_target(self, codes: NDArray[np.int64]) -> None:
         """Find out whether the classes are a series; rows in a few groups of one class are in no order of time."""
         check_choice("dependence", self.dependence, ("auto", "independent", "series"))
-        is_grouped = np.count_nonzero(np.diff(codes)) < _MOST_RUNS * len(np.unique(codes))
         self._target_inflation = 1.0
-        if self.dependence == "series" or (self.dependence == "auto" and not is_grouped):
+        if self.dependence == "series" or (self.dependence == "auto" and not is_grouped_by_class(codes)):
             self._target_inflation = self._inflation_of_codes(codes, always=self.dependence == "series")
 
     def _inflation_of_codes(self, codes: Array, *, always: bool = False) -> float:

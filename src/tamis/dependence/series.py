@@ -16,11 +16,27 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["block_ratios", "variance_inflation"]
+__all__ = ["block_ratios", "is_grouped_by_class", "variance_inflation"]
 
 Floats = NDArray[np.float64]
 _FEWEST_BLOCKS = 4
 _SIGNIFICANT = 3.0  # standard errors
+_MOST_RUNS = 5  # of each class; a series with so few is too short for any test
+
+
+def is_grouped_by_class(codes: NDArray[np.int64]) -> bool:
+    """Return whether the rows are in at most five runs of each class: a table sorted by class, not a series.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,), int64
+
+    Examples
+    --------
+    >>> is_grouped_by_class(np.repeat([0, 1, 0, 1], 50)), is_grouped_by_class(np.arange(200) // 10 % 2)
+    (True, False)
+    """
+    return bool(np.count_nonzero(np.diff(codes)) < _MOST_RUNS * len(np.unique(codes)))
 
 
 def block_ratios(columns: Floats) -> tuple[Floats, Floats]:

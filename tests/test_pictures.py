@@ -22,7 +22,9 @@ def test_each_picture_is_drawn_from_the_present_source():
 
 
 def test_pages_show_each_picture_in_both_styles():
-    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "tutorials").glob("*.md")]
+    pages = [
+        page for folder in (".", "tutorials", "evidence") for page in (ROOT / "docs" / folder).glob("*.md")
+    ]
     shown = {
         name
         for page in pages

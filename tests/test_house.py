@@ -210,6 +210,14 @@ def test_changelog_has_a_section_for_what_comes() -> None:
     assert re.search(r"^## \[Unreleased\]\n\n### \w+\n\n- ", text, flags=re.MULTILINE)
 
 
+def test_no_line_of_the_changelog_stands_twice() -> None:
+    """A merge by union leaves an entry twice, or the rest of one below another."""
+    lines = [
+        line for line in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines() if len(line) > 50
+    ]
+    assert sorted(line for line in set(lines) if lines.count(line) > 1) == []
+
+
 def test_citation_is_complete_and_speaks_of_this_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert citation["cff-version"] == "1.2.0"

@@ -1,0 +1,185 @@
+"""Features that appear and vanish: the learners of Tamis beside published kinds of learners for varying features.
+
+    python experiments/varying_features.py [--data FOLDER] [--sets NAMES] [--rows 2000] [--seeds 3]
+
+Five sets with two classes, shuffled, features scaled to [0, 1], test-then-train in batches of 20 rows, all features.
+Absent values are missing (NaN) for learners that skip them. Linear ones receive features standardised by the values
+present so far, and 0 where a value is absent.
+
+trapezoidal  The first tenth of the rows has a tenth of the features, the next one two tenths, and so on.
+capricious   Each value is absent with probability 0.5.
+vanishing    Each feature is present in half of the stream, an interval with a random beginning.
+
+"OLSF" re-implements the passive-aggressive learner of Zhang, Zhang, Long, Ding, Zhang and Wu (2016), IEEE TKDE 28(10):
+variant I with C = 1, with an intercept and without its truncation. "Hedge of blocks" has a logistic regression for each
+tenth of the features, whose probabilities are weighted by exp(-rate sum of log losses) of the batches in which the
+block was present.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from tamis import (
+    AdaptiveRandomForest,
+    HoeffdingAdaptiveTree,
+    HoeffdingTree,
+    SGDLogisticRegression,
+    WeightedNaiveBayes,
+)
+from tamis.streams import load_dataset
+
+ROOT = Path(__file__).resolve().parents[1]
+SETS = ("spambase", "german", "magic04", "a8a", "madelon")
+BATCH, N_BLOCKS = 20, 10
+
+
+class Standardised:
+    """A linear learner that is given values standardised by those present so far, and 0 for absent ones."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner, self.n, self.total, self.squares = learner, 0.0, 0.0, 0.0
+
+    def filled(self, X: np.ndarray) -> np.ndarray:
+        n = np.maximum(self.n, 1.0)
+        mean = self.total / n
+        deviation = np.sqrt(np.maximum(self.squares / n - mean**2, 1e-4))
+        return np.nan_to_num((X - mean) / deviation)
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        return self.learner.predict_proba(self.filled(X))
+
+    def partial_fit(self, X: np.ndarray, y: np.ndarray) -> None:
+        self.n, self.total = self.n + (~np.isnan(X)).sum(axis=0), self.total + np.nansum(X, axis=0)
+        self.squares = self.squares + np.nansum(X**2, axis=0)
+        self.learner.partial_fit(self.filled(X), y, classes=[0, 1])
+
+
+class OLSF:
+    """Passive-aggressive updates of the weights of the features present."""
+
+    def __init__(self) -> None:
+        self.w: Any = 0.0
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        score = (np.pad(X, ((0, 0), (0, 1)), constant_values=1.0) * self.w).sum(axis=1)
+        return np.column_stack([-score, score])
+
+    def partial_fit(self, X: np.ndarray, y: np.ndarray, classes: Any = None) -> None:
+        for x, sign in zip(np.pad(X, ((0, 0), (0, 1)), constant_values=1.0), 2.0 * y - 1.0, strict=True):
+            loss = max(0.0, 1.0 - sign * float((x * self.w).sum()))
+            self.w = self.w + min(1.0, loss / max(float(x @ x), 1e-12)) * sign * x
+
+
+class Hedge:
+    """A learner for each block of features, weighted by its losses."""
+
+    def __init__(self, n_features: int, rate: float = 0.5) -> None:
+        self.blocks = np.array_split(np.arange(n_features), min(N_BLOCKS, n_features))
+        self.learners = [Standardised(SGDLogisticRegression(random_state=0)) for _ in self.blocks]
+        self.losses, self.rate = np.zeros(len(self.blocks)), rate
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        weight = np.exp(-self.rate * (self.losses - self.losses.min()))
+        total = np.zeros((len(X), 2))
+        for of_block, block, learner in zip(weight, self.blocks, self.learners, strict=True):
+            there = ~np.isnan(X[:, block]).all(axis=1)
+            if there.any() and hasattr(learner.learner, "classes_"):
+                total[there] += of_block * learner.predict_proba(X[there][:, block])
+        return total
+
+    def partial_fit(self, X: np.ndarray, y: np.ndarray) -> None:
+        for k, (block, learner) in enumerate(zip(self.blocks, self.learners, strict=True)):
+            there = ~np.isnan(X[:, block]).all(axis=1)
+            if not there.any():
+                continue
+            rows, labels = X[there][:, block], y[there]
+            if hasattr(learner.learner, "classes_"):
+                of_label = learner.predict_proba(rows)[np.arange(len(rows)), labels]
+                self.losses[k] -= np.log(np.maximum(of_label, 1e-6)).mean()
+            learner.partial_fit(rows, labels)
+
+
+LEARNERS: dict[str, Callable[[int], Any]] = {
+    "naive Bayes": lambda _: WeightedNaiveBayes(None, weight=None),
+    "tree": lambda _: HoeffdingTree(),
+    "adaptive tree": lambda _: HoeffdingAdaptiveTree(),
+    "forest": lambda _: AdaptiveRandomForest(),
+    "logistic": lambda _: Standardised(SGDLogisticRegression(random_state=0)),
+    "OLSF": lambda _: Standardised(OLSF()),
+    "hedge of blocks": Hedge,
+}
+
+
+def rows_of(name: str, data: Path, n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    source = load_dataset(name, data_home=data)
+    X, y = source.take(source.n_rows)
+    order = np.random.default_rng(seed).permutation(len(y))[:n_rows]
+    X = np.asarray(X[order].toarray() if hasattr(X, "toarray") else X[order], dtype=float)
+    low, width = np.nanmin(X, axis=0), np.ptp(X, axis=0)
+    return (X - low) / np.where(width > 0, width, 1.0), np.unique(np.asarray(y)[order], return_inverse=True)[
+        1
+    ]
+
+
+def present(kind: str, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Return which values are present."""
+    n, n_features = shape
+    if kind == "capricious":
+        return rng.random(shape) < 0.5
+    row = np.arange(n)[:, None] / n
+    if kind == "trapezoidal":
+        return rng.permutation(n_features) / n_features < (np.floor(N_BLOCKS * row) + 1) / N_BLOCKS
+    begin = rng.uniform(0.0, 1.0, n_features)
+    return (row - begin) % 1.0 < 0.5
+
+
+def accuracy(X: np.ndarray, y: np.ndarray, learner: Any) -> float:
+    right = 0
+    for start in range(0, len(y), BATCH):
+        rows, labels = X[start : start + BATCH], y[start : start + BATCH]
+        if start:
+            right += int((learner.predict_proba(rows).argmax(axis=1) == labels).sum())
+        learner.partial_fit(rows, labels) if isinstance(
+            learner, Standardised | Hedge
+        ) else learner.partial_fit(rows, labels, classes=[0, 1])
+    return right / (len(y) - BATCH)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    for kind in ("trapezoidal", "capricious", "vanishing"):
+        print(f"\n| {kind} | majority class | " + " | ".join(LEARNERS) + " |")
+        print("| --- |" + " ---: |" * (len(LEARNERS) + 1))
+        whole = []
+        for name in options.sets.split(","):
+            cells = []
+            for seed in range(options.seeds):
+                X, y = rows_of(name, options.data, options.rows, seed)
+                X = np.where(present(kind, X.shape, np.random.default_rng(seed)), X, np.nan)
+                scores = [accuracy(X, y, make(X.shape[1])) for make in LEARNERS.values()]
+                cells.append([np.bincount(y).max() / len(y), *scores])
+            whole.append(np.mean(cells, axis=0))
+            print(f"| {name} | " + " | ".join(f"{100 * cell:.1f}" for cell in whole[-1]) + " |", flush=True)
+        print(
+            "| **mean** | " + " | ".join(f"{100 * cell:.1f}" for cell in np.mean(whole, axis=0)) + " |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -105,14 +105,8 @@ def _of_catalogue() -> Iterator[Case]:
             yield Case(
                 f"{entry.key}: observe", "sessions", _session(entry), _observe, "_posterior_of", _of_session
             )
-            if hasattr(cls, "partial_fit"):
-                yield Case(
-                    f"{entry.key}: partial_fit",
-                    "cells",
-                    _fitted(entry),
-                    _partial_fit_cells,
-                    "_update_evidence_model",
-                )
+            # As many rows as before: the model is fitted again.
+            yield Case(f"{entry.key}: partial_fit", "cells", _fitted(entry), _partial_fit_cells, "_fit_again")
         else:
             family = "rows" if issubclass(cls, RowSelector) else "learners"
             hook = _HOOKS.get(entry.name, "_learn")

@@ -33,6 +33,6 @@ def pvalue(z, residual):
         own = sum(sum(z[i] for i in block) ** 2 for block in blocks) / (zz * (1 - concentration))
         if size >= 2.5 * length or size >= 8 * own:
             meat = sum(sum(scores[i] for i in block) ** 2 for block in blocks) / (1 - concentration)
-            t = abs(c) / math.sqrt(meat * (1 + length / size))
+            t = abs(c) / math.sqrt(meat * (1 + 5 * length / (3 * size)))
             return 2 * scipy.stats.t.sf(t, 1 / concentration - 1)
         size *= 2

@@ -4,15 +4,16 @@ With z the part of the candidate outside the span of the selected features, r th
 consecutive blocks of L rows of equal weight, at most 32 of them::
 
     c = z.r,  e = r - (c / |z|^2) z,  B_k = sum of z_i e_i over block k,  f_k = rows of block k / n           (1)
-    t^2 = c^2 (1 - sum_k f_k^2) / (sum_k B_k^2 (1 + l / L)), with 1 / sum_k f_k^2 - 1 degrees of freedom      (2)
+    t^2 = c^2 (1 - sum_k f_k^2) / (sum_k B_k^2 (1 + 5 l / 3 L)), with 1 / sum_k f_k^2 - 1 degrees of freedom      (2)
     p = max(p_series, p_model), p_model from the variance of the model                                        (3)
 
 l is the correlation length of r: by how much the variance of block sums exceeds that of independent rows, at the block
 length, of those with four blocks or more, where it is largest. The variance between blocks is too small by about the
-share l / L at most, hence the factor in (2). A candidate is tested on the shortest blocks that are 2.5 l long, or eight
-times the excess of z itself, since z_i e_i decorrelates with either of them. Where fewer than five such blocks fit into
-the rows, the test is undetermined, and p = 1. The multiples were chosen on unrelated AR(.9) columns, 300 rows: the
-smallest that accept fewer than 0.1 of 200 columns in a linear model.
+share l / L at most, hence the factor in (2): it is at least 1 / (1 - l / L), and equal to it for the shortest blocks. A
+candidate is tested on the shortest blocks that are 2.5 l long, or eight times the excess of z itself, since z_i e_i
+decorrelates with either of them. Where fewer than five such blocks fit into the rows, the test is undetermined, and
+p = 1. The multiples were chosen on unrelated AR(.9) columns, 300 rows: the smallest that accept fewer than 0.1 of 200
+columns in a linear model.
 
 Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
 Ibragimov, Mueller: t-statistic based correlation and heterogeneity robust inference, JBES 28(4), 2010 (few blocks).
@@ -44,6 +45,7 @@ Floats = NDArray[np.float64]
 _MOST = 32
 _FEWEST_DF = 4.0
 _LENGTHS, _OWN_LENGTHS = 2.5, 8.0
+_SHORTFALL = 1.0 / (1.0 - 1.0 / _LENGTHS)  # the chord of 1 / (1 - l / L) between l / L = 0 and 1 / 2.5
 _FEWEST_BLOCKS = 4
 
 
@@ -138,7 +140,7 @@ def blocked_log_p(
         excess = (own**2).sum(axis=0) / np.maximum(spare * square, 1e-300)
         meat = (scores**2).sum(axis=0) / spare
         here = missing & ((size >= _LENGTHS * length) | (size >= _OWN_LENGTHS * excess))
-        statistic = c * c / np.maximum(meat * (1.0 + length / size), 1e-300)
+        statistic = c * c / np.maximum(meat * (1.0 + _SHORTFALL * length / size), 1e-300)
         t2[here], log_p[here] = statistic[here], log_t_tail(statistic[here], df)
         missing &= ~here
         own, scores, share, size = join_pairs(own), join_pairs(scores), join_pairs(share), 2 * size

@@ -50,7 +50,7 @@ def warm_up(
         list[str] | None,
         argument("METHODS", "Methods and learners of tamis list; none: those of a run with all defaults."),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every method of tamis list.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every method that a command uses.")] = False,
     jobs: Annotated[
         int | None, option(None, "N", "Processes that compile at the same time; by default one per core.")
     ] = None,
@@ -60,12 +60,14 @@ def warm_up(
 ) -> int:
     """Compile methods now, so that their first use does not: kernels are kept in a cache on disk."""
     check_whole("--jobs", jobs, 1)
-    known = [entry.key for entry in (*CATALOG, *LEARNERS)]
+    known = _known()
     if names and everything:
         raise MisuseError("--all includes every method: leave out the names, or --all.")
     for name in names or ():
         if name not in known:
-            raise MisuseError(f"No method or learner is named {name!r}: tamis list shows the names.")
+            raise MisuseError(
+                f"No command uses a method or learner named {name!r}: tamis list shows the names."
+            )
     first = list(dict.fromkeys(names or (known if everything else _DEFAULTS)))
     last = [] if names else [_ALL_DEFAULTS]
     console, begun, done = terminal(stderr=True), time.perf_counter(), []
@@ -85,6 +87,17 @@ def warm_up(
         n_ready = len(done) - len(failed)
         print(f"{n_ready} of {len(done)} ready: {compiled:,} kernels compiled in {seconds:.0f} s.")
     return FAILED if names and failed else 0
+
+
+def _known() -> list[str]:
+    """Return the methods that a command uses; a few are used from Python only."""
+    from tamis.cli.candidates import RULES
+
+    return [
+        entry.key
+        for entry in (*CATALOG, *LEARNERS)
+        if entry.family != "columns" or _RULES.get(entry.key, entry.key) in RULES
+    ]
 
 
 def _line(outcome: dict[str, Any]) -> str:

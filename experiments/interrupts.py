@@ -122,7 +122,9 @@ def _others() -> Iterator[Case]:
         "no selector, hoeffding-tree": lambda: StreamPipeline(None, tamis.HoeffdingTree()),
     }.items():
         make_known = functools.partial(_after_rows, make)
-        yield Case(f"StreamPipeline({name}): partial_fit", "pipeline", make_known, _partial_fit, "_learn_batch")
+        yield Case(
+            f"StreamPipeline({name}): partial_fit", "pipeline", make_known, _partial_fit, "_learn_batch"
+        )
         yield Case(f"StreamPipeline({name}): fit", "pipeline", make_known, _fit, "_learn_batch")
     yield Case(
         "ResetOnDrift(GaussianNB): partial_fit", "learners", _after_rows_of(ResetOnDrift, GaussianNB()),

@@ -68,7 +68,12 @@ ALLOCATORS = (
 )  # fmt: skip
 
 
-_HOOKS = {"ResetOnDrift": "_learn_until_drift", "SparseFSA": "_anneal", "Refit": "_update"}
+_HOOKS = {
+    "ResetOnDrift": "_learn_until_drift",
+    "SparseFSA": "_anneal",
+    "Refit": "_update",
+    "GFSFS": "_consider_groups",
+}
 
 
 @dataclass(frozen=True)
@@ -185,9 +190,8 @@ def _started(entry: Entry) -> Callable[[], Any]:
 
 
 def _column_hook(cls: type[Any]) -> str:
-    return (
-        "_consider_block" if cls._consider_block is not ColumnSelector._consider_block else "_consider"
-    )  # fmt: skip
+    has_blocks = cls._consider_block is not ColumnSelector._consider_block
+    return _HOOKS.get(cls.__name__, "_consider_block" if has_blocks else "_consider")
 
 
 def _offer(model: Any) -> None:

@@ -187,7 +187,8 @@ def test_a_large_state_that_is_half_updated_refuses_use_until_it_is_made_anew() 
         lambda: tamis.dumps(one),
     ):
         with pytest.raises(
-            StateError, match=r"Sum failed half-way \(MemoryError\): load the model from .* or fit it"
+            StateError,
+            match=r"An update of this Sum failed \(MemoryError\): load the model from .* or fit it",
         ):
             use()
     one.fit().add(2.0)

@@ -383,7 +383,7 @@ def test_alerts_of_a_watch_are_events_and_sent(call, tmp_path):
         (["--live", "--port", "70000"], "--port must be"),
         (["--watch", "--rule", "psi >"], "cannot be parsed"),
         (["--watch", "--webhook", "file:///a"], "webhook must be a URL"),
-        (["--watch", "--delay", "sold,returned"], "a number of rows late"),
+        (["--watch", "--delay", "sold,returned"], "delayed by a number of rows"),
     ],
 )
 def test_options_of_a_watch_are_validated(call, tmp_path, words, message):

@@ -44,6 +44,7 @@ LINES = {
     "watch": [[*TABLE, "--prediction", HEAT], [*TABLE, "--prediction", "no\x1b[2Jcolumn"]],
     "generate": [["SEA", "--rows", "20", "--out", "ma\x1b[31mde.csv"], ["SE\x1b[2JA", "--out", "x.csv"]],
     "list": [[]],
+    "warm-up": [["no\x1b[2Jmethod"]],
     "datasets": [[]],
     "demo": [["--no\x1b[2Joption"]],
 }  # fmt: skip

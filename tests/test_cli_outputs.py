@@ -211,7 +211,7 @@ def test_what_tamis_wrote_is_overwritten_and_force_overwrites_the_rest(call, her
 def test_a_stream_is_not_written_over_data_or_over_a_strange_truth(call, here):
     assert "is not from Tamis" in call("generate", "SEA", "--rows", "50", "--out", "run.csv")[2]
     (here / "sea.truth.json").write_text('{"my": "notes"}')
-    assert "sea.truth.json is there already" in call("generate", "SEA", "--rows", "50", "--out", "sea.csv")[2]
+    assert "sea.truth.json exists already" in call("generate", "SEA", "--rows", "50", "--out", "sea.csv")[2]
 
 
 def test_models_and_names_of_a_run(call, here):

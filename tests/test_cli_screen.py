@@ -374,7 +374,7 @@ def test_of_copies_few_are_shown_with_redundancy(call, tmp_path):
     assert "other" in shown[1]
     code, _, err = call(*line, "--redundancy", "6", "--level", "0.05")
     assert code == 2
-    assert "leave one out" in err
+    assert "omit one" in err
 
 
 def test_the_page_shows_the_ranking_and_how_to_do_it_again(call, folder):

@@ -333,7 +333,7 @@ def model_parameters(
     >>> model_parameters(find("auto", "rows"), seed=7, learner=find_learner("naive-bayes"))
     {'random_state': 7, 'learner': 'naive-bayes'}
     >>> model_parameters(find_learner("logistic"), seed=0)
-    {'random_state': 0}
+    {'learning_rate': 'constant', 'random_state': 0}
     """
     offered = {
         "random_state": seed,

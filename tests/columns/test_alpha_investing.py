@@ -589,7 +589,10 @@ def test_release_and_clusters_keep_the_rate_where_columns_are_correlated():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"model": "probit"}, "model must be one of 'linear', 'logistic', 'poisson', got 'probit'"),
+        (
+            {"model": "probit"},
+            "model must be one of 'linear', 'logistic', 'multinomial', 'poisson', got 'probit'",
+        ),
         ({"rule": "fdr"}, "rule must be one of 'alpha-investing'"),
         ({"initial_wealth": -1}, "initial_wealth must be a number"),
         ({"payout": 1}, "payout must be a number"),

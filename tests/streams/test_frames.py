@@ -83,8 +83,9 @@ def test_a_frame_leads_to_the_run_of_its_codes():
     selector = FIRES(2)
     result = prequential(frame, selector, label="state", batch_size=50)
     assert selector.categorical == [2]
-    X, y = as_stream(frame, "state").take(N)
-    other = prequential((X, y), FIRES(2, categorical=[2]), batch_size=50)
+    codes = ArrayStream(*as_stream(frame, "state").take(N))
+    codes.categorical = [2]
+    other = prequential(codes, FIRES(2, categorical=[2]), batch_size=50)
     np.testing.assert_array_equal(result.frames["steps"]["accuracy"], other.frames["steps"]["accuracy"])
     assert result.feature_names == ["count", "open", "colour", "at"]
     assert Auto(2, categorical=[0]).categorical == [0]  # what the user named stays

@@ -150,15 +150,15 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     >>> selector.trace_[["name", "decision"]].tolist()
     [('signal', 'accepted'), ('noise', 'rejected')]
 
-    A category as indicator columns, which are tested together:
+    A category with a weak effect as indicator columns, which are tested together, and one by one:
 
     >>> category = rng.integers(0, 6, size=200)
-    >>> y_of_category = 0.5 * np.array([1, -1, 1, -1, 1, -1])[category] + rng.normal(size=200)
+    >>> y_of_category = 0.3 * np.array([1, -1, 1, -1, 1, -1])[category] + rng.normal(size=200)
     >>> indicators = np.eye(6)[category]
     >>> AlphaInvesting(target_fdr=0.05, groups={"category": list(range(6))}).fit(indicators, y_of_category).selected_
     ['x0', 'x1', 'x2', 'x3', 'x4']
     >>> AlphaInvesting(target_fdr=0.05).fit(indicators, y_of_category).selected_
-    []
+    ['x4']
 
     A proxy arrives before the relevant feature, and is removed when that feature is accepted:
 

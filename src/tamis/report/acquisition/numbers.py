@@ -70,7 +70,7 @@ def scores(posterior: Floats, label: Any, y: Any, classes: Any) -> Floats:
 
     >>> posterior = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.2, 0.8]])
     >>> scores(posterior, [0, 1, 1, 1], np.array([0, 1, 0, 1]), np.array([0, 1])).round(2)
-    array([0.75, 0.3 , 0.95, 0.75, 0.5 , 1.  ])
+    array([0.75, 0.3 , 0.95, 0.75, 0.  , 1.  ])
     """
     y, n = np.asarray(y), len(y)
     share, z2 = float(np.mean(np.asarray(label) == y)), _Z**2 / n

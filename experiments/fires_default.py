@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import scipy.sparse as sp
 
-from tamis import FIRES, prequential
+from tamis import FIRES, Perceptron, prequential
 from tamis.streams import ArrayStream, load_dataset
 
 # As in the published tables: columns that are not selected are 0, no scaling, nothing beside the run.
@@ -138,7 +138,7 @@ def main() -> None:
     for i, stream in enumerate(streams.values()):
         size = 100 if stream.n_rows > 1600 else 25
         for name, candidate in CANDIDATES.items():
-            result = prequential(stream, candidate(0.1), batch_size=size, **PLAIN)
+            result = prequential(stream, candidate(0.1), Perceptron(), batch_size=size, **PLAIN)
             steps = result.frames["steps"]
             table[name][i] = steps["accuracy"].mean(), np.nanmean(steps["stability"])
     of_paper = [i for i, name in enumerate(streams) if name in PAPER]

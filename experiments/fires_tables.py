@@ -51,6 +51,7 @@ from tamis import (
     HoeffdingTree,
     MonteCarloFIRES,
     OzaBoost,
+    Perceptron,
     prequential,
 )
 from tamis.errors import DataError
@@ -137,8 +138,8 @@ def run(
     rows = []
     for batch_size, share in grid:
         result = prequential(
-            stream, method(share), learner and learner(), batch_size=batch_size, protocol="paper", stability_window=10,
-            **PLAIN,
+            stream, method(share), (learner or Perceptron)(), batch_size=batch_size, protocol="paper",
+            stability_window=10, **PLAIN,
         )  # fmt: skip
         steps = result.frames["steps"]
         milliseconds = 1e3 * (steps["seconds_select"] + steps["seconds_learn"]).mean()
@@ -196,7 +197,13 @@ def over_time(path: Path, data: Path, out: Path) -> None:
     for label in labels:
         if label not in found:
             result = prequential(
-                stream, METHODS[label](0.1), batch_size=100, protocol="paper", stability_window=10, **PLAIN
+                stream,
+                METHODS[label](0.1),
+                Perceptron(),
+                batch_size=100,
+                protocol="paper",
+                stability_window=10,
+                **PLAIN,
             )
             steps = result.frames["steps"]
             found[label] = {name: np.asarray(steps[name], dtype=float).tolist() for name in MEASURES[:2]}

@@ -43,9 +43,10 @@ class WritesIntoRows(ETANA):
 
 
 class KeepsItsRows(ETANA):
-    def _learn(self, X: Any, y: Any) -> None:
-        super()._learn(X, y)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        super().fit(X, y, sample_weight)
         self._rows_seen = X
+        return self
 
     def predict_proba(self, X: Any) -> Any:
         found = super().predict_proba(X)

@@ -323,6 +323,8 @@ def test_watch_follows_relevance_and_reliance_and_continues(call, tmp_path, dela
     how = [
         "--label",
         "state",
+        "--learner",
+        "perceptron",
         "--selector",
         "fires",
         "--select",

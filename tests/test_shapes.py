@@ -352,7 +352,7 @@ VALIDATED_BY = {
     "_numeric_": "HoeffdingClassifier.check_state",
     "_categorical_": "HoeffdingClassifier.check_state",
 }
-LABELS = ("classes_", "_declared")  # never an index
+LABELS = ("classes_", "_declared", "RowSample.classes")  # never an index
 
 
 @pytest.fixture(scope="module")

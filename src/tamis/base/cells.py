@@ -135,13 +135,15 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     """
 
     _shapes = """
-        classes_ (k)  prior_ (k) float in [0, 1]  _Q (k, k) finite  candidates_ (c) in [0, n_features_in_)
+        n_features_in_ (=y)  classes_ (k)  prior_ (k) float in [0, 1]  _Q (k, k) finite
+        candidates_ (c) in [0, n_features_in_)
         prices_ (c) float in [0, inf)  _bins.edges (c, a) float in [-inf, inf]  _bins.sizes (c) in [0, a+1]
         _bins.levels in [1, a+1]  _sizes (n_features_in_) in [0, 33)  _class_order (k) in [0, k) distinct
         _tariff.own (c) float in [0, inf)  _tariff.member (g, c)  _tariff.fee (g) float in [0, inf)
         _tariff.pairs (p, 2) in [0, c)  _tariff.given (p) float in [0, inf)
         _bill.n_features (r) in [0, 2**62)  _bill.cost (r) float in [0, inf)  _evidence_model (its own)
-        _any_order (its own)  _target (its own)  _sample (its own)  _n_fitted in [0, 2**62)  _n_since in [0, 2**62)
+        _any_order (its own)  _target (its own)  _sample (its own)  _sample?.rows? (*, y)  _sample?.classes (k?)
+        _n_fitted in [0, 2**62)  _n_since in [0, 2**62)
     """
 
     cost: float | Array | Mapping[str, float] | PriceList
@@ -318,7 +320,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         reject_missing(y)
         at = _copies(sample_weight, known.shape[0])
         at = np.arange(known.shape[0]) if at is None else at
-        sample = RowSample(self._categories, self.classes_) if self._sample is None else self._sample
+        classes = np.zeros(0) if self._is_regression else self.classes_
+        sample = RowSample(self._categories, classes) if self._sample is None else self._sample
         categories, rows = sample.categories.grown(X)
         sample = copy.copy(sample)
         sample.categories = categories

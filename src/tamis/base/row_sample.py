@@ -34,6 +34,7 @@ class RowSample:
     categories : Categories
         Codes of the columns that have categories.
     classes : ndarray of shape (n_classes,)
+        Empty for numeric targets, where all codes are 0.
 
     Attributes
     ----------
@@ -59,7 +60,8 @@ class RowSample:
     """
 
     _state_spec = Shapes(
-        "codes (n) in [0, len(self.classes))  target (n) finite  origin (n) in [0, 2**62) increasing"
+        "rows? (n, j)  classes (k)  codes (n) in [0, max(len(self.classes), 1))  target (n) finite"
+        "  origin (n) in [0, 2**62) increasing"
         "  _key (n) float in [-inf, inf]  n_seen in [0, 2**62)  _n_rows in [0, 2**62)"
     )
 
@@ -110,8 +112,9 @@ class RowSample:
     def compacted(self) -> Self:
         """Return the sample with the codes of its own classes and categories only, the latter most frequent first."""
         result = copy.copy(self)
-        present, result.codes = np.unique(self.codes, return_inverse=True)
-        result.classes = self.classes[present]
+        if len(self.classes):
+            present, result.codes = np.unique(self.codes, return_inverse=True)
+            result.classes = self.classes[present]
         if self.categories.values and self.rows is not None:
             result.categories, result.rows = self.categories.by_frequency(self.rows)
         return result

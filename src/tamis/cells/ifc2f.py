@@ -183,7 +183,7 @@ class IFC2F(FixedOrder):
     _shapes = """
         scores_ (*)  kept_ (n) in [0, n_features_in_)  _kept_bins.edges (n, b) float in [-inf, inf]
         _kept_bins.sizes (n) in [0, b+1]  _kept_bins.levels in [1, b+1]  _network.levels (n) in [1, b+1]
-        parent_ (n) in [-1, n)  _network.counts (n, k, b+1, b+1) float in [0, inf)
+        parent_ (n) in [-1, n)  _network.parent (n) in [-1, n)  _network.counts (n, k, b+1, b+1) float in [0, inf)
         _network.of_class (k) float in [0, inf)  _order (c) in [0, n)
     """
 

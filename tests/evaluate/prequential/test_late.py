@@ -68,7 +68,13 @@ def test_equals_the_plain_loop(n_classes, never):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = twin.prequential(X, y, FIRES(3), Perceptron(random_state=0), 70, now=now, comes=comes)
-    result = prequential(timed(X, y, now, comes, np.unique(y)), FIRES(3), batch_size=70, delay=TIMES)
+    result = prequential(
+        timed(X, y, now, comes, np.unique(y)),
+        FIRES(3),
+        Perceptron(random_state=0),
+        batch_size=70,
+        delay=TIMES,
+    )
     steps = result.frames["steps"]
     assert len(steps["step"]) == len(expected)
     for name in set(expected[0]) - {"selected"}:

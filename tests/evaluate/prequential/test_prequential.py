@@ -54,7 +54,12 @@ def test_late_labels_are_learned_when_they_come(delay, n_classes):
         warnings.simplefilter("ignore")
         expected = twin.prequential(X, y, FIRES(3), Perceptron(random_state=0), 70, delay=delay)
     result = prequential(
-        ArrayStream(X, y, classes=known), FIRES(3), batch_size=70, delay=delay, stability_window=10
+        ArrayStream(X, y, classes=known),
+        FIRES(3),
+        tamis.Perceptron(),
+        batch_size=70,
+        delay=delay,
+        stability_window=10,
     )
     steps = result.frames["steps"]
     assert len(steps["step"]) == len(expected)

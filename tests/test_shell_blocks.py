@@ -111,7 +111,7 @@ def test_a_shell_line_does_what_it_says(
     write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     command = line + " --max-rows 500" if re.search(r"tamis (follow|compare)", line) else line
-    command = command.replace("--seeds 5", "--seeds 2")
+    command = command.replace("--seeds 5", "--seeds 2").replace("--delay 1000", "--delay 100")
     if "--rows" not in command:
         command = re.sub(r"tamis generate \S+", r"\g<0> --rows 5000", command)
     if re.search("[|>]", command):

@@ -204,7 +204,7 @@ def test_final_table_fits(width, event, encoding):
     assert "100%" in text
     assert re.search(r"balanced accuracy +0\.500 ", text)
     assert re.search(r"majority class +0\.500 ", text)
-    assert re.search(r"last label +0\.500 ", text)
+    assert re.search(r"no-change +0\.500 ", text)
     assert ("████" in text) == (encoding == "utf-8")
 
 

@@ -144,7 +144,7 @@ _MEASURES = {
     "random_accuracy": "  random subsets",
     "all_accuracy": "  every feature",
     "majority_accuracy": "  majority class",
-    "no_change_accuracy": "  last label",
+    "no_change_accuracy": "  no-change",
     "balanced_accuracy": "balanced accuracy",
     "kappa": "kappa",
     **_RANKING,

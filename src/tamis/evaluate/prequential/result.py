@@ -470,7 +470,7 @@ _RANKING = {
 _SHOWN = {
     "accuracy": "accuracy", "frozen_accuracy": "frozen selection", "random_accuracy": "random subsets",
     "majority_accuracy": "majority class",
-    "no_change_accuracy": "last label", "balanced_accuracy": "balanced accuracy", "kappa": "kappa",
+    "no_change_accuracy": "no-change", "balanced_accuracy": "balanced accuracy", "kappa": "kappa",
     "mae": "mean absolute error", "r2": "R²", "frozen_mae": "frozen selection", "random_mae": "random subsets",
     "mean_mae": "mean so far",
     "last_mae": "last target", "selection_accuracy": "selection accuracy", "stability": "stability",

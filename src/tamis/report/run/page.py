@@ -198,7 +198,7 @@ def _accuracy(result: PrequentialResult) -> Values:
     columns = (ranks if result.is_imbalanced else {}) | {
         "accuracy, whole run": "accuracy_cumulative", charts.window_name(result): "accuracy_windowed",
         "kappa": "kappa_windowed", "balanced": "balanced_accuracy_windowed",
-        "majority": "majority_accuracy_windowed", "last label": "no_change_accuracy_windowed",
+        "majority": "majority_accuracy_windowed", "no-change": "no_change_accuracy_windowed",
         "frozen": "frozen_accuracy_windowed", "random": "random_accuracy_windowed",
         "every feature": "all_accuracy_windowed", "stability": "stability",
     }  # fmt: skip

@@ -1,5 +1,8 @@
 """IFC2F against its twin, its published numbers, and bad input."""
 
+import contextlib
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import ETANA, FETANA, IFC2F, AdaptiveIFC2F
-from tamis.errors import DataError
+from tamis.errors import DataError, StateError
 from tests.cells import scikit_learn_exceptions
 from tests.twins import ifc2f as twin
 
@@ -366,3 +369,20 @@ def test_what_is_free_and_worth_nothing_is_not_bought():
 
 def test_the_published_method_has_the_documented_price():
     assert IFC2F.published().cost == IFC2F().cost == 0.01
+
+
+@pytest.mark.parametrize("lookahead", [True, False])
+def test_contexts_that_do_not_fit_the_vectors_are_rejected(lookahead):
+    """The kernel uses the key of a context as an index: with two more positions it read beyond the array."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(150, 5)), rng.integers(0, 3, 150)
+    model = IFC2F(lookahead=lookahead, random_state=0).fit(X + y[:, None], y)
+    for k, context in enumerate(model.stopping_.context):
+        broken = copy.deepcopy(model)
+        broken.stopping_.context[k] = np.append(context, [0, 0])
+        with contextlib.suppress(StateError):
+            broken.predict(X)
+        with pytest.raises(StateError, match=f"The contexts of stage {k} do not match its vectors"):
+            broken.stopping_.continuation_value(
+                k, np.full((1, 3), 1 / 3), np.zeros((1, 5), int), lookahead=False
+            )

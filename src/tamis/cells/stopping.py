@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._shapes import state_error
 from tamis._validation import Array
 
 __all__ = ["Likelihood", "PointBased", "walk_beliefs"]
@@ -163,6 +164,13 @@ class PointBased:
         n_contexts = self.n_values ** len(self.context[k])
         return _Stage(np.empty((0, len(self.Q))), np.zeros(n_contexts + 1, dtype=np.int64))
 
+    def _checked_stage(self, k: int) -> _Stage:
+        """Return a stage; the kernel uses the keys of its contexts as indices."""
+        stage = self.stages[k]
+        if len(stage.start) != self.n_values ** len(self.context[k]) + 1:
+            raise state_error(f"The contexts of stage {k} do not match its vectors")
+        return stage
+
     def _key(self, k: int, values: Array) -> NDArray[np.int64]:
         """Return the context of each row at stage k; -1 if a value of it is unknown."""
         return self._encode(values[:, self.context[k]].astype(np.int64))
@@ -183,7 +191,7 @@ class PointBased:
 
     def back_up(self, k: int, beliefs: Floats, values: Array) -> tuple[Floats, Floats]:
         """Return the vector of acquiring the k-th feature at each belief, and its value there, from stage k + 1."""
-        following, keys = self.stages[k + 1], self._next_key(k, values)
+        following, keys = self._checked_stage(k + 1), self._next_key(k, values)
         alpha, value = np.empty_like(beliefs), np.empty(len(beliefs))
         for rows, table, link in self.model.grouped_likelihood(k, values):
             alpha[rows], value[rows] = _backup(
@@ -225,7 +233,7 @@ class PointBased:
         """Return the expected cost of acquiring the k-th feature, for each row; inf where the stage has no vector."""
         if lookahead:
             return self.back_up(k, posterior, values)[1]
-        stage, key = self.stages[k], self._key(k, values)
+        stage, key = self._checked_stage(k), self._key(k, values)
         result = np.full(len(posterior), np.inf)
         for context in np.unique(key):
             mine = key == context

@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from tamis import FIRES, ForwardPartialCorrelation, JointScreening
+from tamis import FIRES, ForwardPartialCorrelation, JointScreening, SGDLogisticRegression, prequential
+from tamis.streams import ArrayStream
 
 DATA = Path(os.environ.get("TAMIS_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"
 ROWS = 6000
@@ -188,7 +189,34 @@ def categories():
         print(name, found, flush=True)
 
 
+# -- what a linear learner receives ------------------------------------------------------------------------
+
+
+def learners():
+    """Accuracy of logistic regression with every feature and behind FIRES, with codes and with mean targets."""
+    for name in ("a8a", "splice", "electricity"):
+        X, y = a8a() if name == "a8a" else dense(name)
+        rng = np.random.default_rng(1)
+        if name == "electricity":
+            X = np.column_stack([np.digitize(x, np.quantile(x, np.linspace(0.05, 0.95, 19))) for x in X.T])
+        X = np.column_stack([X, rng.integers(0, 400, (len(X), 2))])  # identifiers
+        for j in range(X.shape[1]):
+            values, codes = np.unique(X[:, j], return_inverse=True)
+            X[:, j] = rng.permutation(len(values))[codes]
+        columns, accuracy = list(range(X.shape[1])), {}
+        for way, categorical in (("codes", []), ("mean targets", columns)):
+            for selector in (None, FIRES(max(3, len(columns) // 10), categorical=columns)):
+                stream = ArrayStream(X.astype(float), y)
+                stream.categorical = categorical
+                learner = SGDLogisticRegression(learning_rate="constant")
+                run = prequential(stream, selector, learner, baselines="none", auc=False)
+                behind = "every feature" if selector is None else "FIRES"
+                accuracy[f"{behind}, {way}"] = round(run.summary()["accuracy"], 3)
+        print(name, accuracy, flush=True)
+
+
 if __name__ == "__main__":
     with np.errstate(invalid="ignore", divide="ignore"):  # columns without values, or constant ones
         missing()
     categories()
+    learners()

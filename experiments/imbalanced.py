@@ -21,7 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 
-from tamis import Auto, ForwardPartialCorrelation, WeightedNaiveBayes, prequential
+from tamis import Auto, ForwardPartialCorrelation, SGDLogisticRegression, WeightedNaiveBayes, prequential
 from tamis.catalog import find_learner
 from tamis.evaluate.learner_choice import choose_learner
 from tamis.evaluate.metrics import SlidingAUC
@@ -80,7 +80,13 @@ def counting() -> WeightedNaiveBayes:
     return WeightedNaiveBayes(window=None, weight=None, categorical=CATEGORICAL)
 
 
+def logistic() -> SGDLogisticRegression:
+    return SGDLogisticRegression(learning_rate="constant")
+
+
 PAIRS: dict[str, Callable[[ArrayStream], tuple[Any, Any]]] = {
+    "every column, logistic regression": lambda _: (None, logistic()),
+    "the four relevant columns, logistic regression": lambda _: (Fixed(RELEVANT), logistic()),
     "default": default,
     "`Auto`, Gaussian naive Bayes": lambda _: (
         Auto(learner="naive-bayes", categorical=CATEGORICAL),

@@ -30,7 +30,7 @@ class _Deferred(ModuleType):
 def deferred(*names: str) -> Iterator[None]:
     """Let imports of these modules within this context take effect when the modules are first used.
 
-    Modules that are imported already, or not installed, are left alone. Another thread that imports one of them
+    Modules that are imported already, or not installed, are unchanged. Another thread that imports one of them
     meanwhile receives a module that behaves as the original.
 
     Parameters

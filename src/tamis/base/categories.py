@@ -20,9 +20,10 @@ from tamis._validation import Array, Rows, as_rows, as_weights, columns_of, repe
 from tamis._validation.arrays import as_frame
 from tamis.errors import DataError
 
-__all__ = ["Categories", "CategoryCodes", "split_rows"]
+__all__ = ["MAX_CATEGORIES", "Categories", "CategoryCodes", "split_rows"]
 
 _MOST = 32  # bins of a feature
+MAX_CATEGORIES = 10_000  # of a feature coded online, so that free text cannot exhaust the memory
 
 
 class CategoryCodes:
@@ -33,7 +34,7 @@ class CategoryCodes:
     values : iterable, optional
         The categories known so far. A missing value is a category, None.
     most : int, optional
-        After so many categories, new ones share the next code. By default there is no limit.
+        After so many categories, new ones share the next code. By default unlimited.
 
     Examples
     --------

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, reject_nonfinite
+from tamis.base.categories import MAX_CATEGORIES
 
 __all__ = ["PRIOR", "RowEncoder", "class_targets"]
 
@@ -131,7 +132,7 @@ class RowEncoder:
         tables[] (K, 2) float in [-inf, inf)  total (2) finite
     """)
 
-    _most = 10_000  # categories of a feature
+    _most = MAX_CATEGORIES
 
     def __init__(self, n_features: int, columns: list[int]) -> None:
         self.totals, self.n_rows = np.zeros((2, n_features)), 0

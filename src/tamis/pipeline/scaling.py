@@ -102,9 +102,8 @@ class RunningScale:
     def __init__(self, n_features: int, categorical: Sequence[int] = ()) -> None:
         self.moments = ClassMoments(n_features, 1)
         self.shift, self.factor = np.zeros(n_features), np.ones(n_features)
-        self.tables = {
-            int(j): np.zeros((0, 2)) for j in categorical
-        }  # (n_categories, 2): rows, sum of targets
+        # Of each categorical feature (n_categories, 2): rows, sum of targets.
+        self.tables = {int(j): np.zeros((0, 2)) for j in categorical}
         self.total = np.zeros(2)
 
     def learn_categories(self, X: Rows, target: NDArray[np.float64]) -> None:

@@ -33,7 +33,7 @@ from tamis._validation import (
     reject_nonfinite,
 )
 from tamis._validation.parameters import Kind, check_parameters, integer, parameters, with_methods
-from tamis.base.categories import CategoryCodes, split_rows
+from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, split_rows
 from tamis.base.rows import check_columns
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
@@ -53,7 +53,6 @@ __all__ = ["StreamPipeline"]
 
 _SELECTOR = with_methods("an estimator with partial_fit and get_support", "partial_fit", "get_support")
 _LEARNER = with_methods("a classifier or regressor with partial_fit", "partial_fit", "predict")
-_MOST_CATEGORIES = 10_000  # of a feature; new ones share one more code
 _REPLAY = Kind("a number of rows", lambda value: is_integer(value) and value >= 0)
 
 # The models that also learned an incomplete batch. They are rebuilt from its rows, so they are not saved.
@@ -284,7 +283,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             )
         rows, categories = np.array(X, dtype=np.float64), dict(self.categories_)
         for j, values in raw.items():
-            codes = CategoryCodes(categories[j], _MOST_CATEGORIES)
+            codes = CategoryCodes(categories[j], MAX_CATEGORIES)
             rows[:, j] = [codes.add(value) if learn else codes.find(value) for value in values]
             categories[j] = codes.values
         if learn:

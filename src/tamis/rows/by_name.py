@@ -79,7 +79,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     Raises
     ------
     DataError
-        If rows are invalid, or there is no column for a new name; the model is unchanged.
+        If rows are invalid, or no column is left for a new name; the model is unchanged.
     ValueError
         If ``absent="missing"`` and the selector does not skip missing values.
 

@@ -244,7 +244,7 @@ class EFS(IncrementalClasses):
     normalize : {"sum", "range"}, default="sum"
         Divide each row by the sum of its absolute values, or scale its values to [0, 1] by the smallest and the largest
         of them. "range" was used in the comparison of the FIRES paper; the time per row is then proportional to the
-        number of features, and there is no bias.
+        number of features, and the bias term is omitted.
     low_share : float in [0, 1), default=0.0
         Fraction of the selected features that are those with the smallest scores. The paper reports that a few of them
         improve a text classifier, and uses a tenth.

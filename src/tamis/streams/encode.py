@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import warn_of_rounding
+from tamis.base.categories import MAX_CATEGORIES
 from tamis.errors import StreamError
 
 __all__ = ["MAX_CATEGORIES", "ColumnEncoder", "is_text", "time_parts"]
-
-MAX_CATEGORIES = 10_000  # per column, so that free text cannot exhaust the memory
 
 
 class ColumnEncoder:

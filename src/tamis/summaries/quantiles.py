@@ -56,7 +56,7 @@ class _Reading(NamedTuple):
     windows: EdgeWindows | None
 
 
-# Beside the summaries, since readings are no part of their state: they are neither saved nor rolled back.
+# Beside the summaries, since readings do not belong to their state: they are neither saved nor rolled back.
 _readings: weakref.WeakKeyDictionary[QuantileSummary, _Reading] = weakref.WeakKeyDictionary()
 
 

@@ -37,7 +37,7 @@ from tamis.evaluate.prequential.delayed import DelayedLabels
 from tamis.evaluate.prequential.frozen import FrozenBaseline
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, Step
 from tamis.evaluate.prequential.run_log import RunLog
-from tamis.evaluate.prequential.settings import plain, settings_of
+from tamis.evaluate.prequential.settings import features_of, plain, settings_of
 from tamis.evaluate.prequential.task import REGRESSION, Task
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import View
@@ -238,11 +238,9 @@ class Run:
             self.names = self.late.clock(self.names or [f"x{j}" for j in range(self.n_columns)])
         self.n_features = self.n_columns - 2 * self.late.is_timed
         self.stability = SlidingStability(self.n_features, self.options.stability_window)
-        self.pair.begin(self.n_features, is_sparse=sp.issparse(X), categorical=self._categorical())
-
-    def _categorical(self) -> list[int]:
-        """Return the positions of the categorical features; time columns are the last, and no features."""
-        return [int(j) for j in self.stream.categorical if j < self.n_features]
+        self.pair.begin(
+            self.n_features, is_sparse=sp.issparse(X), categorical=features_of(self.stream, self.options)[1]
+        )
 
     def _classes_with(self, y: Array) -> Array:
         """Return the classes including those of these labels."""
@@ -348,7 +346,13 @@ class Run:
             if wanted != "none" and (n_rows := self.options.frozen_after):
                 learner, numbers = self.pair.learner.another(), self.task is REGRESSION
                 self.frozen = FrozenBaseline(
-                    learner, n_rows, is_fixed, window, ranks, numbers, self._categorical()
+                    learner,
+                    n_rows,
+                    is_fixed,
+                    window,
+                    ranks,
+                    numbers,
+                    features_of(self.stream, self.options)[1],
                 )
         except TypeError:  # a third-party learner that cannot be cloned
             self.draws, self.every, self.frozen = [], None, None

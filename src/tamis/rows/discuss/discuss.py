@@ -361,7 +361,7 @@ class DISCUSS(RowSelector):
         )
 
     def _most(self, n_features: int) -> int:
-        """Return the maximum number of features to select; more than exist if there is no limit."""
+        """Return the maximum number of features to select; more than exist if unlimited."""
         n = self.n_features_to_select
         if n is None:
             return n_features + 1

@@ -35,7 +35,7 @@ Determined by the data:
   within the classes have increased since some row (Page's CUSUM), the evidence before fades to that of 30 rows, the
   rows since then are counted once more, and once a selected feature competes with at most (sqrt(gain) + e)^2, so that
   changes by chance are avoided. A model of fewer than 100 rows is not tested. A second test compares a model of the
-  last rows with one of all rows (:mod:`tamis.rows.forward.recency`): errors do not increase if there was no relation
+  last rows with one of all rows (:mod:`tamis.rows.forward.recency`): errors do not increase if nothing was related
   before.
 """
 

@@ -47,7 +47,7 @@ class AnyOrder:
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 1000)
     >>> X = rng.normal(size=(1000, 3)) + [0, 1, 2] * y[:, None]
-    >>> model = AnyOrder.fit("ensemble", X, y, n_bins=4, n_classes=2, classifier=None)
+    >>> model = AnyOrder.fit("ensemble", X, y, n_bins=4, n_classes=2, classifier=None, random_state=0)
     >>> model.posterior(np.array([[0.0, np.nan, np.nan], [np.nan, np.nan, 3.0]])).round(1)
     array([[0.5, 0.5],
            [0. , 1. ]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -89,9 +90,9 @@ def _system(name: str, entries: list[Entry]) -> System:
 def _table_of(page: str, text: str) -> str:
     """Return the page and section with the figures: where the section only refers to another one, that one."""
     heading, section = _section_with_figures(text)
-    reference = re.search(r"\]\(([\w/]+\.md(?:#[\w-]+)?)\)", section)
+    reference = re.search(r"\]\(([\w./]+\.md(?:#[\w-]+)?)\)", section)
     if reference and not re.search(r"\d", section.replace(reference[1], "")):
-        return reference[1]
+        return posixpath.normpath(posixpath.join(posixpath.dirname(page), reference[1]))
     return f"{page}#{_slug(heading)}"
 
 

@@ -1,6 +1,6 @@
 """Peers of the classifiers that acquire values, and measures of their probabilities.
 
-A CART acquires the columns on the path of a row. Its depth, from 0 to 8, has the smallest sum of misclassification
+A CART acquires the columns on the path of a row. Its depth, from 0 on, has the smallest sum of misclassification
 costs and prices in three folds.
 """
 
@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-__all__ = ["CART", "log_loss", "roc_auc"]
+__all__ = ["CART", "calibration_error", "log_loss", "roc_auc"]
 
 Floats = NDArray[np.float64]
 
@@ -26,14 +26,16 @@ class CART:
     ----------
     cost : float or ndarray of shape (n_features,)
     misclassification_cost : ndarray of shape (n_classes, n_classes)
+    max_depth : int
+        Largest depth, and so number of values of a row.
     """
 
-    def __init__(self, cost: Any, misclassification_cost: Floats) -> None:
-        self.cost, self.Q = cost, misclassification_cost
+    def __init__(self, cost: Any, misclassification_cost: Floats, max_depth: int = 8) -> None:
+        self.cost, self.Q, self.max_depth = cost, misclassification_cost, max_depth
 
     def fit(self, X: Floats, y: NDArray[np.int64]) -> CART:
         folds = StratifiedKFold(3, shuffle=True, random_state=0)
-        losses = np.zeros(9)
+        losses = np.zeros(self.max_depth + 1)
         for train, test in folds.split(X, y):
             for depth in range(len(losses)):
                 self._grow(X[train], y[train], depth)
@@ -78,3 +80,11 @@ def roc_auc(posterior: Floats, y: NDArray[np.int64]) -> float:
 def log_loss(posterior: Floats, y: NDArray[np.int64]) -> float:
     """Return the mean negative logarithm of the probability of the class, at least 1e-6, in nats."""
     return float(-np.log(np.maximum(posterior[np.arange(len(y)), y], 1e-6)).mean())
+
+
+def calibration_error(posterior: Floats, y: NDArray[np.int64], n_bins: int = 10) -> float:
+    """Return the expected calibration error: the mean gap of confidence and accuracy in bins of equal width."""
+    confidence, right = posterior.max(axis=1), posterior.argmax(axis=1) == y
+    place = np.minimum((confidence * n_bins).astype(np.int64), n_bins - 1)
+    gaps = np.bincount(place, confidence - right, minlength=n_bins)
+    return float(np.abs(gaps).sum() / len(y))

@@ -96,7 +96,7 @@ _API = {
     ],
     "Monitor a live model": [
         ("tamis", "Watch IncrementalPFI IncrementalSAGE"),
-        ("tamis.watch", "InputDrift Rule read_rules"),
+        ("tamis.watch", "InputDrift DriftMagnitude drift_over_time Rule read_rules"),
     ],
     "Save, load and merge": [("tamis", "save load dumps loads merge_tree")],
     "Write a method": [

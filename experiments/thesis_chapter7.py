@@ -34,6 +34,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.stats import t as student_t
 
 from tamis import load_stream, prequential
 from tamis.catalog import find_learner
@@ -158,7 +159,19 @@ SHOWN = {
         "HAT-NB-entropy": "HAT_NB_entropy", "HAT-NB-SU": "HAT_NB_SU",
     },
 }  # fmt: skip
-Results = dict[tuple[str, str, int], float]
+
+
+def with_interval(values: Any, digits: int = 1) -> str:
+    """Return a mean over seeds with half the width of its 95 % confidence interval, by Student's t."""
+    known = np.asarray(values, dtype=float)
+    known = known[~np.isnan(known)]
+    if not len(known):
+        return "-"
+    shown = f"{known.mean():.{digits}f}"
+    if len(known) < 3 or np.ptp(known) == 0:
+        return shown
+    half = student_t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / np.sqrt(len(known))
+    return f"{shown} ± {half:.{digits}f}"
 
 
 def learner(name: str, categorical: list[int]) -> Any:
@@ -309,8 +322,24 @@ def show_table(
         for name in names:
             values = list(scores[title, name].values())
             theirs = printed.get((title.split()[0].strip(","), columns[name] or ""))
-            cells.append((f"{np.mean(values):.1f}" if values else "") + (f" ({theirs})" if theirs else ""))
+            cells.append((with_interval(values) if values else "") + (f" ({theirs})" if theirs else ""))
         print(f"| {title} | {' | '.join(cells)} |")
+    for titles in (SEVEN, SHORT):
+        shown = [(name, seeds_of_all(scores, titles, name)) for name in names]
+        if len(streams_run := [title for title in titles if title in run]) == len(titles):
+            counts = sorted({len(means) for _, means in shown if means})
+            cells = ["-".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))] if counts else [""]
+            print(
+                f"| mean of {len(streams_run)} | {' | '.join(cells + [with_interval(m) for _, m in shown])} |"
+            )
+
+
+def seeds_of_all(
+    scores: dict[tuple[str, str], dict[int, float]], titles: tuple[str, ...], name: str
+) -> list[float]:
+    """Return the mean over the streams of each seed that ran on all of them."""
+    seeds = set.intersection(*(set(scores[title, name]) for title in titles))
+    return [float(np.mean([scores[title, name][seed] for title in titles])) for seed in sorted(seeds)]
 
 
 def show_pairs(scores: dict[tuple[str, str], dict[int, float]], titles: tuple[str, ...]) -> None:

@@ -11,7 +11,8 @@ them, test-then-train in batches of 50 rows; the accuracy is the mean, over all 
 rows (of the real sets: of the last tenth). Columns of the tables: all features; the printed algorithm but for its
 trigger (crossing by 0.02) with n = 5 and w = 300, with theta = 0.03 and w = 200, and with the automatic threshold; the
 defaults of `tamis.DISCUSS`. With `--tuned` also n* and theta*: the best of a grid, chosen on the rows it is shown for,
-as in the thesis. SPAM and IADS (998 rows, shuffled) are real sets. Every cell is kept in `--out` and not run again.
+as in the thesis. With `--seeds` a cell is a mean with its 95 % confidence interval. SPAM and IADS (998 rows, shuffled)
+are real sets. Every cell is kept in `--out` and not run again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import argparse
 import csv
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from thesis_chapter7 import real
+from thesis_chapter7 import real, with_interval
 
 from tamis import load_stream, prequential
 from tamis.catalog import find_learner
@@ -128,7 +131,7 @@ GRID: dict[str, dict[str, Make]] = {
         for w in (200, 500)
     },
 }
-Cells = dict[tuple[str, str, str], float]
+Cells = dict[tuple[str, str, str], dict[int, float]]
 
 
 def rows_of(name: str, n_rows: int, seed: int, data: Path) -> tuple[Any, list[int], int]:
@@ -142,83 +145,86 @@ def rows_of(name: str, n_rows: int, seed: int, data: Path) -> tuple[Any, list[in
 
 
 def read(place: Path) -> Cells:
-    if not place.exists():
-        return {}
-    with place.open(encoding="utf-8") as file:
-        return {
-            (row["stream"], row["learner"], row["arm"]): float(row["accuracy"])
-            for row in csv.DictReader(file)
-        }
+    cells: Cells = defaultdict(dict)
+    if place.exists():
+        with place.open(encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                cells[row["stream"], row["learner"], row["arm"]][int(row["seed"])] = float(row["accuracy"])
+    return cells
 
 
-def tables(names: list[str], learners: list[str], tuned: bool, n_rows: int, data: Path, out: Path) -> None:
-    place = out / f"tables_{n_rows}.csv"
-    out.mkdir(parents=True, exist_ok=True)
+def tables(
+    names: list[str], learners: list[str], tuned: bool, n_rows: int, seeds: list[int], data: Path, place: Path
+) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
     arms = {**ARMS, **({arm: make for grid in GRID.values() for arm, make in grid.items()} if tuned else {})}
-    for name in names:
-        for key in learners:
-            for arm, make in arms.items():
-                if (name, key, arm) in read(place):
-                    continue
-                stream, categorical, window = rows_of(name, n_rows, 0, data)
-                begin = time.process_time()
-                result = prequential(
-                    stream,
-                    make(categorical),
-                    learner(key),
-                    batch_size=50,
-                    window=window,
-                    n_tracked=0,
-                    **PLAIN,
-                )
-                found = 100 * result.to_frame()["accuracy_windowed"].mean()
-                seconds = time.process_time() - begin
-                new = not place.exists()
-                with place.open("a", encoding="utf-8", newline="") as file:
-                    rows = csv.writer(file)
-                    if new:
-                        rows.writerow(["stream", "learner", "arm", "accuracy", "seconds"])
-                    rows.writerow([name, key, arm, f"{found:.4f}", f"{seconds:.1f}"])
-                print(f"{name:5} {key:24} {arm:20} {found:6.2f} {seconds:6.1f} s", flush=True)
+    known = read(place)
+    cells = [(seed, *cell) for seed in seeds for cell in product(names, learners, arms)]
+    for seed, name, key, arm in cells:
+        if seed in known[name, key, arm] or (seed and name in REAL):
+            continue
+        stream, categorical, window = rows_of(name, n_rows, seed, data)
+        begin = time.process_time()
+        result = prequential(
+            stream,
+            arms[arm](categorical),
+            learner(key),
+            batch_size=50,
+            window=window,
+            n_tracked=0,
+            **PLAIN,
+        )
+        accuracy = 100 * result.to_frame()["accuracy_windowed"].mean()
+        seconds = time.process_time() - begin
+        new = not place.exists()
+        with place.open("a", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file)
+            if new:
+                rows.writerow(["stream", "learner", "arm", "seed", "accuracy", "seconds"])
+            rows.writerow([name, key, arm, seed, f"{accuracy:.4f}", f"{seconds:.1f}"])
+        print(f"{name:5} {key:24} {arm:20} {seed:3} {accuracy:6.2f} {seconds:6.1f} s", flush=True)
 
 
 def show_tables(cells: Cells, folder: Path) -> None:
     """Print published beside ours for each learner of the thesis, and the means over the seven streams for all."""
-    told: dict[str, dict[str, str]] = {}
+    printed_there: dict[str, dict[str, str]] = {}
     for table in ("table_8_2", "table_8_3"):
         with (folder / f"{table}.csv").open(encoding="utf-8") as file:
             for row in csv.DictReader(file):
-                told.setdefault(row["experiment"], {}).update(row)
+                printed_there.setdefault(row["experiment"], {}).update(row)
     shown = ("all", "n = 5", "n*", "0.03", "theta*", "auto", "ours")
-    best = dict(cells)
+    best: Cells = defaultdict(dict, cells)
     for key in LEARNERS:
         for name in (*TUNED, *REPORTED, *REAL):
             for arm, grid in GRID.items():
-                if all((name, key, one) in cells for one in grid):
-                    best[name, key, arm] = max(cells[name, key, one] for one in grid)
+                seeds = set.intersection(*(set(cells.get((name, key, one), {})) for one in grid))
+                best[name, key, arm] = {s: max(cells[name, key, one][s] for one in grid) for s in seeds}
     head = "| | " + " | ".join(shown) + " |\n|---|" + "---|" * len(shown)
     for key, column in PUBLISHED.items():
         print(f"\n{key} (published in brackets)\n\n{head}")
-        for name in (*told,):
-            if (name, key, "all") not in cells:
+        for name in printed_there:
+            if not best[name, key, "all"]:
                 continue
             words = []
             for arm in shown:
-                ours = best.get((name, key, arm))
-                theirs = told[name].get(column + SUFFIXES.get(arm, "?"))
-                words.append(
-                    ("-" if ours is None else f"{ours:.1f}") + (f" ({float(theirs):.1f})" if theirs else "")
-                )
+                theirs = printed_there[name].get(column + SUFFIXES.get(arm, "?"))
+                ours = with_interval(list(best[name, key, arm].values()))
+                words.append(ours + (f" ({float(theirs):.1f})" if theirs else ""))
             print(f"| {name} | " + " | ".join(words) + " |")
     print(f"\nmeans over the seven streams\n\n{head}")
     for key in LEARNERS:
-        means = [
-            np.mean([best.get((name, key, arm), np.nan) for name in (*TUNED, *REPORTED)]) for arm in shown
-        ]
-        if not np.isnan(means[0]):
-            print(
-                f"| {key} | " + " | ".join("-" if np.isnan(mean) else f"{mean:.1f}" for mean in means) + " |"
-            )
+        means = {arm: means_of_seeds(best, key, arm) for arm in shown}
+        if means["all"]:
+            words = [with_interval(list(means[arm].values())) for arm in shown]
+            both = sorted(set(means["all"]) & set(means["ours"]))
+            gain = with_interval([means["ours"][seed] - means["all"][seed] for seed in both])
+            print(f"| {key}, {len(both)} seeds | " + " | ".join(words) + f" | gain {gain} |")
+
+
+def means_of_seeds(cells: Cells, key: str, arm: str) -> dict[int, float]:
+    """Return the mean over the seven streams of each seed that ran on all of them."""
+    streams = [cells[name, key, arm] for name in (*TUNED, *REPORTED)]
+    return {seed: float(np.mean([s[seed] for s in streams])) for seed in set.intersection(*map(set, streams))}
 
 
 def sea50(seed: int) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
@@ -275,8 +281,10 @@ def main() -> None:
     elif asked.what == "selection":
         selection(asked.streams, asked.seeds, asked.rows, asked.width)
     elif asked.what == "tables":
-        tables(asked.streams, asked.learners, asked.tuned, asked.rows, asked.data, asked.out)
-        show_tables(read(asked.out / f"tables_{asked.rows}.csv"), asked.tables)
+        place = asked.out / f"tables_{asked.rows}.csv"
+        seeds = list(range(asked.seeds))
+        tables(asked.streams, asked.learners, asked.tuned, asked.rows, seeds, asked.data, place)
+        show_tables(read(place), asked.tables)
     else:
         sea(asked.seeds)
 

@@ -7,10 +7,11 @@
 
 Streams of the chapter: 200,000 rows, three concepts, drifts of width 5000, and 100, 200 or 500 features that never
 matter, half of them numbers and half bits; or, with `--protocol thesis`, those of Table 4.1. Prints, for each number of
-irrelevant features, accuracy beside Tables 9.1 to 9.3, selection accuracy with its two parts, stability over time, rows
-until the accuracy has recovered, and seconds (Table 9.4 has those of another machine). The page of `--report` has the
-selection maps beside the truth and the curves over time with the drifts marked. Every finished cell is kept in FOLDER
-and not run again. Memory is that of the numbers that selector and learner hold (Tables 9.5 and 9.8 have GB-hours).
+irrelevant features, accuracy with its 95 % confidence interval beside Tables 9.1 to 9.3, selection accuracy with its
+two parts, stability over time, rows until the accuracy has recovered, and seconds (Table 9.4 has those of another
+machine). The page of `--report` has the selection maps beside the truth and the curves over time with the drifts
+marked. Every finished cell is kept in FOLDER and not run again. Memory is that of the numbers that selector and learner
+hold (Tables 9.5 and 9.8 have GB-hours).
 
 `--real`: Tables 9.6 to 9.8. IADS are 998 rows of 3,278, shuffled, with means in place of missing values. ABFS has the
 chapter's settings for real sets, a grace period of 100.
@@ -28,7 +29,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from thesis_chapter7 import real
+from thesis_chapter7 import real, with_interval
 
 from tamis import prequential, run_experiment
 from tamis.catalog import find, find_learner
@@ -78,14 +79,19 @@ def ram_hours(folder: Path | None, table: str) -> dict[tuple[str, str], str]:
         }
 
 
-def value(result: ExperimentResult, stream: str, selector: str, learner: str, metric: str) -> float:
+def values(result: ExperimentResult, stream: str, selector: str, learner: str, metric: str) -> np.ndarray:
+    """Return a metric of the finished cells, one for each seed; none where the metric was not recorded."""
     cells = result.cells
     here = (cells["stream"] == stream) & (cells["selector"] == selector) & (cells["learner"] == learner)
     here &= cells["status"] == "done"
     if metric not in cells or not here.any():
-        return float("nan")
-    found = np.asarray(cells[metric], dtype=float)[here]
-    return float(found[~np.isnan(found)].mean()) if not np.isnan(found).all() else float("nan")
+        return np.zeros(0)
+    return np.asarray(cells[metric], dtype=float)[here]
+
+
+def value(result: ExperimentResult, stream: str, selector: str, learner: str, metric: str) -> float:
+    recorded = values(result, stream, selector, learner, metric)
+    return float("nan") if np.isnan(recorded).all() else float(np.nanmean(recorded))
 
 
 def tell(result: ExperimentResult, args: Any, n_irrelevant: int) -> None:
@@ -99,8 +105,8 @@ def tell(result: ExperimentResult, args: Any, n_irrelevant: int) -> None:
             words = []
             for selector in args.selectors:
                 told = known.get((stream, NAMES.get(learner, "") + SUFFIX.get(selector, "?")))
-                found = 100.0 * value(result, stream, selector, learner, "accuracy")
-                words.append(f"{found:.2f}" + (f" ({told:.2f})" if told is not None else ""))
+                accuracies = 100.0 * values(result, stream, selector, learner, "accuracy")
+                words.append(with_interval(accuracies) + (f" ({told:.1f})" if told is not None else ""))
             print(f"| {stream} | " + " | ".join(words) + " |")
     here = args.published if n_irrelevant == 500 else None
     columns = [(learner, selector) for learner in args.learners for selector in args.selectors]
@@ -126,7 +132,7 @@ def tell(result: ExperimentResult, args: Any, n_irrelevant: int) -> None:
     print("| stream | selector | " + " | ".join(shown) + " |\n" + "| --- " * (len(shown) + 2) + "|")
     for stream in args.streams:
         for selector in args.selectors:
-            words = [f"{value(result, stream, selector, learner, metric):.3f}" for metric in shown]
+            words = [with_interval(values(result, stream, selector, learner, metric), 3) for metric in shown]
             print(f"| {stream} | {selector} | " + " | ".join(words) + " |")
 
 

@@ -300,3 +300,27 @@ def test_irrelevant_columns_of_stagger_follow_those_of_its_concepts():
     names = load_stream("STAGGER", n_rows=100, n_drifts=1).feature_names
     assert names[:4] == ["size", "color", "shape", "irrelevant0"]
     assert len(names) == 15
+
+
+@pytest.mark.parametrize("name", ["AGR", "AN", "BG1", "BG2", "BG3", "RTG", "SEA", "STAGGER", "hyperplane"])
+def test_a_stream_with_a_rare_class(name):
+    """The share is that of class 1 before the noise; the concepts and their relevant features are the same."""
+    options = {"seed": 3, "n_rows": 4000, "n_drifts": 1, "width": 0, "label_noise": 0.0}
+    plain, rare = load_stream(name, **options), load_stream(name, **options, positive_share=0.05)
+    X, y = rare.take(4000)
+    assert y.mean() == pytest.approx(0.05, abs=0.015)
+    assert [rare.relevant_at(t).tolist() for t in (0, 3999)] == [
+        plain.relevant_at(t).tolist() for t in (0, 3999)
+    ]
+    wrong = y[:2000] != rare.concepts[0].label(X[:2000, list(rare.concepts[0].tied)])
+    assert name == "AGR" or not wrong.any()  # in AGR numbers move after the class is set
+    assert rare.settings["positive_share"] == 0.05
+    assert "positive_share" not in plain.settings
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "message"), [("RBF", 0.1, "natural shares only"), ("SEA", 1.0, "positive_share")]
+)
+def test_a_share_that_a_stream_cannot_have(name, share, message):
+    with pytest.raises(ValueError, match=message):
+        load_stream(name, positive_share=share)

@@ -8,10 +8,11 @@ where the released generators deviate from the text.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -186,6 +187,7 @@ def load_stream(
     label_noise: float | None = None,
     n_irrelevant: int | None = None,
     sampler: str = "uniform",
+    positive_share: float | None = None,
 ) -> SyntheticStream:
     """Return a stream whose relevant features are known at every row.
 
@@ -210,6 +212,9 @@ def load_stream(
         Number of irrelevant features; by default those of Table 4.1, and 100 in "chapter9".
     sampler : {"uniform", "reference"}, default="uniform"
         How BG1, BG2 and BG3 draw the relevant bits given the class: uniformly, or like the released generators.
+    positive_share : float in (0, 1), optional
+        Probability of class 1, before labels are flipped; by default 0.5, and the natural one in "RTG" and
+        "hyperplane". "RBF" and "linear-window" have no other share than the natural one.
 
     Returns
     -------
@@ -229,6 +234,9 @@ def load_stream(
     (100000, 50, (10000, 20000, 30000))
     >>> stream.relevant_at(0), stream.relevant_at(10_000)
     (array([11, 30]), array([ 4, 16]))
+    >>> rare = load_stream("SEA", seed=1, n_rows=1000, label_noise=0, positive_share=0.05)
+    >>> rare.take(1000)[1].mean().round(2)
+    np.float64(0.05)
     """
     name = _canonical(name)
     recipe = _RECIPES[name]
@@ -254,7 +262,7 @@ def load_stream(
     n_concepts, irrelevant = chosen["n_drifts"] + 1, chosen["n_irrelevant"]
     plan = _Plan(Draws(seed).child("concepts").generator(), n_concepts, irrelevant, chapter9, sampler)
     stream = SyntheticStream(
-        recipe.concepts(plan),
+        _with_share(recipe.concepts(plan), positive_share, name),
         chosen["n_rows"],
         drifts=[k * (chosen["n_rows"] // n_concepts) for k in range(1, n_concepts)],
         width=chosen["width"],
@@ -269,8 +277,19 @@ def load_stream(
         "protocol": protocol,
         **arguments,
         "sampler": sampler,
+        **({} if positive_share is None else {"positive_share": positive_share}),
     }
     return stream
+
+
+def _with_share(concepts: list[Concept], positive_share: float | None, name: str) -> list[Concept]:
+    if positive_share is None:
+        return concepts
+    if not all("positive_share" in vars(concept) for concept in concepts):
+        raise ValueError(
+            f"The classes of {name} have their natural shares only: leave out positive_share={positive_share}."
+        )
+    return [dataclasses.replace(cast(Any, concept), positive_share=positive_share) for concept in concepts]
 
 
 def list_streams() -> list[dict[str, Any]]:

@@ -234,13 +234,15 @@ def test_a_number_is_learned_and_asked_for(call, folder):
     first = json.loads(out.splitlines()[0])
     assert first["decision"] == pytest.approx(price.mean(), abs=10)
     assert first["deviation"] == pytest.approx(price.std(), rel=0.2)
-    for more, message in (
-        (("--error-cost", "2"), "--error-cost is for wrong"),
-        (("--report", "r.html"), "--report compares"),
-    ):
-        code, _, err = call(*learn, *more)
-        assert code != 0
-        assert message in err
+    method = ("--method", "fixed-subset", "--json")
+    _, out, _ = call(*learn, *method, "--cost", "4", "--error-cost", "200", "--report", "price.html")
+    scaled = json.loads(out)["held_out"]
+    assert scaled["mean_features"] == held["mean_features"]
+    assert scaled["loss"] == pytest.approx(200 * held["loss"])
+    assert scaled["baselines"][1]["loss"] == pytest.approx(200 * nothing["loss"])
+    page = (folder / "price.html").read_text(encoding="utf-8")
+    assert "A squared error of its variance costs 200." in page
+    assert "Squared error against cost" in page
 
 
 @pytest.mark.slow

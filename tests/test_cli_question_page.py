@@ -62,7 +62,8 @@ def test_a_session_is_the_list_of_its_values(page):
         status, found = reply(page, {"observed": observed, "value": str(answers[feature])})
         session.observe(answers[feature])
         observed = found["observed"]
-    assert found["decision"] == session.decision
+    assert found["decision"] == f"Decision: {session.decision} ({session.posterior[session.decision]:.3f})"
+    assert found["steps"][-1]["after"] == f"largest probability {max(session.posterior.values()):.3f}"
     assert [step["text"] for step in found["steps"]].count("Temperature (°C)") == 1
     assert session.cost == 3 * 2.0 + 3.0
     _, undone = reply(page, {"observed": observed[:-1]})
@@ -130,22 +131,82 @@ def test_wording_is_read_from_json_and_csv(tmp_path):
             read_wording(str(tmp_path / name))
 
 
+@pytest.fixture(scope="module")
+def number_page():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(400, 3))
+    y = 300.0 + 40.0 * X[:, 0] + 20.0 * X[:, 1] + 5.0 * rng.normal(size=400)
+    page = QuestionPage(FixedSubset(0.02, n_features=2, objective="squared-error").fit(X, y))
+    yield page
+    page.close()
+
+
+def test_a_number_has_a_prediction_with_its_interval(number_page):
+    assert b"<h2>Prediction</h2>" in number_page._page
+    _, start = reply(number_page, {"observed": []})
+    session = number_page.model.open()
+    assert start["posterior"] == []
+    assert [one["name"] for one in start["number"]] == ["at first", "now"]
+    assert start["number"][0]["value"] == start["number"][1]["value"] == session.decision
+    assert start["question"]["reason"].startswith("An answer can move the prediction from")
+    _, found = reply(number_page, {"observed": [], "value": "1.5"})
+    session.observe(1.5)
+    first, now = found["number"]
+    assert first == start["number"][0]
+    assert now["value"] == session.decision
+    assert now["high"] - now["low"] == pytest.approx(2 * 1.96 * session.deviation)
+    assert now["high"] - now["low"] < first["high"] - first["low"]
+    assert found["decision"] == f"Prediction: {session.decision:.5g} ± {session.deviation:.2g}"
+    assert found["steps"][0]["after"] == f"prediction {session.decision:.5g} ± {session.deviation:.2g}"
+
+
+def test_the_interval_contains_nineteen_of_twenty_numbers_or_more(number_page):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(2000, 3))
+    y = 300.0 + 40.0 * X[:, 0] + 20.0 * X[:, 1] + 5.0 * rng.normal(size=2000)
+    posterior = number_page.model.predict_proba(X)
+    apart = np.abs(number_page.model._decide(posterior) - y) / number_page.model._deviation(posterior)
+    assert 0.94 < np.mean(apart < 1.96) < 0.999
+
+
+def test_classes_that_are_numbers_are_shown_once():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200).astype(np.float64)
+    other = QuestionPage(FixedSubset(n_features=1).fit(rng.normal(size=(200, 2)) + 2 * y[:, None], y))
+    try:
+        _, found = reply(other, {"observed": [], "value": "4"})
+        assert found["decision"].startswith("Decision: 1 (0.9")
+        assert [label for label, *_ in found["posterior"]] == ["0", "1"]
+    finally:
+        other.close()
+
+
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(
+needs_browser = pytest.mark.skipif(
     not (BROWSER and DRIVER), reason="no Chromium here: apt-get install chromium chromium-driver"
 )
-def test_a_browser_asks_undoes_and_stops(page, tmp_path):
+
+
+def browser(profile):
+    """Return a browser without a window, as large as a phone, that logs errors of scripts."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install 'tamis[dev]'")
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
     for flag in ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                 f"--user-data-dir={tmp_path}"):  # fmt: skip
+                 f"--user-data-dir={profile}"):  # fmt: skip
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver.set_window_size(400, 900)
+    return driver
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_browser_asks_undoes_and_stops(page, tmp_path):
+    driver = browser(tmp_path)
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.ui import WebDriverWait
 
@@ -158,7 +219,6 @@ def test_a_browser_asks_undoes_and_stops(page, tmp_path):
         wait.until(lambda _: len(driver.find_elements("css selector", "#steps li")) == n)
 
     try:
-        driver.set_window_size(400, 900)  # as a phone
         driver.get(page.address)
         wait.until(lambda _: "price" in element("text").text)
         for n in range(3):
@@ -180,6 +240,32 @@ def test_a_browser_asks_undoes_and_stops(page, tmp_path):
         assert "<b>well</b>" in element("bars").text
         overflow = "return document.documentElement.scrollWidth <= window.innerWidth"
         assert driver.execute_script(overflow)
+        assert driver.get_log("browser") == []
+    finally:
+        driver.quit()
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_browser_shows_the_interval_of_a_number(number_page, tmp_path):
+    driver = browser(tmp_path)
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    wait = WebDriverWait(driver, 20)
+    try:
+        driver.get(number_page.address)
+        wait.until(lambda _: len(driver.find_elements("css selector", "#bars .interval")) == 2)
+        whole = driver.find_elements("css selector", "#bars i")[1].size["width"]
+        driver.find_element("id", "value").send_keys("1.5", Keys.ENTER)
+        wait.until(lambda _: len(driver.find_elements("css selector", "#steps li")) == 1)
+        assert driver.find_elements("css selector", "#bars i")[1].size["width"] < 0.8 * whole
+        assert "95 % interval" in driver.find_element("id", "bars").text
+        driver.find_element("id", "stop").click()
+        wait.until(lambda _: driver.find_element("id", "decision").is_displayed())
+        assert driver.find_element("id", "decision").text.startswith("Prediction: ")
+        assert driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+        driver.save_screenshot(str(tmp_path / "number.png"))
         assert driver.get_log("browser") == []
     finally:
         driver.quit()

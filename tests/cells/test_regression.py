@@ -84,6 +84,24 @@ def test_the_price_is_in_units_of_the_variance(fitted, name):
 
 
 @every_method
+def test_the_error_cost_and_the_prices_have_one_unit(fitted, name):
+    """Eight times the cost of an error and of each value changes no decision; a power of two has the same bits."""
+    X, y = rows()
+    other = METHODS[name](cost=0.16, misclassification_cost=8.0).fit(X, y)
+    held, _ = rows(100, seed=4)
+    np.testing.assert_array_equal(other.predict(held), fitted[name].predict(held))
+    np.testing.assert_allclose(other.cost_, 8.0 * fitted[name].cost_)
+    np.testing.assert_allclose(
+        other._losses(y[:100], y[::-1][:100]), 8.0 * fitted[name]._losses(y[:100], y[::-1][:100])
+    )
+    again = loads(dumps(other))
+    assert again.misclassification_cost == 8.0
+    np.testing.assert_array_equal(again.predict(held), other.predict(held))
+    low = METHODS[name](cost=0.16, misclassification_cost=1e-3).fit(X, y)
+    np.testing.assert_allclose(low.predict(held), y.mean())
+
+
+@every_method
 def test_noise_is_not_worth_a_price(name):
     rng = np.random.default_rng(3)
     model = METHODS[name](cost=0.01).fit(rng.normal(size=(200, 5)), rng.normal(size=200))
@@ -140,7 +158,7 @@ def test_bad_targets_are_refused():
     ):
         with pytest.raises(DataError):
             model.fit(X, wrong)
-    with pytest.raises(ValueError, match="misclassification_cost is for classes"):
+    with pytest.raises(ValueError, match="misclassification_cost has shape"):
         FixedSubset(misclassification_cost=1 - np.eye(2), **SETTINGS).fit(X, y)
     np.testing.assert_allclose(FixedSubset(**SETTINGS).fit(X, np.full(60, 4.0)).predict(X), 4.0)
     assert np.isfinite(FixedSubset(**SETTINGS).fit(X[:3], y[:3]).predict(X)).all()
@@ -153,7 +171,7 @@ def test_information_is_the_decrease_of_the_variance():
     tree, values = model._tree, np.full((3, 4), -1)
     values[1, 0], values[2] = 2, [1, -1, 3, 0]
     posterior, information = tree.expected_information(values)
-    means = model.classes_ / np.sqrt(model._target.variance)
+    means = model.classes_ / np.sqrt(model._target.unit)
     given = tree.infer(values)[1]
     for i in range(3):
         for f in range(4):

@@ -147,7 +147,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     """
 
     cost: float | Array | Mapping[str, float] | PriceList
-    misclassification_cost: Array | None
+    misclassification_cost: Array | float | None
     groups: Any = None
     categorical: Any = None
     classes_: Array
@@ -172,7 +172,11 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             ),
             None,
         ),
-        misclassification_cost=(Kind("a table of numbers", lambda value: len(np.shape(value)) == 2), None),
+        misclassification_cost=(
+            Kind("a table of numbers", lambda value: len(np.shape(value)) == 2),
+            number("[1e-100, 1e100]"),
+            None,
+        ),
         random_state=(SEED[0], None),
         # Tables of pairs have the square of this size.
         n_bins=integer("[2, 256]"),
@@ -377,7 +381,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         self._sizes = self._categories.sizes(X.shape[1])
-        self._target = NumericTarget(y) if self._is_regression else None
+        self._target = NumericTarget(y, self._error_cost()) if self._is_regression else None
         if self._target is None:
             codes, self.classes_ = encode_labels(y, np.array([]))
         else:
@@ -555,8 +559,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     def _losses(self, y: Array, predicted: Array) -> Floats:
         """Return what predictions cost, in units of the prices; a class that was not learned costs most."""
         if self._target is not None:
-            errors: Floats = (np.asarray(y, dtype=np.float64) - predicted) ** 2 / self._target.variance
-            return errors
+            return self._target.losses(y, predicted)
         known = np.isin(y, self.classes_)
         true, decided = (
             np.searchsorted(self.classes_, np.where(known, part, predicted)) for part in (y, predicted)
@@ -667,13 +670,25 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             raise DataError(f"Label {new} was not seen in fit: fit again with rows of that class.")
         return codes
 
+    def _error_cost(self) -> float:
+        """Return the cost of a squared error of one variance of a numeric target."""
+        if self.misclassification_cost is None:
+            return 1.0
+        if np.ndim(self.misclassification_cost):
+            raise ValueError(
+                f"misclassification_cost has shape {np.shape(self.misclassification_cost)}: with"
+                " objective='squared-error' give one number, the cost of a squared error of one variance."
+            )
+        return float(self.misclassification_cost)
+
+    @property
+    def _unit_loss(self) -> float:
+        """The loss of a squared error of one variance of a numeric target; 1 for classes."""
+        return 1.0 if self._target is None else self._target.error_cost
+
     def _misclassification(self) -> Floats:
         n = len(self.classes_)
         if self._target is not None:
-            if self.misclassification_cost is not None:
-                raise ValueError(
-                    "misclassification_cost is for classes: leave it out with objective='squared-error'."
-                )
             return self._target.distances()
         if self.misclassification_cost is None:
             return 1.0 - np.eye(n)

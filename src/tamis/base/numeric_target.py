@@ -2,7 +2,8 @@
 
 The target is cut at quantiles of the rows of the fit into levels h with means m_h and variances s_h^2. From the
 posterior p over the levels, the prediction is sum_h p_h m_h, its variance sum_h p_h (m_h^2 + s_h^2) less the square of
-the prediction. Acquisition reduces the squared error as a share of the variance of the target: that of the mean is 1.
+the prediction. Acquisition reduces the squared error as a share of the variance of the target, times the cost of an
+error of one variance: by default the cost of predicting the mean is 1.
 """
 
 from __future__ import annotations
@@ -30,14 +31,17 @@ class NumericTarget:
     ----------
     y : array-like of shape (n_rows,)
         Finite numbers.
+    error_cost : float, default=1.0
+        Cost of a squared error of one variance, in units of the prices.
 
     Attributes
     ----------
     cuts : ndarray of shape (n_levels - 1,), float64
         Level h has the targets in (cuts[h - 1], cuts[h]].
     means, variances : ndarray of shape (n_levels,), float64
-    variance : float
-        Of the whole target; 1 for a constant one.
+    error_cost : float
+    unit : float
+        The squared error that costs 1: the variance of the target, 1 for a constant one, by `error_cost`.
 
     Examples
     --------
@@ -50,10 +54,11 @@ class NumericTarget:
     """
 
     _state_spec = Shapes(
-        "cuts (l-1) finite increasing  means (l) finite  variances (l) float in [0, inf)  variance float in [0, inf)"
+        "cuts (l-1) finite increasing  means (l) finite  variances (l) float in [0, inf)  unit float in [0, inf)"
+        "  error_cost float in [0, inf)"
     )
 
-    def __init__(self, y: Any) -> None:
+    def __init__(self, y: Any, error_cost: float = 1.0) -> None:
         y = as_target(np.asarray(y))
         n_levels = int(np.clip(len(y) // _ROWS, 2, _MOST))
         cuts = np.unique(np.quantile(y, np.arange(1, n_levels) / n_levels, method="inverted_cdf"))
@@ -62,15 +67,21 @@ class NumericTarget:
         n = np.bincount(codes)
         self.means = np.bincount(codes, weights=y) / n
         self.variances = np.bincount(codes, weights=(y - self.means[codes]) ** 2) / n
-        self.variance = float(y.var()) or 1.0
+        self.error_cost = error_cost
+        self.unit = (float(y.var()) or 1.0) / error_cost
 
     def codes(self, y: Any) -> NDArray[np.int64]:
         """Return the level of each target."""
         return np.searchsorted(self.cuts, as_target(np.asarray(y)), side="left")
 
     def distances(self) -> Floats:
-        """Return the squared distance of each pair of levels, as a share of the variance."""
-        result: Floats = (self.means[:, None] - self.means) ** 2 / self.variance
+        """Return the cost of the squared distance of each pair of levels."""
+        result: Floats = (self.means[:, None] - self.means) ** 2 / self.unit
+        return result
+
+    def losses(self, y: Any, predicted: Floats) -> Floats:
+        """Return the cost of the squared error of each prediction."""
+        result: Floats = (np.asarray(y, dtype=np.float64) - predicted) ** 2 / self.unit
         return result
 
     def predict(self, posterior: Floats) -> Floats:

@@ -240,7 +240,7 @@ class AACO(CellClassifier):
         self,
         cost: float | Array | Mapping[str, float] | PriceList = 0.01,
         *,
-        misclassification_cost: Array | None = None,
+        misclassification_cost: Array | float | None = None,
         groups: Any = None,
         budget: float | None = None,
         mean_budget: float | None = None,
@@ -517,7 +517,7 @@ class AACO(CellClassifier):
 
     @property
     def _goal(self) -> Objective:
-        return Objective(self.objective, self._Q)
+        return Objective(self.objective, self._Q, self._unit_loss)
 
 
 def _discriminant_evidence(

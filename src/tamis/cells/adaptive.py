@@ -260,7 +260,7 @@ class AdaptiveIFC2F(CellClassifier):
         self,
         cost: float | Array | Mapping[str, float] | PriceList = 0.01,
         *,
-        misclassification_cost: Array | None = None,
+        misclassification_cost: Array | float | None = None,
         groups: Sequence[Sequence[str | int]] | None = None,
         budget: float | None = None,
         mean_budget: float | None = None,
@@ -472,7 +472,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     @property
     def _goal(self) -> Objective:
-        return Objective(self.objective, self._Q)
+        return Objective(self.objective, self._Q, self._unit_loss)
 
     def _fit_mean_budget(self, mean_budget: float, values: Array, codes: Array) -> None:
         """Raise the rate threshold if the final tree would exceed the mean budget."""

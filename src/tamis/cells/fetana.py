@@ -201,7 +201,7 @@ class FETANA(Independent):
         self,
         cost: float | Array | Mapping[str, float] | PriceList = 0.01,
         *,
-        misclassification_cost: Array | None = None,
+        misclassification_cost: Array | float | None = None,
         groups: Any = None,
         budget: float | None = None,
         mean_budget: float | None = None,

@@ -156,7 +156,7 @@ class FixedOrder(CellClassifier):
 
     @property
     def _goal(self) -> Objective:
-        return Objective(self.objective, self._Q)
+        return Objective(self.objective, self._Q, self._unit_loss)
 
     def _within_budget(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the columns of an order whose prices together are within the budget; more expensive ones are omitted.

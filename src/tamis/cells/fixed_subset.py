@@ -107,7 +107,7 @@ class FixedSubset(FixedOrder):
         self,
         cost: float | Array | Mapping[str, float] | PriceList = 0.01,
         *,
-        misclassification_cost: Array | None = None,
+        misclassification_cost: Array | float | None = None,
         groups: Any = None,
         n_features: int | None = None,
         classifier: Any = None,

@@ -29,10 +29,13 @@ class Objective:
         of the mean of the posterior, as a share of the variance.
     Q : ndarray of shape (n_classes, n_classes)
         Misclassification costs; squared distances of levels.
+    unit : float
+        The loss of a squared error of one variance.
     """
 
     name: str
     Q: Floats
+    unit: float = 1.0
 
     def losses(self, posterior: Floats, y: Array) -> Floats:
         """Return the loss of each row, from posteriors of shape (..., n_rows, n_classes)."""
@@ -74,7 +77,7 @@ class Objective:
     @property
     def worst(self) -> Floats:
         """The largest loss of a row, as a table like that of misclassification costs."""
-        return self.Q if self.name == "loss" else np.ones((1, 1))
+        return self.Q if self.name == "loss" else np.full((1, 1), self.unit)
 
 
 def decision_cost(posterior: Floats, y: Array, Q: Floats) -> Floats:

@@ -20,15 +20,16 @@ _GOALS = """
         The loss that acquisitions reduce on held-out rows, and the unit of prices. "loss": the misclassification cost.
         "log-loss": the negative logarithm of the probability of the class, in nats. "auc": one minus the area under the
         ROC curve, of each class against the rest, weighted by its rows. "squared-error": the target is a number,
-        predicted by its mean; prices are in units of its variance.{needs}
+        predicted by its mean; a squared error of its variance costs 1, or `misclassification_cost`.{needs}
     """
 
 SHARED_DOCS = {
     "costs": """
     cost : float, array of shape (n_features,), mapping from column name to float or PriceList, default=0.01
         The price of a feature, 0 or from 1e-100 to 1e100, in units of `misclassification_cost`.
-    misclassification_cost : array of shape (n_classes, n_classes), optional
-        The cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong.
+    misclassification_cost : array of shape (n_classes, n_classes) or float, optional
+        The cost of predicting class j (column) if i (row) is true; by default 0 if right and 1 if wrong. With
+        ``objective="squared-error"``, the cost of a squared error of one variance, 1 by default.
     groups : sequence of sequences of columns, optional
         Columns (names or numbers) that are acquired together, like the values of one blood test. The price of a group
         is that of its most expensive column, paid once.

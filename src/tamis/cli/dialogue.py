@@ -114,7 +114,7 @@ def amount(model: CellClassifier, price: float) -> str:
 def decision_text(session: Session) -> str:
     """Return the decision with its probability, or a number with its standard deviation."""
     if session.deviation is None:
-        return f"{session.decision} ({session.posterior[session.decision]:.3f})"
+        return f"{label_text(session.decision)} ({session.posterior[session.decision]:.3f})"
     return f"{session.decision:.5g} ± {session.deviation:.2g}"
 
 

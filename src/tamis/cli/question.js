@@ -30,8 +30,7 @@ function show() {
   const question = state.question, ended = stopped || question === null;
   at("ask").hidden = ended;
   at("result").hidden = !ended;
-  const likeliest = state.posterior.find(([label]) => label === state.decision);
-  at("decision").textContent = `Decision: ${state.decision} (${likeliest[1].toFixed(3)})`;
+  at("decision").textContent = state.decision;
   at("stop").disabled = ended;
   at("undo").disabled = !state.observed.length && !stopped;
   if (!ended) {
@@ -60,15 +59,32 @@ function show() {
     bar.style.width = `${100 * p}%`;
     node(row, "span", p.toFixed(3)).title = `${change < 0 ? "-" : "+"}${Math.abs(change).toFixed(3)} since the start`;
   }
+  if (state.number) showNumber(state.number);
   at("steps").replaceChildren();
   for (const step of state.steps) {
     const value = step.value === null ? "not available" : step.value, price = step.paid ? step.price : "free";
-    node(at("steps"), "li", `${step.text}: ${value} (${price}), largest probability ${step.probability.toFixed(3)}`);
+    node(at("steps"), "li", `${step.text}: ${value} (${price}), ${step.after}`);
   }
   at("cost").textContent = state.cost;
   at("have").hidden = stopped || !state.others.length;
   at("which").replaceChildren();
   for (const one of state.others) node(at("which"), "option", one.text).value = JSON.stringify(one.feature);
+}
+
+function showNumber(intervals) {
+  const low = Math.min(...intervals.map((one) => one.low)), high = Math.max(...intervals.map((one) => one.high));
+  const place = (x) => high > low ? 100 * (x - low) / (high - low) : 50;
+  for (const one of intervals) {
+    const row = node(at("bars"), "div");
+    node(row, "span", one.name);
+    const track = node(row, "div"), bar = node(track, "i"), mark = node(track, "b");
+    track.className = "track interval";
+    bar.style.left = `${place(one.low)}%`;
+    bar.style.width = `${Math.max(place(one.high) - place(one.low), 1)}%`;
+    mark.style.left = `${place(one.value)}%`;
+    node(row, "span", one.text).title = one.interval;
+  }
+  node(at("bars"), "p", intervals[intervals.length - 1].interval);
 }
 
 const give = (value) => send(state.observed, { value });

@@ -23,7 +23,7 @@ from tamis.cli.failure import MisuseError
 from tamis.cli.local_server import LocalHandler, content_policy, page_source, start_server
 
 if TYPE_CHECKING:
-    from tamis.cells import CellClassifier
+    from tamis.cells import CellClassifier, Session
 
 __all__ = ["QuestionPage", "read_wording"]
 
@@ -68,7 +68,7 @@ class QuestionPage:
         *, unavailable: Sequence[Any] = (),
     ) -> None:  # fmt: skip
         self.model, self.wording, self.unavailable = model, wording or {}, list(unavailable)
-        self._page = _page(type(model).__name__)
+        self._page = _page(type(model).__name__, is_number=model._is_regression)
         policy = content_policy(_STYLE, _SCRIPT)
         handler = type("_PageHandler", (_Handler,), {"page": self, "policy": policy})
         self._server, self.address = start_server(handler, port)
@@ -107,25 +107,39 @@ class QuestionPage:
         return self._state(dialogue)
 
     def _state(self, dialogue: Dialogue) -> dict[str, Any]:
-        session = dialogue.session
-        first = self.model.open().posterior
-        decision = str(session.decision) if session.deviation is None else decision_text(session)
+        session, first = dialogue.session, self.model.open()
+        is_number = session.deviation is not None
         steps = [
             {
                 "text": self._text(step["feature"]), "value": step["value"], "paid": step["paid"],
-                "price": self._amount(step["cost"]), "probability": max(step["posterior"].values()),
+                "price": self._amount(step["cost"]), "after": self._text_after(step["posterior"]),
             }
             for step in session.explain()
         ]  # fmt: skip
+        bars = [
+            [label_text(label), p, first.posterior[label]]
+            for label, p in session.posterior.items()
+            if not is_number
+        ]
         known = {step["feature"] for step in session.explain()} | set(session.unavailable)
         names = [self.model.name_of(k) for k in range(len(self.model.candidates_))]
         return {
             **session.state(), "steps": steps, "finished": session.finished,
             "question": None if session.finished else self._question(dialogue),
             "others": [self._column(dialogue, name) for name in names if name not in known],
-            "posterior": [[label_text(label), p, first[label]] for label, p in session.posterior.items()],
-            "decision": decision, "cost": self._amount(session.cost),
+            "posterior": bars,
+            "number": [_interval("at first", first), _interval("now", session)] if is_number else None,
+            "decision": f"{'Prediction' if is_number else 'Decision'}: {decision_text(session)}",
+            "cost": self._amount(session.cost),
         }  # fmt: skip
+
+    def _text_after(self, posterior: dict[Any, float]) -> str:
+        """Return the largest probability, or the prediction of a number, with a posterior."""
+        row = np.array([list(posterior.values())])
+        deviation = self.model._deviation(row)
+        if deviation is None:
+            return f"largest probability {row.max():.3f}"
+        return f"prediction {self.model._decide(row)[0]:.5g} ± {deviation[0]:.2g}"
 
     def _question(self, dialogue: Dialogue) -> dict[str, Any]:
         session = dialogue.session
@@ -176,6 +190,17 @@ class QuestionPage:
 
     def _amount(self, price: float) -> str:
         return amount(self.model, price)
+
+
+def _interval(name: str, session: Session) -> dict[str, Any]:
+    """Return the prediction of a number and its interval of 95 %, as if the target were normal about it."""
+    assert session.deviation is not None
+    half = 1.96 * session.deviation
+    low, high = session.decision - half, session.decision + half
+    return {
+        "name": name, "value": session.decision, "text": f"{session.decision:.5g}", "low": low, "high": high,
+        "interval": f"95 % interval {low:.5g} to {high:.5g}",
+    }  # fmt: skip
 
 
 def read_wording(path: str) -> dict[str, str]:
@@ -245,8 +270,8 @@ class _Handler(LocalHandler):
         self.answer(code, "application/json", body)
 
 
-def _page(name: str) -> bytes:
-    heading = html.escape(name)
+def _page(name: str, *, is_number: bool) -> bytes:
+    heading, belief = html.escape(name), "Prediction" if is_number else "Probabilities"
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -262,7 +287,7 @@ def _page(name: str) -> bytes:
         '<div class="row"><button id="undo" type="button">Undo</button>'
         '<button id="stop" type="button">Stop now</button><button id="new" type="button">New session</button>'
         '<button id="print" type="button">Print record</button></div>\n'
-        '<section><h2>Probabilities</h2><div id="bars" role="status"></div></section>\n'
+        f'<section><h2>{belief}</h2><div id="bars" role="status"></div></section>\n'
         '<section><h2>Known values</h2><ol id="steps"></ol><p>Total price: <strong id="cost"></strong></p></section>\n'
         '<section id="have"><h2>I already have these values</h2><form id="more"><select id="which"'
         ' aria-label="Column"></select><input id="given" aria-label="Its value" autocomplete="off">'

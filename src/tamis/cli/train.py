@@ -1,4 +1,4 @@
-"""`tamis train`: a classifier that buys its values one by one, learned from a file and saved for `tamis acquire`."""
+"""`tamis train`: a model that acquires values one by one, learned from a file and saved for `tamis acquire`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Reading(Reading):
         option(
             "Reading the file",
             "NAME",
-            "classification, or regression: the label is a number, and prices are in units of its variance.",
+            "classification, or regression: the label is a number, and a squared error of its variance is an error.",
         ),
     ] = "classification"
 
@@ -89,7 +89,7 @@ def train(
         option(
             _LEARNING,
             "PRICE",
-            "Cost of a wrong decision, in the currency of the prices; totals are in it too.",
+            "Cost of a wrong decision, or of a squared error of one variance, in the currency of the prices.",
         ),
     ] = 1.0,
     set_: Annotated[
@@ -125,7 +125,8 @@ def train(
     check_whole("--seed", seed, 0)
     if max_rows is not None:
         check_whole("--max-rows", max_rows, 10)
-    is_number = _is_regression(reading.task, report, error_cost)
+    check_word("--task", reading.task, ("classification", "regression"))
+    is_number = reading.task == "regression"
     races = method == _AUTO
     if races and set_:
         raise MisuseError(f"--set {set_[0]} needs a method that has the parameter: name one with --method.")
@@ -142,7 +143,7 @@ def train(
     check_outputs(inputs, {"--save": save, "--report": report}, force=force)
     table = Table.read(reading.open(classes=not is_number, quiet=quiet))
     learned, held = table.split(held_out, seed, max_rows, is_number=is_number)
-    costs = {"cost": prices, **_error_costs(error_cost, table.y[learned], parameters)}
+    costs = {"cost": prices, **_error_costs(error_cost, None if is_number else table.y[learned], parameters)}
     costs |= {"objective": "squared-error"} if is_number else {}
     with progress(quiet) as show:
         raced = []
@@ -175,15 +176,6 @@ def train(
         print_json(summary)
     else:
         _show(summary)
-
-
-def _is_regression(task: str, report: str | None, error_cost: float) -> bool:
-    check_word("--task", task, ("classification", "regression"))
-    if task == "regression" and report is not None:
-        raise MisuseError("--report compares accuracies: leave it out with --task regression.")
-    if task == "regression" and error_cost != 1.0:
-        raise MisuseError("--error-cost is for wrong classes: leave it out with --task regression.")
-    return task == "regression"
 
 
 def _prices(text: str) -> Any:
@@ -244,8 +236,8 @@ def _listed_prices(path: str, content: str) -> dict[str, float]:
     return result
 
 
-def _error_costs(error_cost: float, y: NDArray[Any], parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the table of misclassification costs as a parameter; none for the default."""
+def _error_costs(error_cost: float, y: NDArray[Any] | None, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the costs of errors as a parameter, one number without classes; nothing for the default."""
     import numpy as np
 
     if error_cost == 1.0:
@@ -254,6 +246,8 @@ def _error_costs(error_cost: float, y: NDArray[Any], parameters: dict[str, Any])
         raise MisuseError(
             "--error-cost and --set misclassification_cost exclude one another: give one of them."
         )
+    if y is None:
+        return {"misclassification_cost": error_cost}
     return {"misclassification_cost": error_cost * (1.0 - np.eye(len(np.unique(y))))}
 
 
@@ -379,7 +373,7 @@ def _summary(
             "loss_error": own.error,
             "mean_features": own.n_values,
             "mean_cost": own.cost,
-            "nothing_bought": float((model.n_features_used_ == 0).mean()),
+            "nothing_acquired": float((model.n_features_used_ == 0).mean()),
             "baselines": [_named(model, vars(other)) for other in others],
         }
     return summary
@@ -423,7 +417,7 @@ def _show(summary: dict[str, Any]) -> None:
             )
         if "currency" in summary:
             console.print(f"  Losses and prices are in {summary['currency']}.", markup=False)
-        if held["nothing_bought"] == 1.0:
+        if held["nothing_acquired"] == 1.0:
             follows = (
                 "decision follows the class shares" if measure == "accuracy" else "prediction is the mean"
             )

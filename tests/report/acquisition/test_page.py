@@ -1,4 +1,4 @@
-"""The report on bought values: its numbers, its figures, and a page that shows what it is told."""
+"""The report on acquired values: its numbers, its figures, and a page that shows what it is told."""
 
 import re
 
@@ -46,13 +46,13 @@ def test_curves_are_what_the_models_do(fitted, curves):
     own, same, drawn, logistic, boosting = curves
     model.predict(held)
     at = np.flatnonzero(np.isclose(own.cost, model.cost_.mean()))  # other prices may lead to the same policy
-    assert own.accuracy[at[0]] == pytest.approx(model.score(held, y))
-    np.testing.assert_allclose(own.cost, 0.02 * own.bought)
+    assert own.measures["accuracy"].value[at[0]] == pytest.approx(model.score(held, y))
+    np.testing.assert_allclose(own.cost, 0.02 * own.acquired)
     assert (np.diff(own.cost) >= 0).all()
-    np.testing.assert_allclose(same.cost, 0.02 * same.bought)
-    assert same.accuracy[1] > drawn.accuracy[1]
+    np.testing.assert_allclose(same.cost, 0.02 * same.acquired)
+    assert same.measures["accuracy"].value[1] > drawn.measures["accuracy"].value[1]
     assert logistic.cost == boosting.cost == pytest.approx(0.12)
-    assert own.accuracy.max() > logistic.accuracy[0] - 0.12
+    assert own.measures["accuracy"].value.max() > logistic.measures["accuracy"].value[0] - 0.12
 
 
 def test_intervals_contain_the_truth_in_nineteen_of_twenty_draws():
@@ -99,13 +99,17 @@ def test_the_gain_is_that_over_as_many_values_for_every_row(fitted):
 
 
 @pytest.mark.slow
-def test_the_page_says_whether_buying_row_by_row_pays(fitted):
+def test_the_page_says_whether_acquiring_row_by_row_pays(fitted):
     page = acquisition_page(*fitted)
     gain = gain_over_fixed(*fitted)
     expected = (
-        "pays" if gain.low > 0 else "costs accuracy here" if gain.high < 0 else "has no proven point here"
+        "pays"
+        if gain.low > 0
+        else "costs accuracy here"
+        if gain.high < 0
+        else "has no proven\nadvantage here"
     )
-    assert f"Buying row by row {expected}:" in page
+    assert f"Acquiring row by row {expected}:" in page
 
 
 def test_missing_values_are_passed_over(fitted):
@@ -126,7 +130,7 @@ def test_page_shows_names_and_needs_no_network(fitted, tmp_path):
     assert "<i>c</i>" not in page
     assert "http" not in page.replace("http-equiv", "")
     assert len(page) < 100_000
-    for heading in ("Accuracy against cost", "Values bought", "Missing values", "Single rows"):
+    for heading in ("Accuracy against cost", "Acquired values", "Missing values", "Single rows"):
         assert heading in page
     model, *_, held, y = fitted
     accuracy = re.search(r"<dt>Accuracy</dt><dd>([\d.]+)", page).group(1)
@@ -145,15 +149,15 @@ def test_sparse_rows_without_names(rng):
     assert "logistic regression, all" in page
 
 
-def test_a_model_that_buys_nothing_says_so(rng):
+def test_a_model_that_acquires_nothing_says_so(rng):
     X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200)
     X[:, 0] += y
     model = AdaptiveIFC2F(10.0, max_steps=2).fit(X[:150], y[:150])
     page = acquisition_page(model, X[:150], y[:150], X[150:], y[150:])
-    assert "Nothing is worth its price here" in page
+    assert "No value is worth its price here" in page
 
 
-def test_a_model_with_one_column_to_buy(rng):
+def test_a_model_with_one_column_to_acquire(rng):
     X, y = rng.normal(size=(200, 1)), rng.integers(0, 2, 200)
     X[:, 0] += y
     model = IFC2F(random_state=0).fit(X[:150], y[:150])
@@ -177,8 +181,69 @@ def test_figures(fitted, curves):
     assert len(figure.axes[0].collections) == 1
     assert len(plot_costs(curves, "auc").axes[0].lines) == 5
     for curve in curves:
-        for height, (low, high) in ((curve.accuracy, curve.accuracy_band), (curve.auc, curve.auc_band)):
-            assert (low < height).all()
-            assert (height < high).all()
+        for own in curve.measures.values():
+            low, high = own.band
+            assert (low < own.value).all()
+            assert (own.value < high).all()
     figure = plot_missing(*missing_curve(model, held, y))
     assert len(figure.axes) == 2
+
+
+# -- numeric targets ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def numeric():
+    """Two thirds of the variance are explained by a, and by b in the rows where c is high."""
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(600, 4)), columns=list("abcd"))
+    X["c"] = np.where(X["c"] > 0, "high", "low")
+    y = 500.0 + 50.0 * (2 * X["a"] + 1.5 * X["b"] * (X["c"] == "high")) + 20.0 * rng.normal(size=600)
+    model = AdaptiveIFC2F(0.3, objective="squared-error", misclassification_cost=10.0, max_steps=3)
+    return model.fit(X[:400], y[:400]), X[:400], y[:400], X[400:], y[400:].to_numpy()
+
+
+@pytest.mark.slow
+def test_curves_of_a_number_are_squared_errors(numeric):
+    model, X, y, held, y_held = numeric
+    own, same, drawn, linear, boosting = cost_curves(*numeric)
+    assert all(set(curve.measures) == {"error"} for curve in (own, same, drawn, linear, boosting))
+    variance = np.var(y)
+    shares = (model.predict(held) - y_held) ** 2 / variance
+    at = int(np.argmin(np.abs(own.cost - model.cost_.mean())))
+    assert own.measures["error"].value[at] == pytest.approx(shares.mean())
+    half = 1.96 * shares.std() / np.sqrt(len(shares))
+    np.testing.assert_allclose(own.measures["error"].band[:, at], shares.mean() + np.array([-half, half]))
+    fixed = FixedSubset(0.3, objective="squared-error", misclassification_cost=10.0, n_features=3).fit(X, y)
+    error = np.mean((fixed.predict(held) - y_held) ** 2) / variance
+    assert same.measures["error"].value[-1] == pytest.approx(error)
+    assert same.cost[-1] == pytest.approx(0.9)
+    assert boosting.measures["error"].value[0] < linear.measures["error"].value[0]
+    gain = gain_over_fixed(*numeric)
+    assert gain.fixed - gain.mean == pytest.approx(shares.mean())
+    assert len(plot_costs([own, same, drawn, linear, boosting], "error").axes[0].lines) == 5
+
+
+@pytest.mark.slow
+def test_the_page_of_a_number_shows_errors_and_predictions(numeric):
+    model, _, y, held, y_held = numeric
+    page = acquisition_page(*numeric, "houses")
+    error = np.mean((model.predict(held) - y_held) ** 2) / np.var(y)
+    assert re.search(r"<dt>Squared error</dt><dd>([\d.]+)", page).group(1) == f"{error:.3f}"
+    loss = re.search(r"<dt>Errors and prices</dt><dd>([\d.]+)", page).group(1)
+    assert float(loss) == pytest.approx(10 * error + model.cost_.mean(), rel=1e-2)
+    assert "A squared error of its variance costs 10." in page
+    for text in (
+        "Squared error against cost",
+        "one standard deviation of",
+        "linear regression, all",
+        "true value",
+    ):
+        assert text in page
+    assert "Accuracy" not in page
+    assert "classes" not in page
+    shares, errors, acquired = missing_curve(model, held, y_held)
+    assert errors[0] == pytest.approx(error)
+    assert errors[-1] > 2 * errors[0]
+    assert acquired[-1] < acquired[0]
+    assert len(plot_missing(shares, errors, acquired, "error").axes) == 2

@@ -1,4 +1,4 @@
-"""The charts of bought values: accuracy against cost, missing values, paths of single rows."""
+"""The charts of acquired values: accuracy or squared error against cost, missing values, paths of single rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,17 @@ if TYPE_CHECKING:
     from tamis.cells import Acquisition
 
 __all__ = [
-    "costs_chart", "missing_charts", "path_chart", "plot_costs", "plot_missing", "plot_paths", "purchases_chart",
+    "acquired_chart", "costs_chart", "missing_charts", "path_chart", "plot_costs", "plot_missing", "plot_paths",
+    "prediction_chart",
 ]  # fmt: skip
 
 _MOST_CLASSES = 6
+# Key, title and range of the chart of each measure.
+_MEASURES = {
+    "accuracy": ("cos", "Accuracy", (0.0, 1.0)),
+    "auc": ("cau", "AUC", (0.0, 1.0)),
+    "error": ("cse", "Squared error as a share of the variance", (0.0, np.inf)),
+}
 _FIRST = 5  # points of the other ways to spend that the chart has room for at least
 
 
@@ -34,7 +41,7 @@ def plot_paths(
     *,
     names: Sequence[str] | None = None,
 ) -> Figure:
-    """Draw the posterior of each class against the values bought, one panel for each row.
+    """Draw the posterior of each class after each acquired value, one panel for each row.
 
     Parameters
     ----------
@@ -80,7 +87,7 @@ def plot_paths(
 
 
 def plot_costs(curves: Sequence[Curve], measure: str = "accuracy") -> Figure:
-    """Draw accuracy or AUC against the mean price paid per row, the model's with its interval of 95 %.
+    """Draw accuracy, AUC or squared error against the mean price per row, the model's with its interval of 95 %.
 
     A model that needs every column is a horizontal line.
 
@@ -88,7 +95,8 @@ def plot_costs(curves: Sequence[Curve], measure: str = "accuracy") -> Figure:
     ----------
     curves : list of Curve
         What :func:`tamis.report.acquisition.numbers.cost_curves` returns.
-    measure : {"accuracy", "auc"}, default="accuracy"
+    measure : {"accuracy", "auc", "error"}, default="accuracy"
+        "error" for numeric targets, the others for classes.
 
     Returns
     -------
@@ -101,20 +109,21 @@ def plot_costs(curves: Sequence[Curve], measure: str = "accuracy") -> Figure:
     return figure
 
 
-def plot_missing(shares: Floats, accuracy: Floats, bought: Floats) -> Figure:
-    """Draw accuracy and values bought against the share of values that are missing.
+def plot_missing(shares: Floats, measured: Floats, acquired: Floats, measure: str = "accuracy") -> Figure:
+    """Draw accuracy or squared error, and the number of acquired values, against the share of missing values.
 
     Parameters
     ----------
-    shares, accuracy, bought : ndarray of shape (n_points,)
+    shares, measured, acquired : ndarray of shape (n_points,)
         What :func:`tamis.report.acquisition.numbers.missing_curve` returns.
+    measure : {"accuracy", "error"}, default="accuracy"
 
     Returns
     -------
     matplotlib.figure.Figure
     """
     figure = new_figure(7.6, 3.2)
-    for place, chart in enumerate(missing_charts(shares, accuracy, bought), start=1):
+    for place, chart in enumerate(missing_charts(shares, measured, acquired, measure), start=1):
         axes = figure.add_subplot(1, 2, place)
         draw(axes, chart)
         axes.set_xlabel("share of values missing")
@@ -122,17 +131,17 @@ def plot_missing(shares: Floats, accuracy: Floats, bought: Floats) -> Figure:
 
 
 def costs_chart(curves: Sequence[Curve], measure: str = "accuracy") -> Chart:
-    """Return the chart of accuracy or AUC against cost; a method with a single, large cost is a line at its height.
+    """Return the chart of a measure against cost; a method with a single, large cost is a line at its height.
 
     The band is the interval of 95 % of the first curve, the model.
     """
     several = [curve for curve in curves if len(curve.cost) > 1]
     most = max([1.6 * float(several[0].cost.max()), *(float(c.cost[:_FIRST].max()) for c in several[1:])])
-    heights = [getattr(curve, measure) for curve in curves]
-    band, near = getattr(several[0], f"{measure}_band"), several[0].cost <= most
+    heights = [curve.measures[measure].value for curve in curves]
+    band, near = several[0].measures[measure].band, several[0].cost <= most
     marks: list[Any] = [Band(several[0].cost[near], band[0, near], band[1, near], "95 % interval")]
     for style, curve in enumerate([*several, *(c for c in curves if len(c.cost) == 1)], start=1):
-        height = getattr(curve, measure)
+        height = curve.measures[measure].value
         if len(curve.cost) == 1:
             ends, price = np.array([0.0, most]), f"for {scientific(float(curve.cost[0]))}"
             marks.append(Line(ends, np.repeat(height, 2), curve.name, min(style, 6), note=price))
@@ -142,28 +151,31 @@ def costs_chart(curves: Sequence[Curve], measure: str = "accuracy") -> Chart:
     said = "; ".join(
         f"{c.name}: {own.min():.3f} to {own.max():.3f}" for c, own in zip(curves, heights, strict=True)
     )
-    y = axis(*limits(*heights, *band, within=(0.0, 1.0)))
-    key, title = ("cos", "Accuracy") if measure == "accuracy" else ("cau", "AUC")
+    key, title, within = _MEASURES[measure]
+    y = axis(*limits(*heights, *band, within=within))
     return Chart(key, title, "by mean price paid per row", said, axis(0.0, most, 6), y, marks, "wide")
 
 
-def purchases_chart(bought: NDArray[Any]) -> Chart:
-    """Return the chart of the share of rows by number of values bought."""
-    share = np.bincount(bought).astype(np.float64) / len(bought)
+def acquired_chart(acquired: NDArray[Any]) -> Chart:
+    """Return the chart of the share of rows by number of acquired values."""
+    share = np.bincount(acquired).astype(np.float64) / len(acquired)
     x = axis(-0.5, len(share) - 0.5, 8, _whole)
     y = axis(0.0, float(share.max()) * 1.05, 4, lambda value: f"{value:.0%}")
     bars = Bars(np.linspace(-0.5, len(share) - 0.5, len(share) + 1), share)
-    said = f"Between {bought.min()} and {bought.max()} values, {bought.mean():.2f} on average."
-    return Chart("num", "Rows", "by number of values bought", said, x, y, [bars], "low")
+    said = f"Between {acquired.min()} and {acquired.max()} values, {acquired.mean():.2f} on average."
+    return Chart("num", "Rows", "by number of acquired values", said, x, y, [bars], "low")
 
 
-def missing_charts(shares: Floats, accuracy: Floats, bought: Floats) -> list[Chart]:
-    """Return the charts of accuracy and values bought by share of values missing."""
+def missing_charts(
+    shares: Floats, measured: Floats, acquired: Floats, measure: str = "accuracy"
+) -> list[Chart]:
+    """Return the charts of a measure and of the number of acquired values by share of values missing."""
     x, charts = axis(0.0, float(shares[-1]), 5, lambda value: f"{value:.0%}"), []
-    low, high = limits(accuracy, within=(0.0, 1.0))
+    _, name, within = _MEASURES[measure]
+    most = limits(acquired, within=(0.0, np.inf))[1]
     for key, title, values, style, y in (
-        ("hac", "Accuracy", accuracy, 1, axis(low, high, 5)),
-        ("hnu", "Values bought per row", bought, 2, axis(0.0, limits(bought, within=(0.0, np.inf))[1], 5)),
+        ("hac", name, measured, 1, axis(*limits(measured, within=within), 5)),
+        ("hnu", "Acquired values per row", acquired, 2, axis(0.0, most, 5)),
     ):
         said = f"From {values[0]:.3f} with none missing to {values[-1]:.3f} with {shares[-1]:.0%} missing."
         line = Line(shares, values, style=style)
@@ -182,6 +194,19 @@ def path_chart(trace: Acquisition, classes: Sequence[Any] | NDArray[Any], key: s
     ]
     x = axis(0.0, max(float(len(posteriors) - 1), 1.0), 8, _whole)
     return Chart(key, title, "", "", x, axis(0.0, 1.0, 5), lines, "low")
+
+
+def prediction_chart(predicted: Floats, deviation: Floats, true: float, key: str, title: str) -> Chart:
+    """Return the chart of a predicted number after each value, with one standard deviation to each side."""
+    steps = np.arange(len(predicted), dtype=np.float64)
+    low, high = predicted - deviation, predicted + deviation
+    marks: list[Any] = [
+        Band(steps, low, high, "one standard deviation"),
+        Line(steps, predicted, "prediction", 1, has_points=True),
+        Line(steps, np.full(len(steps), true), "true value", 2),
+    ]
+    x = axis(0.0, max(float(len(predicted) - 1), 1.0), 8, _whole)
+    return Chart(key, title, "", "", x, axis(*limits(low, high, np.array([true])), 5), marks, "low")
 
 
 def _whole(value: float) -> str:

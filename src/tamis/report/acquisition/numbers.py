@@ -1,4 +1,4 @@
-"""What a report on bought values shows: accuracy against cost beside other ways to spend it, and holes in the rows."""
+"""The numbers of a report on acquired values: accuracy or squared error against cost, and with missing values."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tamis.cells import CellClassifier, FixedSubset
 
 __all__ = [
-    "Baseline", "Curve", "Floats", "Gain", "baselines", "cost_curves", "fixed_subset", "gain_over_fixed",
-    "missing_curve", "scores",
+    "Baseline", "Curve", "Estimates", "Floats", "Gain", "baselines", "cost_curves", "error_scores", "fixed_subset",
+    "gain_over_fixed", "missing_curve", "scores",
 ]  # fmt: skip
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -35,34 +35,59 @@ _WIDE = 200  # columns beyond which boosting on all of them is left out
 
 
 @dataclass(frozen=True, eq=False)
+class Estimates:
+    """A measure at each point of a curve.
+
+    Attributes
+    ----------
+    value : ndarray of shape (n_points,)
+    band : ndarray of shape (2, n_points)
+        Interval of 95 %.
+    """
+
+    value: Floats
+    band: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Curve:
     """A way of acquiring values, and its results.
 
     Attributes
     ----------
     name : str
-    cost, bought : ndarray of shape (n_points,)
+    cost, acquired : ndarray of shape (n_points,)
         Mean price paid per row, and mean number of values.
-    accuracy, auc : ndarray of shape (n_points,)
-        Share of right decisions, and area under the ROC curve of each class against the rest, weighted by its rows.
-    accuracy_band, auc_band : ndarray of shape (2, n_points)
-        Intervals of 95 %: of a share (Wilson 1927), and of 200 resamples of the rows.
+    measures : dict of str to Estimates
+        Of classes, "accuracy" and "auc", the area under the ROC curve of each class against the rest, weighted by its
+        rows; of numbers "error", the squared error as a share of the variance.
     """
 
     name: str
     cost: Floats
-    bought: Floats
-    accuracy: Floats
-    accuracy_band: Floats
-    auc: Floats
-    auc_band: Floats
+    acquired: Floats
+    measures: dict[str, Estimates]
 
     @classmethod
-    def of_points(cls, name: str, points: list[tuple[float, float, Floats]]) -> Curve:
-        """Return the curve through points of cost, number of values, and what :func:`scores` returns."""
+    def of_points(cls, name: str, points: list[tuple[float, float, Floats]], *, is_number: bool) -> Curve:
+        """Return the curve through points of cost, number of values, and what scores of each point are."""
+        names = ("error",) if is_number else ("accuracy", "auc")
         table = np.array([(cost, n, *values) for cost, n, values in points], dtype=np.float64)
-        cost, n, *rest = table.reshape(len(points), -1).T if points else np.zeros((8, 0))
-        return cls(name, cost, n, rest[0], np.stack(rest[1:3]), rest[3], np.stack(rest[4:6]))
+        cost, n, *rest = table.reshape(len(points), 2 + 3 * len(names)).T
+        values = np.reshape(rest, (len(names), 3, len(points)))
+        return cls(
+            name, cost, n, {k: Estimates(own[0], own[1:]) for k, own in zip(names, values, strict=True)}
+        )
+
+
+def error_scores(losses: Floats) -> Floats:
+    """Return the mean of squared errors and its interval of 95 %, shape (3,).
+
+    >>> error_scores(np.array([0.0, 2.0] * 50)).round(2)
+    array([1. , 0.8, 1.2])
+    """
+    mean, half = losses.mean(), _Z * losses.std() / np.sqrt(len(losses))
+    return np.array([mean, max(mean - half, 0.0), mean + half])
 
 
 def scores(posterior: Floats, label: Any, y: Any, classes: Any) -> Floats:
@@ -93,7 +118,7 @@ def cost_curves(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any,
     on_progress: Callable[[float, str], None] | None = None,
 ) -> list[Curve]:  # fmt: skip
-    """Return accuracy and AUC against mean cost: of the model, of fixed and random columns, and of all columns.
+    """Return the measures against mean cost: of the model, of fixed and random columns, and of all columns.
 
     Parameters
     ----------
@@ -107,31 +132,31 @@ def cost_curves(
     Returns
     -------
     list of Curve
-        The model; :class:`~tamis.cells.FixedSubset`, which buys the same values for every row; boosting on random
-        columns (the mean of three draws); logistic regression and, up to 200 columns, boosting on all columns: one
-        point each.
+        The model; :class:`~tamis.cells.FixedSubset`, which acquires the same values for every row; boosting on random
+        columns (the mean of three draws); logistic (of a number: linear) regression and, up to 200 columns, boosting on
+        all columns: one point each.
     """
     rows, held = _sides(model, X, X_held)
-    tell = on_progress or (lambda share, what: None)
+    tell, is_number = on_progress or (lambda share, what: None), model._is_regression
     items = [_of_model(model, X, y, X_held, y_held, tell)]
     tell(_REFITTED, "the same values for every row")
     counts = [k for k in _COUNTS if k <= min(rows.shape[1], max(len(model.candidates_), 1))]
     fixed = [_point(fixed_subset(model, X, y, k), X_held, y_held) for k in counts]
-    items.append(Curve.of_points("same values for every row", fixed))
+    items.append(Curve.of_points("same values for every row", fixed, is_number=is_number))
     y, y_held = np.asarray(y), np.asarray(y_held)
     rng = np.random.default_rng(0)
     drawn = [
         [rng.choice(rows.shape[1], min(k, rows.shape[1]), replace=False) for _ in range(_DRAWS)]
         for k in counts
     ]
-    boosting, points = _Boosting(rows, y, held, y_held), []
+    boosting, points = _Boosting(model, rows, y, held, y_held), []
     for done, sets in enumerate(drawn):
         tell(_BESIDE + (1 - _BESIDE) * done / len(drawn), "gradient boosting on random values")
         mean = np.mean([boosting.scores(columns) for columns in sets], axis=0)
         known = np.zeros((len(sets), rows.shape[1]), dtype=bool)
         np.put_along_axis(known, np.array(sets), True, axis=1)
         points.append((float(_total_prices(model, known).mean()), float(len(sets[0])), mean))
-    items.append(Curve.of_points("random values", points))
+    items.append(Curve.of_points("random values", points, is_number=is_number))
     return [
         *items,
         *_anchors(boosting, float(_total_prices(model, np.ones((1, rows.shape[1]), dtype=bool))[0])),
@@ -155,14 +180,21 @@ def _total_prices(model: CellClassifier, known: NDArray[np.bool_]) -> Floats:
     return model._whole_tariff().total(np.zeros(model.n_features_in_, dtype=bool), known)
 
 
-def fixed_subset(model: CellClassifier, X: Any, y: Any, n_features: int) -> FixedSubset:
-    """Return a classifier with the model's prices that buys so many values, the same for every row."""
+def fixed_subset(model: CellClassifier, X: Any, y: Any, n_features: int | None) -> FixedSubset:
+    """Return a classifier with the model's prices that acquires so many values, the same for every row.
+
+    None: as many as are worth their price.
+    """
     from tamis.cells import FixedSubset
 
     fixed = FixedSubset(
-        _scaled_cost(model, 1.0), groups=model.groups, misclassification_cost=model._Q, n_features=n_features,
+        _scaled_cost(model, 1.0),
+        groups=model.groups,
+        misclassification_cost=model._unit_loss if model._is_regression else model._Q,
+        objective="squared-error" if model._is_regression else "loss",
+        n_features=n_features,
         categorical=model.categorical,
-    )  # fmt: skip
+    )
     return fixed.fit(X, y)
 
 
@@ -206,17 +238,10 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
         The model; the same values for every row (:class:`~tamis.cells.FixedSubset`); nothing; and, up to 200 columns,
         logistic (of a number: linear) regression and gradient boosting on all values.
     """
-    from tamis.cells import FixedSubset
     from tamis.cells.bins import indicators
 
     y, y_held = np.asarray(y), np.asarray(y_held)
-    fixed = FixedSubset(
-        _scaled_cost(model, 1.0),
-        groups=model.groups,
-        misclassification_cost=None if model._is_regression else model._Q,
-        objective="squared-error" if model._is_regression else "loss",
-        categorical=model.categorical,
-    ).fit(X, y)
+    fixed = fixed_subset(model, X, y, None)
     result = [
         _baseline(model, name, one.predict(X_held), y_held, one.cost_, one.n_features_used_)
         for name, one in ((type(model).__name__, model), ("same values for every row", fixed))
@@ -252,26 +277,23 @@ def _peers(model: CellClassifier) -> list[tuple[str, Any]]:
     """Return the models of all values."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-    if not model._is_regression:
-        boosting = HistGradientBoostingClassifier(random_state=0)
-        return [("logistic", _logistic(sparse=False)), ("boosting", boosting)]
+    if model._is_regression:
+        return [
+            ("linear", _linear(is_number=True)),
+            ("boosting", HistGradientBoostingRegressor(random_state=0)),
+        ]
+    return [("logistic", _linear()), ("boosting", HistGradientBoostingClassifier(random_state=0))]
+
+
+def _linear(*, is_number: bool = False, sparse: bool = False) -> Any:
+    """Return a logistic or, of a number, ridge regression on standardised columns without missing values."""
     from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import Ridge
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    linear = make_pipeline(SimpleImputer(), StandardScaler(), Ridge())
-    return [("linear", linear), ("boosting", HistGradientBoostingRegressor(random_state=0))]
-
-
-def _logistic(*, sparse: bool) -> Any:
-    from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
     scaler = MaxAbsScaler() if sparse else StandardScaler()
-    return make_pipeline(SimpleImputer(), scaler, LogisticRegression(max_iter=500))
+    return make_pipeline(SimpleImputer(), scaler, Ridge() if is_number else LogisticRegression(max_iter=500))
 
 
 def _baseline(model: CellClassifier, name: str, label: Any, y: Any, cost: Any, n_values: Any) -> Baseline:
@@ -289,17 +311,17 @@ def _baseline(model: CellClassifier, name: str, label: Any, y: Any, cost: Any, n
 
 @dataclass(frozen=True)
 class Gain:
-    """What buying row by row is ahead of as many values, the same for every row.
+    """The advantage of acquiring row by row over as many values, the same for every row.
 
     Attributes
     ----------
     n_values : float
-        Mean number of values that the model buys, and so many are bought on average for fixed rows: between two whole
-        numbers, a share of the rows has the next larger subset.
+        Mean number of values that the model acquires, as are acquired on average by the fixed subsets: between two
+        whole numbers, a share of the rows has the next larger subset.
     fixed : float
-        Accuracy of these fixed subsets.
+        Accuracy of these fixed subsets, or their squared error as a share of the variance.
     mean, low, high : float
-        Difference of the accuracies, and its interval of 95 %.
+        By how much the model is more accurate, or its error smaller, and the interval of 95 %.
     """
 
     n_values: float
@@ -312,21 +334,35 @@ class Gain:
 def gain_over_fixed(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> Gain:
     """Return the advantage of the model over fixed subsets of its own size, row by row on the held-out rows."""
     y_held = np.asarray(y_held)
-    right = (model.predict(X_held) == y_held).astype(np.float64)
+    own = _of_rows(model, model.predict(X_held), y_held)
     n_values = float(model.n_features_used_.mean())
-    below, fixed = int(n_values), np.zeros(len(right))
+    below, fixed = int(n_values), np.zeros(len(own))
     for k, share in ((below, 1.0 - n_values + below), (below + 1, n_values - below)):
         if share > 0.0:
-            fixed += share * (fixed_subset(model, X, y, k).predict(X_held) == y_held)
-    apart = right - fixed
+            fixed += share * _of_rows(model, fixed_subset(model, X, y, k).predict(X_held), y_held)
+    apart = fixed - own if model._is_regression else own - fixed
     half = 1.96 * float(apart.std()) / np.sqrt(max(len(apart), 1))
     mean = float(apart.mean())
     return Gain(n_values, float(fixed.mean()), mean, mean - half, mean + half)
 
 
+def _of_rows(model: CellClassifier, predicted: Any, y: Any) -> Floats:
+    """Return whether each decision is right, or the squared error of a number as a share of the variance."""
+    if model._is_regression:
+        errors: Floats = model._losses(y, predicted) / model._unit_loss
+        return errors
+    right: Floats = (np.asarray(predicted) == y).astype(np.float64)
+    return right
+
+
 def _point(model: CellClassifier, X_held: Any, y_held: Any) -> tuple[float, float, Floats]:
     posterior = model.predict_proba(X_held)
-    values = scores(posterior, model._decide(posterior), y_held, model.classes_)
+    predicted = model._decide(posterior)
+    values = (
+        error_scores(_of_rows(model, predicted, y_held))
+        if model._is_regression
+        else scores(posterior, predicted, y_held, model.classes_)
+    )
     return float(model.cost_.mean()), float(model.n_features_used_.mean()), values
 
 
@@ -342,26 +378,24 @@ def _of_model(
         cost, n, values = _point(other, X_held, y_held)
         points.append((cost / factor, n, values))
     points.sort(key=lambda point: point[:2])
-    return Curve.of_points(type(model).__name__, points)
+    return Curve.of_points(type(model).__name__, points, is_number=model._is_regression)
 
 
 class _Boosting:
     """The scores of gradient boosting that has certain columns only; the same columns are fitted once."""
 
-    def __init__(self, rows: Any, y: Any, held: Any, y_held: Any) -> None:
-        self.rows, self.y, self.held, self.y_held = rows, y, held, y_held
+    def __init__(self, model: CellClassifier, rows: Any, y: Any, held: Any, y_held: Any) -> None:
+        self.model, self.rows, self.y, self.held, self.y_held = model, rows, y, held, y_held
         self._known: dict[tuple[int, ...], Floats] = {}
 
     def scores(self, columns: Any) -> Floats:
-        """Return what :func:`scores` returns with these columns."""
+        """Return the scores with these columns."""
         key = tuple(sorted(int(column) for column in columns))
         if key not in self._known:
             self._known[key] = self._fitted(list(key))
         return self._known[key]
 
     def _fitted(self, columns: list[int]) -> Floats:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
         from tamis.cells.scikit_trees import limited_threads
 
         dense, other = (
@@ -370,26 +404,32 @@ class _Boosting:
         )
         vary = ~np.isnan(dense).all(axis=0)
         with limited_threads(dense):
-            model = HistGradientBoostingClassifier(random_state=0).fit(dense[:, vary], self.y)
-            return _scores_of(model, other[:, vary], self.y_held)
+            return self.scores_of(_peers(self.model)[1][1], dense[:, vary], other[:, vary])
+
+    def scores_of(self, peer: Any, rows: Any, held: Any) -> Floats:
+        """Return the scores of a model of scikit-learn that is fitted to some columns."""
+        peer.fit(rows, self.y)
+        if self.model._is_regression:
+            return error_scores(_of_rows(self.model, peer.predict(held), self.y_held))
+        posterior = peer.predict_proba(held)
+        return scores(posterior, peer.classes_[posterior.argmax(axis=1)], self.y_held, peer.classes_)
 
 
 def _anchors(boosting: _Boosting, price: float) -> list[Curve]:
-    rows, y, held, y_held = boosting.rows, boosting.y, boosting.held, boosting.y_held
-    logistic = _logistic(sparse=sp.issparse(rows))
-    values = {"logistic regression, all": _scores_of(logistic.fit(rows, y), held, y_held)}
+    rows, is_number = boosting.rows, boosting.model._is_regression
+    linear = _linear(is_number=is_number, sparse=sp.issparse(rows))
+    name = "linear regression, all" if is_number else "logistic regression, all"
+    values = {name: boosting.scores_of(linear, rows, boosting.held)}
     if rows.shape[1] <= _WIDE:
         values["boosting, all"] = boosting.scores(range(rows.shape[1]))
-    return [Curve.of_points(name, [(price, float(rows.shape[1]), own)]) for name, own in values.items()]
-
-
-def _scores_of(model: Any, held: Any, y_held: Any) -> Floats:
-    posterior = model.predict_proba(held)
-    return scores(posterior, model.classes_[posterior.argmax(axis=1)], y_held, model.classes_)
+    return [
+        Curve.of_points(name, [(price, float(rows.shape[1]), own)], is_number=is_number)
+        for name, own in values.items()
+    ]
 
 
 def missing_curve(model: CellClassifier, X: Any, y: Any) -> tuple[Floats, Floats, Floats]:
-    """Return the effect of values missing at random: the fractions missing, accuracy, and values acquired.
+    """Return the effect of values missing at random: the fractions missing, accuracy or error, and values acquired.
 
     Parameters
     ----------
@@ -403,12 +443,12 @@ def missing_curve(model: CellClassifier, X: Any, y: Any) -> tuple[Floats, Floats
         else rows[:, model.candidates_]
     )
     hidden = rng.random(kept.shape)
-    accuracy, bought = [], []
+    measured, acquired = [], []
     for share in _SHARES:
         part = _with_candidates(model, np.where(hidden < share, np.nan, kept.astype(np.float64)))
-        accuracy.append(float(np.mean(model.predict(part) == np.asarray(y))))
-        bought.append(float(model.n_features_used_.mean()))
-    return np.array(_SHARES), np.array(accuracy), np.array(bought)
+        measured.append(float(np.mean(_of_rows(model, model.predict(part), np.asarray(y)))))
+        acquired.append(float(model.n_features_used_.mean()))
+    return np.array(_SHARES), np.array(measured), np.array(acquired)
 
 
 def _with_candidates(model: CellClassifier, kept: Floats) -> Any:

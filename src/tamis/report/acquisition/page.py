@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis._validation import as_rows
-from tamis.report.acquisition.charts import costs_chart, missing_charts, path_chart, purchases_chart
+from tamis.report.acquisition.charts import (
+    acquired_chart,
+    costs_chart,
+    missing_charts,
+    path_chart,
+    prediction_chart,
+)
 from tamis.report.acquisition.numbers import Curve, cost_curves, gain_over_fixed, missing_curve
 from tamis.report.page.cells import Cell, Names, Table
 from tamis.report.page.document import Section, render_page, write_page
@@ -34,8 +40,8 @@ def write_report(
     title: str = "the rows held out", *,
     on_progress: Callable[[float, str], None] | None = None, repeat: dict[str, str] | None = None,
 ) -> Path:  # fmt: skip
-    """Write a report of the values that a classifier acquires, its accuracy and cost, as one HTML file that opens
-    offline.
+    """Write a report of the values that a classifier acquires, its accuracy or error and its cost, as one HTML file
+    that opens offline.
 
     Parameters
     ----------
@@ -91,22 +97,30 @@ def acquisition_page(
     costs = {
         "gain": gain_over_fixed(model, X, y, X_held, y_held),
         "charts": [
-            costs_chart(curves, measure) for measure in ("accuracy", "auc") if _is_known(curves, measure)
+            costs_chart(curves, measure) for measure in curves[0].measures if _is_known(curves, measure)
         ],
         "table": _points(curves),
+        "is_number": model._is_regression,
     }
+    measure = "error" if model._is_regression else "accuracy"
+    missing = missing_charts(*missing_curve(model, X_held, y_held), measure)
     paths = [_path(sample, i, verdict) for i, verdict in _example_rows(sample)]
     sections = [
-        Section("costs", "Accuracy against cost", costs),
+        Section("costs", f"{'Squared error' if model._is_regression else 'Accuracy'} against cost", costs),
         Section(
-            "values", "Values bought", {"chart": purchases_chart(sample.bought), "table": _columns(sample)}
+            "values", "Acquired values", {"chart": acquired_chart(sample.acquired), "table": _columns(sample)}
         ),
-        Section("holes", "Missing values", missing_charts(*missing_curve(model, X_held, y_held))),
+        Section("missing", "Missing values", missing),
         Section("paths", "Single rows", paths),
         Section("repeat", "Repeat this run", {**(repeat or {}), "In Python": _in_python(model)}),
     ]
     heading = f"{type(model).__name__} on {title}"
-    top = {"n_rows": len(sample.y), "n_classes": len(model.classes_), "tiles": _tiles(sample, curves)}
+    top = {
+        "n_rows": len(sample.y),
+        "n_classes": 0 if model._is_regression else len(model.classes_),
+        "error_cost": model._unit_loss,
+        "tiles": _tiles(sample, curves),
+    }
     return render_page("acquisition/page.html.j2", heading, top, sections)
 
 
@@ -126,7 +140,13 @@ def _in_python(model: CellClassifier) -> str:
 
 @dataclass
 class _HeldOutRows:
-    """The model, its results on the held-out rows, and the names of the values."""
+    """The model and its results on the held-out rows.
+
+    Attributes
+    ----------
+    right : ndarray of shape (n_rows,), bool
+        Whether the decision is right, or a number within one standard deviation of the prediction.
+    """
 
     model: CellClassifier
     X: Any
@@ -134,8 +154,12 @@ class _HeldOutRows:
 
     def __post_init__(self) -> None:
         self.y = np.asarray(self.y)
-        self.right = self.model.predict(self.X) == self.y
-        self.bought, self.cost = self.model.n_features_used_.copy(), self.model.cost_.copy()
+        posterior = self.model.predict_proba(self.X)
+        self.predicted = self.model._decide(posterior)
+        self.right = self.predicted == self.y
+        if (deviation := self.model._deviation(posterior)) is not None:
+            self.right = np.abs(self.predicted - self.y) <= deviation
+        self.acquired, self.cost = self.model.n_features_used_.copy(), self.model.cost_.copy()
         rows = self.X if self.model.categories_ else as_rows(self.X)[0]
         self.traces: Any = self.model.acquire(rows[:_ROWS])
 
@@ -146,43 +170,50 @@ def _value(value: Any) -> str:
 
 
 def _tiles(sample: _HeldOutRows, curves: list[Curve]) -> list[tuple[str, str, str]]:
-    whole = curves[-1]
+    whole, model = curves[-1], sample.model
+    losses = model._losses(sample.y, sample.predicted)
+    measure, text, unit = "accuracy", fraction(float(sample.right.mean())), ""
+    if model._is_regression:
+        measure, text, unit = "error", f"{losses.mean() / model._unit_loss:.3f}", "of the variance"
+    of_all = fraction(float(whole.measures[measure].value[0]))
     return [
-        ("Accuracy", fraction(float(sample.right.mean())), ""),
-        ("Values bought", f"{sample.bought.mean():.2f}", f"per row, of {count(sample.model.n_features_in_)} columns"),
+        ("Squared error" if model._is_regression else "Accuracy", text, unit),
+        ("Acquired values", f"{sample.acquired.mean():.2f}", f"per row, of {count(model.n_features_in_)} columns"),
         ("Paid", scientific(float(sample.cost.mean())), "per row"),
-        ("Errors and prices", scientific(float(1 - sample.right.mean() + sample.cost.mean())), "per row"),
-        ("Decided unasked", f"{np.mean(sample.bought == 0):.0%}", "of the rows"),
-        ("All columns", fraction(float(whole.accuracy[0])), f"{whole.name}, for {scientific(float(whole.cost[0]))}"),
+        ("Errors and prices", scientific(float((losses + sample.cost).mean())), "per row"),
+        ("Decided without a value", f"{np.mean(sample.acquired == 0):.0%}", "of the rows"),
+        ("All columns", of_all, f"{whole.name}, for {scientific(float(whole.cost[0]))}"),
     ]  # fmt: skip
 
 
 def _is_known(curves: list[Curve], measure: str) -> bool:
-    return all(bool(np.isfinite(getattr(curve, measure)).all()) for curve in curves)
+    return all(bool(np.isfinite(curve.measures[measure].value).all()) for curve in curves)
 
 
 def _points(curves: list[Curve]) -> Table:
     rows = [
-        [curve.name, scientific(float(curve.cost[i])), f"{curve.bought[i]:.2f}", *_measures(curve, i)]
+        [curve.name, scientific(float(curve.cost[i])), f"{curve.acquired[i]:.2f}", *_measures(curve, i)]
         for curve in curves
         for i in range(len(curve.cost))
     ]
-    head = [("", "spent how"), ("n", "price per row"), ("n", "values")]
-    head += [("n", name) for name in ("accuracy", "95 % interval", "AUC", "95 % interval of the AUC")]
+    head = [("", "method"), ("n", "price per row"), ("n", "values")]
+    names = {"accuracy": "accuracy", "auc": "AUC", "error": "squared error"}
+    for measure in curves[0].measures:
+        head += [("n", names[measure]), ("n", f"95 % interval of the {names[measure]}")]
     return Table("The points of the figure", head, rows)
 
 
 def _measures(curve: Curve, i: int) -> list[str]:
-    """Return accuracy and AUC at a point, each with its interval."""
+    """Return the measures at a point, each with its interval."""
     texts = []
-    for measure in ("accuracy", "auc"):
-        low, high = getattr(curve, f"{measure}_band")[:, i].tolist()
-        texts += [fraction(float(getattr(curve, measure)[i])), f"{fraction(low)} to {fraction(high)}"]
+    for own in curve.measures.values():
+        low, high = own.band[:, i].tolist()
+        texts += [fraction(float(own.value[i])), f"{fraction(low)} to {fraction(high)}"]
     return texts
 
 
 def _columns(sample: _HeldOutRows) -> Table:
-    """Return a table of the columns that are bought most."""
+    """Return a table of the columns that are acquired most."""
     places: dict[Any, list[int]] = {}
     for trace in sample.traces:
         for place, feature in enumerate(trace.features, start=1):
@@ -199,7 +230,7 @@ def _columns(sample: _HeldOutRows) -> Table:
     ]  # fmt: skip
     of = "" if len(sample.traces) == len(sample.y) else f", in the first {count(len(sample.traces))} rows"
     head = [("", "column"), ("n", "rows"), ("n", "mean place"), ("n", "price")]
-    return Table(f"Columns bought most{of}", head, rows)
+    return Table(f"Columns acquired most{of}", head, rows)
 
 
 def _example_rows(sample: _HeldOutRows) -> list[tuple[int, str]]:
@@ -216,20 +247,47 @@ def _example_rows(sample: _HeldOutRows) -> list[tuple[int, str]]:
 
 def _path(sample: _HeldOutRows, i: int, verdict: str) -> dict[str, Any]:
     trace, classes = sample.traces[i], sample.model.classes_
+    if sample.model._is_regression:
+        return _path_of_number(sample, i, verdict)
     actual = "" if verdict == "right" else f", it is {shorten(sample.y[i], 40)}"
     chart = path_chart(trace, classes, f"p{i}", f"Row {i}: {shorten(trace.label, 40)}")
     said = f"Decision {trace.label} after {len(trace.features)} values; true class {sample.y[i]}."
     decided = int(np.flatnonzero(classes == trace.label)[0])
-    steps = zip(trace.features, trace.values, itertools.pairwise(trace.posteriors), strict=True)
-    rows: list[list[Cell]] = [
-        [
-            str(step), Names([str(feature)]), shorten(_value(value), 30),
-            f"{before[decided]:.3f} → {after[decided]:.3f}",
-        ]
-        for step, (feature, value, (before, after)) in enumerate(steps, start=1)
-    ]  # fmt: skip
-    has_texts = any(feature in sample.model.categories_ for feature in trace.features)
-    posterior = f"P({shorten(trace.label, 20)})"
-    head = [("n", ""), ("", "column"), ("" if has_texts else "n", "value"), ("n", posterior)]
-    table = Table(f"Paid {scientific(trace.cost)}", head, rows) if rows else None
+    moves = [
+        f"{before[decided]:.3f} → {after[decided]:.3f}"
+        for before, after in itertools.pairwise(trace.posteriors)
+    ]
+    table = _steps(sample, trace, moves, f"P({shorten(trace.label, 20)})")
     return {"chart": replace(chart, caption=f", {verdict}{actual}", description=said), "table": table}
+
+
+def _path_of_number(sample: _HeldOutRows, i: int, verdict: str) -> dict[str, Any]:
+    trace, true = sample.traces[i], float(sample.y[i])
+    predicted, deviation = sample.model._decide(trace.posteriors), sample.model._deviation(trace.posteriors)
+    assert deviation is not None
+    title = f"Row {i}: {predicted[-1]:.4g} ± {deviation[-1]:.2g}"
+    chart = prediction_chart(predicted, deviation, true, f"p{i}", title)
+    within = "within" if verdict == "right" else "beyond"
+    said = f"Prediction {predicted[-1]:.4g} after {len(trace.features)} values; true value {true:.4g}."
+    moves = [
+        f"{before:.4g} → {after:.4g} ± {own:.2g}"
+        for (before, after), own in zip(itertools.pairwise(predicted), deviation[1:], strict=True)
+    ]
+    caption = f", {within} one standard deviation of {true:.4g}"
+    return {
+        "chart": replace(chart, caption=caption, description=said),
+        "table": _steps(sample, trace, moves, "prediction"),
+    }
+
+
+def _steps(sample: _HeldOutRows, trace: Any, moves: list[str], heading: str) -> Table | None:
+    """Return a table of the acquired values and of what each changed; None without values."""
+    rows: list[list[Cell]] = [
+        [str(step), Names([str(feature)]), shorten(_value(value), 30), move]
+        for step, (feature, value, move) in enumerate(
+            zip(trace.features, trace.values, moves, strict=True), start=1
+        )
+    ]
+    has_texts = any(feature in sample.model.categories_ for feature in trace.features)
+    head = [("n", ""), ("", "column"), ("" if has_texts else "n", "value"), ("n", heading)]
+    return Table(f"Paid {scientific(trace.cost)}", head, rows) if rows else None

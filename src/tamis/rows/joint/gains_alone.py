@@ -7,6 +7,8 @@ one degree per class but one, so it detects a trend in half the rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,10 @@ __all__ = ["gain_alone", "trend_alone"]
 
 def gain_alone(alone: Array) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     """Return I(X; Y) of each feature in bits, and its degrees of freedom."""
+    return _constant_once(_gains, alone)
+
+
+def _gains(alone: Array) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     levels, totals = alone.sum(axis=2), alone[0].sum(axis=0)
     n = totals.sum()
     gain = np.log2(n) + (_f(alone).sum(axis=(1, 2)) - _f(levels).sum(axis=1) - _f(totals).sum()) / n
@@ -30,6 +36,10 @@ def trend_alone(alone: Array) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     One degree per class but one, for any number of levels, so a trend needs half the rows. It is 0 if so few rows are
     outside the most frequent level and class that H is not approximately chi-square distributed.
     """
+    return _constant_once(_trends, alone)
+
+
+def _trends(alone: Array) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     levels, totals = alone.sum(axis=2), alone[0].sum(axis=0)
     n = totals.sum()
     ranks = (levels.cumsum(axis=1) - levels / 2.0) / n - 0.5  # of the middle of each level, about 0
@@ -39,6 +49,18 @@ def trend_alone(alone: Array) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     enough = (n - levels.max(axis=1)) * (n - totals.max()) >= 5 * n
     share = between / np.where(enough & (spread > 0.0), spread, np.inf)
     return (n - 1) * share / (2.0 * n * np.log(2.0)), np.full(len(alone), np.count_nonzero(totals) - 1)
+
+
+def _constant_once(statistic: Callable[[Array], tuple[Array, Array]], alone: Array) -> tuple[Array, Array]:
+    """Return the statistic of each feature, computed once for all those whose rows are all in the first level."""
+    constant = alone[:, 0].sum(axis=1) == alone[0].sum()
+    if np.count_nonzero(constant) < 2:
+        return statistic(alone)
+    one, others = int(constant.argmax()), np.flatnonzero(~constant)
+    few = statistic(alone[np.append(others, one)])
+    gain, freedom = (np.full(len(alone), values[-1]) for values in few)
+    gain[others], freedom[others] = few[0][:-1], few[1][:-1]
+    return gain, freedom
 
 
 def _f(counts: Array) -> NDArray[np.float64]:

@@ -65,6 +65,7 @@ from tamis.rows.joint.pair_counts import (
     zeros,
 )
 from tamis.rows.joint.pair_evidence import PairEvidence
+from tamis.rows.joint.sparse_rows import SparseRows, count_sparse_row, settle, take_sparse
 from tamis.rows.relation_change import critical_values, find_changed_table
 from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.batch import without_columns
@@ -171,7 +172,8 @@ class JointScreening(RowSelector):
 
     Cost per row: O(d), and d^2 (n_bins - 1)^2 / 64 words per class for the pairs of d features. Memory: 2 d^2 n_bins^2
     bytes per class, `memory` rows, and four tables of d^2 numbers. With 50 features the selector learns some 220,000
-    rows a second, with 500 some 15,000 (docs/joint.md).
+    rows a second, with 500 some 15,000 (docs/joint.md). If the first rows are CSR, rows are stored as CSR, 12 bytes per
+    value, and counted by their values; the counts of single features take 240 bytes per feature and class at most.
 
     Features that are relevant only in triples (the parity of three bits) are not detected. Tests are repeated as rows
     arrive, so `alpha` is a nominal level, not a guarantee over the entire stream. `level` is a guarantee. The k-th
@@ -199,7 +201,7 @@ class JointScreening(RowSelector):
 
     _equals_rows = "exactly"
     _shapes = """
-        _recent (w, j)
+        _recent (w, j?)
         _labels (w) int64 in [0, max(c, 1))
         _seen (1) int64 in [0, 2**62)
         _x_log_x (16384)
@@ -224,8 +226,10 @@ class JointScreening(RowSelector):
         _guess (e+1, e+1) int64 any "only compared with codes"
         _evidence (2)  _steps (2, c)  _pair_evidence? (its own)
         _label_series._total? (48, c)  _label_series (its own)
+        _sparse? (its own)  _sparse?.n_features (=j)  _sparse?.size (=w)
     """
     _label_series: LabelSeries | None = None  # an older file has none
+    _sparse: SparseRows | None = None  # in place of `_recent`, if the first rows were sparse
     _inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
 
     _chooses_count = True
@@ -288,8 +292,10 @@ class JointScreening(RowSelector):
         return ring_slots(int(self._seen[0]), n_rows, self.memory)
 
     def _start(self, n_features: int) -> None:
-        self._recent, self._labels = np.zeros((self.memory, n_features)), np.zeros(self.memory, np.int64)
-        self._seen = np.zeros(1, np.int64)  # number of rows written to `_recent`
+        # The first rows decide whether rows are stored dense or sparse.
+        self._recent, self._sparse = np.zeros((self.memory, 0)), None
+        self._labels = np.zeros(self.memory, np.int64)
+        self._seen = np.zeros(1, np.int64)  # number of rows stored
         self._x_log_x = x_log_x()
         self._arrays: tuple[Array, ...] = ()  # of the counts; none before levels are determined
         self._forget_set(n_features)
@@ -309,11 +315,14 @@ class JointScreening(RowSelector):
         return True  # the levels of the tests, and the number of levels of a feature
 
     def _widen(self, n_features: int) -> None:
-        new = n_features - self._recent.shape[1]
-        self._recent = np.pad(self._recent, ((0, 0), (0, new)))
+        new = n_features - self.n_features_in_
+        self._settle()
+        if self._recent.shape[1]:
+            self._recent = np.pad(self._recent, ((0, 0), (0, new)))
         self.partners_ = np.pad(self.partners_, (0, new), constant_values=-1)
         self._scores = np.pad(self._scores, (0, new))
         if not self._arrays:
+            self._sparse = None if self._sparse is None else self._sparse.widened(n_features, None)
             return
         counts = self._counts
         n_paired = len(counts.columns)
@@ -325,19 +334,24 @@ class JointScreening(RowSelector):
             self._older = tuple(getattr(wide, name) for name in _TOTALS)
         before = np.pad(self._before, ((0, new), (0, 0), (0, 0)))
         self._before = set_zero(before, np.arange(n_features - new, n_features))
+        self._sparse = None if self._sparse is None else self._sparse.widened(n_features, self._counts)
         self._set_bars()
         if self.level is not None:
             self._begin_evidence()
             self._certify(self.level)
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        self._recent, self._scores = without_columns(self._recent, columns), self._scores.copy()
+        self._settle()
+        if self._recent.shape[1]:
+            self._recent = without_columns(self._recent, columns)
+        self._scores = self._scores.copy()
         self._scores[columns] = 0.0
         self.selected_ = [j for j in self.selected_ if j not in columns]
         self._working = [j for j in self._working if j not in columns]
         self.partners_ = np.where(np.isin(self.partners_, columns), -1, self.partners_)
         self.partners_[columns] = -1
         if not self._arrays:
+            self._sparse = None if self._sparse is None else self._sparse.without(columns, None)
             return
         counts = self._counts
         self._arrays = tuple(clear_columns(counts, columns))
@@ -345,6 +359,7 @@ class JointScreening(RowSelector):
             older = clear_columns(counts._replace(**dict(zip(_TOTALS, self._older, strict=True))), columns)
             self._older = tuple(getattr(older, name) for name in _TOTALS)
         self._before = set_zero(self._before, columns)
+        self._sparse = None if self._sparse is None else self._sparse.without(columns, self._counts)
         if np.isin(self._pair, columns).any():
             self._pair, self._evidence = np.full(2, -1), np.zeros(2)
         if self.level is not None:
@@ -361,7 +376,7 @@ class JointScreening(RowSelector):
             X, y = repeat_rows(X, y, sample_weight)
         if self._label_series is not None and len(self.classes_) > self._label_series.n_classes:
             self._label_series.grow(len(self.classes_))  # even while the first rows are collected
-        X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+        X = self._as_stored(X)
         self.drift_detected_, start = False, 0
         if not self._arrays:
             start = min(len(y), _FIRST - int(self._seen[0]))
@@ -374,6 +389,21 @@ class JointScreening(RowSelector):
             self._feed(X, y, start, fresh=True)
         if self.level is not None:
             self._certify(self.level)
+
+    def _as_stored(self, X: Rows) -> Rows:
+        """Return the rows as all of them are stored: dense, or sparse if the first rows were."""
+        if not self._seen[0]:
+            n_features, is_sparse = X.shape[1], sp.issparse(X)
+            self._sparse = SparseRows(n_features, int(self.memory)) if is_sparse else None
+            self._recent = np.zeros((self.memory, 0 if is_sparse else n_features))
+        if self._sparse is None:
+            return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+        return sp.csr_matrix(X, dtype=np.float64)
+
+    def _settle(self) -> None:
+        """Complete the counts of single features, in which sparse rows of 0 are not counted one by one."""
+        if self._sparse is not None and self._arrays:
+            settle(self._sparse.zero, self._counts.alone)
 
     def _certify(self, level: float) -> None:
         """Keep the features with sufficient evidence: any set of that kind has the guaranteed rate."""
@@ -421,30 +451,36 @@ class JointScreening(RowSelector):
     def _counts(self) -> Counts:
         return Counts(*self._arrays)
 
-    def _keep(self, X: Array, y: Array) -> None:
+    def _keep(self, X: Rows, y: Array) -> None:
         at = (self._seen[0] + np.arange(len(y))) % self.memory
-        self._recent[at], self._labels[at] = X, y
+        self._labels[at] = y
         self._seen[0] += len(y)
+        if self._sparse is None:
+            self._recent[at] = X
+        else:
+            self._sparse.store(X, int(self._seen[0]))
 
-    def _last(self, n: int) -> tuple[Array, Array]:
-        at = np.arange(self._seen[0] - n, self._seen[0]) % self.memory
-        return self._recent[at], self._labels[at]
+    def _last(self, n: int) -> tuple[Rows, Array]:
+        numbers = np.arange(self._seen[0] - n, self._seen[0])
+        at = numbers % self.memory
+        return self._recent[at] if self._sparse is None else self._sparse.last(numbers), self._labels[at]
 
     _jointly_set_by = ("_begin",)  # a loaded state has all of these or none
 
     def _begin(self, n: int, chunk: float = _CHUNK) -> None:
         """Reset the counts to the last `n` rows; all stored rows determine the levels."""
         rows, _ = self._last(min(int(self._seen[0]), self.memory))
-        X, y = self._last(min(n, len(rows)))
+        X, y = self._last(min(n, rows.shape[0]))
         d, n_classes = rows.shape[1], len(self.classes_)
         columns, fresh = np.arange(d), None
         n_levels = default_n_levels(min(d, self.max_paired), self.n_bins)
         if d > self.max_paired:
             fresh = zeros(rows, columns[:0], n_levels, n_classes)
-            for row, code in zip(X, y.tolist(), strict=True):
-                count_row(row, code, fresh)
+            self._count_alone(X, y, fresh)
             columns = np.flatnonzero(top_mask(gain_alone(fresh.alone)[0], self.max_paired))
         self._arrays = tuple(zeros(rows, columns, n_levels, n_classes, fresh))
+        if self._sparse is not None:
+            self._sparse.begin(self._counts)
         self._older = None
         self._chunk, self._chunk_end, self._next = float(chunk), int(chunk), _LEAST
         self._set_bars()
@@ -455,6 +491,19 @@ class JointScreening(RowSelector):
             self._begin_evidence()
         self._seen[0] -= len(y)
         self._feed(X, y, 0)
+
+    def _count_alone(self, X: Rows, y: Array, counts: Counts) -> None:
+        """Update the univariate counts with rows."""
+        if self._sparse is None:
+            for row, code in zip(X, y.tolist(), strict=True):
+                count_row(row, code, counts)
+            return
+        self._sparse.begin(counts)
+        zero = self._sparse.zero
+        for i, code in enumerate(y.tolist()):
+            own = slice(X.indptr[i], X.indptr[i + 1])
+            count_sparse_row(X.data[own], X.indices[own], code, zero, counts)
+        settle(zero, counts.alone)
 
     def _begin_evidence(self) -> None:
         """Collect evidence from the next row on; the stored rows determine the cuts."""
@@ -472,15 +521,13 @@ class JointScreening(RowSelector):
         self._bars_trend = np.append(np.inf, chdtri(freedom, 0.25 * self.alpha / d))
         self._tables = tuple(np.zeros((q, q)) for _ in Gains._fields)
 
-    def _feed(self, X: Array, y: Array, start: int, *, fresh: bool = False) -> None:
+    def _feed(self, X: Rows, y: Array, start: int, *, fresh: bool = False) -> None:
         while start < len(y):
             counts, first, limit = self._counts, start, float(-np.log(self.alpha_drift)) * self._inflation
-            start, drift = _take(
-                X, y, start, counts, self._recent, self._labels, self._seen,
-                self._pair, self._guess, self._evidence, self._steps, limit, self._next,
-            )  # fmt: skip
+            start, drift = self._take(X, y, start, limit)
             if fresh and self._pair_evidence is not None and not drift:
-                self._pair_evidence.update(X[first:start], y[first:start])
+                rows = X[first:start]
+                self._pair_evidence.update(rows.toarray() if sp.issparse(rows) else rows, y[first:start])
             if fresh and self._label_series is not None:
                 self._label_series.update(y[first:start])
             if drift:
@@ -497,6 +544,19 @@ class JointScreening(RowSelector):
                 if counts.n[0] >= self._next:
                     self._renew(counts)
 
+    def _take(self, X: Rows, y: Array, start: int, limit: float) -> tuple[int, bool]:
+        """Count and store rows from `start` on; return the next row, and whether there was a drift."""
+        counts, sparse = self._counts, self._sparse
+        course = self._pair, self._guess, self._evidence, self._steps, limit, self._next
+        if sparse is None:
+            return _take(X, y, start, counts, self._recent, self._labels, self._seen, *course)
+        end, drift = take_sparse(
+            X.data, X.indices, X.indptr, y, start, sparse.zero, counts, self._seen, *course
+        )
+        self._labels[np.arange(self._seen[0] - (end - start), self._seen[0]) % self.memory] = y[start:end]
+        sparse.store(X[start:end], int(self._seen[0]))
+        return end, drift
+
     def _begin_anew(self, n: int) -> None:
         """Signal a drift, and reset the counts to the last n rows."""
         self.drift_detected_ = True
@@ -506,6 +566,7 @@ class JointScreening(RowSelector):
 
     def _relation_has_changed(self, counts: Counts) -> bool:
         """Return whether the relation of a feature to the class has changed since the last test."""
+        self._settle()
         young = counts.alone - self._before
         n_features, _, n_classes = young.shape
         changed = (
@@ -527,10 +588,13 @@ class JointScreening(RowSelector):
         if self._varies_by_now(counts):
             self._begin(int(counts.n[0]), self._chunk)
             return True
+        self._settle()
         totals = tuple(getattr(counts, name) for name in _TOTALS)
         if self._older is not None:
             for total, older in zip(totals, self._older, strict=True):
                 total -= older
+            if self._sparse is not None:
+                self._sparse.totals[:] = counts.alone[0].sum(axis=0)
             self._before, self._looked = counts.alone.copy(), int(counts.n[0])
             # A gradual drift ends with rows of both concepts.
             if self.drifts_ and self._chunk < _LONGER * _LONGER * _CHUNK:
@@ -543,7 +607,11 @@ class JointScreening(RowSelector):
     def _varies_by_now(self, counts: Counts) -> bool:
         """Return whether a feature that was constant when levels were determined has other values now."""
         flat = np.flatnonzero(np.isinf(counts.fine[:, 0]))
-        rows = np.sort(self._last(min(int(counts.n[0]), self.memory))[0][:, flat], axis=0)
+        rows, _ = self._last(min(int(counts.n[0]), self.memory))
+        if self._sparse is not None:  # of which at least so many must be other than 0
+            flat = flat[np.bincount(rows.indices, minlength=len(counts.fine))[flat] >= BLOCK]
+        values = rows[:, flat]
+        rows = np.sort(values.toarray() if sp.issparse(values) else values, axis=0)
         return bool((np.count_nonzero(rows != rows[len(rows) // 2], axis=0) >= BLOCK).any())
 
     # -- the set -------------------------------------------------------------------------------------------
@@ -552,6 +620,7 @@ class JointScreening(RowSelector):
         """Test all features and pairs, and select (3), (4)."""
         n = int(counts.n[0])
         self._next = max(n + _FEW, int(n * _ROUNDS))
+        self._settle()
         totals = counts.alone[0].sum(axis=0)
         if np.count_nonzero(totals) < 2:
             return

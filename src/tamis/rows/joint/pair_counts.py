@@ -12,10 +12,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Rows
 
 __all__ = [
     "BLOCK",
@@ -78,10 +79,17 @@ def default_n_levels(n_features: int, n_bins: int | None) -> int:
     return min(_FINE, max(2, 1 + math.isqrt(_WORDS // n_pairs)))
 
 
-def cut(rows: Array, n_levels: int) -> NDArray[np.float64]:
+def cut(rows: Rows, n_levels: int) -> NDArray[np.float64]:
     """Return the edges of each column: between its values if they are few, else its quantiles."""
     edges = np.full((rows.shape[1], n_levels - 1), np.inf)
-    step = max(1, _CELLS // len(rows))
+    step = max(1, _CELLS // rows.shape[0])
+    if sp.issparse(rows):
+        columns = rows.tocsc()
+        filled = np.flatnonzero(np.diff(columns.indptr))  # the others are constant
+        for first in range(0, len(filled), step):
+            part = filled[first : first + step]
+            edges[part] = cut(columns[:, part].toarray(), n_levels)
+        return edges
     for first in range(0, rows.shape[1], step):
         values = np.sort(rows[:, first : first + step].T, axis=1)
         few = np.count_nonzero(values[:, 1:] > values[:, :-1], axis=1) < n_levels
@@ -103,7 +111,7 @@ def _distinct(values: Array, n: int) -> NDArray[np.float64]:
 
 
 def zeros(
-    rows: Array, columns: NDArray[np.intp], n_levels: int, n_classes: int, as_in: Counts | None = None
+    rows: Rows, columns: NDArray[np.intp], n_levels: int, n_classes: int, as_in: Counts | None = None
 ) -> Counts:
     """Return zero counts, with levels determined by the rows, or existing ones."""
     n_edges, q = n_levels - 1, len(columns)

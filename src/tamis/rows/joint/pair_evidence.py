@@ -25,11 +25,12 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Rows
 from tamis.rows.joint.pair_counts import cut, popcount
 from tamis.summaries.evidence import BLOCK, Evidence
 
@@ -75,7 +76,7 @@ class PairEvidence(ThreadSafe):
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_features)
+    rows : ndarray or CSR matrix of shape (n_rows, n_features)
         Their medians and other quantiles are the edges. Their classes must not have been used, or the rows must not be
         passed to `update`.
     columns : ndarray of int
@@ -108,10 +109,11 @@ class PairEvidence(ThreadSafe):
         _codes (w) int64 any "only compared with codes"
     """
 
-    def __init__(self, rows: Array, columns: NDArray[np.intp], n_classes: int) -> None:
-        same = rows.min(axis=0) == rows.max(axis=0)  # constant so far: larger values will differ
+    def __init__(self, rows: Rows, columns: NDArray[np.intp], n_classes: int) -> None:
+        low, high = (_dense(extreme) for extreme in (rows.min(axis=0), rows.max(axis=0)))
+        same = low == high  # constant so far: larger values will differ
         self._edges, self._fine = cut(rows, 2), cut(rows, _BINS)
-        self._edges[same, 0], self._fine[same, 0] = rows[0, same], rows[0, same]
+        self._edges[same, 0] = self._fine[same, 0] = low[same]
         self._columns = columns
         shape = (1 if n_classes == 2 else n_classes, 2, len(columns), len(columns))
         self._sum, self._spread = np.zeros(shape), np.zeros(shape)  # S and V
@@ -159,6 +161,11 @@ class PairEvidence(ThreadSafe):
         pairs = largest + np.log(mean)
         result[self._columns] = np.logaddexp(result[self._columns], pairs) - np.log(2.0)  # (4)
         return result
+
+
+def _dense(row: Rows) -> NDArray[np.float64]:
+    result: NDArray[np.float64] = row.toarray().ravel() if sp.issparse(row) else row
+    return result
 
 
 def _words(bits: NDArray[np.bool_]) -> NDArray[np.uint32]:

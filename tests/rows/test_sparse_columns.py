@@ -1,0 +1,86 @@
+"""JointScreening and DISCUSS learn sparse rows as the same dense ones, bit for bit, in a fraction of their memory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import tamis
+from tamis import JointScreening
+
+
+def _stream(seed, n_rows, n_features):
+    """Rows that are mostly 0, in columns of any density, and a class whose relation to them changes halfway."""
+    rng = np.random.default_rng(seed)
+    dense = rng.random((n_rows, n_features)) < rng.uniform(0.01, 0.7, n_features)
+    X = rng.normal(size=(n_rows, n_features)) * dense
+    y = ((X[:, 2] != 0) ^ (X[:, 5] > 0.1) ^ (rng.random(n_rows) < 0.1)).astype(int)
+    half = n_rows // 2
+    y[half:] = (X[half:, 1] > 0) | (X[half:, 4] != 0)
+    return X, y, rng
+
+
+def _assert_same(dense, sparse):
+    np.testing.assert_array_equal(sparse.scores_, dense.scores_)
+    np.testing.assert_array_equal(sparse.get_support(), dense.get_support())
+    assert list(sparse.selected_) == list(dense.selected_)
+    assert sparse.drift_detected_ == dense.drift_detected_
+    assert sparse.n_replay == dense.n_replay
+
+
+@pytest.mark.parametrize(
+    ("n_features", "parameters"),
+    [(8, {}), (30, {"n_bins": 3}), (40, {"max_paired": 12, "memory": 300}), (12, {"level": 0.05})],
+)
+def test_joint_screening_is_that_of_dense_rows(n_features, parameters):
+    X, y, rng = _stream(n_features, 3000, n_features)
+    y[1900:] += rng.random(1100) < 0.2  # a new class
+    dense, sparse, start = JointScreening(**parameters), JointScreening(**parameters), 0
+    while start < len(X):
+        part = slice(start, start := start + int(rng.integers(1, 150)))
+        dense.partial_fit(X[part], y[part])
+        # dense rows are learned as sparse ones once the first were sparse
+        sparse.partial_fit(X[part] if 900 < start < 1300 else sp.csr_matrix(X[part]), y[part])
+        _assert_same(dense, sparse)
+        np.testing.assert_array_equal(sparse.partners_, dense.partners_)
+    assert sparse.drifts_ == dense.drifts_
+    if "level" not in parameters:
+        assert dense.selected_
+    assert sparse._recent.size == 0
+
+
+@pytest.mark.parametrize("n_first", [40, 700])
+def test_joint_screening_widens_and_forgets_sparse_columns(n_first, tmp_path):
+    X, y, _ = _stream(3, 1500, 12)
+    dense = JointScreening().fit(X[:n_first, :9], y[:n_first])
+    sparse = JointScreening().fit(sp.csr_matrix(X[:n_first, :9]), y[:n_first])
+    for model in (dense, sparse):
+        model.widen(12).forget_columns([2, 10])
+    tamis.save(sparse, tmp_path / "sparse.tamis")
+    sparse = tamis.load(tmp_path / "sparse.tamis")
+    for start in range(n_first, 1500, 100):
+        part = slice(start, start + 100)
+        dense.partial_fit(X[part], y[part])
+        sparse.partial_fit(sp.csr_matrix(X[part]), y[part])
+        _assert_same(dense, sparse)
+
+
+def test_memory_of_sparse_rows_does_not_grow_with_the_stream():
+    """Of 20,000 columns: the dense rows of `memory` would be 160 MB."""
+    rng = np.random.default_rng(0)
+    rows = sp.random(1200, 20_000, 0.001, "csr", random_state=0)
+    y = rng.integers(0, 2, 1200)
+    model, held = JointScreening(), []
+    model.partial_fit(rows[:100], y[:100])
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(3):
+            for start in range(100, 1200, 100):
+                model.partial_fit(rows[start : start + 100], y[start : start + 100])
+            held.append((tracemalloc.get_traced_memory()[0] - before) / 1e6)
+    finally:
+        tracemalloc.stop()
+    assert max(held) < 20.0
+    assert held[2] < held[1] + 1.0

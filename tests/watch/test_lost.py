@@ -33,10 +33,9 @@ def labels(model, X, seed):
 def test_equals_its_twin(rng, drift):
     raw = rng.normal(-0.15, 0.8, size=(400, 6))
     raw[150:, 2] += drift
-    theta, tested = np.array([1.0, 0.8, 0.9, 0.7, 1.0, 0.5]), np.array([1, 1, 1, 0, 0, 0], dtype=bool)
+    theta, tested = np.array([1.0, 0.8, 0.9, 0.7, 1.0, 0.5]), np.array([True, True])
     for limit in (3.0, 8.0):
-        h = 6
-        state = (np.full(h, -700.0), np.zeros(h), np.zeros(h, dtype=np.int64), np.zeros((h, h)))
+        state = (np.full((2, 6), -700.0), np.zeros(6), np.zeros(6, dtype=np.int64))
         found = _advance(raw, 0, theta, tested, limit, *state)
         expected = first_alarm(raw.tolist(), theta.tolist(), tested.tolist(), limit)
         assert found == ((-1, -1) if expected is None else expected)
@@ -96,12 +95,76 @@ def test_a_new_model_is_tested_afresh_and_a_saved_state_continues():
         starts = range(2500, 2700, 50)
         ages = [one.update(model, X[i : i + 50], y[i : i + 50], None, np.ones(2)) for i in starts]
         assert np.array(ages)[:, 1].tolist() == [0] * 4
-        assert np.max(ages) >= 40
+        assert 20 <= np.max(ages) <= 60
         assert one.lost.tolist() == [True, False]
     assert tamis.dumps(test) == tamis.dumps(other)
+
+
+def test_a_new_model_is_tested_at_once_with_the_calibration_of_the_one_before():
+    model, other = Model([2.0, 1.5, 0.0]), Model([0.0, 1.5, 2.0])
+    X = np.random.default_rng(5).normal(size=(4000, 3))
+    y = labels(model, X, 6)
+    test = LostRelevance(3, 50_000, 0)
+
+    def update(model, first, last, reliance):
+        return [
+            test.update(model, X[i : i + 50], y[i : i + 50], None, np.array(reliance))
+            for i in range(first, last, 50)
+        ]
+
+    update(model, 0, 1500, [2.0, 1.5, 0.0])
+    theta = test._theta.copy()
     test.restart()
-    assert not test.is_testing
+    assert test.is_testing
+    assert not np.any(update(model, 1500, 1800, [2.0, 1.5, 0.0]))
+    np.testing.assert_array_equal(test._theta, theta)
+    X[1800:1900, 0] = np.roll(X[1800:1900, 0], 3)
+    assert np.max(update(model, 1800, 1900, [2.0, 1.5, 0.0])) > 0
+    assert test.lost.tolist() == [True, False, False]
+
+    # A model of other features: those in common keep their calibration, the others are tested when they have one.
+    test.restart()
+    y[1900:] = labels(other, X[1900:], 7)
+    update(other, 1900, 2200, [0.0, 1.5, 2.0])
+    assert test._features.tolist() == [1, 2]
+    assert test._tested.tolist() == [True, False]
+    np.testing.assert_array_equal(test._theta[:2], theta[2:4])
+    assert not np.any(update(other, 2200, 3200, [0.0, 1.5, 2.0]))
+    assert test._tested.tolist() == [True, True]
     assert not test.lost.any()
+
+
+def test_the_order_and_the_number_of_the_classes_may_change():
+    model = Model([2.0, 1.5])
+    X = np.random.default_rng(7).normal(size=(3000, 2))
+    y = labels(model, X, 8)
+
+    class Reversed(Model):
+        def __init__(self):
+            super().__init__([2.0, 1.5])
+            self.classes_ = np.array([1, 0])
+
+        def predict_proba(self, X):
+            return super().predict_proba(X)[:, ::-1]
+
+    class Three(Model):
+        def __init__(self):
+            super().__init__([2.0, 1.5])
+            self.classes_ = np.arange(3)
+
+        def predict_proba(self, X):
+            return np.column_stack([super().predict_proba(X), np.zeros(len(X))])
+
+    tests = LostRelevance(2, 50_000, 0), LostRelevance(2, 50_000, 0)
+    for i in range(0, 2000, 100):
+        for test, models in zip(tests, ([model, model], [model, Reversed()]), strict=True):
+            test.update(models[i // 100 % 2], X[i : i + 100], y[i : i + 100], None, np.ones(2))
+    assert tamis.dumps(tests[0]) == tamis.dumps(tests[1])
+    tests[0].update(Three(), X[2000:2100], y[2000:2100], None, np.ones(2))
+    assert not tests[0].is_testing
+    for i in range(2100, 3000, 100):
+        tests[0].update(Three(), X[i : i + 100], y[i : i + 100], None, np.ones(2))
+    assert tests[0].is_testing
 
 
 def test_a_class_that_the_model_does_not_know_is_counted():

@@ -1,27 +1,29 @@
 r"""A sequential test that finds the feature which a model uses although the label no longer depends on it.
 
 Let p be the probability that the model gives the true class of a row, and q_j the mean of the same probability when
-the value of feature j is replaced by those of earlier rows. If the label no longer depends on j, q_j predicts it better
-than p. Of each row, with a share eps = .02 of the class frequencies pi in all three,
+the value of feature j is replaced by those of earlier rows: four of the last 100, one from each quarter of their order.
+If the label no longer depends on j, q_j predicts it better than p. Both are calibrated first
+(:mod:`tamis.watch.calibration`). Of each row, with a share eps = .02 of the class frequencies pi in p and q_j,
 
     l_j = log q_j / p,    l_j' = log ((q_j + pi) / 2) / p,    and for a loss that no single feature explains
     l_0 = log pi / p,     l_0' = log ((p + pi) / 2) / p.
 
-If p is calibrated, exp(l) has the mean 1 whatever came before, so R <- (1 + R) exp(theta min(l, 1.5)) less the number
-of rows is a supermartingale (Shiryaev-Roberts; as e-detector: Shin, Ramdas, Rinaldo, E-detectors: a nonparametric
-framework for sequential change detection, 2024): R reaches A after at least A rows in the mean. No model is exactly
-calibrated, and errors are dependent. So theta in [.05, 1] is the largest value for which the mean of exp(theta l) over
-the first 1,000 labelled rows of the model is at most 1, divided by the ratio of the variance of sums of 20 rows to that
-of 20 independent ones.
+If p is the distribution of the label, exp(l) has the mean 1 whatever came before, so R <- (1 + R) exp(theta l) with
+theta = 1 less the number of rows is a martingale (Shiryaev-Roberts; as e-detector: Shin, Ramdas, Rinaldo, E-detectors:
+a nonparametric framework for sequential change detection, 2024): R reaches A after at least A rows in the mean. So does
+the mean of R_j and R_j'. For other models theta is chosen on the first 1,000 labelled rows, and l is limited to 2.5.
 
-A feature is tested if l_j is significantly negative on these first rows (below -4 standard errors). It is lost if R
-exceeds `n_rows` times twice the number of features tested, the run has lasted for 40 rows, and the sum of l_j or l_j'
-over the run is the largest and exceeds those of l_0 and l_0' by 3. Then the test waits: until the reverse test (of
--l_j) finds that the feature is relevant again, or the model is another one.
+A feature is tested if l_j is significantly negative on these first rows (below -4 standard errors). There is a change
+if the mean of R_j and R_j' of a feature exceeds `n_rows` times the number of features tested. Which feature it is
+follows from the statistics with theta = 1 and without a limit, as in Malladi and Speyer (A generalized Shiryaev
+sequential probability ratio test for change detection and isolation, 1999): that of the feature must be e times the sum
+of those of the other features, and exceed that of l_0 and l_0'. Then the test waits: until the reverse test (of -l_j)
+finds that the feature is relevant again, or the model is another one.
 
-The constants 1.5, 20, 40 and 3 were chosen on seeds 0 to 3 of the streams of experiments/watch.py and of two streams of
-AR(1) columns. The figures in docs/watch.md are of seeds 100 to 103; a first look at them, with 60 in place of 40,
-prompted the choice of 40.
+A new model is tested with the calibration of the one before it until its own first 1,000 labelled rows are complete.
+
+The constants were chosen on seeds 0 to 2 of the streams of experiments/watch.py; the figures of the documentation are
+of seeds from 200 on.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, encode_labels
 from tamis.importance.predictions import outputs
+from tamis.watch.calibration import find_exponents, fit_calibration, recalibrate
 
 __all__ = ["LostRelevance"]
 
@@ -47,58 +50,52 @@ _MOST_FEATURES = 5
 _N_DONORS = 4
 _STORED = 100
 _EPS = 0.02
-_CLIP, _BLOCK, _SHORTEST, _MARGIN = 1.5, 20, 40, 3.0
+_CLIP, _LOG_ODDS = 2.5, 1.0
+_EXPECTING, _COLLECTING, _CALIBRATED = range(3)  # phases of a model
+
+
+@njit(strict=True)
+def _log_sum(a: float, b: float) -> float:
+    """Return log(exp(a) + exp(b))."""
+    return max(a, b) + math.log1p(math.exp(-abs(a - b)))
 
 
 @njit(strict=True)
 def _advance(
-    raw: Array,
-    start: int,
-    theta: Array,
-    tested: Array,
-    limit: float,
-    level: Array,
-    total: Array,
-    age: Array,
-    sums: Array,
+    raw: Array, start: int, theta: Array, tested: Array, limit: float, level: Array, total: Array, age: Array
 ) -> tuple[int, int]:
-    """Run all tests from a row on; return the row of an alarm and the hypothesis, or -1 and -1.
+    """Run all tests from a row on; return the row of an alarm and the number of the feature, or -1 and -1.
 
-    raw     (n, h)  log-likelihood ratios; the last two hypotheses name no feature
-    level   (h)     log R
-    total   (h)     sum over the run of the test, which restarts where it is not positive
-    age     (h)     rows of the run
-    sums    (h, h)  raw sums of all hypotheses over the run of each
+    raw     (n, 2 f + 2)  log-likelihood ratios, two of each feature; the last two name no feature
+    tested  (f)
+    level   (2, 2 f + 2)  log R with theta and limited ratios, and as they are
+    total   (2 f + 2)     sum over the run of the test, which restarts where it is not positive
+    age     (2 f + 2)     rows of the run
     """
-    h = raw.shape[1]
+    h, f = raw.shape[1], len(tested)
     for i in range(start, raw.shape[0]):
         for k in range(h):
             step = theta[k] * min(raw[i, k], _CLIP)
-            grown = (
-                level[k] + math.log1p(math.exp(-level[k]))
-                if level[k] > 0.0
-                else math.log1p(math.exp(level[k]))
-            )
-            level[k] = max(grown + step, -700.0)
+            level[0, k] = max(_log_sum(level[0, k], 0.0) + step, -700.0)
+            level[1, k] = max(_log_sum(level[1, k], 0.0) + raw[i, k], -700.0)
             total[k] += step
             age[k] += 1
-            for b in range(h):
-                sums[k, b] += raw[i, b]
             if total[k] <= 0.0:
                 total[k], age[k] = 0.0, 0
-                sums[k, :] = 0.0
-        first = -1
-        for k in range(h - 2):
-            if tested[k] and (first < 0 or level[k] > level[first]):
-                first = k
-        if first < 0 or level[first] <= limit or age[first] < _SHORTEST:
+        highest, best, best_log = -np.inf, -1, -np.inf
+        for j in range(f):
+            if tested[j]:
+                highest = max(highest, _log_sum(level[0, 2 * j], level[0, 2 * j + 1]))
+                log_r = _log_sum(level[1, 2 * j], level[1, 2 * j + 1])
+                if log_r > best_log:
+                    best, best_log = j, log_r
+        if highest - math.log(2.0) <= limit:
             continue
-        best = -1
-        for k in range(h - 2):
-            if tested[k] and (best < 0 or sums[first, k] > sums[first, best]):
-                best = k
-        rest = max(sums[first, h - 2], sums[first, h - 1])
-        if level[best] > limit and sums[first, best] >= rest + _MARGIN:
+        others = -np.inf
+        for j in range(f):
+            if tested[j] and j != best:
+                others = _log_sum(_log_sum(level[1, 2 * j], level[1, 2 * j + 1]), max(others, -700.0))
+        if best_log >= others + _LOG_ODDS and best_log >= _log_sum(level[1, h - 2], level[1, h - 1]):
             return i, best
     return -1, -1
 
@@ -120,46 +117,42 @@ class LostRelevance(ThreadSafe):
 
     _shapes = (
         "lost (j) bool  _n_labelled in [0, inf)  _stored (s, j) float  _features (f) int64 in [0, j)"
-        "  _reference (r, f+1) float in [0, inf)  _codes (r) int64 in [-1, inf)  _n_reference in [0, r]"
-        "  _shares (c) float in [0, inf)  _theta (2*f+2) float in (0, 1]  _tested (2*f+2) bool"
-        "  _level (2*f+2) float in [-inf, inf]  _total (2*f+2) float in [-inf, inf]"
-        "  _age (2*f+2) int64 in [0, inf)  _sums (2*f+2, 2*f+2) float in [-inf, inf]"
-        "  _back float in [-inf, inf]"
+        "  _reference (r, g, c) float in [0, inf)  _codes (r) int64 in [0, inf)  _phase in [0, 3)"
+        "  _shares (k) float in [0, inf)  _calibration (d) float  _theta (2*f+2) float in (0, 1.5]"
+        "  _tested (f) bool  _level (2, 2*f+2) float in [-inf, inf]  _total (2*f+2) float in [-inf, inf]"
+        "  _age (2*f+2) int64 in [0, inf)  _back float in [-inf, inf]"
     )
 
     def __init__(self, n_columns: int, n_rows: float, random_state: int | None) -> None:
         self.n_rows = float(n_rows)
         self._rng = np.random.default_rng(random_state)
         self._stored: Floats = np.empty((0, n_columns))
+        self._features = np.empty(0, dtype=np.int64)
+        self._theta, self._tested = np.ones(2), np.empty(0, dtype=bool)
+        self._shares: Floats = np.empty(0)
+        self._calibration: Floats = np.empty(0)
         self.restart()
 
     def restart(self) -> None:
-        """Forget the model."""
-        n_columns = self._stored.shape[1]
-        self.lost = np.zeros(n_columns, dtype=bool)
-        self._n_labelled = 0
-        self._start(np.empty(0, dtype=np.int64))
-
-    def _start(self, features: NDArray[np.int64]) -> None:
-        h = 2 * len(features) + 2
-        self._features = features
-        self._reference: Floats = np.zeros((_REFERENCE, len(features) + 1))
-        self._codes = np.full(_REFERENCE, -1, dtype=np.int64)
-        self._n_reference = 0
-        self._shares: Floats = np.empty(0)
-        self._theta = np.ones(h)
-        self._tested = np.zeros(h, dtype=bool)
+        """Expect another model: a new reference is collected, and meanwhile the calibration stays."""
+        self.lost = np.zeros(self._stored.shape[1], dtype=bool)
+        self._n_labelled, self._phase = 0, _EXPECTING
+        self._reset_reference()
         self._reset_runs()
-        self._back = -math.inf  # log R of the reverse test
+
+    def _reset_reference(self) -> None:
+        self._reference: Floats = np.empty((0, 0, 0))
+        self._codes = np.empty(0, dtype=np.int64)
 
     def _reset_runs(self) -> None:
         h = len(self._theta)
-        self._level, self._total = np.full(h, -700.0), np.zeros(h)
-        self._age, self._sums = np.zeros(h, dtype=np.int64), np.zeros((h, h))
+        self._level, self._total = np.full((2, h), -700.0), np.zeros(h)
+        self._age = np.zeros(h, dtype=np.int64)
+        self._back = -math.inf  # log R of the reverse test
 
     @property
     def is_testing(self) -> bool:
-        """Whether the reference is complete and a feature is tested."""
+        """Whether a reference is complete and a feature is tested."""
         return bool(self._tested.any())
 
     def update(self, model: Any, X: Floats, y: Array, names: list[str] | None, reliance: Floats) -> list[int]:
@@ -170,10 +163,8 @@ class LostRelevance(ThreadSafe):
         ages = [0] * X.shape[1]
         self._n_labelled += len(X)
         reliance = np.nan_to_num(reliance, nan=0.0)
-        if not len(self._features) and self._n_labelled >= _FIRST and reliance.max() > 0.0:
-            used = np.flatnonzero(reliance >= 0.05 * reliance.max())
-            best = used[np.argsort(-reliance[used], kind="stable")]
-            self._start(np.sort(best[:_MOST_FEATURES]).astype(np.int64))
+        if self._phase == _EXPECTING and self._n_labelled >= _FIRST and reliance.max() > 0.0:
+            self._choose_features(reliance)
         if len(self._features) and len(self._stored) and len(X):
             p, codes = self._probabilities(model, X, y, names)
             for j, age in self._add(p, codes):
@@ -181,80 +172,99 @@ class LostRelevance(ThreadSafe):
         self._stored = np.concatenate([self._stored, X])[-_STORED:]
         return ages
 
+    def _choose_features(self, reliance: Floats) -> None:
+        """Choose those that the model relies on most; the calibration of the ones chosen before stays."""
+        used = np.flatnonzero(reliance >= 0.05 * reliance.max())
+        best = used[np.argsort(-reliance[used], kind="stable")]
+        features = np.sort(best[:_MOST_FEATURES]).astype(np.int64)
+        self._phase = _COLLECTING
+        if np.array_equal(features, self._features):
+            return
+        before = {int(j): k for k, j in enumerate(self._features)}
+        at = [before.get(int(j), -1) for j in features]
+        pairs = np.append(self._theta[:-2].reshape(-1, 2), np.ones((1, 2)), axis=0)
+        self._theta = np.append(pairs[at].ravel(), self._theta[-2:])
+        self._tested = np.append(self._tested, False)[at]
+        self._features = features
+        self.lost = self.lost & np.isin(np.arange(len(self.lost)), features)
+        self._reset_runs()
+
     def _probabilities(
         self, model: Any, X: Floats, y: Array, names: list[str] | None
     ) -> tuple[Floats, NDArray[np.int64]]:
-        """Return the probability of the true class, as predicted and with each feature replaced, shape (n, f + 1)."""
-        n, f = len(X), len(self._features)
-        donors = self._rng.integers(0, len(self._stored), size=(n, f, _N_DONORS))
+        """Return the predictions and those with each feature replaced, of shape (n, f + 1, c), and the classes."""
+        n, f, s = len(X), len(self._features), len(self._stored)
+        ranks = (np.arange(_N_DONORS) + self._rng.random((n, f, _N_DONORS))) * (s / _N_DONORS)
         altered = np.repeat(X[:, None, :], f * _N_DONORS, axis=1).reshape(n, f, _N_DONORS, X.shape[1])
         for k, j in enumerate(self._features.tolist()):
-            altered[:, k, :, j] = self._stored[donors[:, k], j]
+            altered[:, k, :, j] = np.sort(self._stored[:, j])[ranks[:, k].astype(np.int64)]
         every = np.concatenate([X, altered.reshape(-1, X.shape[1])])
         proba, labels = outputs(model, every, names, numeric=False)
-        codes = np.asarray(encode_labels(y, np.asarray(labels))[0], dtype=np.int64)
-        known = np.append(proba, np.zeros((len(proba), 1)), axis=1)  # a class that the model does not know
-        at = np.minimum(codes, proba.shape[1])
-        true = np.take_along_axis(known[n:].reshape(n, f * _N_DONORS, -1), at[:, None, None], axis=2)
-        own = np.take_along_axis(known[:n], at[:, None], axis=1)
-        return np.column_stack([own, true.reshape(n, f, _N_DONORS).mean(axis=2)]), at
+        # River's models return the classes in any order.
+        order = np.argsort(np.asarray(labels), kind="stable")
+        codes = np.minimum(encode_labels(y, np.asarray(labels)[order])[0], len(order))
+        proba = proba[:, order]
+        replaced = proba[n:].reshape(n, f, _N_DONORS, -1).mean(axis=2)
+        return np.concatenate([proba[:n, None], replaced], axis=1), np.asarray(codes, dtype=np.int64)
 
     def _add(self, p: Floats, codes: NDArray[np.int64]) -> list[tuple[int, int]]:
-        first = min(len(p), _REFERENCE - self._n_reference)
+        n_classes = p.shape[2]
+        if len(self._calibration) not in (0, n_classes + 1):  # the classes of the model are others
+            self._tested[:], self._phase = False, _COLLECTING
+        if len(self._codes) and self._reference.shape[2] != n_classes:
+            self._reset_reference()
+        first = min(len(p), _REFERENCE - len(self._codes)) if self._phase == _COLLECTING else 0
+        lost = self._test(p[:first], codes[:first])
         if first:
-            at = slice(self._n_reference, self._n_reference + first)
-            self._reference[at], self._codes[at] = p[:first], codes[:first]
-            self._n_reference += first
-            if self._n_reference == _REFERENCE:
+            self._reference = np.concatenate([self._reference.reshape(-1, *p.shape[1:]), p[:first]])
+            self._codes = np.append(self._codes, codes[:first])
+            if len(self._codes) == _REFERENCE:
                 self._calibrate()
-        if first == len(p) or not self.is_testing:
-            return []
-        return self._test(self._ratios(p[first:], codes[first:]))
+        return lost + self._test(p[first:], codes[first:])
 
     def _calibrate(self) -> None:
-        """Set theta and the features tested from the reference rows."""
+        """Set the calibration, theta and the features tested from the reference rows."""
         counts = np.bincount(self._codes) + 0.5
         self._shares = counts / counts.sum()
+        self._calibration = fit_calibration(self._reference[:, 0], self._codes)
         raw = self._ratios(self._reference, self._codes)
-        clipped = np.minimum(raw, _CLIP)
-        grid = np.arange(1, 21) / 20
-        means = np.exp(grid[:, None, None] * clipped).mean(axis=1)  # (grid, h)
-        largest = np.where(means <= 1.0, grid[:, None], 0.05).max(axis=0)
-        blocks = clipped.reshape(-1, _BLOCK, raw.shape[1]).sum(axis=1)
-        inflation = blocks.var(axis=0, ddof=1) / np.maximum(_BLOCK * clipped.var(axis=0), 1e-12)
-        self._theta = largest / np.maximum(inflation, 1.0)
-        error = raw.std(axis=0) / math.sqrt(len(raw))
-        useful = (
-            raw[:, : 2 * len(self._features) : 2].mean(axis=0) < -4.0 * error[: 2 * len(self._features) : 2]
-        )
-        self._tested[: 2 * len(useful)] = np.repeat(useful, 2)
+        self._theta = find_exponents(np.minimum(raw, _CLIP))
+        of_features = raw[:, :-2:2]
+        error = of_features.std(axis=0) / math.sqrt(len(raw))
+        self._tested = of_features.mean(axis=0) < -4.0 * error
+        self._phase = _CALIBRATED
+        self._reset_reference()
 
     def _ratios(self, p: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return the log-likelihood ratio of each hypothesis, shape (n, 2 f + 2)."""
         shares = np.append(self._shares, 1.0 / _REFERENCE)[np.minimum(codes, len(self._shares))][:, None]
-        p = (1.0 - _EPS) * p + _EPS * shares
-        own, replaced = p[:, :1], p[:, 1:]
+        # A class that the model does not know has the probability 0.
+        known = np.pad(recalibrate(p, self._calibration), ((0, 0), (0, 0), (0, 1)))
+        true = np.take_along_axis(known, codes[:, None, None], axis=2)[:, :, 0]
+        true = (1.0 - _EPS) * true + _EPS * shares
+        own, replaced = true[:, :1], true[:, 1:]
         values = np.empty((len(p), 2 * replaced.shape[1] + 2))
         values[:, :-2:2], values[:, 1:-2:2] = replaced, 0.5 * (replaced + shares)
         values[:, -2:] = np.column_stack([0.5 * (own + shares), shares])
         return np.asarray(np.log(values / own))
 
-    def _test(self, raw: Floats) -> list[tuple[int, int]]:
-        limit = math.log(self.n_rows * max(1, int(self._tested.sum())))
-        lost, at = [], 0
+    def _test(self, p: Floats, codes: NDArray[np.int64]) -> list[tuple[int, int]]:
+        """Return the columns that these rows show to be lost, and the lengths of their runs."""
+        lost: list[tuple[int, int]] = []
+        if not self.is_testing or not len(p):
+            return lost
+        raw, limit, at = self._ratios(p, codes), math.log(self.n_rows * int(self._tested.sum())), 0
         while at < len(raw):
             held = np.flatnonzero(self.lost[self._features])
             if len(held):
                 at = self._wait(raw[:, 2 * held[0]], at, limit, int(self._features[held[0]]))
                 continue
-            row, k = _advance(
-                raw, at, self._theta, self._tested, limit, self._level, self._total, self._age, self._sums
-            )
+            row, k = _advance(raw, at, self._theta, self._tested, limit, self._level, self._total, self._age)
             if row < 0:
                 break
-            j = int(self._features[k // 2])
-            self.lost[j], self._back = True, -math.inf
-            lost.append((j, int(self._age[k])))
+            j, of_j = int(self._features[k]), slice(2 * k, 2 * k + 2)
+            lost.append((j, max(1, int(self._age[of_j][np.argmax(self._total[of_j])]))))
+            self.lost[j] = True
             self._reset_runs()
             at = row + 1
         return lost

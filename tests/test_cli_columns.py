@@ -195,6 +195,75 @@ def test_svmlight_and_wide_tables(call):
     )
 
 
+@pytest.fixture(scope="module")
+def sensors(folder):
+    """Whether a part fails: of two columns of one sensor, neither of which shows it, and by a material."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(
+        rng.integers(0, 2, size=(600, 6)), columns=["s1_a", "s2_a", "s1_b", "s3.a", "s2_b", "s3.b"]
+    )
+    frame["metal"] = rng.choice(["iron", "lead", "tin", "zinc"], 600)
+    fails = (frame["s2_a"] ^ frame["s2_b"] == 1) & (frame["metal"] != "tin")
+    frame["fails"] = np.where(fails ^ (rng.random(600) < 0.05), "yes", "no")
+    frame.to_csv(folder / "sensors.csv", index=False)
+    return frame
+
+
+SENSORS = ("sensors.csv", "--label", "fails", "--rule", "gfsfs")
+
+
+def test_groups_by_prefix_are_decided_on_together(call, sensors):
+    """The exclusive or of two columns shows only if both arrive in one group."""
+    alone = told(call, *SENSORS)
+    assert not {"s2_a", "s2_b"} & set(alone["selected"])
+    grouped = told(call, *SENSORS, "--groups", "prefix")
+    assert {"s2_a", "s2_b"} <= set(grouped["selected"])
+    assert not {"s1_a", "s1_b", "s3.a"} & set(grouped["selected"])
+    code, out, _ = call(*SENSORS, "--groups", "prefix", "-q")
+    assert code == 0
+    assert "3 groups of columns" in out  # s1, s2 and the metal; a dot separates the names of s3
+
+
+def test_groups_of_a_file_are_those_of_the_api(call, sensors, folder):
+    groups = {"second": ["s2_a", "s2_b"], "metal": ["metal"], "rest": ["s1_a", "s3.b"]}
+    (folder / "groups.json").write_text(json.dumps(groups))
+    lines = [f"{column},{group}\n" for group, columns in groups.items() for column in columns]
+    (folder / "groups.csv").write_text("".join(lines))
+    by_json, by_csv = (told(call, *SENSORS, "--groups", f"groups.{kind}") for kind in ("json", "csv"))
+    assert by_json["selected"] == by_csv["selected"]
+    metals = [f"metal={value}" for value in sorted(set(sensors["metal"]))]
+    order = ["s1_a", "s3.b", "s2_a", "s2_b", "s1_b", "s3.a", *metals]
+    X = np.column_stack([sensors["metal"] == m.partition("=")[2] if "=" in m else sensors[m] for m in order])
+    made = tamis.GFSFS({"second": ["s2_a", "s2_b"], "metal": metals, "rest": ["s1_a", "s3.b"]})
+    made.start(sensors["fails"])
+    for part in (order[:2], order[2:4], order[4:6], metals):
+        at = [order.index(name) for name in part]
+        made.offer_many(X[:, at].astype(float), part)
+    assert by_json["selected"] == made.selected_
+
+
+def test_spending_rules_take_groups(call, sensors):
+    found = told(call, "sensors.csv", "--label", "fails", "--groups", "text")
+    assert {name for name in found["selected"] if name.startswith("metal=")}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.json", "{", "--groups a.json: line 1 is not JSON"),
+        ("a.json", "[1]", "--groups a.json: write an object of lists"),
+        ("a.json", '{"g": ["s9"]}', "group 'g' names 's9', which is not a column of the file."),
+        ("a.json", '{"g": ["s1_a"], "h": ["s1_a"]}', "column 's1_a' is in two groups: name it once."),
+        ("a.csv", "s1_a\n", "--groups a.csv: line 1 has 1 field: write a column and its group."),
+    ],
+)
+def test_a_wrong_file_of_groups_is_told(call, sensors, folder, name, text, message):
+    (folder / name).write_text(text)
+    code, out, err = call(*SENSORS, "--groups", name)
+    assert (code, out) == (2, "")
+    assert message in " ".join(err.split())
+
+
 def test_stepwise_searches_all_columns(call, table):
     found = told(call, *PRICE, "--rule", "stepwise-bic", "--drop", "c")
     assert found["selected"][0] in ("a", "twice")
@@ -315,6 +384,11 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--rule", "lond", "--payout", "0.1"), 2, "--initial-wealth and --payout are for --rule alpha-"),
         (("--target-fdr", "0.1", "--payout", "0.1"), 2, "Say either --target-fdr, or --initial-wealth and --payout."),
         (("--target-fdr", "2"), 2, "--target-fdr must be a number in (0, 1) or None, got 2.0."),
+        (("--rule", "bic", "--groups", "text"), 2, "--groups is for gfsfs and spending rules, not for bic."),
+        (("--groups", "text", "--logs"), 2, "--groups offers the columns of the file in their order: omit --pca, "),
+        (("--groups", "text", "--max-candidates", "4"), 2, "--max-candidates can end within a group: omit it, or --"),
+        (("--groups", "text", "--release", "0.1"), 2, "--release drops single columns: omit it, or --groups."),
+        (("--groups", "none.json"), 2, "--groups none.json: cannot be read (FileNotFoundError): write text, prefix, "),
         (("--max-candidates", "0"), 2, "--max-candidates must be 1 or more, got 0."),
         (("--missing", "keep"), 2, "--missing keep is not known here: write mean or error."),
         (("--missing", "error"), 1, "'table.csv': c (11.3 %) has missing values, the first in row 1; add"),

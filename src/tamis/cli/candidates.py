@@ -24,7 +24,7 @@ _SPENDING = (
     "e-lord", "e-saffron", "score", "lord++", "lord3", "saffron", "saffron-investing", "addis", "generalized-investing",
 )  # fmt: skip
 _PENALISED = ("aic", "bic", "ric", "stepwise-aic", "stepwise-bic", "stepwise-ric")
-_CLASSES = ("osfs", "fast-osfs", "saola", "ofs-density", "ofs-a3m")
+_CLASSES = ("osfs", "fast-osfs", "saola", "ofs-density", "ofs-a3m", "gfsfs")
 _KINDS = {
     **dict.fromkeys(_SPENDING, "spending"),
     **{name: "stepwise" if name.startswith("stepwise-") else "penalised" for name in _PENALISED},
@@ -51,12 +51,18 @@ class Rule:
     name: str
     kind: str
 
+    @property
+    def has_groups(self) -> bool:
+        """Whether it decides on groups of columns."""
+        return self.kind == "spending" or self.name == "gfsfs"
+
     def make(self, model: str, **parameters: Any) -> Any:
         """Return the selector; parameters that are None, or that it does not have, are ignored."""
         if self.kind == "spending":
             key, own = "alpha-investing", {"model": model, "rule": self.name}
         elif self.kind == "classes":
-            key, own = self.name, {}
+            # The default groups of GFSFS are the blocks of offers, which have no meaning here.
+            key, own = self.name, {"groups": parameters.pop("groups", None)} if self.has_groups else {}
         elif self.kind == "lasso":
             key, own = self.name, {"model": model}
         else:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.cli.candidates import MOST_TEXTS, RULES, CandidateOptions, ColumnTask, Rule, find_rule
+from tamis.cli.column_groups import read_groups
 from tamis.cli.columns_output import Output
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
@@ -27,7 +28,9 @@ Examples:
 
 [bold]tamis columns houses.parquet --label price --logs --interactions --target-fdr 0.1[/]
 
-[bold]tamis columns words.svm --rule saola --json[/]"""
+[bold]tamis columns words.svm --rule saola --json[/]
+
+[bold]tamis columns machines.parquet --label state --rule gfsfs --groups prefix[/]"""
 
 _DECIDING, _BUDGET = "Deciding", "Budget"
 
@@ -53,7 +56,7 @@ class _RuleOptions:
             _DECIDING,
             "NAME",
             "A spending rule (alpha-investing, lord++, saffron ...), aic, bic, ric, stepwise-bic ..., grafting, osfs,"
-            " fast-osfs, saola, ofs-density or ofs-a3m.",
+            " fast-osfs, saola, ofs-density, ofs-a3m or gfsfs.",
             autocompletion=lambda: list(RULES),
         ),
     ] = "alpha-investing"
@@ -100,6 +103,17 @@ class _RuleOptions:
         ),
     ] = None
 
+    groups: Annotated[
+        str | None,
+        option(
+            _DECIDING,
+            "WHAT",
+            "Decide on groups of columns: text (each text column), prefix (names up to _; prefix:. up to a dot), or a"
+            " JSON or CSV file. For gfsfs and spending rules.",
+            show_default=False,
+        ),
+    ] = None
+
     def get_rule(self) -> Rule:
         """Return the rule; raise for options that it does not use."""
         rule = find_rule(self.rule)
@@ -117,9 +131,27 @@ class _RuleOptions:
         ):
             if is_given and rule.kind != "spending":
                 raise MisuseError(f"{name} is for spending rules, not for {rule.name}.")
+        if self.groups is not None and not rule.has_groups:
+            raise MisuseError(f"--groups is for gfsfs and spending rules, not for {rule.name}.")
+        if self.groups is not None and self.release is not None:
+            raise MisuseError("--release drops single columns: omit it, or --groups.")
         return rule
 
-    def selector(self, rule: Rule, model: str, missing: str, seed: int, max_features: int | None) -> Any:
+    def read_groups(self, matter: ColumnTask) -> dict[str, list[str]] | None:
+        """Return the columns of each group; None if there is none."""
+        if self.groups is None:
+            return None
+        return read_groups(self.groups, matter.columns.names, matter.texts) or None
+
+    def selector(
+        self,
+        rule: Rule,
+        model: str,
+        missing: str,
+        seed: int,
+        max_features: int | None,
+        groups: dict[str, list[str]] | None,
+    ) -> Any:
         """Return the selector, not started yet."""
         target = 0.05 if self.target_fdr is None else self.target_fdr
         own = self.initial_wealth is not None or self.payout is not None
@@ -133,6 +165,7 @@ class _RuleOptions:
             missing="refuse" if missing == "error" else "mean",
             random_state=seed,
             max_features=max_features,
+            groups=groups,
         )
 
 
@@ -174,6 +207,8 @@ def columns(
         check_number("max_seconds", max_seconds, low=0.0, open_low=True)
     if max_features is not None and rule.kind in ("classes", "lasso"):
         raise MisuseError(f"--rule {rule.name} may drop features again: omit --max-features.")
+    if deciding.groups is not None:
+        _check_groups(generating, max_candidates, checkpoint)
     if reading.missing not in ("mean", "error"):
         raise MisuseError(f"--missing {reading.missing} is not known here: write mean or error.")
     output = Output(top, save, report, checkpoint, as_json, quiet)
@@ -182,8 +217,9 @@ def columns(
     stream = reading.open(classes=False, most_texts=MOST_TEXTS, quiet=quiet)
     table = Table.read(stream)
     matter = ColumnTask(table, str(stream.describe().get("label", "the label")), rule, deciding.model)
-    selector = deciding.selector(rule, matter.model, missing, generating.seed, max_features)
-    walk = Walk(matter, selector, generating, stream.describe(), table.title)
+    groups = deciding.read_groups(matter)
+    selector = deciding.selector(rule, matter.model, missing, generating.seed, max_features, groups)
+    walk = Walk(matter, selector, generating, stream.describe(), table.title, groups)
     walk.settings = _settings(deciding, generating, missing, max_candidates, max_features, max_seconds)
     try:
         walk.go(max_seconds, max_candidates, checkpoint, output.quiet)
@@ -193,6 +229,18 @@ def columns(
         raise
     output.finish(walk)
     return INTERRUPTED if walk.ended == "interrupted" else 0
+
+
+def _check_groups(generating: CandidateOptions, max_candidates: int | None, checkpoint: str | None) -> None:
+    """Raise for options that would offer other candidates, or a part of a group."""
+    if generating.names() != ["Originals"] or generating.shuffle:
+        raise MisuseError(
+            "--groups offers the columns of the file in their order: omit --pca, --powers, --logs, --interactions,"
+            " --ratios and --shuffle."
+        )
+    for name, value in (("--max-candidates", max_candidates), ("--checkpoint", checkpoint)):
+        if value is not None:
+            raise MisuseError(f"{name} can end within a group: omit it, or --groups.")
 
 
 def _settings(

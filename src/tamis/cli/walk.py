@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.candidates import CandidateOptions, ColumnTask
+from tamis.cli.column_groups import blocks_of_groups
 from tamis.cli.output import progress, terminal, warnings_in_one_line
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ class Walk:
     ----------
     matter : Matter
     selector : ColumnSelector
+    groups : dict of str to list of str, or None
+        Columns that are offered and decided on together.
     stages : list of (int, str)
         First candidate of each kind, and the kind.
     ended : str
@@ -41,7 +44,9 @@ class Walk:
         generating: CandidateOptions,
         source: dict[str, Any],
         title: str,
+        groups: dict[str, list[str]] | None = None,
     ) -> None:
+        self.groups = groups
         self.matter, self.selector, self.generating = matter, selector, generating
         self.source, self.title = source, title
         self.settings: dict[str, Any] = {}
@@ -63,7 +68,11 @@ class Walk:
         columns = self.matter.columns
         whole = self.matter.rule.kind == "stepwise" and self.generating.names() == ["Originals"]
         self._stream = self.generating.stream(columns)
-        if whole and not self.generating.shuffle and checkpoint is None:  # the search among all at once
+        if self.groups:
+            self._stream = FromIterable(blocks_of_groups(columns, self.groups))
+            self._stream.whole = True
+            self._stream.columns = columns
+        elif whole and not self.generating.shuffle and checkpoint is None:  # the search among all at once
             self._stream = FromIterable([(columns.names, columns.X)])
             self._stream.whole = True
             self._stream.columns = columns  # sparse rows have no names: recipes find their columns by place
@@ -152,6 +161,8 @@ class Walk:
             names = ", ".join(list(matter.texts)[:3]) + (" ..." if len(matter.texts) > 3 else "")
             parts.append(f"text as {n:,} column{'s' * (n > 1)} of 0 and 1 ({names})")
         model = f"{matter.model} model {matter.guess}" if matter.model else matter.guess
+        if self.groups:
+            parts.append(f"{len(self.groups):,} group{'s' * (len(self.groups) > 1)} of columns")
         return "; ".join([*parts, model.strip()])
 
     def end_reason(self) -> str:

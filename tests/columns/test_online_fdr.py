@@ -48,6 +48,9 @@ PAIRS = [
     (ELORD(0.2), lambda p: twin.e_budget(p, 0.2)),
     (ESAFFRON(0.2, candidate=0.3), lambda p: twin.e_budget(p, 0.2, candidate=0.3)),
     (SCORE(0.2, kappa=0.2), lambda p: twin.e_budget(p, 0.2, 0.2, refund=True)),
+    (ELORD(0.2, n_tests=500), lambda p: twin.e_gai(p, 0.2, 0.005)),
+    (ESAFFRON(0.2, candidate=0.3, n_tests=250), lambda p: twin.e_gai(p, 0.2, 0.01, candidate=0.3)),
+    (SCORE(0.2, n_tests=500, kappa=0.2), lambda p: twin.e_gai(p, 0.2, 0.005, refund=True, kappa=0.2)),
     (LORDPlusPlus(0.05), lambda p: twin.lord_plus_plus(p, 0.05)),
     (LORDPlusPlus(0.2, decay=0.9), lambda p: twin.lord_plus_plus(p, 0.2, 0.9)),
     (LORD3(0.05), lambda p: twin.lord3(p, 0.05)),
@@ -234,6 +237,8 @@ def test_decay_forgets_rejections():
         (ADDIS(candidate=0.6), r"candidate must be a number in \(0, 0.5\), got 0.6"),
         (LORD3(True), "alpha must be a number"),
         (GeneralizedInvesting(0.05, 0.06), "initial_wealth must be a number in"),
+        (ELORD(n_tests=0), r"n_tests must be an integer in \[1, inf\), got 0"),
+        (SCORE(n_tests=100.0), r"n_tests must be an integer in \[1, inf\), got 100.0"),
     ],
 )
 def test_impossible_parameters_are_named(rule, message):
@@ -304,3 +309,39 @@ def test_costs_of_equations_2_to_4_bound_false_rejections_in_the_mean(rule):
         costs.append(cost)
         hits.append(hit)
     assert np.mean(np.subtract(costs, hits)) > -3.0 * np.std(np.subtract(costs, hits)) / np.sqrt(4000)
+
+
+@pytest.mark.slow
+def test_rules_for_e_values_are_ordered_as_in_their_papers():
+    """The main design of Zhang et al. (2025): 500 tests, 20 % effects of mean 3, normal noise with correlation .5^lag.
+
+    Published: e-LORD and e-SAFFRON bound the rate and find more than e-LOND. SCORE dominates e-LORD (Kuang 2026).
+    """
+    from experiments.e_value_rules import run
+
+    by_rule = {}
+    for seed in range(30):
+        for key, rates in run("AR .5, 20%, mean 3", seed).items():
+            by_rule.setdefault(key, []).append(rates)
+    rate, power = {}, {}
+    for key, rates in by_rule.items():
+        rate[key], power[key] = np.mean(rates, axis=0)
+    assert all(value <= 0.06 for value in rate.values())
+    for end in ("", ", n"):
+        assert power["e-LOND"] + 0.05 < power[f"e-LORD{end}"] < power[f"e-SAFFRON{end}"]
+        assert power[f"e-LORD{end}"] <= power[f"SCORE{end}"]
+    assert power["e-LORD, n"] > power["e-LORD"] + 0.1  # the number of tests is worth knowing
+    assert power["SAFFRON"] > power["LORD++"] > power["SCORE, n"]  # given independent p-values
+
+
+@pytest.mark.parametrize("rule", [ELORD(0.1, n_tests=20), ESAFFRON(0.1, n_tests=20), SCORE(0.1, n_tests=1)])
+def test_tests_beyond_the_expected_number_still_have_a_level(rule, rng):
+    rule = clone(rule).start()
+    log_p = np.log(rng.random(20_000))
+    levels = rule.levels(log_p)
+    assert np.isfinite(levels).all()
+    # polynomially: ten times as many tests divide the level of an e-value by at most 10^6.1
+    assert levels[-1] > levels[1999] - 6.1 * np.log(10.0) / 0.9
+    rule.skip(log_p)
+    rule.update(True, -400.0)
+    assert 0.0 <= rule.wealth_ <= 0.1

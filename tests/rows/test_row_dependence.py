@@ -67,6 +67,19 @@ def test_a_cycle_that_both_have_is_not_evidence():
 
 
 @pytest.mark.slow
+def test_features_are_paired_with_earlier_labels_in_long_streams_only_if_the_label_has_a_cycle():
+    X, y = unrelated(9, n=12_000, n_features=4)
+    screen = in_parts(Screening(1, scores=ALL), X, y, 500)
+    parts = (screen._dependence.values, screen._dependence.cells)
+    assert not any(part.lags or part._lag_weight.any() for part in parts)
+    t = np.arange(12_000)
+    y = (np.random.default_rng(0).random(len(t)) < 0.5 + 0.2 * np.sin(2 * np.pi * t / 48)).astype(int)
+    screen = in_parts(Screening(1, scores=ALL), X, y, 500)
+    parts = (screen._dependence.values, screen._dependence.cells)
+    assert all(part.lags and part._lag_weight.all() for part in parts)
+
+
+@pytest.mark.slow
 def test_a_relation_is_found_and_the_effective_rows_are_stated():
     X, y = unrelated(3, n=20_000)
     X[:, 4] += 0.7 * y

@@ -111,3 +111,24 @@ def test_memory_is_bounded():
     )  # a feature's share of all that is per block included
     many = learned(X, y % 2 + np.arange(5000) % 8 * 2, w, 16, 500)
     assert len(many.by_block()[0]) <= 8
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_without_lags_the_blocks_are_the_same(counts):
+    X, y, w = rows(1000)
+    edges = np.array([[-5.0, 0.0, 5.0]] * 3) if counts else None
+    one, other = learned(X, y, w, 2, 123, edges), BlockSums(3, 2, edges)
+    for start in range(0, 1000, 71):
+        part = slice(start, start + 71)
+        if start == 71 * 3:
+            other.stop_lags()
+        other.update(X[part], y[part], w[part], 1.0, y[:start])
+    np.testing.assert_allclose(one.covariance()[0], other.covariance()[0], rtol=1e-8)
+    for a, b in zip(one.by_block(), other.by_block(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
+    assert len(one.lagged_means()[0]) == 4
+    assert len(other.lagged_means()[0]) == 0
+    other.start_lags()
+    for _ in range(2):
+        other.update(X, y, w, 1.0, y)
+    assert len(other.lagged_means()[0]) > 0

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from tamis.summaries.label_series import LAGS, LabelSeries
 from tests.twins import dependent_rows as twin
@@ -38,6 +39,41 @@ def test_any_batching_is_the_same(step):
     for name, value in vars(one).items():
         np.testing.assert_array_equal(value, getattr(other, name))
     np.testing.assert_array_equal(one.last, y[-max(LAGS) :])
+
+
+@pytest.mark.parametrize("step", [1, 50, 700, 5000])
+def test_agreement_with_earlier_labels_is_counted_in_any_batching(step):
+    y = np.random.default_rng(5).integers(0, 3, 5000)
+    labels = LabelSeries(3)
+    labels.update(y[:60])  # not compared
+    for start in range(60, len(y), step):
+        labels.update(y[start : start + step], pairs=True)
+    for at, lag in enumerate(LAGS):
+        rows = range(max(lag, 60), len(y))
+        assert labels._pairs[at] == len(rows)
+        assert labels._agreements[at] == sum(y[t] == y[t - lag] for t in rows)
+
+
+@pytest.mark.slow
+def test_a_cycle_of_the_labels_is_found_and_no_other_dependence_is_one():
+    rng, t = np.random.default_rng(6), np.arange(9000)
+
+    def cyclic(y):
+        labels = LabelSeries(int(y.max()) + 1)
+        labels.update(y, pairs=True)
+        return labels.cyclic
+
+    def daily(period, share=0.2):
+        chance = 0.5 + share * np.sin(2 * np.pi * (t / period + rng.random()))
+        return (rng.random(len(t)) < chance).astype(int)
+
+    assert all(cyclic(daily(period)) for period in (7, 24, 48, 96, 336))
+    assert all(cyclic(daily(48, 0.4) + rng.integers(0, 2, len(t))) for _ in range(5))  # three classes
+    noise = rng.normal(size=(10_000, 60))
+    for phi in (0.5, 0.9, 0.99):
+        series_ = lfilter([1], [1, -phi], noise, axis=0)[1000:]
+        assert np.mean([cyclic((column > 0).astype(int)) for column in series_.T]) < 0.15
+    assert not cyclic((np.cumsum(rng.normal(size=9000)) > 0).astype(int))  # no lag beyond its memory
 
 
 @pytest.mark.slow

@@ -169,3 +169,27 @@ def e_budget(p_values, alpha, kappa=0.1, candidate=0.0, refund=False):
             left, before = alpha - spent, charged
     assert spent <= alpha
     return levels, rejected
+
+
+def e_gai(p_values, alpha, omega_1, candidate=0.0, refund=False, kappa=0.1):
+    """Zhang et al. (2025): Algorithms 1 and 2 with the recursion (9) for omega, phi = psi = 1/2; SCORE with refund.
+
+    The cap at lambda is that of the authors' function eSAFFRON.
+    """
+    levels, rejected, spent, omega = [], [], 0.0, omega_1
+    for t, p in enumerate(p_values, start=1):
+        before = sum(rejected)
+        a = omega * (alpha * (1 - candidate) - spent) * (before + 1)
+        a = min(a, candidate or 1.0)
+        e = kappa * p ** (kappa - 1)
+        levels.append((kappa * a) ** (1 / (1 - kappa)))
+        rejected.append(e >= 1 / a)
+        cost = a if not candidate or e < 1 / candidate else 0.0
+        if refund and rejected[-1]:
+            cost = max(a - (a * e - 1), 0)
+        spent += cost / (before + 1)
+        if rejected[-1]:
+            omega -= omega_1 * 0.5 ** (before + 1)
+        else:
+            omega += omega_1 * 0.5 ** (t - before)
+    return levels, rejected

@@ -46,12 +46,34 @@ _NO_LABELS = np.empty(0, np.int32)
 
 
 @njit()
-def _add_values(X: Array, codes: Array, weight: Array, sums: Array) -> None:
-    """Add rows without NaN."""
-    for i in range(X.shape[0]):
-        row, w, s = X[i], weight[i], sums[codes[i]]
-        for j in range(X.shape[1]):
-            s[j] += w * row[j]
+def _add_values(X: Array, codes: Array, weight: Array, sums: Array) -> bool:
+    """Add rows, four of a class in each pass over its sums; False, and nothing is changed, if a sum is not finite."""
+    n_classes, n_features = sums.shape
+    by_class, at = np.empty(len(codes), np.int64), np.zeros(n_classes + 1, np.int64)
+    for i in range(len(codes)):
+        at[codes[i] + 1] += 1
+    for c in range(n_classes):
+        at[c + 1] += at[c]
+    for i in range(len(codes)):
+        by_class[at[codes[i]]] = i
+        at[codes[i]] += 1
+    added = np.zeros(sums.shape)
+    for c in range(n_classes):
+        s, first, stop = added[c], at[c - 1] if c else 0, at[c]
+        for i in range(first, stop - 3, 4):
+            r0, r1, r2, r3 = by_class[i], by_class[i + 1], by_class[i + 2], by_class[i + 3]
+            x0, x1, x2, x3 = X[r0], X[r1], X[r2], X[r3]
+            w0, w1, w2, w3 = weight[r0], weight[r1], weight[r2], weight[r3]
+            for j in range(n_features):
+                s[j] += (w0 * x0[j] + w1 * x1[j]) + (w2 * x2[j] + w3 * x3[j])
+        for i in range(stop - (stop - first) % 4, stop):
+            x, w = X[by_class[i]], weight[by_class[i]]
+            for j in range(n_features):
+                s[j] += w * x[j]
+    if not np.isfinite(added.sum()):
+        return False
+    sums += added
+    return True
 
 
 @njit()
@@ -175,6 +197,28 @@ def _count(cells: Array, first: Array, codes: Array, weight: Array, table: Array
 
 
 @njit(strict=True)
+def _count_values(X: Array, edges: Array, codes: Array, weight: Array, table: Array) -> None:
+    """Count the bins of values. `edges` is (n_bins - 1, n_features)."""
+    n_edges, exceed = edges.shape[0], np.zeros(table.shape)
+    # Values above each edge are summed, as this needs no indices: the bins are the differences. A NaN is in none.
+    for i in range(X.shape[0]):
+        row, w, sums = X[i], weight[i], exceed[codes[i]]
+        lowest, edge = sums[0], edges[0]
+        for j in range(X.shape[1]):
+            lowest[j] += w if row[j] <= edge[j] else 0.0
+        for h in range(n_edges):
+            above, edge = sums[h + 1], edges[h]
+            for j in range(X.shape[1]):
+                above[j] += w if row[j] > edge[j] else 0.0
+    for c in range(table.shape[0]):
+        for h in range(n_edges):
+            for j in range(X.shape[1]):
+                table[c, h, j] += max(exceed[c, h, j] - (exceed[c, h + 1, j] if h else 0.0), 0.0)
+        for j in range(X.shape[1]):
+            table[c, n_edges, j] += exceed[c, n_edges, j]
+
+
+@njit(strict=True)
 def _count_stored(
     data: Array, indices: Array, indptr: Array, first: Array, codes: Array, weight: Array, table: Array, stored: Array
 ) -> None:  # fmt: skip
@@ -198,7 +242,8 @@ class BlockSums:
     fades : bool, default=False
         Whether older rows lose weight, by the `keep` of :meth:`update`.
     lags : bool, default=True
-        Whether sums by earlier labels are stored. It needs a `keep` that is the same for all classes.
+        Whether sums by earlier labels are stored. It needs a `keep` that is the same for all classes. See also
+        :meth:`start_lags` and :meth:`stop_lags`.
 
     Notes
     -----
@@ -344,6 +389,16 @@ class BlockSums:
 
     # -- learning ------------------------------------------------------------------------------------------
 
+    def start_lags(self) -> None:
+        """Store sums by earlier labels from here on."""
+        self.lags = True
+
+    def stop_lags(self) -> None:
+        """Discard the sums by earlier labels, and store no more."""
+        self.lags = False
+        self._lag_sums, self._lag_weight = np.zeros_like(self._lag_sums), np.zeros_like(self._lag_weight)
+        self._lag_missing = np.zeros((*self._lag_weight.shape, 0))
+
     def update(
         self,
         X: Rows,
@@ -368,18 +423,16 @@ class BlockSums:
         """
         self.fade(keep)
         weight = self._gain[codes] if sample_weight is None else self._gain[codes] * sample_weight
-        cells = self._as_cells(X) if self._counts else X
+        cells = self._as_cells(X) if self._counts and (self.lags or sp.issparse(X)) else X
         if self.lags:
-            whole = self._add_lagged(cells, codes, weight, before)
-        else:
-            whole = not sp.issparse(X) and bool(np.isfinite(cells.sum()))
+            self._add_lagged(cells, codes, weight, before)
         start, n = 0, len(codes)
         while start < n:
             if not len(self._rows) or self._rows[-1] >= self.length:
                 self._open_block()
             stop = min(n, start + self.length - int(self._rows[-1]))
             rows = slice(start, stop)
-            self._add(cells if stop - start == n else cells[rows], codes[rows], weight[rows], whole)
+            self._add(cells if stop - start == n else cells[rows], codes[rows], weight[rows])
             start = stop
 
     def _as_cells(self, X: Rows) -> Rows:
@@ -416,34 +469,34 @@ class BlockSums:
             sums = value[starts] if not value.size else np.add.reduceat(value, starts, axis=0)
             setattr(self, name, sums)
 
-    def _add(self, cells: Rows, codes: Array, weight: Array, whole: bool) -> None:
+    def _add(self, cells: Rows, codes: Array, weight: Array) -> None:
         """Add rows to the open block."""
         self._rows[-1] += len(codes)
         _add_weights(codes, weight, self._weight[-1], self._weight2[-1])
         if sp.issparse(cells):
             self._sparse_weight[-1] += np.bincount(codes, weight, minlength=self.n_classes)
         if not self._counts:
-            self._missing = _add_sums(cells, codes, weight, self._sums[-1, :, 0], self._missing, -1, whole)
+            self._missing = _add_sums(cells, codes, weight, self._sums[-1, :, 0], self._missing, -1)
         elif sp.issparse(cells):
             if not self._stored.shape[2]:
                 self._stored = np.zeros((*self._weight.shape, self.n_features))
             _count_stored(cells.data, cells.indices, cells.indptr, self._first, codes, weight, self._sums[-1],
                           self._stored[-1])  # fmt: skip
-        else:
+        elif self.lags:
             _count(cells, self._first, codes, weight, self._sums[-1])
+        else:  # these are the values
+            _count_values(cells, np.ascontiguousarray(self._edges.T), codes, weight, self._sums[-1])
 
-    def _add_lagged(self, cells: Rows, codes: Array, weight: Array, before: Array | None) -> bool:
-        """Add each row to the class of the label some rows before; return whether rows are dense without NaN."""
-        labels, whole = np.empty((len(LAGS), len(codes)), np.int64), not sp.issparse(cells)
+    def _add_lagged(self, cells: Rows, codes: Array, weight: Array, before: Array | None) -> None:
+        """Add each row to the class of the label some rows before."""
+        labels = np.empty((len(LAGS), len(codes)), np.int64)
         _pair(_NO_LABELS if before is None else before, codes, labels)
         for start in range(0, len(codes), _PART):
             part = slice(start, start + _PART)
             rows = cells if len(codes) <= _PART else cells[part]
-            whole &= self._add_part(rows, labels[:, part], weight[part])
-        return whole
+            self._add_part(rows, labels[:, part], weight[part])
 
-    def _add_part(self, cells: Rows, labels: Array, weight: Array) -> bool:
-        """Add rows by their labels of each lag; return whether they are dense without NaN."""
+    def _add_part(self, cells: Rows, labels: Array, weight: Array) -> None:
         if not sp.issparse(cells):
             # The sums of all classes and lags are one product of matrices, NaN where a value is missing.
             paired = np.zeros((*self._lag_weight.shape, len(weight)))
@@ -452,7 +505,7 @@ class BlockSums:
             if np.isfinite(sums.sum()):
                 self._lag_sums += sums.reshape(self._lag_sums.shape)
                 self._lag_weight += paired.sum(axis=2)
-                return True
+                return
         if not self._lag_missing.shape[2] and _lacks_values(cells):
             self._lag_missing = np.zeros(self._lag_sums.shape)
         into = labels, weight, self._lag_sums, self._lag_missing, self._lag_weight
@@ -460,7 +513,6 @@ class BlockSums:
             _add_lags_stored(cells.data, cells.indices, cells.indptr, *into)
         else:
             _add_lags_present(cells, *into)
-        return False
 
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
@@ -614,11 +666,10 @@ class BlockSums:
 
 
 def _add_sums(
-    X: Rows, codes: Array, weight: Array, sums: Array, missing: Array, at: int, whole: bool
+    X: Rows, codes: Array, weight: Array, sums: Array, missing: Array, at: int
 ) -> NDArray[np.float64]:
     """Add the values of each class; return the weights of the missing ones, which are allocated for the first."""
-    if whole:
-        _add_values(X, codes, weight, sums)
+    if not sp.issparse(X) and _add_values(X, codes, weight, sums):
         return missing
     if not missing.shape[2] and _lacks_values(X):
         missing = np.zeros((*missing.shape[:2], sums.shape[1]))

@@ -20,7 +20,17 @@ and their correlation length is the largest R_c(l), in rows. The factor 3 was ch
 streams of 3,000 exchangeable labels is called dependent (7 where a class has 0.5 % of the rows), which costs such a
 stream power only.
 
+A cycle of the label shows as agreement with the labels many rows before. With a_s the share of the rows whose label is
+that of s rows before, n_s of them::
+
+    r_s = (a_s - sum_c q_c^2) / (1 - sum_c q_c^2),     T = sum_s n_s r_s^2 / max(R, 1)                        (4)
+
+over the lags s that exceed twice the correlation length. T is at most the number of lags in the mean for labels that
+decorrelate within it, since the variance of r_s is at most R / n_s (Bartlett 1946). Labels are cyclic where it is more.
+
 Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
+Bartlett: On the theoretical specification and sampling properties of autocorrelated time-series, Supplement to the
+Journal of the Royal Statistical Society 8, 1946.
 """
 
 from __future__ import annotations
@@ -72,6 +82,29 @@ def _add(
             level += 1
 
 
+@njit(strict=True)
+def _count_agreements(
+    codes: Array, start: int, n_last: int, ring: Array, agreements: Array, pairs: Array
+) -> None:
+    """Count the rows whose label is that of some rows before, lag by lag; before the ring receives these rows."""
+    n = codes.shape[0]
+    for at in range(len(LAGS)):
+        lag, agree = LAGS[at], 0
+        known = min(max(lag - n_last, 0), n)  # from here on, there is an earlier label
+        first = min(lag, n)  # from here on, it is in this batch
+        i = known
+        while i < first:  # consecutive places of the ring, twice at most
+            place = (start + i - lag) % ring.shape[0]
+            stop = min(first, i + ring.shape[0] - place)
+            for k in range(stop - i):
+                agree += codes[i + k] == ring[place + k]
+            i = stop
+        for i in range(max(first, known), n):
+            agree += codes[i] == codes[i - lag]
+        agreements[at] += agree
+        pairs[at] += n - known
+
+
 class LabelSeries:
     """Block variances of the labels at doubling block lengths, and the last labels; mergeable.
 
@@ -110,6 +143,8 @@ class LabelSeries:
         _squares (48, c) float in [0, inf)
         _blocks (48) int64 in [0, 2**62)
         _ring (3187) int32 in [0, max(_total.shape[1], 1))
+        _agreements (8) int64 in [0, 2**62)
+        _pairs (8) int64 in [0, 2**62)
         _n_last in [0, 3187]
         n_rows in [0, 2**62)
     """)
@@ -120,6 +155,8 @@ class LabelSeries:
         self._squares = np.zeros((_LEVELS, n_classes))  # sum of the squared counts of the complete blocks
         self._blocks = np.zeros(_LEVELS, np.int64)
         self._ring = np.zeros(_LONGEST, np.int32)  # the label of row i is at i modulo the length
+        self._agreements = np.zeros(len(LAGS), np.int64)  # rows whose label is that of so many rows before
+        self._pairs = np.zeros(len(LAGS), np.int64)  # rows compared
         self._n_last = 0
         self.n_rows = 0
 
@@ -151,14 +188,18 @@ class LabelSeries:
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, order]))
         self._ring = np.argsort(order).astype(np.int32)[self._ring]
 
-    def update(self, codes: Array) -> None:
+    def update(self, codes: Array, *, pairs: bool = False) -> None:
         """Add labels in the order of their rows.
 
         Parameters
         ----------
         codes : ndarray of shape (n_rows,), int64
             Class of each row, below `n_classes`.
+        pairs : bool, default=False
+            Whether to compare them with earlier labels, for :attr:`cyclic`.
         """
+        if pairs:
+            _count_agreements(codes, self.n_rows, self._n_last, self._ring, self._agreements, self._pairs)
         _add(codes, self.n_rows, self._ring, self._pending, self._total, self._squares, self._blocks)
         self.n_rows += len(codes)
         self._n_last = min(self._n_last + len(codes), _LONGEST)
@@ -178,6 +219,7 @@ class LabelSeries:
         # row count restarts at a multiple of all block lengths in use, with the late part's incomplete blocks.
         self._total, self._squares = early._total + late._total, early._squares + late._squares
         self._blocks = early._blocks + late._blocks
+        self._agreements, self._pairs = early._agreements + late._agreements, early._pairs + late._pairs
         self._pending, self.n_rows, self._n_last = late._pending.copy(), late.n_rows, len(last)
         padded = np.concatenate([np.zeros(_LONGEST - len(last), np.int32), last])
         self._ring = np.roll(padded, self.n_rows % _LONGEST).astype(np.int32)
@@ -234,6 +276,19 @@ class LabelSeries:
         if not self.dependent:
             return 1.0
         return max(1.0, float(self.inflation()[0][: max(longest.bit_length() - _LOWEST, 1)].max(initial=1.0)))
+
+    @property
+    def cyclic(self) -> bool:
+        """Whether labels agree with those many rows before more often than labels of this dependence, (4)."""
+        ratio, _, length = self._read()
+        share = self._total[_LOWEST] / max(int(self._total[_LOWEST].sum()), 1)
+        by_chance = float((share**2).sum())
+        use = (self._pairs > 0) & (np.array(LAGS) > 2.0 * length)
+        if not use.any() or by_chance >= 1.0:
+            return False
+        excess = self._agreements[use] / self._pairs[use] - by_chance
+        statistic = float((self._pairs[use] * (excess / (1.0 - by_chance)) ** 2).sum())
+        return statistic > max(float(ratio.max(initial=1.0)), 1.0) * int(use.sum())
 
     def correlation_length(self) -> float:
         """Return the largest R_c(l) of any class and level: over how many rows labels stay correlated, at least 1."""

@@ -20,9 +20,15 @@ the levels are, in all three::
 (lambda = 0 but for e-SAFFRON, and c = 1 or lambda). G(k) of the budget is left for the tests after the k-th one: a
 third after 1,000 and a sixth after a million, so late features keep a chance.
 
-The papers leave the allocation open: e-LORD spends a fraction w_t of what is left at each test, and w_t may depend on
-the past only. (5) is the choice w_t = 1 - G(k + 1) / G(k). What was verified is (1), with tests that depend on the past
-and with the least favourable e-values, and the power (docs/alpha_investing.md), not the figures of the papers.
+If the number of tests n is known, the levels are those of the papers, which spend a part w_t of what is left, t the
+number of the test. The part is larger after tests that did not reject, and smaller after rejections::
+
+    a_t = min((R + 1) (1 - lambda) B_t w_t, c),    B_t = B prod_{charged s < t} (1 - w_s),                    (6)
+    w_t = 2.5 / max(n, t) (1 + 2^-R - 2^-(t - 1 - R))
+
+Zhang et al. (2025), Equation (9), have the first factor as a parameter (.005 for 500 tests), and phi = psi = 1/2, whose
+sums are the bracket. Beyond n tests they spend the same part of ever less, so the levels fall exponentially; here the
+part falls with t, and the levels polynomially. Both choices of w_t depend on the past only, as (1) requires.
 
 Zhang, Wei, Ren, Zou: e-GAI: e-value-based generalized alpha-investing for online false discovery rate control, ICML
 2025 (arXiv 2506.01452). Kuang, Gang, Xia: SCORE, overshoot refunds in online FDR control (arXiv 2601.20386).
@@ -56,6 +62,10 @@ class ELORD(ChargingRule):
         False discovery rate, in (0, 1).
     kappa : float, default=0.1
         In (0, 1). Smaller values favour tiny p-values over moderate ones.
+    n_tests : int or None, default=None
+        How many features are expected, at least 1: spend the budget on as many tests, Equation (6). None: on an
+        unbounded sequence, Equation (5). If in doubt, expect more: with a third of the actual number, (6) is no stronger
+        than (5).
 
     Attributes
     ----------
@@ -64,7 +74,7 @@ class ELORD(ChargingRule):
 
     References
     ----------
-    Zhang, Wei, Ren, Zou (2025). e-GAI: e-value-based generalized alpha-investing. ICML. Equations (2) and (5) of
+    Zhang, Wei, Ren, Zou (2025). e-GAI: e-value-based generalized alpha-investing. ICML. Equations (2), (5), (6) of
     :mod:`tamis.columns.online_fdr.e_values`.
 
     Examples
@@ -80,9 +90,10 @@ class ELORD(ChargingRule):
 
     _cap = 1.0  # of a_t
 
-    def __init__(self, alpha: float = 0.05, kappa: float = 0.1) -> None:
+    def __init__(self, alpha: float = 0.05, kappa: float = 0.1, n_tests: int | None = None) -> None:
         self.alpha = alpha
         self.kappa = kappa
+        self.n_tests = n_tests
 
     def start(self) -> Self:
         """Validate the parameters and reset."""
@@ -90,10 +101,14 @@ class ELORD(ChargingRule):
         self.n_rejected_ = 0
         self.n_before_ = 0  # tests charged until the last rejection
         self.budget_ = float(self.alpha)  # budget left at the last rejection
+        self.n_tested_ = 0
+        self.left_ = float(self.alpha)  # B_t of (6)
         return self
 
     def _check(self) -> None:
         check_number("kappa", self.kappa, low=0, high=1, open_low=True, open_high=True)
+        if self.n_tests is not None:
+            check_number("n_tests", self.n_tests, low=1, integer=True)
 
     def _share(self) -> float:
         """Return 1 - lambda."""
@@ -103,13 +118,40 @@ class ELORD(ChargingRule):
         result: Floats = math.log(self.kappa) + (self.kappa - 1.0) * log_p
         return result
 
+    def _parts(self, m: int) -> Floats:
+        """Return w_t of (6) for the next m tests as long as none rejects, in (0, 1)."""
+        n_tests = 1 if self.n_tests is None else int(self.n_tests)
+        places = np.arange(self.n_tested_ + 1, self.n_tested_ + m + 1)
+        accepted = (places - 1 - self.n_rejected_).astype(np.float64)
+        first = np.minimum(2.5 / np.maximum(n_tests, places), 0.5)
+        parts: Floats = first * (1.0 + 0.5**self.n_rejected_ - np.exp2(-accepted))
+        return parts
+
+    def _left(self, log_p: Floats) -> Floats:
+        """Return B_t of (6) at each of the next tests and after the last."""
+        # multiplied in this order, so that any batching gives the same bits
+        factors = 1.0 - self._parts(len(log_p)) * self._ticks(log_p)
+        left: Floats = np.cumprod(np.concatenate([[self.left_], factors]))
+        return left
+
     def _levels(self, log_p: Floats) -> Floats:
-        """Return (5)."""
+        """Return (5), or (6) for a known number of tests."""
+        if self.n_tests is not None:
+            scale = (self.n_rejected_ + 1) * self._share()
+            levels: Floats = np.minimum(scale * self._parts(len(log_p)) * self._left(log_p)[:-1], self._cap)
+            return levels
         k = self._clocks(log_p) + _SPREAD
         scale = (self.n_rejected_ + 1) * self.budget_ * self._share() * np.log(self.n_before_ + _SPREAD)
         # 1 / log k - 1 / log(k + 1), without the digits that cancel
         result: Floats = np.minimum(scale * np.log1p(1.0 / k) / (np.log(k) * np.log(k + 1.0)), self._cap)
         return result
+
+    def skip(self, log_p: Floats) -> None:
+        """Record tests that did not reject."""
+        left = float(self._left(log_p)[-1])
+        super().skip(log_p)
+        self.left_ = left
+        self.n_tested_ += len(log_p)
 
     def levels(self, log_p: Floats) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
@@ -131,6 +173,8 @@ class ELORD(ChargingRule):
         self.spent_ = min(self.spent_ + cost / (self.n_rejected_ + 1), float(self.alpha))
         self.clock_ += int(self._ticks(one)[0])
         self.budget_, self.n_before_, self.n_rejected_ = self.wealth_, self.clock_, self.n_rejected_ + 1
+        self.left_ = self.wealth_
+        self.n_tested_ += 1
 
 
 class ESAFFRON(ELORD):
@@ -144,6 +188,8 @@ class ESAFFRON(ELORD):
         In (0, 1), as in :class:`ELORD`.
     candidate : float, default=0.1
         lambda, in (0, 1).
+    n_tests : int or None, default=None
+        As in :class:`ELORD`.
 
     Attributes
     ----------
@@ -152,7 +198,7 @@ class ESAFFRON(ELORD):
 
     References
     ----------
-    Zhang, Wei, Ren, Zou (2025). e-GAI: e-value-based generalized alpha-investing. ICML. Equations (3) and (5) of
+    Zhang, Wei, Ren, Zou (2025). e-GAI: e-value-based generalized alpha-investing. ICML. Equations (3), (5), (6) of
     :mod:`tamis.columns.online_fdr.e_values`.
 
     Examples
@@ -163,8 +209,10 @@ class ESAFFRON(ELORD):
     0.05
     """
 
-    def __init__(self, alpha: float = 0.05, kappa: float = 0.1, candidate: float = 0.1) -> None:
-        super().__init__(alpha, kappa)
+    def __init__(
+        self, alpha: float = 0.05, kappa: float = 0.1, candidate: float = 0.1, n_tests: int | None = None
+    ) -> None:
+        super().__init__(alpha, kappa, n_tests)
         self.candidate = candidate
 
     def _check(self) -> None:
@@ -195,6 +243,8 @@ class SCORE(ELORD):
         False discovery rate, in (0, 1).
     kappa : float, default=0.1
         In (0, 1), as in :class:`ELORD`.
+    n_tests : int or None, default=None
+        As in :class:`ELORD`.
 
     Attributes
     ----------
@@ -203,7 +253,7 @@ class SCORE(ELORD):
 
     References
     ----------
-    Kuang, Gang, Xia (2026). SCORE: overshoot refunds in online FDR control. arXiv 2601.20386. Equations (4) and (5) of
+    Kuang, Gang, Xia (2026). SCORE: overshoot refunds in online FDR control. arXiv 2601.20386. Equations (4) to (6) of
     :mod:`tamis.columns.online_fdr.e_values`.
 
     Examples

@@ -4,6 +4,10 @@ The labels are always monitored (:class:`LabelSeries`). Only once they depend on
 blocks (:class:`BlockSums`), from that row on: until then tests for independent rows are valid for any autocorrelation
 of the features, and no time or memory is spent. Labels are tested after 64, 96, 128, 192, ... rows.
 
+The sums by earlier labels, which show whether feature and label have a cycle in common, are most of the cost: each row
+is added at eight lags. A common cycle needs a cycle of the label. So they end after 8,192 rows unless the label is
+cyclic, and begin again once it is.
+
 A block must be longer than the dependence of the score contributions, and thus than that of the label or that of the
 feature: at least twice the correlation length of the labels, or four times that of the feature, by which the variance
 of its mean within the classes is inflated. A file sorted by class thus has valid p-values unless its features are
@@ -41,6 +45,8 @@ _FEWEST = 4.0  # degrees of freedom; with fewer, the long-run variance is undete
 # feature, whose estimate is less accurate.
 _LENGTHS = 2.0
 _OWN_LENGTHS = 4.0
+_NO_LABELS = np.empty(0, np.int32)
+_LAGS_ANYWAY = 8192  # rows until which sums by earlier labels are stored even without a cycle of the label
 
 
 class RowDependence:
@@ -184,22 +190,35 @@ class RowDependence:
             self.fade(keep)
         start, n = 0, len(codes)
         while start < n:
-            stop = n if self.always else min(n, start + self._until_test())
+            stop = min(n, start + self._until_test())
             if self.found:
                 self._add(X, codes, sample_weight, edges, slice(start, stop), uncut)
-            self.labels.update(codes[start:stop])
-            if not self.always and self._until_test(at=True) == 0:
-                self.found = self.labels.dependent
-                if not self.found:  # a false alarm
-                    self.values = self.cells = self.past = None
+            self.labels.update(codes[start:stop], pairs=self.found and self.lags)
+            if self._until_test(at=True) == 0:
+                self._test()
             start = stop
+
+    def _test(self) -> None:
+        """Test the labels: whether they are dependent, and cyclic."""
+        if not self.always:
+            self.found = self.labels.dependent
+            if not self.found:  # a false alarm
+                self.values = self.cells = self.past = None
+        if self.lags and self.labels.n_rows >= _LAGS_ANYWAY:
+            cyclic = self.labels.cyclic
+            for part in (self.values, self.cells):
+                if part is not None and part.lags != cyclic:
+                    part.start_lags() if cyclic else part.stop_lags()
+
+    @property
+    def _lags(self) -> bool:
+        """Whether new block sums store sums by earlier labels."""
+        return self.lags and (self.labels.n_rows < _LAGS_ANYWAY or self.labels.cyclic)
 
     def _until_test(self, *, at: bool = False) -> int:
         """Return the rows until the next test of the labels: after 64, 96, 128, 192, ... rows; with `at`, 0 if now."""
         n = self.labels.n_rows
-        step = 64
-        while step * 2 <= n:
-            step *= 2
+        step = 1 << max(n.bit_length() - 1, 6)  # the largest power of two up to n, at least 64
         due = next(t for t in (step, step * 3 // 2, step * 2) if t > n - at)
         return due - n
 
@@ -213,7 +232,9 @@ class RowDependence:
             whole = X if some == slice(0, len(codes)) else X[some]
             return whole, codes[some], weight, 1.0, earlier
 
-        n_classes, last = self.labels.n_classes, self.labels.last
+        n_classes = self.labels.n_classes
+        uses_last = self.evidence or any(part is None or part.lags for part in (self.values, self.cells))
+        last = self.labels.last if uses_last else _NO_LABELS
         if self.evidence:
             if self.past is None:
                 self.past = LabelPast(self.n_features, n_classes)
@@ -221,11 +242,11 @@ class RowDependence:
             self.past.update(rows_there, labels, earlier)
         if self.of_values:
             if self.values is None:
-                self.values = BlockSums(self.n_features, n_classes, fades=self.fades, lags=self.lags)
+                self.values = BlockSums(self.n_features, n_classes, fades=self.fades, lags=self._lags)
             self.values.update(*part(rows.start))
         if edges is not None and (start := max(rows.start, uncut)) < rows.stop:
             if self.cells is None:
-                self.cells = BlockSums(self.n_features, n_classes, edges, fades=self.fades, lags=self.lags)
+                self.cells = BlockSums(self.n_features, n_classes, edges, fades=self.fades, lags=self._lags)
             self.cells.update(*part(start))
 
     # -- results -------------------------------------------------------------------------------------------

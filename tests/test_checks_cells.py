@@ -103,7 +103,7 @@ def test_conforms(check: Any) -> None:
 
 def test_page_lists_every_check() -> None:
     page = (Path(__file__).parents[1] / "docs" / "checks.md").read_text(encoding="utf-8")
-    section = page.split("\n## Classifiers that buy values\n")[1].split("\n## ")[0]
+    section = page.split("\n## Acquisition classifiers\n")[1].split("\n## ")[0]
     listed = re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (`.*?`) \|", section, flags=re.MULTILINE)))
     assert sorted(listed) == sorted(name for name, _ in cell_classifier_checks(ETANA()))
 

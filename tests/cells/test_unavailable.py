@@ -71,3 +71,35 @@ def test_what_cannot_name_columns_is_rejected(unavailable, words, rows):
     model = METHODS["FixedSubset"].fit(X[:500], y[:500])
     with pytest.raises(ValueError, match=words):
         model.acquire(X[0], unavailable=unavailable)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, None])
+def test_a_fixed_subset_acquires_the_next_best_instead_of_an_unavailable_column(rows, n_features):
+    X, y = rows
+    model = FixedSubset(0.004, n_features=n_features).fit(X[:500], y[:500])
+    held = X[500:800]
+    usual = model.acquire(held)[0].features
+    without = model.acquire(held, unavailable=[usual[0]])
+    spare = [name for name in (model.name_of(k) for k in range(len(model.candidates_))) if name not in usual]
+    expected = [*usual[1:], *spare[:1]]
+    assert {tuple(trace.features) for trace in without} == {tuple(expected)}
+    assert without[0].cost == pytest.approx(0.004 * len(expected))
+    session = model.open(unavailable=[usual[0]])
+    while session.next_feature is not None:
+        session.observe(held[0, session.next_feature])
+    assert [step["feature"] for step in session.explain()] == expected
+    assert session.decision == without[0].label
+    np.testing.assert_array_equal(list(session.posterior.values()), without[0].posteriors[-1])
+    if n_features == 1:
+        right = np.mean([trace.label == truth for trace, truth in zip(without, y[500:800], strict=True)])
+        assert right > np.mean(y[500:800] == 0) + 0.02
+    assert model.acquire(held[:1], unavailable=[0, 1, 2, 3])[0].features == []
+
+
+def test_the_columns_of_a_classifier_have_no_substitutes(rows):
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = rows
+    model = FixedSubset(0.004, n_features=1, classifier=LogisticRegression()).fit(X[:500], y[:500])
+    [usual] = model.acquire(X[500]).features
+    assert model.acquire(X[500], unavailable=[usual]).features == []

@@ -154,6 +154,10 @@ class FixedOrder(CellClassifier):
         """Return the prior of the model itself."""
         return self.prior_
 
+    def _n_spares(self) -> int:
+        """Return how many features after those of the policy take the place of unavailable ones."""
+        return 0
+
     @property
     def _goal(self) -> Objective:
         return Objective(self.objective, self._Q, self._unit_loss)
@@ -365,7 +369,8 @@ class FixedOrder(CellClassifier):
         assert self.policy_ is not None
         self.policy_.most = min(self.policy_.most, len(self.candidates_))
         if self.policy_.belief != "own" and self.policy_.most > 0:
-            self._evidence_model = self._fit_evidence_model(self.policy_.belief, X, y, self.policy_.most)
+            n_columns = self.policy_.most + self._n_spares()
+            self._evidence_model = self._fit_evidence_model(self.policy_.belief, X, y, n_columns)
             self._evidence_model.evidence_weight = held.weight_for(self.policy_)
 
     def _tree_evidence(self, X: Rows, y: Array, folds: list[_Fold], held: _Calibration) -> Floats:
@@ -465,17 +470,21 @@ class FixedOrder(CellClassifier):
     def _first_belief(self) -> Floats:
         return self._model_prior() if self.policy_ is None or self.policy_.belief == "own" else self.prior_
 
-    def _is_bought(
-        self, k: int, posterior: Floats, values: Array, untouched: NDArray[np.bool_] | None = None
+    def _is_acquired(
+        self, k: int, posterior: Floats, values: Array, untouched: NDArray[np.bool_], n_unavailable: Array
     ) -> NDArray[np.bool_]:
-        """Return for which rows at stage k the k-th feature is acquired; of the untouched, no value was asked for."""
+        """Return for which rows at stage k the k-th feature is acquired.
+
+        Of the untouched rows, no value was asked for. `n_unavailable` features before the k-th are unavailable: they
+        do not count among the largest number of values, up to the number of spare features.
+        """
         policy = self.policy_
-        if policy is not None and k >= policy.most:
-            return np.zeros(len(posterior), dtype=bool)
-        if policy is not None and k == 0:  # all rows are identical
-            return np.ones(len(posterior), dtype=bool)
-        worth = self._is_worth(k, posterior, values)
-        return worth if policy is None or untouched is None or k == 0 else worth | untouched
+        if policy is None:
+            return self._is_worth(k, posterior, values)
+        within: NDArray[np.bool_] = k - np.minimum(n_unavailable, self._n_spares()) < policy.most
+        if k == 0 or not within.any():  # at first, all rows are identical
+            return within
+        return within & (self._is_worth(k, posterior, values) | untouched)
 
     def _is_worth(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         """Return for which rows the policy does not stop before the k-th feature."""
@@ -506,10 +515,11 @@ class FixedOrder(CellClassifier):
         for k in np.unique(state.stage[state.stage < len(self.candidates_)]):
             mine = state.stage == k
             posterior, values = state.posterior[mine], state.values[mine]
-            bought = self._is_bought(int(k), posterior, values, untouched[mine])
+            refused = _n_unavailable(state.unavailable, mine, int(k))
+            acquired = self._is_acquired(int(k), posterior, values, untouched[mine], refused)
             if k == 0 and state.volunteered.any():  # such rows are not identical
-                bought &= ~state.volunteered[mine] | self._is_worth(0, posterior, values)
-            result[mine] = np.where(bought, k, -1)
+                acquired &= ~state.volunteered[mine] | self._is_worth(0, posterior, values)
+            result[mine] = np.where(acquired, k, -1)
         return result
 
     def _walk_block(
@@ -525,20 +535,19 @@ class FixedOrder(CellClassifier):
         prices = self._paid(codes)
         for k in range(len(self.candidates_)):
             known, posterior = codes[alive], state.posterior[alive]
-            if unavailable is None:
-                bought = self._is_bought(k, posterior, known)
-            else:
-                untouched = np.all(unavailable[alive, :k], axis=1)
-                bought = self._is_bought(k, posterior, known, untouched)
+            refused = _n_unavailable(unavailable, alive, k)
+            acquired = self._is_acquired(k, posterior, known, refused == k, refused)
+            if unavailable is not None:
                 # These pass the stage, and decide at the next one.
-                bought |= unavailable[alive, k] & (self.policy_ is None or k < self.policy_.most)
-            alive, known = alive[bought], known[bought]
+                limit = np.inf if self.policy_ is None else self.policy_.most
+                acquired |= unavailable[alive, k] & (k - np.minimum(refused, self._n_spares()) < limit)
+            alive, known = alive[acquired], known[acquired]
             if not len(alive):
                 break
             if self._evidence_model is None:
-                after = update_posterior(self._chain, k, posterior[bought], known, known[:, k])  # (3)
+                after = update_posterior(self._chain, k, posterior[acquired], known, known[:, k])  # (3)
             else:
-                after = np.where((known[:, k] >= 0)[:, None], prefetch.after(k, alive), posterior[bought])
+                after = np.where((known[:, k] >= 0)[:, None], prefetch.after(k, alive), posterior[acquired])
             state.posterior[alive], state.stage[alive] = after, k + 1
             at = np.full(len(alive), k)
             self._pay(rows[alive], at, known[:, k], prices[alive, k], values[alive, k], after, trace)
@@ -614,6 +623,14 @@ class _PosteriorPrefetch:
             self._place[rows] = np.arange(len(rows))
         result: Floats = self._posterior[k + 1, self._place[rows]]
         return result
+
+
+def _n_unavailable(unavailable: NDArray[np.bool_] | None, rows: Array, k: int) -> NDArray[np.int64]:
+    """Return how many of the first k features are unavailable for each of some rows; none where nothing is known."""
+    if unavailable is None or not unavailable.size:
+        return np.zeros(np.count_nonzero(rows) if rows.dtype == bool else len(rows), dtype=np.int64)
+    counts: NDArray[np.int64] = unavailable[rows, :k].sum(axis=1)
+    return counts
 
 
 def _mask_after(values: Floats, k: int) -> Floats:

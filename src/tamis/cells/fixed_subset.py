@@ -36,6 +36,7 @@ __all__ = ["FixedSubset"]
 Floats = NDArray[np.float64]
 
 _STEPS = 40  # columns that are ordered
+_SPARES = 8  # columns after the m-th that take the place of unavailable ones
 
 
 @fill_docstring(SHARED_DOCS)
@@ -46,7 +47,9 @@ class FixedSubset(FixedOrder):
     ----------
     %(costs)s
     n_features : int, optional
-        m: number of columns to acquire. By default as many as are worth their price on held-out rows, at most 40.
+        m: number of columns to acquire. By default as many as are worth their price on held-out rows, at most 40. Up to
+        8 columns declared unavailable for a row are replaced by the next ones of the order, unless a `classifier`
+        decides.
     %(order_budgets)s
     spend : {"worth", "all"}, default="worth"
         "all": acquire every column within `budget`, up to 40.
@@ -142,7 +145,11 @@ class FixedSubset(FixedOrder):
         self._bins = bins.of(self.candidates_)
 
     def _n_steps(self) -> int:
-        return _STEPS if self.n_features is None else max(self.n_features, 1)
+        return _STEPS if self.n_features is None else max(self.n_features, 1) + self._n_spares()
+
+    def _n_spares(self) -> int:
+        # A classifier is fitted to its own columns only.
+        return _SPARES if self.classifier is None and self.n_features != 0 else 0
 
     def _calibrate(self, X: Rows, y: Array, bins: Bins, folds: list[Any]) -> Any:
         if self.classifier is not None and self.n_features is not None:

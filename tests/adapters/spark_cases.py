@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -428,6 +429,7 @@ def test_a_stream_is_learned_from_batch_by_batch(spark, tmp_path):
 CHILD = """
 import os, signal, sys
 from pathlib import Path
+from types import ModuleType
 sys.path.insert(0, {root!r})
 from tests.adapters import spark_cases as cases
 from tamis.adapters.spark import screening as adapter
@@ -550,7 +552,27 @@ def test_the_page_runs(spark, tmp_path):
     assert names["selector"].get_feature_names_out().tolist() == ["pressure"]
 
 
+def test_the_tutorial_runs(spark, tmp_path, monkeypatch, capfd):
+    """A block of text right after a block of Python is what that prints."""
+    text = (ROOT / "docs" / "tutorials" / "many_machines.md").read_text(encoding="utf-8")
+    module = ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)
+    block = r"^```(?:python|{code-block} python)\n(.*?)^```(?:\n+```text\n(.*?)^```)?"
+    for code, printed in re.findall(block, text, flags=re.MULTILINE | re.DOTALL):
+        if "matplotlib" not in code:
+            capfd.readouterr()
+            exec(code.replace('"market', f'"{tmp_path}/market'), vars(module))  # Java stays where it was started
+            assert capfd.readouterr().out == printed
+
+
 # -- files --------------------------------------------------------------------------------------------------
+
+
+def test_a_relative_folder_has_files_with_absolute_paths(tmp_path, monkeypatch):
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "0.csv").write_text("x,y\n1,a\n")
+    monkeypatch.chdir(tmp_path)
+    assert file_rows.list_files("rows") == [(str(tmp_path / "rows" / "0.csv"), 8)]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])

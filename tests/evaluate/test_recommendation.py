@@ -66,7 +66,7 @@ def test_where_a_class_is_rare_auc_is_compared():
     found = recommend((X, labels), learner="naive-bayes")
     assert found.measure == "auc"
     assert found.chosen.size in (2, 3)
-    assert "rows, so accuracy tells little" in found.reason
+    assert "rows, so accuracy is uninformative" in found.reason
     assert found.chosen.accuracy > dict(found.curve()["random"])[2] + 0.1  # by accuracy both have .97
     assert sum(found.chosen.rows) <= y.sum()
     assert repr(found).endswith(f"AUC {found.chosen.accuracy:.3f})")

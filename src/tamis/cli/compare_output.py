@@ -120,7 +120,7 @@ def _notes(result: ExperimentResult) -> str:
         )
     if "random_accuracy" in result.metrics and result.table("random_accuracy").n.any():
         notes.append(
-            "random subsets: the same learner on as many features, drawn blindly; mean over the methods."
+            "random subsets: the same learner on the same number of random features; mean over the methods."
         )
         notes += [
             f"On {stream}, no better than random subsets: {', '.join(methods)}."

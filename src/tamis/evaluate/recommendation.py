@@ -101,7 +101,7 @@ class _Contest(Auto):
 
 @dataclass(frozen=True)
 class Contestant:
-    """An arm of the race, and how it did.
+    """A candidate of the comparison, and its performance.
 
     Attributes
     ----------
@@ -359,18 +359,18 @@ def _judge(
                 " ahead: an online selection does not pay on these rows."
             )
         draws = [one for one in beside if one.selector.startswith("random-")]
-        # The best of many sets is ahead of a random one by chance, too.
+        # The best of many sets also beats a random one by chance.
         by_chance = NormalDist().inv_cdf(1.0 - 0.05 / len(serious))
         if draws and _within(_mean_of(draws), chosen, by_chance):
             reason += " But random subsets of that size do as well: do not expect much of the selection."
     if measure == "auc":
         n_rare = round((1.0 - majority) * n_rows)
         reason += (
-            f" AUC is compared: the rarer class has {n_rare:,} of {n_rows:,} rows, so accuracy tells little."
+            f" AUC is compared: the rarer class has {n_rare:,} of {n_rows:,} rows, so accuracy is uninformative."
         )
     elif best.accuracy <= majority + math.sqrt(majority * (1.0 - majority) / n_rows):
         reason += (
-            f" The majority-class baseline is as accurate, {majority:.3f}, so accuracy says little about a"
+            f" The majority-class baseline is as accurate, {majority:.3f}, so accuracy is uninformative about a"
             " selection here: compare the AUC and the average precision of a few with tamis run."
         )
     return Recommendation(chosen, best, contestants, n_rows, n_features, majority, reason, measure)

@@ -151,7 +151,7 @@ def test_headline_numbers_are_the_last_of_the_run():
         f"Mean stability {np.nanmean(steps['stability']):.3f} latest {latest:.3f} (95 %: {low:.3f} to {high:.3f})"
         in text
     )
-    assert "Features kept 4 of 8 at every step" in text
+    assert "Features selected 4 of 8 at every step" in text
     assert "45,000 rows were predicted in 450 batches" in text
 
 
@@ -171,7 +171,7 @@ def test_map_image_says_when_each_feature_was_kept():
 def test_interrupted_run_says_so_at_the_top():
     assert "interrupted" not in Reader(page(RUNS["usual"])).text
     text = Reader(page(make_run(7, interrupted=True))).text
-    assert "This run was interrupted. The numbers are those of the 7 batches until then." in text
+    assert "This run was interrupted. The figures cover the 7 batches before the interruption." in text
 
 
 def test_run_without_selector_shows_what_there_is():
@@ -183,7 +183,7 @@ def test_run_without_selector_shows_what_there_is():
         run.frames["steps"][name] = np.full(20, np.nan)
     reader = Reader(page(run))
     assert [attrs["id"] for attrs in reader.all("section")] == ["accuracy", "costs", "repeat"]
-    assert "Nothing was selected: the learner had every feature." in reader.text
+    assert "Without a selector, the learner used every feature." in reader.text
     assert "nan" not in reader.text.lower()
 
 
@@ -206,7 +206,7 @@ def test_baselines_stand_beside_the_accuracy():
 def test_run_without_scores_says_so():
     run = make_run(20)
     del run.frames["scores"]
-    assert "No scores" in Reader(page(run)).text
+    assert "has no scores" in Reader(page(run)).text
 
 
 def test_gap_breaks_the_line():

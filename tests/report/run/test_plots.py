@@ -15,7 +15,7 @@ from tests.report.runs import ELECTRICITY, make_run, with_truth
 pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).resolve().parents[3]
-TITLES = ["Accuracy", "Stability", "Features kept", "Score"]
+TITLES = ["Accuracy", "Stability", "Features selected", "Score"]
 
 
 def drawn(run):

@@ -26,14 +26,17 @@ _MOST_PARTS = 1000  # more states cost more to merge than they save in balance
 
 
 def list_files(source: Any) -> list[tuple[str, int]]:
-    """Return the data files of a path or of a list of paths, and their sizes, sorted within each folder."""
+    """Return the data files of a path or of a list of paths, and their sizes, sorted within each folder.
+
+    Local files have absolute paths, since workers have another working directory.
+    """
     from pyarrow import fs
 
     paths = [source] if isinstance(source, str | os.PathLike) else list(source)
     result: list[tuple[str, int]] = []
     for path in (os.fspath(one) for one in paths):
         system, inner = _file_system(path)
-        start = path.removesuffix(inner) if path != inner else ""
+        start = path.removesuffix(inner) if "://" in path else ""
         info = system.get_file_info(inner)
         if info.type == fs.FileType.NotFound:
             raise DataError(f"No file or folder {path!r}: check the path.")

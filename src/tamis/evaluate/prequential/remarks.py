@@ -75,7 +75,7 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
     if kept > 0.5:
         result.append(
-            f"The race kept every column for {kept:.0%} of the rows: there no selection that it tried predicted better."
+            f"The race kept every column for {kept:.0%} of the rows: no smaller candidate predicted better there."
         )
         return result
     ranks = tells_little(accuracy, total["majority_accuracy"], total.get("frozen_auc", math.nan))
@@ -101,7 +101,7 @@ def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> lis
     if mae >= constant:
         items.append(
             f"The mean absolute error {mae:.4g} is not below that of the mean of all targets before, {constant:.4g}:"
-            " the model is worth no more than a constant. Try another learner, or more features."
+            " the model is no better than a constant prediction. Try another learner, or more features."
         )
     items += _beside_frozen("mae", total, settings)
     mean = total.get("random_mae", math.nan)

@@ -128,8 +128,8 @@ def _tiles(course: Course, selector: Any, seconds: float) -> list[tuple[str, str
     shown = [
         ("Candidates", count(course.n_offered), stopped),
         ("Accepted", count(n_kept), f"{count(left)} more left later" if left else share),
-        ("Refused", count(counts.get("rejected", 0) + unknown), why),
-        ("Passed over", count(sum(counts.get(name, 0) for name in _UNTESTED)),
+        ("Rejected", count(counts.get("rejected", 0) + unknown), why),
+        ("Skipped", count(sum(counts.get(name, 0) for name in _UNTESTED)),
          ", ".join(f"{count(counts.get(name, 0))} {said}" for name, said in _UNTESTED.items() if said != "untested"
                    or counts.get(name))),
     ]  # fmt: skip
@@ -161,12 +161,12 @@ def _course(course: Course, stages: Sequence[tuple[int, str]]) -> dict[str, Any]
 def _accepted(course: Course, coefficients: Mapping[str, float] | None, speaks_for: str) -> dict[str, Any]:
     kept, dropped = course.kept, course.dropped()
     return {
-        "kept": _listing(course, kept, "In the order in which they entered", coefficients)
+        "kept": _listing(course, kept, "In order of acceptance", coefficients)
         if len(kept)
         else None,
         "speaks_for": speaks_for if coefficients else "",
         "n_dropped": len(dropped),
-        "dropped": _listing(course, dropped, "Accepted, and dropped when a better one came", None),
+        "dropped": _listing(course, dropped, "Accepted, then dropped for a better one", None),
     }
 
 
@@ -206,4 +206,4 @@ def _near(course: Course) -> Table | None:
         ("n", course.scale.bar),
         ("n", "candidate"),
     ]
-    return Table("The nearest to their bar", head, rows) if rows else None
+    return Table("Nearest to their threshold", head, rows) if rows else None

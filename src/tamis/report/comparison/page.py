@@ -28,7 +28,7 @@ Values = dict[str, Any]
 _Format = Callable[[float], str]
 _TABLES: tuple[tuple[str, str, _Format], ...] = (
     ("accuracy", "Accuracy", fraction),
-    ("kappa_t", "Kappa-temporal: 0 is to repeat the last label, 1 is perfect", fraction),
+    ("kappa_t", "Kappa-temporal: 0 is the no-change baseline, 1 is perfect", fraction),
     ("frozen_accuracy", "Accuracy on as many features, selected once from the first rows (L1)", fraction),
     ("random_accuracy", "Accuracy on random subsets of the same size, mean of the draws", fraction),
     ("all_accuracy", "Accuracy on every feature", fraction),
@@ -37,13 +37,13 @@ _TABLES: tuple[tuple[str, str, _Format], ...] = (
     ("random_auc", "AUC on random subsets of the same size, mean of the draws", fraction),
     ("average_precision", "Average precision of the rarer class", fraction),
     ("recall_at_precision", "Recall of the rarer class at a precision of 0.9", fraction),
-    ("selection_accuracy", "Selection accuracy: 0.7 recall and 0.3 left out", fraction),
-    ("rsr", "Recall: share of the relevant features that was kept", fraction),
-    ("cucp", "Left out: share of the other features that was not kept", fraction),
+    ("selection_accuracy", "Selection accuracy: 0.7 recall + 0.3 specificity", fraction),
+    ("rsr", "Recall: share of the relevant features that are selected", fraction),
+    ("cucp", "Specificity: share of the irrelevant features that are not selected", fraction),
     ("stability", "Stability of the selected sets (Nogueira)", fraction),
-    ("recovery_rows", "Rows until the accuracy is back after a drift", count),
+    ("recovery_rows", "Rows until the accuracy recovers after a drift", count),
     ("seconds", "Seconds of a run", fraction),
-    ("model_bytes", "Numbers held by selector and learner", size),
+    ("model_bytes", "Size of the arrays of selector and learner", size),
 )
 _RANKED = (
     ("average_precision", "average precision"), ("accuracy", "accuracy"),
@@ -205,7 +205,7 @@ def _verdict(tests: Significance) -> str:
     how = "as corrected by Iman and Davenport" if math.isnan(tests.friedman.exact_p_value) else "counted out"
     said = f"Friedman's test, {how}: {'p < 0.001' if p < 0.001 else f'p = {p:.3f}'}."
     if n < _FEW:
-        return f"{said} With so few streams it says little."
+        return f"{said} With so few streams the test has little power."
     return f"{said} The methods differ." if p < alpha else f"{said} A difference is not certain at {alpha:g}."
 
 
@@ -261,6 +261,6 @@ _SECTIONS: tuple[tuple[str, str, Callable[[ExperimentResult], Values | None]], .
     ("results", "Results", _tables),
     ("ranks", "Ranks", _ranks),
     ("curves", "Over time", _curves),
-    ("selection", "What was kept", _selection),
+    ("selection", "Selected features", _selection),
     ("cells", "Runs that failed", _cells),
 )

@@ -73,7 +73,7 @@ def plot(result: PrequentialResult) -> Figure:
     >>> from tamis import FIRES, load_dataset, prequential
     >>> result = prequential(load_dataset("electricity"), FIRES(n_features_to_select=4), max_rows=3000)
     >>> [axes.get_title(loc="left") for axes in plot(result).axes]
-    ['Accuracy', 'Stability', 'Features kept', 'Score']
+    ['Accuracy', 'Stability', 'Features selected', 'Score']
     """
     selection = numbers.selection_map(result)
     if "mae_windowed" in result.frames["steps"]:
@@ -260,7 +260,7 @@ def change_chart(result: PrequentialResult, at_most: int = 160) -> Chart:
 
 
 def map_chart(
-    result: PrequentialResult, shown: SelectionMap, key: str = "map", title: str = "Features kept"
+    result: PrequentialResult, shown: SelectionMap, key: str = "map", title: str = "Features selected"
 ) -> Chart:
     """Return the chart of which features were kept when: a row of pixels for each, beside the truth where known."""
     steps, drifts = result.frames["steps"], numbers.drift_rows(result)
@@ -271,7 +271,7 @@ def map_chart(
     longest = np.argsort(-shown.kept, kind="stable")[:10]
     said = ", ".join(f"{shorten(shown.names[j], 40)} {shown.kept[j]:.0%}" for j in longest)
     marks: list[Mark] = [VerticalLines(drifts), HeatStrip(pixels, palette, begin, x.high, colours)]
-    chart = Chart(key, title, "by rows seen", f"Kept longest: {said}.", x, None, marks)
+    chart = Chart(key, title, "by rows seen", f"Selected longest: {said}.", x, None, marks)
     height = 26 if len(shown.names) <= 12 else 17
     return replace(
         chart, rows=shown.names, shares=[_percent(share) for share in shown.kept], row_height=height

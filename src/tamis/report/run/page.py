@@ -119,7 +119,7 @@ def _tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
             fraction(mean(result, "stability")),
             latest if np.isfinite(low) else "nothing to compare",
         ),
-        ("Features kept", *_kept(steps["n_selected"], len(result.feature_names))),
+        ("Features selected", *_kept(steps["n_selected"], len(result.feature_names))),
         ("Rows per second", pace, f"{duration(seconds)} in all"),
     ]
 
@@ -265,7 +265,7 @@ def _course(result: PrequentialResult, columns: Mapping[str, tuple[str, Callable
     ]
     head = ("rows seen", *columns, "kept", "entered", "left")
     note = "Entered and left are counted since the line above."
-    return Table("The course of the run", [("n", one) for one in head], rows, note)
+    return Table("The run over time", [("n", one) for one in head], rows, note)
 
 
 def _stability(result: PrequentialResult) -> Values:
@@ -287,7 +287,7 @@ def _truth(result: PrequentialResult) -> Values:
         "true drift at row", f"{name} fell by", "back after rows", "selection fell by", "back after rows",
     )  # fmt: skip
     note = (
-        "Back: not more than 0.05 below the median before the drift; the last rows make the"
+        "Recovered: at most 0.05 below the median before the drift; the last rows make the"
         f" {name}, so it falls and returns late by as many."
     )
     table = Table("After each true drift", [("n", one) for one in head], rows, note)
@@ -297,7 +297,7 @@ def _truth(result: PrequentialResult) -> Values:
 def _selection(result: PrequentialResult) -> Values:
     selection = numbers.selection_map(result)
     n_shown, n_features = len(selection.names), len(result.feature_names)
-    which = f"The {count(n_shown)} kept longest of" if n_shown < selection.n_ever else f"{count(n_shown)} of"
+    which = f"The {count(n_shown)} selected longest of" if n_shown < selection.n_ever else f"{count(n_shown)} of"
     return {
         "which": "All" if n_shown == n_features else which,
         "n_features": n_features,
@@ -324,11 +324,11 @@ def _reasons(result: PrequentialResult) -> Values:
     head = [("", "feature"), ("share", "alone")]
     tables = [
         Table(
-            "Left out, though they tell most alone",
+            "Unselected, though most informative alone",
             [*head, ("share", "beside those kept"), ("", "redundant to")],
             rows[False],
         ),
-        Table("Kept, of those that tell most alone", [*head, ("share", "added when chosen")], rows[True]),
+        Table("Selected, of the most informative alone", [*head, ("share", "added when chosen")], rows[True]),
     ]
     return {"tables": tables if left else tables[1:]}
 

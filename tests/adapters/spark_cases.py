@@ -561,7 +561,8 @@ def test_the_tutorial_runs(spark, tmp_path, monkeypatch, capfd):
     for code, printed in re.findall(block, text, flags=re.MULTILINE | re.DOTALL):
         if "matplotlib" not in code:
             capfd.readouterr()
-            exec(code.replace('"market', f'"{tmp_path}/market'), vars(module))  # Java stays where it was started
+            # Java stays where it was started
+            exec(code.replace('"market', f'"{tmp_path}/market'), vars(module))
             assert capfd.readouterr().out == printed
 
 

@@ -365,9 +365,7 @@ def _judge(
             reason += " But random subsets of that size do as well: do not expect much of the selection."
     if measure == "auc":
         n_rare = round((1.0 - majority) * n_rows)
-        reason += (
-            f" AUC is compared: the rarer class has {n_rare:,} of {n_rows:,} rows, so accuracy is uninformative."
-        )
+        reason += f" AUC is compared: the rarer class has {n_rare:,} of {n_rows:,} rows, so accuracy is uninformative."
     elif best.accuracy <= majority + math.sqrt(majority * (1.0 - majority) / n_rows):
         reason += (
             f" The majority-class baseline is as accurate, {majority:.3f}, so accuracy is uninformative about a"

@@ -161,9 +161,7 @@ def _course(course: Course, stages: Sequence[tuple[int, str]]) -> dict[str, Any]
 def _accepted(course: Course, coefficients: Mapping[str, float] | None, speaks_for: str) -> dict[str, Any]:
     kept, dropped = course.kept, course.dropped()
     return {
-        "kept": _listing(course, kept, "In order of acceptance", coefficients)
-        if len(kept)
-        else None,
+        "kept": _listing(course, kept, "In order of acceptance", coefficients) if len(kept) else None,
         "speaks_for": speaks_for if coefficients else "",
         "n_dropped": len(dropped),
         "dropped": _listing(course, dropped, "Accepted, then dropped for a better one", None),

@@ -297,7 +297,9 @@ def _truth(result: PrequentialResult) -> Values:
 def _selection(result: PrequentialResult) -> Values:
     selection = numbers.selection_map(result)
     n_shown, n_features = len(selection.names), len(result.feature_names)
-    which = f"The {count(n_shown)} selected longest of" if n_shown < selection.n_ever else f"{count(n_shown)} of"
+    which = (
+        f"The {count(n_shown)} selected longest of" if n_shown < selection.n_ever else f"{count(n_shown)} of"
+    )
     return {
         "which": "All" if n_shown == n_features else which,
         "n_features": n_features,

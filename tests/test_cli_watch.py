@@ -149,3 +149,23 @@ def test_refuses_what_it_cannot_do(
 ) -> None:
     assert main(["watch", log, "--label", "default", "--drop", "ts", "--quiet", *words]) == code
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["--categorical", "answer"]])
+def test_predicted_labels_that_are_numbers(
+    log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    lines = [line.split(",") for line in Path(log).read_text(encoding="utf-8").splitlines()]
+    place = tmp_path / "numbers.csv"
+    codes = {"no": "1", "yes": "2"}
+    rows = [",".join(line[1:5] + [codes.get(cell, cell) for cell in line[6:]]) for line in lines[:2000]]
+    place.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    document_of_labels = document(capsys, str(place), "--label", "default", "--prediction", "answer", *words)
+    assert document_of_labels["performance"]["accuracy"] == 1.0
+    assert document_of_labels["performance"]["auc"] is None
+
+
+def test_a_rule_of_an_unknown_measure_is_a_misuse(log: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["watch", log, "--label", "default", "--prediction", "score", "--rule", "f1 < 0.5"]
+    assert main(words) == 2
+    assert "names 'f1', which is not a measure" in capsys.readouterr().err

@@ -194,9 +194,20 @@ def test_what_is_invalid_changes_nothing():
     assert tamis.dumps(watch) == before
     with pytest.raises(DataError, match="predictions must be given"):
         Watch().update(X)
-    for rule in ('psi("age") > 1', "ROC > 1"):
-        with pytest.raises(ValueError, match="which is neither a feature nor a measure"):
+    for rule, message in (
+        ('psi("age") > 1', "names 'age', which is not a feature: the features are"),
+        ("ROC > 1", "names 'ROC', which is not a measure: the measures are accuracy, auc"),
+        ('roc("0") > 1', "names 'roc', which is not a measure.* and of a feature relevance"),
+    ):
+        with pytest.raises(ValueError, match=message):
             Watch(frozen(X, y), rules=[rule]).update(X)
+    with pytest.raises(ValueError, match="feature_names must not repeat a name"):
+        Watch(feature_names=["a", "a"])
+    with pytest.raises(DataError, match="feature_names must be 4 names"):
+        Watch(feature_names=["a"]).update(X, predictions=y)
+    for predictions in (X[:, 0], np.column_stack([y, y + 0.5])):
+        with pytest.raises(DataError, match=r"must be scores or probabilities in \[0, 1\]"):
+            Watch().update(X, predictions)
     invalid = {
         "task": "ranking",
         "half_life": 0,

@@ -13,7 +13,7 @@ from tamis.cli.output import note
 if TYPE_CHECKING:
     from tamis.watch import Rule
 
-__all__ = ["Alerting", "check_features"]
+__all__ = ["Alerting", "check_names"]
 
 _PANEL = "Rules and alerts"
 
@@ -88,9 +88,11 @@ class Alerting:
         return send
 
 
-def check_features(rules: list[Rule], names: list[str]) -> None:
-    """Reject rules that name an unknown feature."""
-    for rule in rules:
-        unknown = [name for name in rule.features if name not in ("*", *names)]
-        if unknown:
-            raise MisuseError(f"--rule {rule.text} names {unknown[0]!r}, which is not a feature of the file.")
+def check_names(rules: list[Rule], features: list[str], task: str) -> None:
+    """Reject rules that name an unknown feature or measure."""
+    from tamis.watch.watch import check_rules
+
+    try:
+        check_rules(rules, features, task)
+    except ValueError as error:
+        raise MisuseError(f"--rule: {error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.alerting import Alerting, check_features
+from tamis.cli.alerting import Alerting, check_names
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,14 +36,14 @@ class FollowedWatch:
     ) -> None:
         from tamis.watch import Watch
 
-        rules = alerting.read_rules()
-        check_features(rules, names)
+        rules, task = alerting.read_rules(), "regression" if is_regression else "classification"
+        check_names(rules, names, task)
         self._send: Callable[[dict[str, Any]], None] = alerting.sender()
         self.delay, self.is_regression = delay, is_regression
         # The learner has learned from the rows that are shown to the watch, so its probabilities are no forecasts.
         self.watched = Watch(
-            rules=rules, task="regression" if is_regression else "classification", feature_names=names,
-            categorical=categorical, max_pending=delay + 100_000, rows_per_false_alarm=None,
+            rules=rules, task=task, feature_names=names, categorical=categorical,
+            max_pending=delay + 100_000, rows_per_false_alarm=None,
         )  # fmt: skip
         self.waiting: list[Any] = []
 

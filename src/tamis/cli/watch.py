@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
 from itertools import chain
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis._json import null_nonfinite
-from tamis.cli.alerting import Alerting, check_features
+from tamis.cli.alerting import Alerting, check_names
 from tamis.cli.failure import MisuseError
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
 from tamis.cli.output import alone, check_outputs, print_json, progress, rerun_commands, terminal
@@ -101,8 +102,10 @@ def watch(
         first = next(batches, None)  # the categories of the stream are known from then on
         if first is None and saved.watched is None:
             raise DataError(f"{reading.file!r} has no rows: add rows below its header, or name another file.")
-        log = _Log.of(stream, prediction, has_time=time is not None)
-        check_features(rules, log.names)
+        log = _Log.of(
+            stream, prediction, first if task == "classification" else None, has_time=time is not None
+        )
+        check_names(rules, log.names, task)
         if saved.watched is None:
             saved.watched = Watch(
                 rules=rules, task=task, feature_names=log.names, categorical=log.categorical,
@@ -160,13 +163,14 @@ class _Log:
     names: list[str]
     prediction: int
     is_text: bool  # the prediction
+    is_label: bool  # the prediction, if it is a number
     time: int | None
     categorical: list[str]
     stream: Stream
 
     @classmethod
-    def of(cls, stream: Stream, prediction: str, *, has_time: bool) -> _Log:
-        """Find the columns.
+    def of(cls, stream: Stream, prediction: str, first: Any, *, has_time: bool) -> _Log:
+        """Find the columns; the first batch shows whether the prediction is a label.
 
         Raises
         ------
@@ -184,18 +188,33 @@ class _Log:
             raise MisuseError("The file has no features beside the label, the prediction and the time.")
         known, kept = getattr(stream, "categories", {}), [names[j] for j in features]
         categorical = [name for name in kept if name in known]
-        return cls(features, kept, at, prediction in known, last, categorical, stream)
+        is_text = prediction in known
+        is_label = first is not None and not is_text and _are_labels(first[0][:, at], first[1])
+        return cls(features, kept, at, is_text, is_label, last, categorical, stream)
 
-    def predictions(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Return the predictions in rows of the stream: numbers, or labels."""
+    def predictions(self, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+        """Return the predictions in rows of the stream: numbers, or labels in the type of `y`."""
         import numpy as np
 
         values = X[:, self.prediction]
         if not self.is_text:
-            return values
+            is_whole = self.is_label and bool(np.all(values == np.floor(values)))
+            return values.astype(np.int64) if is_whole else values
         name = (self.stream.feature_names or [])[self.prediction]
         labels: NDArray[Any] = np.array(self.stream.categories[name])  # type: ignore[attr-defined]
+        if y.dtype.kind in "iuf":
+            with contextlib.suppress(ValueError):  # labels that are no numbers are all wrong
+                labels = labels.astype(y.dtype)
         return labels[values.astype(np.int64)]
+
+
+def _are_labels(predictions: NDArray[Any], y: NDArray[Any]) -> bool:
+    """Return whether numbers are labels: whole ones, of other classes than 0 and 1."""
+    import numpy as np
+
+    if y.dtype.kind not in "iuf" or not np.all(predictions == np.floor(predictions)):
+        return False
+    return not bool(np.isin(np.concatenate([predictions, y]), [0, 1]).all())
 
 
 def _run(saved: SavedWatch, log: _Log, batches: Iterable[Any], delay: int) -> Iterator[list[dict[str, Any]]]:
@@ -204,7 +223,7 @@ def _run(saved: SavedWatch, log: _Log, batches: Iterable[Any], delay: int) -> It
 
     watched = saved.watched
     for X, y in batches:
-        predictions = log.predictions(X)
+        predictions = log.predictions(X, y)
         rows = np.ascontiguousarray(X[:, log.features])
         if delay == 0:
             alerts = watched.update(rows, predictions, y=y)

@@ -50,7 +50,7 @@ from tamis.watch.performance import Performance, coded
 from tamis.watch.rules import Rule
 from tamis.watch.states import FeatureStates, share
 
-__all__ = ["DEFAULT_RULES", "Watch"]
+__all__ = ["DEFAULT_RULES", "Watch", "check_rules"]
 
 Floats = NDArray[np.float64]
 
@@ -186,6 +186,8 @@ class Watch(ThreadSafe):
         self.rows_per_false_alarm, self.random_state = rows_per_false_alarm, random_state
         self.task, self.categorical, self.half_life = task, categorical, float(half_life)
         self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
+        if self.feature_names is not None and len(set(self.feature_names)) < len(self.feature_names):
+            raise ValueError(f"feature_names must not repeat a name, got {short_repr(self.feature_names)}.")
         self.classes = None if classes is None else as_classes(classes)
         self.patience, self.window, self.max_pending = int(patience), int(window), int(max_pending)
         self.model = model
@@ -346,7 +348,7 @@ class Watch(ThreadSafe):
         if names is None and self.feature_names is not None:
             if len(self.feature_names) != n_features:
                 raise DataError(
-                    f"X has {n_features} features, but feature_names are {len(self.feature_names)} names."
+                    f"feature_names must be {n_features} names, one per column of X, got {len(self.feature_names)}."
                 )
             names = self.feature_names
         self._names = [str(j) for j in range(n_features)] if names is None else list(names)
@@ -363,14 +365,7 @@ class Watch(ThreadSafe):
         self._performance = Performance(
             self.task, self.window, np.empty(0, dtype=np.int64) if classes is None else np.array(classes)
         )
-        known = {*self._performance.measures()}
-        for rule in self._alert_log.rules:
-            wrong = [name for name in rule.features if name not in ("*", *self._names)]
-            wrong += sorted(rule.names - known - set(_OF_FEATURE))
-            if wrong:
-                raise ValueError(
-                    f"The rule {rule.text!r} names {wrong[0]!r}, which is neither a feature nor a measure."
-                )
+        check_rules(self._alert_log.rules, self._names, self.task)
 
     def _default_selector(self) -> Any:
         # With "auto", a drift of the classes counts as dependence of the labels, and p-values rise for all features.
@@ -396,6 +391,12 @@ class Watch(ThreadSafe):
                 values = codes[:, None].astype(np.float64)
             else:
                 values = np.asarray(array, dtype=np.float64).reshape(len(X), -1)
+                outside = values[(values < 0.0) | (values > 1.0)]
+                if kind != "number" and len(outside):
+                    raise DataError(
+                        f"predictions must be scores or probabilities in [0, 1], got {outside[0]:g}: convert them, or"
+                        " pass labels as integers or text."
+                    )
         if self._kind not in ("", kind):
             raise DataError(
                 f"predictions are now a {kind}, but were a {self._kind}: pass the same kind each time."
@@ -550,6 +551,30 @@ class Watch(ThreadSafe):
     def performance(self) -> dict[str, float]:
         """Return the measures of the last `window` labelled rows and of the baselines; NaN before the first."""
         return {} if self._performance is None else self._performance.measures()
+
+
+def check_rules(rules: Sequence[Rule], features: Sequence[str], task: str) -> None:
+    """Reject rules that name neither a feature nor a measure.
+
+    Raises
+    ------
+    ValueError
+        If there is one.
+    """
+    measures = Performance(task, 2, np.empty(0, dtype=np.int64)).measures()
+    for rule in rules:
+        unknown = [name for name in rule.features if name not in ("*", *features)]
+        if unknown:
+            raise ValueError(
+                f"The rule {rule.text!r} names {unknown[0]!r}, which is not a feature: the features are"
+                f" {short_repr(list(features))}."
+            )
+        unknown = sorted(rule.names - set(measures) - set(_OF_FEATURE))
+        if unknown:
+            raise ValueError(
+                f"The rule {rule.text!r} names {unknown[0]!r}, which is not a measure: the measures are"
+                f" {', '.join(sorted(measures))}, and of a feature {', '.join(_OF_FEATURE)}."
+            )
 
 
 def _learn(selector: Any, X: Floats, codes: Array) -> Any:

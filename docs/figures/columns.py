@@ -1,4 +1,4 @@
-"""Pictures of the methods for columns that arrive."""
+"""Pictures of streaming feature selection."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .canvas import GREY, Draw, Figure, legend_beside, panels
 
 
 def blanket() -> Draw:
-    """Which columns OSFS has selected after each offer; copies come before what they copy, and after it."""
+    """Features selected by OSFS after each offer; copies arrive before their originals, and after them."""
     rng = np.random.default_rng(3)
     n, late = 500, (30, 45)
     y = rng.integers(0, 2, n)
     X = rng.normal(size=(n, 60))
-    X[:, list(late)] += y[:, None] * np.array([2.0, 1.6])  # tell of the class by themselves
+    X[:, list(late)] += y[:, None] * np.array([2.0, 1.6])  # informative alone
     X[:, [4, 12, 20, 52]] = X[:, [30]] + 0.7 * X[:, [4, 12, 20, 52]]  # noisy copies of the first
     X[:, 38] = X[:, 45] + 0.7 * X[:, 38]
     selector = OSFS(alpha=0.001).start(y)
@@ -35,14 +35,14 @@ def blanket() -> Draw:
                 axes.plot(inside[-1] + 1, at, "x", color=colour)
         names = {4: "x4, copy of x30", 12: "x12, copy of x30", 20: "x20, copy of x30", 38: "x38, copy of x45"}
         axes.set_yticks(range(len(ever)), [names.get(j, f"x{j}") for j in ever])
-        axes.set(xlabel="columns offered", xlim=(0, len(kept)))
+        axes.set(xlabel="features offered", xlim=(0, len(kept)))
         return figure
 
     return draw
 
 
 def penalties() -> Draw:
-    """How many of a thousand columns are accepted, of which five matter."""
+    """Number of accepted features of a thousand, of which five are relevant."""
     rng = np.random.default_rng(0)
     n, p = 200, 1000
     X = rng.normal(size=(n, p))
@@ -58,7 +58,7 @@ def penalties() -> Draw:
         for name, count in counts.items():
             axes.plot(count, label=f"{name}: {count[-1]}")
         axes.plot(np.searchsorted(matter, np.arange(p)), "--", color=GREY, label="relevant so far: 5")
-        axes.set(xlabel="columns offered", ylabel="accepted", yscale="symlog", ylim=(0, None))
+        axes.set(xlabel="features offered", ylabel="accepted", yscale="symlog", ylim=(0, None))
         axes.set_yticks([0, 1, 5, 20, 100], ["0", "1", "5", "20", "100"])
         legend_beside(axes)
         return figure
@@ -67,7 +67,7 @@ def penalties() -> Draw:
 
 
 def steps() -> Draw:
-    """What each step of forward stepwise regression gains, beside what it is charged."""
+    """Gain of each step of forward stepwise regression, beside its penalty."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 300))
     y = X[:, :6] @ np.array([3, 2, 1.5, 1, 0.8, 0.6]) + rng.normal(size=100)
@@ -85,7 +85,7 @@ def steps() -> Draw:
                 color=f"C{at}",
                 label=f"{name.upper()}: {n} steps",
             )
-        axes.set(xlabel="step", ylabel="gain, 2 log likelihood", yscale="log", xticks=[1, 6, 10, 15, 20])
+        axes.set(xlabel="step", ylabel="gain, 2 log-likelihood", yscale="log", xticks=[1, 6, 10, 15, 20])
         axes.set_yticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
         axes.minorticks_off()
         legend_beside(axes)
@@ -95,7 +95,7 @@ def steps() -> Draw:
 
 
 def grafting() -> Draw:
-    """The weights of the selected columns after each offer."""
+    """Weights of the selected features after each offer."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 200))
     y = X[:, 50] - X[:, 150] + 0.5 * rng.normal(size=300)
@@ -112,7 +112,7 @@ def grafting() -> Draw:
         for at, (j, text) in enumerate({3: "x3, a copy of x150", 50: "x50", 150: "x150"}.items()):
             line = weights[:, j]
             axes.plot(line, color=f"C{at}", lw=2, drawstyle="steps-post", label=text)
-        axes.set(xlabel="columns offered", ylabel="weight in the lasso", xlim=(0, 199))
+        axes.set(xlabel="features offered", ylabel="weight in the lasso", xlim=(0, 199))
         legend_beside(axes)
         return figure
 
@@ -120,12 +120,12 @@ def grafting() -> Draw:
 
 
 def neighbourhoods() -> Draw:
-    """Where the neighbours of a row end, by two rules, in one column and in five."""
+    """Where the neighbours of a row end, by two rules, with one feature and with five."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(60, 5))
     X /= X.std(axis=0, ddof=1)
     found = {}
-    for title, columns in (("in one column", 1), ("in five columns", 5)):
+    for title, columns in (("one feature", 1), ("five features", 5)):
         d = np.sort(np.linalg.norm(X[1:, :columns] - X[0, :columns], axis=1))
         gap = np.argmax(np.append(np.diff(d) >= 1.5 * (d[-1] - d[0]) / (len(d) - 1), True)) + 1
         share = d / np.arange(1, len(d) + 1)
@@ -148,7 +148,7 @@ def neighbourhoods() -> Draw:
 
 
 def gate() -> Draw:
-    """How many columns OSFS and Fast-OSFS hold after each offer, where groups of columns share a cause."""
+    """Number of features selected by OSFS and Fast-OSFS after each offer, where groups of features share a cause."""
     rng = np.random.default_rng(0)
     causes = rng.normal(size=(60, 8))
     y = (causes.sum(axis=1) + 0.5 * rng.normal(size=60) > 0).astype(int)
@@ -164,7 +164,7 @@ def gate() -> Draw:
         figure, axes = panels()
         for name, line in held.items():
             axes.plot(line, drawstyle="steps-post", label=f"{name}: {line[-1]}")
-        axes.set(xlabel="columns offered", ylabel="columns held", ylim=(0, None))
+        axes.set(xlabel="features offered", ylabel="selected features", ylim=(0, None))
         legend_beside(axes)
         return figure
 
@@ -172,7 +172,7 @@ def gate() -> Draw:
 
 
 def beaten() -> Draw:
-    """What SAOLA compares of each column when it comes: its correlation with the class and with a better column."""
+    """Correlation of each feature with the class and with a stronger selected feature, when SAOLA receives it."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 300))
     y = (X[:, 0] + X[:, 1] + X[:, 2] > 0).astype(int)
@@ -189,10 +189,12 @@ def beaten() -> Draw:
 
     def draw() -> Figure:
         figure, axes = panels(1, 3)
-        axes.plot([0, 0.6], [0, 0.6], color=GREY, ls="--", label="as close to both")
+        axes.plot([0, 0.6], [0, 0.6], color=GREY, ls="--", label="equal correlations")
         for (kind, points), mark in zip(kinds.items(), "ox", strict=True):
             axes.plot(*np.transpose(points), mark, ms=4, label=f"{kind}: {len(points)}")
-        axes.set(xlabel="correlation with the class", ylabel="correlation with a better column", ylim=(0, 1))
+        axes.set(
+            xlabel="correlation with the class", ylabel="correlation with a stronger feature", ylim=(0, 1)
+        )
         legend_beside(axes)
         return figure
 

@@ -1,4 +1,4 @@
-"""Pictures of the methods for rows that arrive."""
+"""Pictures of online feature selection."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def electricity() -> Draw:
 
 
 def copies() -> Draw:
-    """Accuracy with the best features one by one, and with random ones, where each signal has four copies."""
+    """Accuracy with the best single features and with random ones, where each signal has four copies."""
     rng = np.random.default_rng(0)
     signals = rng.normal(size=(3000, 10))
     X = np.repeat(signals, 5, axis=1) + 0.1 * rng.normal(size=(3000, 50))
@@ -57,7 +57,7 @@ def copies() -> Draw:
         axes.plot(sizes, fisher, "o-", label="FisherScore")
         axes.plot(sizes, drawn.mean(axis=0), "s-", label="RandomSubset, mean of five")
         axes.fill_between(sizes, drawn.min(axis=0), drawn.max(axis=0), color="C1", alpha=0.25, lw=0)
-        axes.set(xlabel="features kept, of 50", ylabel="prequential accuracy")
+        axes.set(xlabel="features selected, of 50", ylabel="prequential accuracy")
         axes.legend(frameon=False)
         return figure
 
@@ -65,7 +65,7 @@ def copies() -> Draw:
 
 
 def annealing() -> Draw:
-    """How many of 100,000 features are left after each pass, by `annealing`."""
+    """Remaining features of 100,000 after each pass, by `annealing`."""
     n, k, passes = 100_000, 1000, 30
     e = np.arange(passes + 1)
 
@@ -78,7 +78,7 @@ def annealing() -> Draw:
         axes.annotate(
             "from here on the passes only learn", (passes / 2, 6e4), (5, 0), textcoords="offset points"
         )
-        axes.set(xlabel="passes over the rows", ylabel="features left", yscale="log")
+        axes.set(xlabel="passes over the rows", ylabel="remaining features", yscale="log")
         axes.legend(frameon=False, loc="center right")
         return figure
 
@@ -86,7 +86,7 @@ def annealing() -> Draw:
 
 
 def pairs() -> Draw:
-    """What twenty features tell alone, and what JointScreening finds, where the class is the sign of a product."""
+    """Information of twenty features alone and with a partner, where the class is the sign of a product."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 20))
     y = X[:, 3] * X[:, 8] > 0
@@ -110,7 +110,7 @@ def pairs() -> Draw:
 
 
 def gates() -> Draw:
-    """How far the gates of twelve features are open, over the rows."""
+    """Openness of the gates of twelve features over the rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(9000, 12))
     y = np.r_[X[:6000, 3] * X[:6000, 7], X[6000:, 1]] > 0
@@ -128,7 +128,7 @@ def gates() -> Draw:
             colour, label = known.get(j, (GREY, "the other nine" if j == 0 else None))
             axes.plot(rows, line, color=colour, label=label, lw=1.8 if j in known else 0.8)
         axes.axvline(6000, color=GREY, ls="--")
-        axes.set(xlabel="rows", ylabel="gate, from shut to open")
+        axes.set(xlabel="rows", ylabel="openness of the gate")
         axes.legend(frameon=False, fontsize=8)
         return figure
 
@@ -136,7 +136,7 @@ def gates() -> Draw:
 
 
 def redundant() -> Draw:
-    """What each of thirty features tells about the class, and which FCBF keeps."""
+    """Symmetrical uncertainty of thirty features, and the selection of FCBF."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 30))
     y = X[:, 3] + X[:, 8] > 0
@@ -145,14 +145,14 @@ def redundant() -> Draw:
 
     def draw() -> Figure:
         figure, axes = panels()
-        kinds = {"kept": "C0", "a copy of x3, dropped": "C1", "tells nothing": GREY}
+        kinds = {"kept": "C0", "a copy of x3, dropped": "C1", "irrelevant": GREY}
         for j, score in enumerate(selector.scores_):
             kind = (
                 "kept"
                 if j in selector.selected_
                 else "a copy of x3, dropped"
                 if 20 <= j < 25 or j == 3
-                else "tells nothing"
+                else "irrelevant"
             )
             axes.bar(j, score, color=kinds[kind])
         for kind, colour in kinds.items():
@@ -165,7 +165,7 @@ def redundant() -> Draw:
 
 
 def followed() -> Draw:
-    """How many of the two relevant features are kept, before and after a drift."""
+    """Share of relevant features among those selected, before and after a drift."""
     n, runs = 3000, 10
     makes = {
         "DISCUSS": lambda: DISCUSS(),
@@ -191,8 +191,8 @@ def followed() -> Draw:
             axes.plot(np.arange(1, len(share) + 1) * 50, share, label=name)
         axes.axvline(n, color=GREY, ls="--")
         axes.set(
-            xlabel="rows; other features matter from row 3,000 on",
-            ylabel="relevant, of those kept",
+            xlabel="rows; other features are relevant from row 3,000 on",
+            ylabel="share of relevant features",
             ylim=(0, 1.05),
         )
         axes.legend(frameon=False, fontsize=8, loc="center", bbox_to_anchor=(0.72, 0.5))
@@ -202,7 +202,7 @@ def followed() -> Draw:
 
 
 def truncation() -> Draw:
-    """In how many of forty streams OFS has all three relevant features in the end, by how many it keeps."""
+    """Share of forty streams in which OFS selects all three relevant features, by the size of the selection."""
     sizes, seeds = range(3, 13), range(40)
     whole = np.zeros(len(sizes))
     for seed in seeds:
@@ -216,8 +216,8 @@ def truncation() -> Draw:
         figure, axes = panels()
         axes.bar(sizes, 100 * whole / len(seeds))
         axes.set(
-            xlabel="n_features_to_select; three features matter, of 200",
-            ylabel="% that keep all three",
+            xlabel="n_features_to_select; three of 200 features are relevant",
+            ylabel="% that select all three",
             xticks=sizes,
         )
         return figure
@@ -226,7 +226,7 @@ def truncation() -> Draw:
 
 
 def arms() -> Draw:
-    """The errors of all arms of Auto around a drift, and which arm is followed."""
+    """Errors of the candidates of Auto around a drift, and the selected candidate."""
     auto = Auto(learner="naive-bayes", random_state=0)
     for X, y in load_stream("SEA", seed=1, n_rows=12_000, n_drifts=1, width=1, n_irrelevant=18):
         auto.partial_fit(X, y)
@@ -239,13 +239,13 @@ def arms() -> Draw:
         figure, axes = panels(1, 2.8)
         for line in errors:
             axes.plot(rows, line, color=GREY, lw=0.6)
-        axes.plot([], color=GREY, lw=0.6, label=f"the {len(errors)} arms")
-        axes.plot(rows, errors[0], color="C1", label="every column")
-        axes.plot(rows, errors[followed, np.arange(len(rows))], color="C0", lw=2, label="the arm followed")
+        axes.plot([], color=GREY, lw=0.6, label=f"{len(errors)} candidates")
+        axes.plot(rows, errors[0], color="C1", label="all features")
+        axes.plot(rows, errors[followed, np.arange(len(rows))], color="C0", lw=2, label="selected candidate")
         axes.axvline(6000, color=GREY, ls="--")
         axes.set(
-            xlabel="rows; other features matter from row 6,000 on",
-            ylabel="% wrong, last 900 rows",
+            xlabel="rows; other features are relevant from row 6,000 on",
+            ylabel="error in %, last 900 rows",
             ylim=(0, None),
         )
         legend_beside(axes)
@@ -255,7 +255,7 @@ def arms() -> Draw:
 
 
 def gains() -> Draw:
-    """What each feature tells alone, and what it adds to those that are kept."""
+    """Gain of each feature, alone and given the selected features."""
     rng = np.random.default_rng(0)
     signals = rng.normal(size=(3000, 3))
     X = rng.normal(size=(3000, 20))
@@ -267,11 +267,14 @@ def gains() -> Draw:
         figure, axes = panels()
         places = np.arange(20)
         axes.bar(places, 100 * table["alone"], color=GREY, label="alone")
-        axes.bar(places, 100 * table["added"], width=0.4, color="C1", label="beside the features kept")
+        axes.bar(places, 100 * table["added"], width=0.4, color="C1", label="given the selected features")
         for j in selector.get_support(indices=True):
             axes.bar(j, 100 * table["added"][j], width=0.4, color="C0")
-        axes.bar(0, 0, color="C0", label="kept: added when it came")
-        axes.set(xlabel="feature: six copies, four copies, two copies, noise", ylabel="% of the class told")
+        axes.bar(0, 0, color="C0", label="gain at its selection")
+        axes.set(
+            xlabel="feature: six copies, four copies, two copies, noise",
+            ylabel="% of the variation of the class",
+        )
         axes.set_xticks([2.5, 7.5, 10.5, 15.5], ["0 to 5", "6 to 9", "10, 11", "12 to 19"])
         axes.legend(frameon=False)
         return figure
@@ -280,7 +283,7 @@ def gains() -> Draw:
 
 
 def winnow() -> Draw:
-    """The scores of EFS for the words that matter, before and after a drift, beside the best of all other words."""
+    """Scores of EFS for the relevant words, before and after a drift, beside the best of all other words."""
     rng = np.random.default_rng(0)
     selector, spans, scores = EFS(n_features_to_select=3), ([17, 50, 123], [200, 300, 400]), []
     for at in range(120):
@@ -294,9 +297,9 @@ def winnow() -> Draw:
         figure, axes = panels()
         rows = np.arange(1, len(lines) + 1) * 100
         others = np.delete(lines, spans[0] + spans[1], axis=1).max(axis=1)
-        for colour, words, text in (("C0", spans[0], "matter at first"), ("C1", spans[1], "matter later")):
+        for colour, words, text in (("C0", spans[0], "relevant first"), ("C1", spans[1], "relevant later")):
             axes.plot(rows, lines[:, words], color=colour)
-            axes.plot([], color=colour, label=f"three words that {text}")
+            axes.plot([], color=colour, label=f"three words {text}")
         axes.plot(rows, others, color=GREY, label="best of 994 others")
         axes.axvline(6000, color=GREY, ls="--")
         axes.set(xlabel="rows", ylabel="score", yscale="log")
@@ -307,7 +310,7 @@ def winnow() -> Draw:
 
 
 def directions() -> Draw:
-    """How many of the columns that move together FSDS keeps, before and after other columns do."""
+    """Selected features of six correlated ones by FSDS, before and after a change of the six."""
     rng = np.random.default_rng(0)
     makes = {"half_life=200": {"half_life": 200}, "forgets nothing": {}}
     found: dict[str, list[int]] = {name: [] for name in makes}
@@ -326,8 +329,8 @@ def directions() -> Draw:
             axes.plot(np.arange(1, 81) * 100, line, label=name, drawstyle="steps-post")
         axes.axvline(4000, color=GREY, ls="--")
         axes.set(
-            xlabel="rows; other columns move together from row 4,000 on",
-            ylabel="found, of six",
+            xlabel="rows; other features are correlated from row 4,000 on",
+            ylabel="selected, of six",
             ylim=(0, 6.3),
         )
         legend_beside(axes)

@@ -166,11 +166,12 @@ class SelectiveLearner:
             target = y if self.numbers else class_targets(encode_labels(y, classes)[0])
             self.scale.learn_categories(X, np.asarray(target, dtype=np.float64))
 
-    def update_scale(self, X: Rows) -> None:
-        """Update the scale with a batch."""
+    def update_scale(self, X: Rows, complete: Rows | None = None) -> None:
+        """Update the scale with a batch, or with the rows whose last values arrived with it."""
         self.n_seen += X.shape[0]
-        if self.scale is not None:
-            self.scale.update(X)
+        complete = X if complete is None else complete
+        if self.scale is not None and complete.shape[0]:
+            self.scale.update(complete)
 
     def update_selector(self, X: Rows, y: Array) -> None:
         """Update the selector with a batch."""

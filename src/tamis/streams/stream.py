@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +34,8 @@ class Stream(ABC):
         Labels known in advance.
     categorical : sequence of int
         Positions of the categorical columns, as far as known.
+    late_features : dict of str to int
+        Features whose values arrive some rows later, see :meth:`with_late_features`.
     """
 
     feature_names: list[str] | None = None
@@ -39,6 +43,7 @@ class Stream(ABC):
     n_rows: int | None = None
     classes: Array | None = None
     categorical: Sequence[int] = ()
+    late_features: Mapping[str, int] = MappingProxyType({})
     on_idle: Callable[[], object] = staticmethod(lambda: None)  # called while rows are waited for
 
     def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
@@ -66,6 +71,41 @@ class Stream(ABC):
         check_number("batch_size", size, low=1, integer=True)
         check_number("start", start, low=0, integer=True)
         return _rechunk(self._blocks(int(start)), int(size))
+
+    def with_late_features(self, late: Mapping[str, int]) -> Self:
+        """Return the same stream, some of whose values arrive after their row, as delayed labels do.
+
+        Batches are unchanged: they have the values that arrive later. :func:`tamis.prequential` predicts a row with NaN
+        in the late features, and trains on the entire row when its label and all of its values have arrived.
+
+        Parameters
+        ----------
+        late : dict of str to int
+            Number of rows after which a feature's value arrives, at least 0, by name; x0, x1, ... without names.
+
+        Raises
+        ------
+        ValueError
+            If a number is invalid.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from tamis import HoeffdingTree, prequential
+        >>> from tamis.streams import ArrayStream
+        >>> X = np.random.default_rng(0).normal(size=(3000, 3))
+        >>> stream = ArrayStream(X, X[:, 0] + X[:, 1] > 0)
+        >>> late = stream.with_late_features({"x1": 200})
+        >>> for each in (stream, late):
+        ...     print(round(prequential(each, None, HoeffdingTree()).summary()["accuracy"], 2))
+        0.98
+        0.76
+        """
+        for name, n_rows in late.items():
+            check_number(f"late[{name!r}]", n_rows, low=0, integer=True)
+        other = copy.copy(self)
+        other.late_features = {str(name): int(n_rows) for name, n_rows in late.items()}
+        return other
 
     def take(self, n: int) -> Batch:
         """Return the first `n` rows (fewer if the stream is shorter) as one batch."""

@@ -33,7 +33,7 @@ from tamis.evaluate.prequential.baselines import (
     mean_and_spread,
     test_and_train_together,
 )
-from tamis.evaluate.prequential.delayed import DelayedLabels
+from tamis.evaluate.prequential.delayed import Delay, DelayedLabels
 from tamis.evaluate.prequential.frozen import FrozenBaseline
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, Step
 from tamis.evaluate.prequential.run_log import RunLog
@@ -75,6 +75,20 @@ class _BatchOutcome(NamedTuple):
     seconds: tuple[float, ...]
 
 
+def _delay_of(stream: Stream, options: RunOptions) -> Delay:
+    """Return when a row can be learned: with its label, or with the last of its values."""
+    last = max(stream.late_features.values(), default=0)
+    if last == 0:
+        return options.delay
+    if not isinstance(options.delay, int):
+        raise ValueError(
+            f"Late features arrive a number of rows after their row, so delay must be one too, got {options.delay!r}."
+        )
+    if options.protocol == "paper":
+        raise ValueError("protocol='paper' learns a row before it predicts it, so no feature can be late.")
+    return max(options.delay, last)
+
+
 class Run:
     """The state of a run between two batches."""
 
@@ -107,7 +121,7 @@ class Run:
             scale=options.scale, masking=options.masking, replay=options.replay,
         )  # fmt: skip
         self.labels = classes  # all labels so far, in the order of their codes; the learner may know fewer
-        self.late = DelayedLabels(options.delay, options.max_waiting)
+        self.late = DelayedLabels(_delay_of(stream, options), options.max_waiting)
         self.draws: list[Baseline] = []
         self.every: Baseline | None = None  # the learner on every column, beside the selection
         self.frozen: FrozenBaseline | None = None  # on columns selected once
@@ -185,10 +199,11 @@ class Run:
             else:
                 codes, self.labels = encode_labels(y, self.labels)
             due, upto = self.late.exchange(X, y, now, comes)
+            X = self._as_predicted(X)
             if self.pair.is_started:
                 self._test_and_train(X, y, codes, due, upto)
             else:
-                self.pair.update_scale(X)
+                self.pair.update_scale(X, self._complete_rows(X, due))
                 if due is not None:
                     self._train_first(*due)
                     # The baselines have seen the first labels, too.
@@ -199,6 +214,29 @@ class Run:
             raise
         self._measure_dependence(codes)
         self.is_consistent = True
+
+    def _as_predicted(self, X: Rows) -> Rows:
+        """Return rows without the values that arrive after their row."""
+        if not (late := self.stream.late_features):
+            return X
+        names = self.names or [f"x{j}" for j in range(self.n_features)]
+        if missing := [name for name in late if name not in names]:
+            raise DataError(
+                f"late_features names {missing[0]!r}, which is not a feature: {', '.join(names[:20])}."
+            )
+        if sp.issparse(X):
+            raise DataError(
+                "Sparse rows cannot have late features, which are missing at first: pass dense rows."
+            )
+        X = np.array(X)
+        X[:, [names.index(name) for name, n_rows in late.items() if n_rows]] = np.nan
+        return X
+
+    def _complete_rows(self, X: Rows, due: Batch | None) -> Rows:
+        """Return the rows that a scale is learned from: those of the batch, or those whose last values arrived."""
+        if not self.stream.late_features:
+            return X
+        return X[:0] if due is None else due[0]
 
     def _measure_dependence(self, codes: Array) -> None:
         """Add labels, or targets, in the order of their rows to the measured autocorrelation."""
@@ -290,7 +328,7 @@ class Run:
         asked = None if scores is None else self.positive
         self._run_baselines((X, y), due, classes, pair.support if support is None else support, asked)
         beside = time.perf_counter() - t6
-        pair.update_scale(X)
+        pair.update_scale(X, self._complete_rows(X, due))
         self.n_seen += len(y)
         seldom = max(1, _SCORE_INTERVAL // self.options.rows_per_block)
         if self.n_steps % min(seldom, 1 + self.n_steps // _SHORT_RUN_STEPS) == 0:
@@ -414,7 +452,7 @@ class Run:
         if due[0] is X:
             return None
         learner = self.pair.learner
-        view = learner.view(due[0], mask, support, self.pair.scale)
+        view = learner.view(self._as_predicted(due[0]), mask, support, self.pair.scale)
         return np.asarray(due[1] == self.positive), learner.scores_of(self.positive, view)
 
     def _rarer_label(self, first: Any, second: Any) -> Any:

@@ -19,7 +19,8 @@ def settings_of(stream: Stream, selector: Any, learner: Any, options: RunOptions
     """Return the settings that repeat the run, and the drifts of the stream if known."""
     known = {"drifts": _numbers(stream, "drifts"), "drift_widths": _numbers(stream, "drift_widths")}
     return {
-        "stream": stream.describe(),
+        "stream": stream.describe()
+        | ({"late_features": dict(late)} if (late := stream.late_features) else {}),
         **(known if hasattr(stream, "relevant_rows") else {}),
         # Before any row is read, as `tamis run` sees it.
         "categorical": features_of(stream, options)[1],

@@ -47,6 +47,8 @@ def snippet(settings: Settings) -> str:
     """
     models = [settings.get("selector"), settings.get("learner")]
     opener, stream = _opening_line(settings.get("stream", {}))
+    if late := settings.get("stream", {}).get("late_features"):
+        stream = f"({stream}).with_late_features({late!r})" if opener else stream
     classes = {_split(model) for model in _every_model(models)} | {
         ("tamis", name) for name in ("prequential", *opener)
     }
@@ -158,7 +160,7 @@ def command_line(settings: Settings) -> str | None:
     """Return the command line, or None if it cannot express the whole run."""
     options = RunOptions.from_settings(settings)
     try:
-        if (of_run := options.words()) is None:
+        if (of_run := options.words()) is None or settings.get("stream", {}).get("late_features"):
             raise _UnsayableError
         words = [*_stream_words(settings.get("stream", {}), options.clock), *_model_words(settings), *of_run]
     except _UnsayableError:

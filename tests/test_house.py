@@ -321,6 +321,17 @@ def test_no_line_of_a_page_is_lost_as_a_comment() -> None:
     ] == []
 
 
+def test_every_table_of_a_page_has_a_head() -> None:
+    """Lines with bars that lack a head and its rule are shown as text."""
+    headless = []
+    for page in [path for path in sorted((ROOT / "docs").rglob("*.md")) if "_build" not in path.parts]:
+        text = re.sub(r"(?ms)^```.*?^```$", "", page.read_text(encoding="utf-8"))
+        for table in re.findall(r"(?:^ *\|.*\n)+", text, flags=re.MULTILINE):
+            if not re.search(r"\A.*\n *\|(?: *:?-+:? *\|)+\n", table):
+                headless.append(f"{page.name}: {table[:60]}")
+    assert headless == []
+
+
 @pytest.mark.parametrize("module_name", ["tamis", *MODULES])
 def test_public_names_exist_and_are_documented(module_name: str) -> None:
     module = importlib.import_module(module_name)

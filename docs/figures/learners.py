@@ -23,7 +23,7 @@ from .canvas import GREY, Draw, Figure, legend_beside, panels
 
 
 def agreement() -> Draw:
-    """The weights of the members of HUWRS, of which some know sensors that break; no label comes after that."""
+    """The weights of the members of HUWRS, some of which use sensors that break after the last label."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 6000)
     X = rng.normal(size=(6000, 20)) + 0.6 * y[:, None]
@@ -43,11 +43,11 @@ def agreement() -> Draw:
         rows = np.arange(1, len(weights) + 1) * 250
         for line, breaks in sorted(zip(np.transpose(weights), broken, strict=True), key=lambda pair: pair[1]):
             axes.plot(rows, line, color="C1" if breaks else GREY)
-        axes.plot([], color="C1", label="members that know a broken sensor")
-        axes.plot([], color=GREY, label="the others")
+        axes.plot([], color="C1", label="members with a broken sensor")
+        axes.plot([], color=GREY, label="other members")
         axes.axvline(4000, color=GREY, ls="--")
         axes.axhline(model.silent_below, color="C0", ls=":", label="silent_below: no vote")
-        axes.set(xlabel="rows; the last label comes with row 4,000", ylabel="weight", ylim=(0, 1.05))
+        axes.set(xlabel="rows (no labels after row 4,000)", ylabel="weight", ylim=(0, 1.05))
         axes.legend(frameon=False, loc="lower left", fontsize=8)
         return figure
 
@@ -78,7 +78,7 @@ def one_drift() -> Draw:
             )
         axes.axvline(n // 2, color=GREY, ls="--")
         axes.set(
-            xlabel="rows; other features matter from row 4,000 on",
+            xlabel="rows (concept drift at row 4,000)",
             ylabel=f"accuracy, last {span} rows",
             ylim=(0.5, 0.95),
         )
@@ -89,9 +89,9 @@ def one_drift() -> Draw:
 
 
 def _accuracy(models: dict[str, Any], batches: Iterable[tuple[Any, Any]], span: int = 500) -> dict[str, Any]:
-    """Return each classifier's share right in the last `span` rows, as it predicts each batch and then learns it."""
+    """Return each classifier's prequential accuracy over the last `span` rows."""
     batches = list(batches)
-    found = {}
+    curves = {}
     for name, model in models.items():
         right = [np.zeros(len(batches[0][1]))]
         for at, (X, y) in enumerate(batches):
@@ -99,18 +99,18 @@ def _accuracy(models: dict[str, Any], batches: Iterable[tuple[Any, Any]], span: 
                 right.append(model.predict(X) == y)
             model.partial_fit(X, y)
         total = np.cumsum(np.concatenate(right))
-        found[name] = (np.arange(span, len(total))[::20], ((total[span:] - total[:-span]) / span)[::20])
-    return found
+        curves[name] = (np.arange(span, len(total))[::20], ((total[span:] - total[:-span]) / span)[::20])
+    return curves
 
 
-def _draw_accuracy(found: dict[str, Any], drift: int, low: float) -> Figure:
+def _draw_accuracy(curves: dict[str, Any], drift: int, low: float) -> Figure:
     figure, axes = panels()
-    for name, (rows, share) in found.items():
+    for name, (rows, share) in curves.items():
         axes.plot(rows, 100 * share, label=name)
     axes.axvline(drift, color=GREY, ls="--")
     axes.set(
-        xlabel=f"rows; other features matter from row {drift:,} on",
-        ylabel="% right, last 500 rows",
+        xlabel=f"rows (concept drift at row {drift:,})",
+        ylabel="accuracy, last 500 rows, %",
         ylim=(low, 100),
     )
     legend_beside(axes)
@@ -118,42 +118,42 @@ def _draw_accuracy(found: dict[str, Any], drift: int, low: float) -> Figure:
 
 
 def window() -> Draw:
-    """Accuracy of a tree of the last rows, and of one of all rows, before and after a drift."""
+    """Accuracy of a windowed tree and of a tree over all rows, before and after a drift."""
     stream = load_stream("SEA", seed=1, n_rows=12_000, n_drifts=1, width=1, n_irrelevant=8)
     models = {"CVFDT(window=2000)": CVFDT(window=2000), "HoeffdingTree": HoeffdingTree()}
-    found = _accuracy(models, stream)
-    return lambda: _draw_accuracy(found, 6000, 50)
+    curves = _accuracy(models, stream)
+    return lambda: _draw_accuracy(curves, 6000, 50)
 
 
 def words_of_pairs() -> Draw:
-    """Accuracy where no feature tells of the class alone."""
+    """Accuracy where features are informative only in combination."""
     stream = load_stream("BG3", seed=1, n_rows=12_000, n_drifts=1, width=1, n_irrelevant=12)
     models = {
         "StreamingStacking": StreamingStacking(),
         "AdaptiveRandomForest": AdaptiveRandomForest(),
         "HoeffdingTree": HoeffdingTree(),
     }
-    found = _accuracy(models, stream)
-    return lambda: _draw_accuracy(found, 6000, 35)
+    curves = _accuracy(models, stream)
+    return lambda: _draw_accuracy(curves, 6000, 35)
 
 
 def noise() -> Draw:
-    """Accuracy of the nearest neighbours by how many of their features tell nothing."""
+    """Accuracy of nearest neighbours by the number of irrelevant features."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4000, 102))
     y = X[:, 0] + X[:, 1] > 0
     widths = (0, 5, 10, 20, 40, 70, 100)
-    found: dict[str, list[float]] = {}
+    accuracy: dict[str, list[float]] = {}
     for name, make in {"WeightedKNN()": WeightedKNN, "weight=None": lambda: WeightedKNN(weight=None)}.items():
         for width in widths:
             model = make().fit(X[:2000, : 2 + width], y[:2000])
-            found.setdefault(name, []).append(100 * model.score(X[2000:, : 2 + width], y[2000:]))
+            accuracy.setdefault(name, []).append(100 * model.score(X[2000:, : 2 + width], y[2000:]))
 
     def draw() -> Figure:
         figure, axes = panels()
-        for (name, right), mark in zip(found.items(), "os", strict=True):
+        for (name, right), mark in zip(accuracy.items(), "os", strict=True):
             axes.plot(widths, right, f"{mark}-", label=name)
-        axes.set(xlabel="features that tell nothing, beside two that matter", ylabel="% of rows right")
+        axes.set(xlabel="irrelevant features, beside two relevant ones", ylabel="accuracy, %")
         axes.legend(frameon=False)
         return figure
 
@@ -161,21 +161,21 @@ def noise() -> Draw:
 
 
 def rule_regions() -> Draw:
-    """Which rows of a plane each rule of VFDR covers."""
+    """The regions of a plane that the rules of VFDR cover."""
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(20_000, 2))
     y = (X[:, 0] > 0.6) | ((X[:, 1] > 0.5) & (X[:, 0] < 0.3))
     rules = VFDR().fit(X, y).rules_
     u, v = plane = np.meshgrid(*[np.linspace(0.0025, 0.9975, 200)] * 2)
     first = np.full(u.shape, len(rules) - 1)
-    told = ["5: all other rows"]
+    texts = ["5: default"]
     for at, rule in reversed(list(enumerate(rules[:-1]))):
         holds = [plane[one.feature] > one.value for one in rule.literals]
         holds = [
             right if one.operator == ">" else ~right for right, one in zip(holds, rule.literals, strict=True)
         ]
         first[np.all(holds, axis=0)] = at
-        told.insert(
+        texts.insert(
             0, f"{at + 1}: " + ", ".join(f"x{o.feature} {o.operator} {o.value:.2f}" for o in rule.literals)
         )
     inside = np.array([rule.class_weights[1] > rule.class_weights[0] for rule in rules])[first]
@@ -188,10 +188,10 @@ def rule_regions() -> Draw:
             axes.text(
                 np.median(u[first == at]), np.median(v[first == at]), str(at + 1), ha="center", va="center"
             )
-        for text in told:
+        for text in texts:
             axes.plot([], " ", label=text)
-        axes.fill_between([], [], color="C1", alpha=0.35, label="one class")
-        axes.fill_between([], [], color="C0", alpha=0.35, label="the other")
+        axes.fill_between([], [], color="C1", alpha=0.35, label="class 1")
+        axes.fill_between([], [], color="C0", alpha=0.35, label="class 0")
         axes.set(xlabel="x0", ylabel="x1", aspect="equal", xlim=(0, 1), ylim=(0, 1))
         legend_beside(axes)
         return figure

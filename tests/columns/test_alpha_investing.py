@@ -774,5 +774,11 @@ def test_rows_sorted_by_class_are_not_a_series(model, rng):
     auto = AlphaInvesting(model, target_fdr=0.05).fit(X, y)
     assert not auto.rows_dependent_
     assert auto.get_support().tolist() == [False, False, False, True, False, False]
+    X[:, 5] = np.cumsum(rng.normal(size=len(y)))  # a series: what it says about so few runs is undetermined
+    auto = AlphaInvesting(model, target_fdr=0.05).fit(X, y)
+    assert auto.selected_ == ["x3"]
+    assert auto.trace_["p_value"][5] == 1.0
+    in_groups = AlphaInvesting(model, groups={"series": ["x5", "x4"], "other": ["x3", "x2"]}).fit(X, y)
+    assert sorted(in_groups.selected_) == ["x2", "x3"]
     runs = np.arange(len(y)) // 20 % 2  # 60 runs: an order of time
     assert AlphaInvesting("logistic").fit(X, runs).rows_dependent_

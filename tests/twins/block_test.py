@@ -19,7 +19,16 @@ def correlation_length(residual):
     return largest
 
 
-def pvalue(z, residual):
+def long_run(scores):
+    """Return equation (4) of `tamis.columns.block_test`."""
+    n, square = len(scores), sum(s * s for s in scores)
+    r1, r2 = (sum(scores[i] * scores[i - k] for i in range(k, n)) / (n - k) / (square / n) for k in (1, 2))
+    r1 = min(max(r1, 0.0), 0.95)
+    ratio = min(max(r2 / r1, 0.0), 0.95) if r1 > 0 else 0.0
+    return square * max(1 + 2 * r1 / (1 - ratio), (1 + r1) / (1 - r1))
+
+
+def pvalue(z, residual, by_lags=False):
     """Return equation (2) of `tamis.columns.block_test` for a candidate, given its part outside the model."""
     n, zz = len(z), sum(v * v for v in z)
     c = sum(a * b for a, b in zip(z, residual, strict=True))
@@ -33,6 +42,9 @@ def pvalue(z, residual):
         own = sum(sum(z[i] for i in block) ** 2 for block in blocks) / (zz * (1 - concentration))
         if size >= 2.5 * length or size >= 8 * own:
             meat = sum(sum(scores[i] for i in block) ** 2 for block in blocks) / (1 - concentration)
-            t = abs(c) / math.sqrt(meat * (1 + 5 * length / (3 * size)))
+            meat *= 1 + 5 * length / (3 * size)
+            if by_lags:
+                meat = max(meat, long_run(scores))
+            t = abs(c) / math.sqrt(meat)
             return 2 * scipy.stats.t.sf(t, 1 / concentration - 1)
         size *= 2

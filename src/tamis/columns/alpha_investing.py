@@ -24,6 +24,7 @@ Errata and deviations, each with its reason (those of Figure 1 are in :mod:`tami
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,9 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
             )
             warn_heavy_tails(y, weight)
         self._start_model(y, weight, robust, self.pvalue == "exp")
+        self._groups_of_rows = np.empty(
+            0, np.int64
+        )  # class of each row, -1 without weight, if rows are grouped by it
         auto = self.variance == "auto" and self.pvalue == "exact" and self._is_series(weight)
         if auto and not robust:
             self._start_model(y, weight, robust=True)
@@ -244,14 +248,32 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     def _is_series(self, weight: Array) -> bool:
         """Return whether the target depends on the rows before; of several classes, whether any does.
 
-        Rows in a few groups of one class are in no order of time.
+        Rows in a few groups of one class are sorted by class, or too slow a series to test; the columns show which.
         """
         residuals = self._model.residual.reshape(len(weight), -1)[weight > 0.0]
-        if self.model in ("logistic", "multinomial"):
+        series = any(is_series(residual) for residual in residuals.T)
+        if series and self.model in ("logistic", "multinomial"):
             codes = np.unique(residuals, axis=0, return_inverse=True)[1].ravel()
             if is_grouped_by_class(codes):
+                self._groups_of_rows = np.full(len(weight), -1)
+                self._groups_of_rows[weight > 0.0] = codes
                 return False
-        return any(is_series(residual) for residual in residuals.T)
+        return series
+
+    def _is_undetermined(self, x: Floats) -> bool:
+        """Return whether rows are grouped by class, and this column depends on the rows before within the classes."""
+        if not len(self._groups_of_rows):
+            return False
+        there = self._groups_of_rows >= 0
+        within, codes = x[there].astype(np.float64), self._groups_of_rows[there]
+        means = np.bincount(codes, within) / np.bincount(codes)
+        return is_series(within - means[codes])
+
+    def _propose(self, x: Floats) -> Proposal:
+        proposal = super()._propose(x)
+        if proposal.log_p < 0.0 and self._is_undetermined(x):
+            return replace(proposal, statistic=0.0, log_p=0.0)
+        return proposal
 
     def _make_rule(self) -> SpendingRule:
         if isinstance(self.rule, SpendingRule):
@@ -275,6 +297,8 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         evidence = self._model.evidence_of_group(X)
         verdicts.decision[:] = evidence.status
         testable = np.flatnonzero(evidence.status == REJECTED)
+        if evidence.log_p < 0.0 and any(self._is_undetermined(X[:, j]) for j in testable):
+            evidence = replace(evidence, statistic=0.0, log_p=0.0)
         before = {place for place, _ in self._selected_columns}
         if len(testable) and not self._has_room(len(testable), evidence.log_p):
             verdicts.decision[testable] = FULL

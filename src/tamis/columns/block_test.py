@@ -7,6 +7,12 @@ consecutive blocks of L rows of equal weight, at most 32 of them::
     t^2 = c^2 (1 - sum_k f_k^2) / (sum_k B_k^2 (1 + 5 l / 3 L)), with 1 / sum_k f_k^2 - 1 degrees of freedom      (2)
     p = max(p_series, p_model), p_model from the variance of the model                                        (3)
 
+The residual of a generalised linear model has the long memory of its target and the noise of single rows, so its l is
+too small where blocks are few. With r_k the correlation of s_i = z_i e_i at lag k, the denominator in (2) is then at
+least the long-run variance of an ARMA(1, 1) series::
+
+    |s|^2 (1 + 2 r_1 / (1 - min(r_2 / r_1, .95)))  and  |s|^2 (1 + r_1) / (1 - r_1)                          (4)
+
 l is the correlation length of r: by how much the variance of block sums exceeds that of independent rows, at the block
 length, of those with four blocks or more, where it is largest. The variance between blocks is too small by about the
 share l / L at most, hence the factor in (2): it is at least 1 / (1 - l / L), and equal to it for the shortest blocks. A
@@ -47,6 +53,7 @@ _FEWEST_DF = 4.0
 _LENGTHS, _OWN_LENGTHS = 2.5, 8.0
 _SHORTFALL = 1.0 / (1.0 - 1.0 / _LENGTHS)  # the chord of 1 / (1 - l / L) between l / L = 0 and 1 / 2.5
 _FEWEST_BLOCKS = 4
+_LARGEST_RATIO = 0.95
 
 
 def is_series(residual: Floats) -> bool:
@@ -110,7 +117,14 @@ def is_determined(share: Floats, size: float, length: float) -> bool:
 
 
 def blocked_log_p(
-    own: Floats, scores: Floats, share: Floats, size: float, square: Floats, c: Floats, length: float
+    own: Floats,
+    scores: Floats,
+    share: Floats,
+    size: float,
+    square: Floats,
+    c: Floats,
+    length: float,
+    least: Floats | float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Return t^2 of (2) and its log p-value from sums over blocks, joined until they are long enough.
 
@@ -126,6 +140,8 @@ def blocked_log_p(
         ``|z|^2`` and c.
     length : float
         l, in rows.
+    least : ndarray of shape (m,) or float, default=0
+        The least denominator of (2).
 
     Returns
     -------
@@ -140,21 +156,40 @@ def blocked_log_p(
         excess = (own**2).sum(axis=0) / np.maximum(spare * square, 1e-300)
         meat = (scores**2).sum(axis=0) / spare
         here = missing & ((size >= _LENGTHS * length) | (size >= _OWN_LENGTHS * excess))
-        statistic = c * c / np.maximum(meat * (1.0 + _SHORTFALL * length / size), 1e-300)
+        meat = np.maximum(meat * (1.0 + _SHORTFALL * length / size), least)
+        statistic = c * c / np.maximum(meat, 1e-300)
         t2[here], log_p[here] = statistic[here], log_t_tail(statistic[here], df)
         missing &= ~here
         own, scores, share, size = join_pairs(own), join_pairs(scores), join_pairs(share), 2 * size
     return t2, log_p
 
 
-def _log_p(z: Floats, slope: Floats, residual: Floats, c: Floats, length: float) -> tuple[Floats, Floats]:
+def _long_run(scores: Floats) -> Floats:
+    """Return the larger value of (4) for each column of s."""
+    n, square = len(scores), np.maximum(np.einsum("ij,ij->j", scores, scores), 1e-300)
+    r1, r2 = (
+        np.einsum("ij,ij->j", scores[k:], scores[:-k]) * (n / (n - k) / square) if k < n else square * 0.0
+        for k in (1, 2)
+    )
+    first = np.clip(r1, 0.0, _LARGEST_RATIO)
+    ratio = np.divide(r2, r1, out=np.zeros_like(r1), where=first > 0.0)
+    decay = np.maximum(np.clip(ratio, 0.0, _LARGEST_RATIO), first)
+    variance: Floats = square * (1.0 + 2.0 * first / (1.0 - decay))
+    return variance
+
+
+def _log_p(
+    z: Floats, slope: Floats, residual: Floats, c: Floats, length: float, by_lags: bool = False
+) -> tuple[Floats, Floats]:
     """Return t^2 of (2) and its log p-value for columns z, with e = residual - slope z."""
     size = -(-len(z) // _MOST)
     starts = np.arange(0, len(z), size)
     own = np.add.reduceat(z, starts)
-    scores = np.add.reduceat(z * (residual[:, None] - z * slope), starts)
+    by_row = z * (residual[:, None] - z * slope)
+    scores = np.add.reduceat(by_row, starts)
     share = np.diff(np.r_[starts, len(z)]) / len(z)
-    return blocked_log_p(own, scores, share, size, np.einsum("ij,ij->j", z, z), c, length)
+    least = _long_run(by_row) if by_lags else 0.0
+    return blocked_log_p(own, scores, share, size, np.einsum("ij,ij->j", z, z), c, length, least)
 
 
 def series_log_p(z: Floats, slope: Floats, residual: Floats) -> Floats:
@@ -178,7 +213,13 @@ def series_log_p(z: Floats, slope: Floats, residual: Floats) -> Floats:
 
 
 def series_evidence(
-    X: Floats, basis: Floats, residual: Floats, centred: bool, model_log_p: Callable[[Floats], Floats]
+    X: Floats,
+    basis: Floats,
+    residual: Floats,
+    centred: bool,
+    model_log_p: Callable[[Floats], Floats],
+    *,
+    by_lags: bool = False,
 ) -> Evidence:
     """Return the test of each column of X, valid for autocorrelated rows.
 
@@ -192,6 +233,8 @@ def series_evidence(
     centred : bool
     model_log_p : callable
         Log p-values under the model's own variance, from ``c^2 / |z|^2`` of shape (m,).
+    by_lags : bool, default=False
+        Whether (4) bounds the variance from below.
 
     Returns
     -------
@@ -214,6 +257,6 @@ def series_evidence(
     length = correlation_length(residual)
 
     def test(z: Floats, zz: Floats, c: Floats) -> tuple[Floats, Floats]:
-        return _log_p(z, c / zz, residual, c, length)
+        return _log_p(z, c / zz, residual, c, length, by_lags)
 
     return evidence_outside(X, basis, residual, centred, test, model_log_p)  # (3)

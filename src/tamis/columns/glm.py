@@ -141,7 +141,9 @@ class _GrowingModel:
         if self.robust:
             X = X.toarray() if sp.issparse(X) else X
             if self.series:
-                return series_evidence(X, self.basis, self.residual, bool(self.intercept), self._model_log_p)
+                return series_evidence(
+                    X, self.basis, self.residual, bool(self.intercept), self._model_log_p, by_lags=True
+                )
             evidence = robust_evidence(
                 X, self.basis, self.residual, self.weight, self.intercept, self.df, self._model_log_p
             )

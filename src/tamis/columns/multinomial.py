@@ -175,7 +175,11 @@ class MultinomialModel:
             basis = np.linalg.qr(self.design[:, : self.k] * root[:, None])[0]
             scaled = X * root[:, None]
             if self.series:
-                parts.append(series_evidence(scaled, basis, residual, bool(self.intercept), log_chi2_tail))
+                parts.append(
+                    series_evidence(
+                        scaled, basis, residual, bool(self.intercept), log_chi2_tail, by_lags=True
+                    )
+                )
             else:
                 parts.append(
                     robust_evidence(

@@ -64,8 +64,8 @@ class ELORD(ChargingRule):
         In (0, 1). Smaller values favour tiny p-values over moderate ones.
     n_tests : int or None, default=None
         How many features are expected, at least 1: spend the budget on as many tests, Equation (6). None: on an
-        unbounded sequence, Equation (5). If in doubt, expect more: with a third of the actual number, (6) is no stronger
-        than (5).
+        unbounded sequence, Equation (5). If in doubt, expect more: with a third of the actual number, (6) is no
+        stronger than (5).
 
     Attributes
     ----------

@@ -84,12 +84,75 @@ def three_classes(rng, n):
     return series(rng, n, D, 0.9), np.searchsorted([-0.5, 0.5], series(rng, n, 1, 0.9)[:, 0]), None
 
 
+def oscillating(rng, n):
+    """AR(2) of a damped cycle of 20 rows, in columns and label."""
+    phi = 2 * 0.95 * np.cos(2 * np.pi / 20)
+    Z = lfilter([1], [1, -phi, 0.95**2], rng.normal(size=(n + 500, D + 1)), axis=0)[500:]
+    return Z[:, :D], (Z[:, D] > 0).astype(int), None
+
+
+def regimes(rng, n):
+    """Each column and the label switch between two states that last 50 rows in the mean."""
+    state = np.cumsum(rng.random((n, D + 1)) < 0.02, axis=0) % 2
+    y = (rng.random(n) < np.where(state[:, D], 0.8, 0.2)).astype(int)
+    return state[:, :D] + (0.5 + state[:, :D]) * rng.normal(size=(n, D)), y, None
+
+
+def seasonal_label(rng, n):
+    """Weekly cycle of the label; the columns have daily and weekly ones, of other phases, and an AR part."""
+    t, phase = np.arange(n), rng.random((2, D))
+    X = np.sin(2 * np.pi * (t[:, None] / 24 + phase[0])) + np.sin(2 * np.pi * (t[:, None] / 168 + phase[1]))
+    chance = 0.5 + 0.3 * np.sin(2 * np.pi * (t / 168 + rng.random()))
+    return X + series(rng, n, D, 0.8), (rng.random(n) < chance).astype(int), None
+
+
+def long_runs(rng, n):
+    """A label in runs of 100 rows in the mean, with lengths of a heavy tail; columns of phi .95."""
+    y = np.repeat(np.arange(n) % 2, np.ceil(50 * (rng.pareto(2.0, n) + 0.5)).astype(int))[:n]
+    return series(rng, n, D, 0.95), y, None
+
+
+def volatile(rng, n):
+    """Student's t noise (2.5 degrees of freedom) with a common AR volatility, in columns of phi .7."""
+    noise = rng.standard_t(2.5, size=(n, D)) * np.exp(series(rng, n, 1, 0.98))
+    return lfilter([1], [1, -0.7], noise, axis=0), label(rng, n, 0.95), None
+
+
+def counts(rng, n):
+    """Counts that are mostly 0, of an AR rate, and a class of 2 %."""
+    return (
+        rng.poisson(np.exp(1.5 * series(rng, n, D, 0.95) - 2)).astype(float),
+        label(rng, n, 0.95, 0.02),
+        None,
+    )
+
+
+def gaps_at_night(rng, n):
+    """Values missing in the same third of each day of 48 rows, weights that are an AR series, phi .95."""
+    X = series(rng, n, D, 0.95)
+    X[np.arange(n) % 48 < 16, ::2] = np.nan
+    return X, label(rng, n, 0.95), np.exp(series(rng, n, 1, 0.9)[:, 0])
+
+
+def five_classes(rng, n):
+    return (
+        series(rng, n, D, 0.95),
+        np.searchsorted([-1.3, -0.3, 0.3, 1.3], series(rng, n, 1, 0.95)[:, 0]),
+        None,
+    )
+
+
+UNSEEN = {  # not used when the estimators were chosen
+    "AR(2) cycle": oscillating, "regimes": regimes, "seasonal": seasonal_label, "long runs": long_runs,
+    "t2.5, volatility": volatile, "counts, 2 % class": counts, "gaps, AR weights": gaps_at_night,
+    "five classes": five_classes,
+}  # fmt: skip
 DESIGNS = {
     "iid": autoregressive(0.0), "phi .5": autoregressive(0.5), "phi .9": autoregressive(0.9),
     "phi .99": autoregressive(0.99), "cycle": cycle, "heavy tails": heavy, "class of .5 %": rare,
     "discrete": discrete, "missing": lacking, "weights": weighted, "three classes": three_classes,
-}  # fmt: skip
-SERIES = ("iid", "phi .5", "phi .9", "phi .99", "cycle")
+} | UNSEEN  # fmt: skip
+SERIES = ("iid", "phi .5", "phi .9", "phi .99", "cycle", *UNSEEN)
 
 
 def pvalues(design, n, seed, dependence):
@@ -117,7 +180,8 @@ def level(design, n, seed, dependence):
         X[:, 0] += 0.4 * y
     screen, wrong = TScore(None, level=0.05, dependence=dependence), False
     for start in range(0, n, n // 12):
-        screen.partial_fit(X[start : start + n // 12], y[start : start + n // 12], classes=[0, 1])
+        rows = slice(start, start + n // 12)
+        screen.partial_fit(X[rows], y[rows], classes=np.arange(y.max() + 1))
         kept = screen.get_support() & (not screen.warming_up_)
         wrong |= bool(kept[1:].any())
     return {"any false": float(wrong), "power": float(kept[0])}
@@ -128,7 +192,8 @@ def band(design, n, seed, dependence):
     X, y, _ = DESIGNS[design](rng, n)
     screen, wrong = TScore(3, dependence=dependence), np.zeros(D, dtype=bool)
     for start in range(0, n, n // 12):
-        screen.partial_fit(X[start : start + n // 12], y[start : start + n // 12], classes=[0, 1])
+        rows = slice(start, start + n // 12)
+        screen.partial_fit(X[rows], y[rows], classes=np.arange(y.max() + 1))
         wrong |= screen.effect_band(0.05)[0] > 1e-12
     return {"excludes 0": float(wrong.mean())}
 

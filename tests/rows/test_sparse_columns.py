@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import tamis
-from tamis import JointScreening
+from tamis import DISCUSS, JointScreening
 
 
 def _stream(seed, n_rows, n_features):
@@ -27,6 +27,7 @@ def _assert_same(dense, sparse):
     assert list(sparse.selected_) == list(dense.selected_)
     assert sparse.drift_detected_ == dense.drift_detected_
     assert sparse.n_replay == dense.n_replay
+    assert getattr(sparse, "why_fewer_", "") == getattr(dense, "why_fewer_", "")
 
 
 @pytest.mark.parametrize(
@@ -64,6 +65,48 @@ def test_joint_screening_widens_and_forgets_sparse_columns(n_first, tmp_path):
         dense.partial_fit(X[part], y[part])
         sparse.partial_fit(sp.csr_matrix(X[part]), y[part])
         _assert_same(dense, sparse)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"n_features_to_select": 5, "window": 100},
+        {"half_life": None, "min_features": 3},
+        {"cuts": "range"},
+    ],
+)
+def test_discuss_is_that_of_dense_rows(parameters, tmp_path):
+    """Also beside features that never had a value, with missing values, and when columns are added and forgotten."""
+    X, y, rng = _stream(7, 2000, 150)
+    X[:, 60:140] *= rng.random((2000, 80)) < 0.002
+    X[rng.random(X.shape) < 0.0005] = np.nan
+    y[900:] += rng.random(1100) < 0.02  # a new class
+    dense, sparse, start = DISCUSS(**parameters), DISCUSS(**parameters), 0
+    while start < len(X):
+        if 700 < start < 900 and dense.n_features_in_ == 147:
+            for model in (dense, sparse):
+                model.widen(150).forget_columns([1, 75, 149])
+            tamis.save(sparse, tmp_path / "sparse.tamis")
+            sparse = tamis.load(tmp_path / "sparse.tamis")
+        part = slice(start, start := start + int(rng.integers(1, 150)))
+        rows = X[part, : 147 if start < 850 and dense.__dict__.get("n_features_in_") != 150 else 150]
+        dense.partial_fit(rows, y[part])
+        sparse.partial_fit(rows if 1200 < start < 1500 else sp.csr_matrix(rows), y[part])
+        _assert_same(dense, sparse)
+    assert dense.n_features_in_ == 150
+    assert len(sparse._su) < 150
+
+
+def test_discuss_has_the_same_state_for_one_row_at_a_time():
+    X, y, _ = _stream(7, 700, 90)
+    rows, whole, single = sp.csr_matrix(X), DISCUSS(window=100), DISCUSS(window=100)
+    whole.partial_fit(rows, y)
+    for i in range(len(y)):
+        single.partial_fit(rows[i], y[i : i + 1], classes=[0, 1])
+    np.testing.assert_array_equal(single._known, whole._known)
+    np.testing.assert_array_equal(single._mean, whole._mean)
+    _assert_same(whole, single)
 
 
 def test_memory_of_sparse_rows_does_not_grow_with_the_stream():

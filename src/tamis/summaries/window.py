@@ -144,6 +144,20 @@ def _count_row(row: Array, y: int, t: int, begin: int, end: int, state: State) -
     for j in range(begin, end):
         x, at, first, missing = row[j], numeric[j], start[j], start[j + 1] - start[j] - 1
         v, old = x, bins[j, p]
+        if (
+            pad and at >= 0 and old_y >= 0 and raw[at, p] == x
+        ):  # at most the class changes, such as between zeros
+            if y != old_y:
+                v = cell_of(x, grid[j])
+                slot, place = first + _bin_of(v, cuts, j, missing), place_of(v, grid[j], counted.shape[2])
+                counted[at, old_y, place] -= 1
+                counted[at, y, place] += 1
+                k_y, k = counts[slot, 1 + old_y], counts[slot, 1 + y] + 1
+                counts[slot, 1 + old_y], counts[slot, 1 + y] = k_y - 1, k
+                sums[j, 1] += step[k] - step[k_y]
+            if fresh or (built[j, 1] and t - built[j, 0] > MIN_GAP):
+                _rebuild(j, t, fresh, rows, table, bounds, fixed)
+            continue
         if at >= 0 and pad:
             v = cell_of(x, grid[j])
             if old_y >= 0:

@@ -57,6 +57,7 @@ The parts: statistics of the last rows (:mod:`tamis.rows.discuss.recent_gain`), 
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -92,6 +93,8 @@ _RARE, _ROWS_PER_BIN = 0.1, 10
 _INERTIA = 1.05  # advantage of the selected features in the order
 _ROUND = 16  # rows between two updates of the expected errors
 _CROSSED, _DRIFT = 1, 2
+_RESERVE, _MORE = 1 << 61, 64  # marks a place without a feature; fewest new places
+_CELLS = 1 << 19  # values of sparse rows that are dense at once
 
 
 @njit(strict=True)
@@ -199,7 +202,10 @@ class DISCUSS(RowSelector):
     -----
     A batch leaves the same state as its rows one at a time, bit for bit. A row costs O(n_features), a selection
     O(n_features window) and O(window) for each candidate and selected feature. Missing values (NaN) are a separate
-    category. Weights must be integers: a row of weight k counts k times. CSR rows are converted to dense arrays.
+    category. Weights must be integers: a row of weight k counts k times.
+
+    Memory is about 12 bytes per feature and row of the window. If the first rows are CSR and no feature is categorical,
+    only features that had another value than 0 have a state, and cost time; up to a quarter more are in reserve.
 
     Features that are relevant only in combination (XOR) are not detected.
 
@@ -227,20 +233,26 @@ class DISCUSS(RowSelector):
     _equals_rows = "exactly"
     _copied_per_byte = 16
     _shapes = """
-        _counts (its own)  _counts._class_counts (c)  _counts._numeric (j)
-        _columns (v) int64 in [0, j)
-        _numeric (j-v) int64 in [0, j)
-        _su (j)  _mean (j)  _low (j+1)  _high (j+1)  _scaler._middle? (j-v)  _scaler._unit? (j-v)
-        _present._exact (j)  _present._edges (j?, 9?)  _present._tables (j?, 11?, c?)
-        _base in [-1, j)
-        _selected[] in [0, j)
-        _present.bayes[0] (g) int64 in [0, j)
+        _counts (its own)  _counts._class_counts (c)  _counts._numeric (a)
+        _places? (j) int32 in [-1, a)
+        _known? (a) int64 in [0, 2**62)
+        _columns (v) int64 in [0, a)
+        _numeric (a-v) int64 in [0, a)
+        _su (a)  _mean (a)  _low (a+1)  _high (a+1)  _scaler._middle? (a-v)  _scaler._unit? (a-v)
+        _present._exact (a)  _present._edges (a?, 9?)  _present._tables (a?, 11?, c?)
+        _base in [-1, a)
+        _selected[] in [0, a)
+        _present.bayes[0] (g) int64 in [0, a)
         _present.bayes[1] (g, 9)  _present.bayes[2] (g)  _present.bayes[3] (g, 11, c)
         _present.bayes[4] (g, c)  _present.bayes[5] (3, c)  _present.bayes[6] (2)  _present.bayes[7] (2, c)
         _label_series._total? (48, c)  _label_series (its own)
     """
     _label_series: LabelSeries | None = None  # an older file has none
     _inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
+    # With sparse rows, features have a place in the state from their first value on: the places of all features, and
+    # the features of all places. A place in reserve has `_RESERVE`, and the state of a feature that was always 0.
+    _places: NDArray[np.int32] | None = None
+    _known: NDArray[np.int64] | None = None
 
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _allows_nan = True
@@ -334,7 +346,11 @@ class DISCUSS(RowSelector):
 
     def _start(self, n_features: int) -> None:
         self._most(n_features)
-        columns = columns_of(self.categorical, n_features, self._names())
+        self._places = self._known = None
+        self._start_places(n_features, columns_of(self.categorical, n_features, self._names()))
+
+    def _start_places(self, n_features: int, columns: NDArray[np.intp]) -> None:
+        """Allocate the state of some features; `columns` are the categorical ones."""
         self._columns = columns
         self._counts = self._new_counts(n_features)
         self._numeric = np.setdiff1d(np.arange(n_features), columns)
@@ -375,7 +391,15 @@ class DISCUSS(RowSelector):
         return self.threshold is None or self._watches  # the levels of the tests
 
     def _widen(self, n_features: int) -> None:
-        new = np.arange(self.n_features_in_, n_features)
+        if self._places is not None:
+            new = n_features - self.n_features_in_
+            self._places = np.pad(self._places, (0, new), constant_values=-1)
+        else:
+            self._widen_places(n_features)
+
+    def _widen_places(self, n_features: int) -> None:
+        """Append features, in new arrays, that were 0 in all rows so far."""
+        new = np.arange(len(self._su), n_features)
         self._counts = copy.copy(self._counts)
         if are_categories(self.categorical):
             self._counts.widen(n_features, categorical=True)
@@ -390,6 +414,9 @@ class DISCUSS(RowSelector):
         self._low, self._high = (np.pad(bars, (0, len(new)), "edge") for bars in (self._low, self._high))
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        if self._places is not None:
+            columns = self._places[columns].astype(np.intp)
+            columns = columns[columns >= 0]
         self._counts = copy.copy(self._counts)
         self._counts.forget(columns)
         if self._scaler is not None:
@@ -415,19 +442,68 @@ class DISCUSS(RowSelector):
         self._numeric = np.append(self._numeric, new)
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)
         if sample_weight is not None:
             X, y = repeat_rows(X, y, sample_weight)
+        if self._counts.n_seen == 0 and sp.issparse(X) and not len(self._columns):
+            self._places = np.full(self.n_features_in_, -1, np.int32)
+            self._known = np.zeros(0, np.int64)
+        rows: Iterator[Array]
+        if self._places is None:
+            rows = iter([np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)])
+        else:
+            X = sp.csr_matrix(X, dtype=np.float64)
+            self._place_columns(X)
+            size = max(1, _CELLS // len(self._su))
+            rows = (self._placed_rows(X[first : first + size]) for first in range(0, len(y), size))
         with locked_and_validated(self._counts):  # once, not at each of many short calls
-            self._learn_rows(X, y)
+            self._prepare_batch()
+            for part in rows:
+                self._learn_rows(part, y[: len(part)])
+                y = y[len(part) :]
 
-    def _learn_rows(self, X: Array, y: Array) -> None:
+    def _place_columns(self, X: Rows) -> None:
+        """Give a place to each feature that has its first value, in the order of these."""
+        places, known = self._places, self._known
+        assert places is not None
+        assert known is not None
+        first = np.arange(min(self._most_fewest(), len(places)))  # the next ones, if too few are relevant
+        features, at = np.unique(X.indices[X.data != 0.0], return_index=True)
+        features = np.concatenate([first, features[np.argsort(at)]])
+        features = features[places[features] < 0]
+        features = features[np.sort(np.unique(features, return_index=True)[1])]
+        n_known = int(np.count_nonzero(known < _RESERVE))
+        n_places, needed = len(known), n_known + len(features)
+        while n_places < needed:
+            n_places += n_places // 4 + _MORE
+        n_places = min(n_places, len(places))
+        if n_places > len(known):
+            if len(known):
+                self._widen_places(n_places)
+            else:
+                self._start_places(n_places, np.zeros(0, np.intp))
+            known = np.pad(known, (0, n_places - len(known)), constant_values=_RESERVE)
+        if len(features):
+            self._places, self._known = places.copy(), known.copy()
+            self._places[features] = np.arange(n_known, needed)
+            self._known[n_known:needed] = features
+
+    def _placed_rows(self, X: Rows) -> Array:
+        """Return sparse rows as dense ones, each feature at its place."""
+        assert self._places is not None
+        dense = np.zeros((X.shape[0], len(self._su)))
+        rows, filled = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.data != 0.0
+        dense[rows[filled], self._places[X.indices[filled]]] = X.data[filled]
+        return dense
+
+    def _prepare_batch(self) -> None:
         if len(self.classes_) > self._counts.n_classes:
             self._counts.grow(len(self.classes_))
             self._present.grow(self._selected if self._watches else [], self._counts)
             if self._label_series is not None:
                 self._label_series.grow(len(self.classes_))
         self.drift_detected_ = False
+
+    def _learn_rows(self, X: Array, y: Array) -> None:
         fading = 0.0 if self.half_life is None else 1.0 - 0.5 ** (1.0 / self.half_life)
         if self._early and self._scaler is None:
             first = self._early - self._counts.n_seen
@@ -448,6 +524,8 @@ class DISCUSS(RowSelector):
         """Return the scaled rows."""
         if self._scaler is None or not len(X):
             return X
+        if len(self._numeric) == X.shape[1]:
+            return self._scaler(X)
         seen = X.copy()
         seen[:, self._numeric] = self._scaler(X[:, self._numeric])
         return seen
@@ -512,7 +590,7 @@ class DISCUSS(RowSelector):
         due = self._watches and counts.n_seen % LOOK == 0
         is_young = self._age_then < self.window
         if due and not is_young:
-            if n := present.rows_of_another_relation(counts, self._inflation):
+            if n := present.rows_of_another_relation(counts, self.n_features_in_, self._inflation):
                 self._begin_anew(n)
                 return
             if present.is_past_transition(counts):
@@ -527,16 +605,21 @@ class DISCUSS(RowSelector):
         epsilon = float(np.sqrt(np.log(1.0 / self.delta) / (2.0 * self.window)))  # (1)
         threshold = epsilon if isinstance(self.threshold, str) else self.threshold
         return SelectionRules(
-            self._most(len(self._su)), self._fewest(), threshold, self.redundancy, self.bias_correction, self.delta,
-            epsilon, float(self.margin),
+            self._most(self.n_features_in_), self._fewest(), threshold, self.redundancy, self.bias_correction,
+            self.delta, epsilon, float(self.margin), self.n_features_in_, self._known,
         )  # fmt: skip
 
     def _fewest(self) -> int:
         """Return the minimum number of features to select."""
         if self.min_features is not None:
             return int(self.min_features)
-        fills = self.n_features_to_select is not None and self._class_is_rare
-        return self._most(len(self._su)) if fills else 1
+        return self._most_fewest() if self._class_is_rare else 1
+
+    def _most_fewest(self) -> int:
+        """Return the minimum number of features to select while a class is rare."""
+        if self.min_features is not None:
+            return max(int(self.min_features), 1)
+        return 1 if self.n_features_to_select is None else self._most(self.n_features_in_)
 
     @property
     def _class_is_rare(self) -> bool:
@@ -606,23 +689,27 @@ class DISCUSS(RowSelector):
     # -- read-outs -----------------------------------------------------------------------------------------
 
     def _relevance(self) -> Floats:
-        return self._su.copy()
+        if self._places is None:
+            return self._su.copy()
+        scores: Floats = np.append(self._su, 0.0)[self._places]
+        return scores
 
     def _selection(self) -> NDArray[np.bool_]:
-        mask = np.full(len(self._su), not self._selected)
-        mask[self._selected] = True
+        mask = np.full(self.n_features_in_, not self._selected)
+        mask[self.selected_] = True
         return mask
 
     @property
     def selected_(self) -> NDArray[np.intp]:
         """The selected features in order of selection."""
         self.warming_up_  # noqa: B018 - raises NotFittedError if nothing was learned
-        return np.array(self._selected, dtype=np.intp)
+        places = np.array(self._selected, dtype=np.intp)
+        return places if self._known is None else self._known[places]
 
     @property
     def why_fewer_(self) -> str:
         """Why fewer features are selected than allowed, and how to select more; empty otherwise."""
-        n, n_selected = len(self._su), len(self.selected_)
+        n, n_selected = self.n_features_in_, len(self.selected_)
         most = min(self._most(n), n)
         if self.n_features_to_select is None or not 0 < n_selected < most:
             return ""

@@ -124,10 +124,13 @@ class Present:
         self._forget(counts)
         self.watch(selected, counts)
 
-    def rows_of_another_relation(self, counts: WindowCounts, inflation: float = 1.0) -> int:
-        """Return the number of recent rows in which the relation of a feature to the class has changed; 0: none."""
+    def rows_of_another_relation(self, counts: WindowCounts, n_features: int, inflation: float = 1.0) -> int:
+        """Return the number of recent rows in which the relation of a feature to the class has changed; 0: none.
+
+        The tests are at the level for `n_features`, including those that were always 0 and are not counted.
+        """
         bars, young = (
-            inflation * critical_values(self.alpha, counts.n_features, counts.n_classes),
+            inflation * critical_values(self.alpha, n_features, counts.n_classes),
             min(_YOUNG, counts.window // 2),
         )
         if self.age(counts) % counts.window < LOOK and self._differs_from_before(bars, counts):

@@ -55,6 +55,8 @@ class SelectionRules(NamedTuple):
     delta: float
     epsilon: float  # (1)
     margin: float
+    n_features: int  # of the rows, including those without statistics, which were always 0
+    ranks: NDArray[np.int64] | None  # which comes first of equal features; None: the earlier one
 
     def thresholds(self, view: WindowStatistics) -> Floats:
         """Return the threshold of the symmetrical uncertainty of each feature."""
@@ -62,7 +64,7 @@ class SelectionRules(NamedTuple):
         if self.threshold is not None:
             return np.full(d, self.threshold)
         bias = view.free if self.corrected else 0.0
-        gain = (_chi_square(view.free, self.delta / d) - bias) / (view.n * _LN4)  # (2)
+        gain = (_chi_square(view.free, self.delta / self.n_features) - bias) / (view.n * _LN4)  # (2)
         is_defined = (view.spread > 0.0) & (view.free > 0.0)
         bar: Floats = np.divide(2.0 * gain, view.spread, out=np.full(d, np.inf), where=is_defined)
         return bar
@@ -86,7 +88,7 @@ class SelectionRules(NamedTuple):
             Features with the weaker redundancy criterion of selected ones.
         counts : WindowCounts
         """
-        order = np.argsort(-rank, kind="stable")
+        order = np.argsort(-rank, kind="stable") if self.ranks is None else np.lexsort((self.ranks, -rank))
         taken: list[int] = []
         for c in order[view.su[order] > bar[order]].tolist():
             if not self._is_redundant(c, taken, view, kept, counts):

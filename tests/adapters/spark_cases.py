@@ -131,6 +131,20 @@ def test_bins_within_their_certificate_and_the_same_bytes_from_run_to_run(parts,
     assert len(got._bins._exact._parts) == 1
 
 
+def test_pairs_of_features_are_selected_from_files(spark, tmp_path):
+    """By JointScreening, whose parts count in the levels of the first rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 6))
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(y=np.where(X[:, 1] * X[:, 4] > 0, "yes", "no"))
+    stored(spark, frame, tmp_path)
+    selector = screen(str(tmp_path), "y", tamis.JointScreening())
+    first = tamis.JointScreening().fit(frame[list("abcdef")][:64], frame["y"][:64])
+    one = first.clone_unfitted().partial_fit(frame[list("abcdef")], frame["y"])
+    assert set(selector.get_feature_names_out()) >= {"b", "e"}
+    assert selector.n_seen_ == 3000
+    np.testing.assert_array_equal(selector._counts.alone, one._counts.alone)
+
+
 @pytest.mark.parametrize("n_files", [1, 9])
 def test_a_deep_tree(spark, frame, tmp_path, monkeypatch, n_files):
     monkeypatch.setattr(jobs, "_GROUP_BYTES", 1)  # two at a time

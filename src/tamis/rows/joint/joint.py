@@ -33,16 +33,18 @@ more features become significant with more rows.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import chdtri
+from sklearn.base import clone
 
-from tamis._atomic import ring_slots
+from tamis._atomic import atomic, ring_slots
 from tamis._kernels import njit, overwrite
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Rows, check_choice
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.dependence.e_values import e_bh, restart_level
@@ -52,10 +54,12 @@ from tamis.rows.joint.pair_counts import (
     BLOCK,
     Counts,
     Gains,
+    added,
     clear_columns,
     count_pairs,
     count_row,
     default_n_levels,
+    grown,
     measure,
     set_zero,
     table,
@@ -230,6 +234,7 @@ class JointScreening(RowSelector):
     """
     _label_series: LabelSeries | None = None  # an older file has none
     _sparse: SparseRows | None = None  # in place of `_recent`, if the first rows were sparse
+    _is_part = False  # whether all rows count, in the levels of another selector: see `merge`
     _inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
 
     _chooses_count = True
@@ -383,6 +388,8 @@ class JointScreening(RowSelector):
             self._keep(X[:start], y[:start])
             if self._seen[0] == _FIRST:
                 self._begin(_FIRST)
+        elif self._is_part:
+            self._make_room(len(self.classes_))
         elif len(self.classes_) > len(self._counts.class_bits) or self._levels_are_too_fine():
             self._begin(int(self._counts.n[0]))
         if self._arrays:
@@ -396,6 +403,8 @@ class JointScreening(RowSelector):
             n_features, is_sparse = X.shape[1], sp.issparse(X)
             self._sparse = SparseRows(n_features, int(self.memory)) if is_sparse else None
             self._recent = np.zeros((self.memory, 0 if is_sparse else n_features))
+            if self._sparse is not None and self._arrays:
+                self._sparse.begin(self._counts)
         if self._sparse is None:
             return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         return sp.csr_matrix(X, dtype=np.float64)
@@ -536,11 +545,12 @@ class JointScreening(RowSelector):
                 count_pairs(counts)
                 if self._label_series is not None:
                     self._inflation = self._label_series.variance_inflation()
-                if counts.n[0] - self._looked >= _LOOK and self._relation_has_changed(counts):
-                    self._begin_anew(int(counts.n[0]) - self._looked)
-                    continue
-                if self._end_chunk(counts):
-                    continue
+                if not self._is_part:
+                    if counts.n[0] - self._looked >= _LOOK and self._relation_has_changed(counts):
+                        self._begin_anew(int(counts.n[0]) - self._looked)
+                        continue
+                    if self._end_chunk(counts):
+                        continue
                 if counts.n[0] >= self._next:
                     self._renew(counts)
 
@@ -556,6 +566,169 @@ class JointScreening(RowSelector):
         self._labels[np.arange(self._seen[0] - (end - start), self._seen[0]) % self.memory] = y[start:end]
         sparse.store(X[start:end], int(self._seen[0]))
         return end, drift
+
+    # -- merging -------------------------------------------------------------------------------------------
+
+    _n_first = _FIRST
+
+    def clone_unfitted(self) -> Self:
+        """Return an unfitted selector that counts in the levels of this one; see `RowSelector.clone_unfitted`.
+
+        It counts all of its rows, detects no drift, and can be merged with others of the same origin.
+        """
+        _ = self.warming_up_  # raises if not fitted
+        if not self._arrays:
+            fresh: Self = clone(self)
+            return fresh
+        part = copy.copy(self)
+        n_features, n_classes = self.n_features_in_, len(self.classes_)
+        part._unseen, part.n_seen_ = np.arange(n_classes), 0
+        arrays = self._arrays
+        part._start(n_features)
+        part._arrays = tuple(
+            array if name in ("edges", "fine", "columns") else np.zeros_like(array)
+            for name, array in zip(Counts._fields, arrays, strict=True)
+        )
+        part._is_part, part._older = True, None
+        part._chunk, part._chunk_end, part._next = float(_CHUNK), _CHUNK, _LEAST
+        part._pair, part._evidence = np.full(2, -1), np.zeros(2)
+        part._guess = np.zeros_like(self._guess)
+        part._looked, part._before = 0, np.zeros_like(part._counts.alone)
+        part._steps = np.zeros((2, len(part._counts.class_bits)))
+        part._make_room(n_classes)
+        part._set_bars()
+        return part
+
+    def _make_room(self, n_classes: int) -> None:
+        """Grow the counts of a part, whose levels stay."""
+        counts = self._counts
+        if n_classes > len(counts.class_bits):
+            self._settle()
+            self._arrays = tuple(grown(counts, n_classes))
+            self._before = np.zeros_like(self._counts.alone)
+            self._steps = np.zeros((2, n_classes))
+            if self._sparse is not None:
+                self._sparse.totals = np.pad(self._sparse.totals, (0, n_classes - len(self._sparse.totals)))
+            self._set_bars()
+
+    @atomic
+    def merge(self, other: Self, when: str = "after") -> Self:
+        """Add the rows of another selector of the same stream.
+
+        Parts that :meth:`clone_unfitted` of one selector returned have the same levels and count all of their rows:
+        their counts are added, and the selection is that of one part with all rows, in any order. Otherwise the earlier
+        selector learns the stored rows of the later one. Up to `memory` rows there, this equals one pass, bit for
+        bit; of more, the last `memory` rows count.
+
+        Parameters
+        ----------
+        other : JointScreening
+            With the same columns and parameters.
+        when : {"after", "before"}, default="after"
+            Whether the rows of `other` follow or precede those of this selector.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `other` is of another class.
+        ValueError
+            If its columns or parameters differ, or there is a `level` or are categories, for which neither counts nor
+            stored rows suffice.
+
+        Examples
+        --------
+        >>> import numpy as np, tamis
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(4000, 20))
+        >>> y = X[:, 3] * X[:, 8] > 0
+        >>> first = tamis.JointScreening().fit(X[:100], y[:100])
+        >>> parts = [first.clone_unfitted().partial_fit(X[i::4], y[i::4]) for i in range(4)]
+        >>> sorted(tamis.merge_tree(parts).selected_)
+        [3, 8]
+        """
+        check_choice("when", when, ("after", "before"))
+        if self.level is not None:
+            raise ValueError(
+                f"level is {self.level!r}, but the evidence of parts cannot be added: merge with level=None."
+            )
+        if not self._check_mergeable(other, ()) or not other.n_seen_:
+            return self
+        for one in (self, other):
+            if one._encoder is not None and one._encoder.categories:
+                raise ValueError(
+                    "Categories are encoded by the target of the rows before, so parts cannot be merged: give numbers."
+                )
+        codes, joint = self._joint_classes(other)
+        n_seen = self.n_seen_ + other.n_seen_
+        if self._counts_with(other):
+            self._add(other, codes, when)
+        elif when == "after":
+            X, y = other._stored()
+            self.__dict__.update(joint)
+            self._learn(X, codes[y], None)
+        else:
+            earlier, (X, y) = copy.deepcopy(other), self._stored()
+            codes, joint = earlier._joint_classes(self)
+            earlier.__dict__.update(joint)
+            earlier._learn(X, codes[y], None)
+            self.__dict__.update(vars(earlier))
+        self.__dict__.update({**joint, "n_seen_": n_seen})
+        return self
+
+    def _stored(self) -> tuple[Rows, Array]:
+        return self._last(int(min(self._seen[0], self.memory)))
+
+    def _counts_with(self, other: Self) -> bool:
+        """Return whether both are parts with the same levels."""
+        return (
+            self._is_part
+            and other._is_part
+            and all(np.array_equal(a, b) for a, b in zip(self._arrays[:3], other._arrays[:3], strict=True))
+        )
+
+    def _add(self, other: Self, codes: NDArray[np.intp], when: str) -> None:
+        """Add the counts of another part, and store the last rows of both."""
+        n_classes = int(max(len(self.classes_), codes.max(initial=-1) + 1))
+        self._make_room(n_classes)
+        if self._label_series is not None and n_classes > self._label_series.n_classes:
+            self._label_series.grow(n_classes)
+        theirs = Counts._make(array.copy() for array in other._arrays)
+        if other._sparse is not None:
+            settle(other._sparse.zero, theirs.alone)
+        self._settle()
+        count_pairs(theirs)
+        count_pairs(self._counts)
+        self._arrays = tuple(added(self._counts, theirs, codes[: len(theirs.class_bits)]))
+        rows, labels = other._stored()
+        parts = [self._stored(), (rows, codes[labels])]
+        self._store_anew(parts[:: 1 if when == "after" else -1], int(self._seen[0] + other._seen[0]))
+        self._renew(self._counts)
+
+    def _store_anew(self, parts: list[tuple[Rows, Array]], n_seen: int) -> None:
+        """Store the last of these rows, as the last of `n_seen`."""
+        is_sparse = self._sparse is not None
+        self._labels, self._seen = np.zeros_like(self._labels), np.zeros(1, np.int64)
+        rows = [
+            X if sp.issparse(X) == is_sparse else sp.csr_matrix(X) if is_sparse else X.toarray()
+            for X, _ in parts
+        ]
+        X = sp.vstack(rows, "csr") if is_sparse else np.concatenate(rows)
+        y = np.concatenate([labels for _, labels in parts])[-self.memory :]
+        self._seen[0] = n_seen - len(y)
+        if self._sparse is not None:
+            fresh = SparseRows(self.n_features_in_, int(self.memory))
+            fresh.n_written = int(self._seen[0])
+            self._sparse = fresh
+        else:
+            self._recent = np.zeros_like(self._recent)
+        self._keep(X[-self.memory :], y)
+        if self._sparse is not None and self._arrays:
+            self._sparse.begin(self._counts)
+            self._sparse.totals[:] = self._counts.alone[0].sum(axis=0)
 
     def _begin_anew(self, n: int) -> None:
         """Signal a drift, and reset the counts to the last n rows."""
@@ -648,7 +821,8 @@ class JointScreening(RowSelector):
         if self.level is None:
             self.selected_ = self._working
         self._scores, self.partners_ = scores, partners
-        self._watch(counts, gains, totals)
+        if not self._is_part:
+            self._watch(counts, gains, totals)
 
     def _watch(self, counts: Counts, gains: Gains, totals: Array) -> None:
         """Predict from the most informative pair of selected features; its errors are monitored for drifts."""

@@ -22,11 +22,13 @@ __all__ = [
     "BLOCK",
     "Counts",
     "Gains",
+    "added",
     "clear_columns",
     "count_pairs",
     "count_row",
     "cut",
     "default_n_levels",
+    "grown",
     "measure",
     "popcount",
     "set_zero",
@@ -163,6 +165,35 @@ def widened(counts: Counts, n_new: int, n_paired: int) -> Counts:
         bits=np.pad(counts.bits, ((0, 0), (0, n_paired))), alone=set_zero(alone, np.arange(d, d + n_new)),
         above=np.pad(counts.above, ((0, n_paired), (0, 0), (0, 0))), pairs=pairs,
     )  # fmt: skip
+
+
+def grown(counts: Counts, n_classes: int) -> Counts:
+    """Return the counts with room for new classes, in new arrays."""
+    more = (0, n_classes - len(counts.class_bits))
+    none = (0, 0)
+    return counts._replace(
+        class_bits=np.pad(counts.class_bits, more),
+        alone=np.pad(counts.alone, (none, none, more)),
+        above=np.pad(counts.above, (none, none, more)),
+        pairs=np.pad(counts.pairs, (none, none, more, none)),
+    )
+
+
+def added(counts: Counts, other: Counts, codes: NDArray[np.intp]) -> Counts:
+    """Return the sum of the counts of different rows in the same levels, in new arrays.
+
+    Parameters
+    ----------
+    counts, other : Counts
+        Without rows that are only in the bits.
+    codes : ndarray of int
+        Which classes of `counts` those of `other` are.
+    """
+    total = counts._replace(**{name: getattr(counts, name).copy() for name in ("alone", "above", "pairs")})
+    total.alone[:, :, codes] += other.alone
+    total.above[:, :, codes] += other.above
+    total.pairs[:, :, codes] += other.pairs
+    return total._replace(n=counts.n + other.n)
 
 
 @njit(strict=True)

@@ -74,10 +74,10 @@ html_css_files = ["tamis.css"]
 
 # The API reference by task: the module from which users import, and the names; a page for each name.
 _API = {
-    "Select features while rows arrive": [("tamis", "rows")],
-    "Accept or reject features as they arrive": [("tamis", "columns")],
-    "Acquire one value after the other": [("tamis", "cells"), ("tamis.cells", "PriceList Session")],
-    "Learn": [("tamis", "learners")],
+    "Online feature selection": [("tamis", "rows")],
+    "Streaming features": [("tamis", "columns")],
+    "Active feature acquisition": [("tamis", "cells"), ("tamis.cells", "PriceList Session")],
+    "Learners": [("tamis", "learners")],
     "Evaluate and compare": [
         ("tamis", "prequential run_experiment"),
         (
@@ -128,7 +128,7 @@ def _names(module: str, what: str) -> list[str]:
 
 
 def _api_page() -> str:
-    lines = ["# API reference", "", "The public names by task, as they are imported.", ""]
+    lines = ["# API reference", "", "Public names by task, as imported.", ""]
     for task, groups in _API.items():
         lines += [f"## {task}", ""]
         for module, what in groups:
@@ -218,17 +218,17 @@ def _write_llms_txt(app: Sphinx, error: Exception | None) -> None:
 
 
 _ARRIVES = {
-    "rows": "Rows arrive: which columns matter now?",
-    "columns": "Columns arrive: does this one stay?",
-    "cells": "Cells arrive: which value of this row to buy next, and when to stop?",
+    "rows": "Online feature selection: which features are relevant now?",
+    "columns": "Streaming features: is this feature selected?",
+    "cells": "Active feature acquisition: which value to acquire next, and when to stop?",
 }
 
 
 def _catalogue_page() -> str:
     tables = {question: [e for e in CATALOG if e.family == family] for family, question in _ARRIVES.items()}
     tables["Learners"] = [*(e for e in CATALOG if e.family == "learners"), *LEARNERS]
-    lines = ["# Methods", "", "This page has one row per algorithm, as `tamis list` prints them.", ""]
-    lines += ["[Which selector?](../which_selector.md) says which one to begin with.", ""]
+    lines = ["# Methods", "", "One row per method, as `tamis list` prints them.", ""]
+    lines += ["[Which selector?](../which_selector.md) recommends one for your stream.", ""]
     for question, entries in tables.items():
         lines += [f"- **{question}** {', '.join(dict.fromkeys(map(_link, entries)))}"]
     for question, entries in tables.items():

@@ -1,21 +1,26 @@
 """Hoeffding trees, or forests, beside River's on the same streams: prequential accuracy, row by row in batches of one.
 
-Run: python experiments/hoeffding_parity.py [seeds] [rows] [trees | forests]. Needs River. Prints a line for each run,
-then the table.
+Run: python experiments/hoeffding_parity.py [seeds] [rows] [trees | forests | numbers]. Needs River, and `numbers` also
+CapyMOA with Java. Prints a line for each run, then the table. Trees have the `delta` of River's, 1e-7; in `numbers` all
+three programs have that of CapyMOA, 1e-3.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 from river import ensemble, forest, tree
 from scipy import stats
 
 from tamis import AdaptiveRandomForest, HoeffdingAdaptiveTree, HoeffdingTree, StreamingRandomPatches
-from tamis.streams import load_stream
+from tamis.streams import load_dataset, load_stream
 
 STREAMS = ("SEA", "AGR", "BG1", "RTG")
+NUMBERS = ("electricity", "patches", "RBF", "SEA")
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+RIVER_DELTA = 1e-7
 
 
 def rows_of(name, seed, n_rows, n_drifts):
@@ -26,6 +31,41 @@ def rows_of(name, seed, n_rows, n_drifts):
         np.concatenate([y for _, y in batches]),
         list(stream.categorical),
     )
+
+
+def rows_with_numbers(name, seed, n_rows):
+    """Return a stream of numbers and indicators; electricity is whole, but for the first 700 x `seed` rows."""
+    rng = np.random.default_rng(seed)
+    if name == "electricity":
+        source = load_dataset(name, data_home=DATA)
+        X, y = source.take(source.n_rows)
+        y = np.unique(y, return_inverse=True)[1]
+        return np.asarray(X, dtype=float)[700 * seed :], y[700 * seed :]
+    if name == "RBF":  # 50 spheres of four classes
+        centre, radius, label = rng.random((50, 10)), rng.random(50), rng.integers(0, 4, 50)
+        of, way = rng.integers(0, 50, n_rows), rng.normal(size=(n_rows, 10))
+        way *= (rng.normal(size=n_rows) * radius[of] / np.linalg.norm(way, axis=1))[:, None]
+        return centre[of] + way, label[of]
+    if name == "SEA":  # four concepts, 10 % of the labels flipped
+        X, bound = 10 * rng.random((n_rows, 3)), np.array([8, 9, 7, 9.5])[np.arange(n_rows) * 4 // n_rows]
+        return X, ((X[:, 0] + X[:, 1] <= bound) ^ (rng.random(n_rows) < 0.1)).astype(int)
+    return _patches(rng, n_rows)
+
+
+def _patches(rng, n_rows):
+    """Return rows of the form of forest cover: seven unequal classes, ten numbers, two sets of indicators, 30 sites."""
+    share = np.array([0.365, 0.488, 0.062, 0.005, 0.016, 0.03, 0.034])
+    site = np.repeat(rng.integers(0, 30, n_rows // 200 + 1), 200)[:n_rows]
+    at_site = np.array([rng.dirichlet(8 * share + 0.05) for _ in range(30)])
+    y = np.array([rng.choice(7, p=at_site[one]) for one in site])
+    numbers = 0.8 * rng.normal(size=(7, 10))[y] + 0.7 * rng.normal(size=(30, 10))[site]
+    numbers += rng.normal(size=(n_rows, 10))
+    numbers[:, 3:6] = np.exp(numbers[:, 3:6])
+    numbers[:, 6:9] = np.round(255 / (1 + np.exp(-numbers[:, 6:9])))
+    soils = rng.dirichlet(np.full(40, 0.08), size=7)
+    soil = np.array([rng.choice(40, p=soils[one]) for one in y])
+    area = (site + (rng.random(n_rows) < 0.1)) % 4
+    return np.hstack([numbers, np.eye(4)[area], np.eye(40)[soil]]), y
 
 
 def of_river(model, X, y):
@@ -41,17 +81,39 @@ def of_tamis(model, X, y):
     right = 0
     for i in range(len(y)):
         right += i > 0 and model.predict(X[i : i + 1])[0] == y[i]
-        model.partial_fit(X[i : i + 1], y[i : i + 1], classes=[0, 1])
+        model.partial_fit(X[i : i + 1], y[i : i + 1], classes=np.arange(max(y.max() + 1, 2)))
     return 100 * right / len(y)
+
+
+def of_capymoa(name, X, y):
+    import capymoa.classifier
+    from capymoa.evaluation import prequential_evaluation
+    from capymoa.stream import NumpyStream
+
+    names = [f"x{f}" for f in range(X.shape[1])]
+    stream = NumpyStream(X, y, dataset_name="rows", feature_names=names)
+    model = getattr(capymoa.classifier, name)(schema=stream.get_schema())
+    return prequential_evaluation(stream, model)["cumulative"].accuracy()
 
 
 def of_trees(X, y, categorical, seed):
     return [
         of_river(tree.HoeffdingTreeClassifier(nominal_attributes=categorical), X, y),
-        of_tamis(HoeffdingTree(categorical=categorical), X, y),
+        of_tamis(HoeffdingTree(delta=RIVER_DELTA, categorical=categorical), X, y),
         of_river(tree.HoeffdingAdaptiveTreeClassifier(nominal_attributes=categorical, seed=seed), X, y),
-        of_tamis(HoeffdingAdaptiveTree(categorical=categorical), X, y),
-        of_tamis(HoeffdingAdaptiveTree(categorical=categorical, bootstrap=True, random_state=seed), X, y),
+        of_tamis(HoeffdingAdaptiveTree(delta=RIVER_DELTA, categorical=categorical, random_state=seed), X, y),
+        of_tamis(HoeffdingAdaptiveTree(delta=RIVER_DELTA, categorical=categorical, bootstrap=False), X, y),
+    ]
+
+
+def of_numbers(X, y, _, seed):
+    return [
+        of_capymoa("HoeffdingTree", X, y),
+        of_tamis(HoeffdingTree(), X, y),
+        of_capymoa("HoeffdingAdaptiveTree", X, y),
+        of_tamis(HoeffdingAdaptiveTree(random_state=seed), X, y),
+        of_river(tree.HoeffdingTreeClassifier(delta=1e-3), X, y),
+        of_river(tree.HoeffdingAdaptiveTreeClassifier(delta=1e-3, seed=seed), X, y),
     ]
 
 
@@ -68,7 +130,8 @@ def of_forests(X, y, categorical, seed):
 
 
 OF = {
-    "trees": (of_trees, "River HT, HT, River HAT, HAT, HAT with bootstrap"),
+    "trees": (of_trees, "River HT, HT, River HAT, HAT, HAT without bootstrap"),
+    "numbers": (of_numbers, "CapyMOA HT, HT, CapyMOA HAT, HAT, River HT, River HAT"),
     "forests": (of_forests, "River ARF, ARF, River SRP, SRP, ARF of all features"),
 }
 
@@ -76,12 +139,18 @@ OF = {
 def main():
     given = sys.argv[1:]
     n_seeds, n_rows = int(given[0]) if given else 10, int(given[1]) if len(given) > 1 else 20_000
-    accuracies, names = OF[given[2] if len(given) > 2 else "trees"]
+    what = given[2] if len(given) > 2 else "trees"
+    accuracies, names = OF[what]
     cases = [(name, n_drifts) for name in STREAMS for n_drifts in (0, 3)]
+    if what == "numbers":
+        cases = [(name, "") for name in NUMBERS]
     found = {case: [] for case in cases}
     for seed in range(n_seeds):
         for name, n_drifts in cases:
-            X, y, categorical = rows_of(name, seed, n_rows, n_drifts)
+            if what == "numbers":
+                X, y, categorical = *rows_with_numbers(name, seed, n_rows), []
+            else:
+                X, y, categorical = rows_of(name, seed, n_rows, n_drifts)
             found[name, n_drifts].append(accuracies(X.astype(float), y.astype(int), categorical, seed))
             print(name, n_drifts, seed, *np.round(found[name, n_drifts][-1], 2), flush=True)
     print(f"stream, drifts: {names}; means, then the differences +- s.e.")

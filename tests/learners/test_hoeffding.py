@@ -15,10 +15,11 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
-from tamis import HoeffdingAdaptiveTree, HoeffdingTree, WeightedNaiveBayes
+from tamis import AdaptiveRandomForest, HoeffdingAdaptiveTree, HoeffdingTree, WeightedNaiveBayes
 from tamis.errors import DataError
 from tamis.learners import export_text, plot_tree
-from tamis.learners.hoeffding.nodes import RIGHT_BY_BAYES, RIGHT_BY_MAJORITY
+from tamis.learners.hoeffding.nodes import RIGHT_BY_BAYES, RIGHT_BY_MAJORITY, Pools
+from tamis.learners.hoeffding.splits import update_statistics
 from tests.twins.hoeffding import HoeffdingTwin
 
 EAGER = {"grace_period": 40, "delta": 1e-2, "tie_threshold": 0.3}
@@ -118,7 +119,7 @@ def test_a_regularised_tree_uses_fewer_features():
     X = np.repeat(Z, 5, axis=1) + 0.3 * rng.normal(size=(20_000, 10))
     y = (Z[:, 0] > 0) ^ (Z[:, 1] > 0.3)
     plain, regularised = (
-        HoeffdingTree(100, tie_threshold=0.1, new_feature_penalty=penalty).fit(X, y) for penalty in (0.0, 0.9)
+        HoeffdingTree(100, 1e-7, 0.1, new_feature_penalty=penalty).fit(X, y) for penalty in (0.0, 0.9)
     )
     used = [np.count_nonzero(model.feature_importances_) for model in (plain, regularised)]
     assert used == [10, 2]
@@ -198,7 +199,7 @@ def test_reseeded_bootstrap_differs_and_repeats():
 def test_is_as_right_as_rivers(library):
     tree = pytest.importorskip("river.tree")
     theirs = getattr(tree, library)(**({"seed": 0} if "Adaptive" in library else {}))
-    mine = HoeffdingAdaptiveTree() if "Adaptive" in library else HoeffdingTree()
+    mine = (HoeffdingAdaptiveTree if "Adaptive" in library else HoeffdingTree)(delta=1e-7)  # River's
     stream = tamis.load_stream("SEA", seed=0, n_rows=1500, n_drifts=0, n_irrelevant=3)
     right = np.zeros(2)
     for X, y in stream:
@@ -209,6 +210,33 @@ def test_is_as_right_as_rivers(library):
             right[1] += hasattr(mine, "classes_") and mine.predict(row[None])[0] == label
             mine.partial_fit(row[None], [label], classes=[0, 1])
     assert right[1] / 1500 == pytest.approx(right[0] / 1500, abs=0.02)
+
+
+@pytest.mark.parametrize("make", [HoeffdingTree, HoeffdingAdaptiveTree, AdaptiveRandomForest])
+def test_a_value_that_a_class_has_not_had_counts_against_it(make):
+    """Indicators of a class: rows of the others never have them, so their variance there is 0."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, size=3000)
+    X = np.zeros((3000, 40))
+    X[np.arange(3000), 10 * y + rng.integers(0, 10, size=3000)] = 1.0  # ten rare indicators of each class
+    model = make(grace_period=10**6).fit(X[:2000], y[:2000])
+    assert model.score(X[2000:], y[2000:]) > 0.99
+
+
+def test_a_row_unlike_all_classes_goes_to_the_class_it_differs_from_least():
+    X = np.array([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]] * 20)
+    tree = HoeffdingTree(leaf="nb").fit(X, [0, 1] * 20)
+    np.testing.assert_array_equal(
+        tree.predict([[0.0, 0.0, 5.0], [5.0, 1.0, 1.0], [0.0, 7.0, 7.0]]), [0, 1, 0]
+    )
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0, 7.0])
+def test_a_repeated_value_has_no_variance_whatever_its_weight(weight):
+    pools = Pools(1, 0, 1)
+    for value in [0.1] * 3:
+        update_statistics(pools.arrays(), 0, np.array([value]), np.empty(0, np.int64), 0, weight)
+    np.testing.assert_array_equal(pools.gaussians[0, 0, :, 0], [3 * weight, 0.1, 0.0, 0.1, 0.1])
 
 
 # -- leaves that own a classifier --------------------------------------------------------------------------

@@ -258,7 +258,7 @@ class HoeffdingTwin:
     def _log_bayes(self, leaf, row):
         votes = np.full(self.n_classes, -np.inf)
         for c in np.flatnonzero(leaf.weights):
-            votes[c] = math.log(leaf.weights[c] / leaf.weight)
+            votes[c], unseen = math.log(leaf.weights[c] / leaf.weight), 0
             for f, x in enumerate(row):
                 values = leaf.of_class(f, c)
                 if math.isnan(x):
@@ -266,8 +266,11 @@ class HoeffdingTwin:
                 if f in self.categorical:
                     m = max(len(self.values[f]), 1)
                     votes[c] += math.log((np.sum(values == x) + 1) / (len(values) + m))
-                elif len(values) > 1 and values.std() > 0:
+                elif len(values) > 1 and np.ptp(values) > 0:
                     votes[c] += norm.logpdf(x, values.mean(), values.std(ddof=1))
+                elif x not in values:
+                    unseen += 1
+            votes[c] -= 1e6 * unseen
         return votes
 
     def _votes(self, leaf, row):

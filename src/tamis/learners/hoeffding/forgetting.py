@@ -79,6 +79,7 @@ Ints = NDArray[np.int64]
 # Columns of `trials`: errors of both, and the largest lead of the alternate so far.
 OF_SPLIT, OF_ALTERNATE, LEAD = range(3)
 _RECOUNT_BELOW = 1e-9  # a smaller fraction of a sum of squares, after removing a row, is rounding error
+_ROUNDING = 1e-12  # a mean that is a smaller fraction of a removed value is rounding error
 
 
 class CheckSchedule(NamedTuple):
@@ -239,6 +240,7 @@ def _remove_from_statistics(tree: Arrays, slot: int, row: Floats, cells: Ints, y
         left = deviation[f] - gap * (x - mean[f])
         deviation[f] = left if left > _RECOUNT_BELOW * deviation[f] else 0.0
         if deviation[f] == 0.0:
+            mean[f] = 0.0 if abs(mean[f]) < _ROUNDING * abs(x) else mean[f]
             kept[LOWEST, f] = kept[HIGHEST, f] = mean[f]
     for g in range(cells.shape[0]):
         if cells[g] >= 0:

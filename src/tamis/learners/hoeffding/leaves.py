@@ -4,7 +4,8 @@ With n_y the weight of class y at the leaf and the normal densities and counts o
 
     log P[y] = log n_y / n + sum_i log P[x_i|y],   P[x_i = v|y] = (n_yv + 1) / (n_yi + m_i) for m_i categories
 
-A missing value is ignored; so is a feature without variance in a class (its density counts as 1).
+A missing value is ignored. Where the rows of a class have no variance in a feature, its density is 1 at their value and
+exp(-10^6) elsewhere, or without rows: the class with the fewest such values is the most likely one.
 """
 
 from __future__ import annotations
@@ -31,17 +32,23 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAJORITY, BAYES, BAYES_OR_MAJORITY, GIVEN = range(4)
 _LOG_2_PI = float(np.log(2.0 * np.pi))
+_UNSEEN = 1e6  # subtracted from the log probability for a value that a class without variance has not had
+_SAME = 1e-9  # relative difference of equal values: removing rows rounds the mean of those that remain
 _LITTLE, _MUCH = 1e-100, 1e100  # the product of two numbers in this range does not overflow or underflow
 
 
 @njit(allocates=False)
 def _log_normal(kept: Floats, row: Floats) -> float:
     """Return the sum of a class's log densities; variances are multiplied to save logarithms."""
-    total, product, n = 0.0, 1.0, 0
+    total, product, n, n_unseen = 0.0, 1.0, 0, 0
     for f in range(row.shape[0]):
         gap = row[f] - kept[MEAN, f]
         deviation, weight = kept[DEVIATION, f], kept[OBSERVED, f] - 1.0
-        if gap != gap or deviation <= 0.0 or weight <= 0.0:
+        if gap != gap:
+            continue
+        if deviation <= 0.0 or weight <= 0.0:
+            if abs(gap) > _SAME * abs(row[f]) or kept[OBSERVED, f] <= 0.0:
+                n_unseen += 1
             continue
         variance = deviation / weight
         total -= 0.5 * gap * gap / variance
@@ -54,6 +61,8 @@ def _log_normal(kept: Floats, row: Floats) -> float:
         else:
             total -= 0.5 * np.log(variance)
     log_density: float = total - 0.5 * np.log(product) - 0.5 * n * _LOG_2_PI
+    if n_unseen > 0:
+        log_density -= n_unseen * _UNSEEN
     return log_density
 
 

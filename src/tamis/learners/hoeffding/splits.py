@@ -98,7 +98,8 @@ def update_statistics(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int,
             continue
         n = observed[f] + weight
         gap = x - mean[f]
-        mean[f] += gap * weight / n
+        # gap * weight / n may differ from the first value, and equal values would have a variance.
+        mean[f] += gap if observed[f] == 0.0 else gap * weight / n
         deviation[f] += weight * gap * (x - mean[f])
         lowest[f] = x if observed[f] == 0.0 or x < lowest[f] else lowest[f]
         highest[f] = x if observed[f] == 0.0 or x > highest[f] else highest[f]

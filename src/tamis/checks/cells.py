@@ -18,7 +18,7 @@ _VERBS = ("fit", "predict", "predict_proba", "acquire", "open")
 
 
 def check_cell_classifier(estimator: Any) -> Report:
-    """Run every check on a classifier that buys values one by one.
+    """Run every check on a classifier that acquires values one by one.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _learns(subject: CellSubject) -> None:
 
 
 def _sessions_walk_the_same_way(subject: CellSubject) -> None:
-    """A session asks for what `acquire` buys, in its order, and comes to the same decision, cost and posterior."""
+    """A session requests what `acquire` acquires, in its order, with the same decision, cost and posterior."""
     model, (X, _) = subject.learned(), subject.rows(25, seed=1)
     labels = model.predict(X)
     used, cost = model.n_features_used_, model.cost_

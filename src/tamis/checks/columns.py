@@ -404,7 +404,7 @@ def _imputes_if_told(subject: ColumnSubject) -> None:
 
 
 def _impossible_targets(subject: ColumnSubject) -> None:
-    """A target that is missing, constant, a table, of another length, or has gaps is refused; so are bad parameters."""
+    """Invalid targets (missing, constant, two-dimensional, of another length, with missing values) are rejected."""
     X, y = subject.columns()
     gaps = y.astype(np.float64)
     gaps[8] = np.nan

@@ -143,7 +143,7 @@ def _takes(subject: RowSubject, weights: Array) -> bool:
 
 
 def _fit_forgets(subject: RowSubject) -> None:
-    """`fit` equals `partial_fit` of a new copy, whatever was learned before."""
+    """`fit` equals `partial_fit` on a new copy, regardless of earlier training."""
     X, y = subject.rows(seed=5)
     wider, target = subject.rows(n_features=8, seed=6)
     once = subject.new().partial_fit(X, y)
@@ -181,7 +181,7 @@ def _labels_are_optional(subject: RowSubject) -> None:
 
 
 def _single_class(subject: RowSubject) -> None:
-    """While only one class was seen, however many are declared, nothing is ranked and every column is kept."""
+    """Until two classes have been seen, even if more are declared, nothing is ranked and every column is kept."""
     if subject.regression:
         skip("a regression has no classes")
     X, y = subject.rows()
@@ -213,7 +213,7 @@ def _keeps(subject: RowSubject, selector: Any, n_selected: int) -> bool:
 
 
 def _late_class(subject: RowSubject) -> None:
-    """A class may appear later; those known keep their places."""
+    """A class may appear later; earlier classes keep their positions."""
     if subject.regression:
         skip("a regression has no classes")
     if not subject.multiclass:
@@ -282,7 +282,7 @@ def _sample_weights(subject: RowSubject) -> None:
 
 
 def _merge(subject: RowSubject) -> None:
-    """Merged parts of a stream equal the whole, in whatever order, and the other part stays as it is."""
+    """Merged parts of a stream equal the complete stream, in any order, and the other part is unchanged."""
     merge = getattr(subject.prototype, "merge", None)
     if merge is None:
         skip("the method cannot be merged")
@@ -356,7 +356,7 @@ def _columns_that_come_later(subject: RowSubject) -> None:
 
 
 def takes_frame(subject: RowSubject, library: str) -> None:
-    """A frame gives the scores of its numbers; its column names come back, in the kind of frame asked for."""
+    """A frame gives the scores of its values; its column names are returned, in the requested kind of frame."""
     X, y = subject.rows()
     frame = table(library, X, NAMES)
     selector = subject.new().partial_fit(frame, y)
@@ -470,7 +470,7 @@ def _not_numbers(subject: RowSubject) -> None:
 
 
 def _impossible_targets(subject: RowSubject) -> None:
-    """A target that is missing, too short, a table, or has gaps is rejected."""
+    """A target that is missing, too short, two-dimensional, or has missing values is rejected."""
     X, y = subject.rows()
     gaps, nothing = y.astype(np.float64), y.astype(object)
     gaps[8], nothing[8] = np.nan, None
@@ -490,7 +490,7 @@ def _impossible_targets(subject: RowSubject) -> None:
 
 
 def _impossible_selection(subject: RowSubject) -> None:
-    """`n_features_to_select` of 0, more than there are, or no number, is rejected when rows arrive, not before."""
+    """An invalid `n_features_to_select` (0, too large, not a number) is rejected when rows arrive, not before."""
     if subject.chooses_count:
         skip("the method decides how many features to keep")
     X, y = subject.rows()
@@ -527,7 +527,7 @@ def _one_feature(subject: RowSubject) -> None:
 
 
 def _constant_features(subject: RowSubject) -> None:
-    """Columns that never change, all zero or not, leave the scores finite and are never the best."""
+    """Constant columns, all zero or not, leave the scores finite and are never the best."""
     if not subject.prototype._ranks_relevance:
         skip("the scores do not rank relevance")
     X, y = subject.rows()

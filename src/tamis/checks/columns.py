@@ -404,7 +404,7 @@ def _imputes_if_told(subject: ColumnSubject) -> None:
 
 
 def _impossible_targets(subject: ColumnSubject) -> None:
-    """Invalid targets (missing, constant, two-dimensional, of another length, with missing values) are rejected."""
+    """Invalid targets (missing, constant, two-dimensional, of another length) and parameters are rejected."""
     X, y = subject.columns()
     gaps = y.astype(np.float64)
     gaps[8] = np.nan

@@ -1,4 +1,4 @@
-"""SGBT beside CapyMOA's and River's boosting: prequential accuracy and rows per CPU second on four streams.
+"""SGBT beside CapyMOA's and River's boosting: prequential accuracy and rows per CPU second on five streams.
 
     pip install '.[river]'
     pip install capymoa==0.15.1     # needs Java 17
@@ -25,7 +25,7 @@ from bench_hoeffding import in_moa
 
 from tamis import SGBT, AdaptiveRandomForest, HoeffdingAdaptiveTree, OzaBoost, load_dataset, load_stream
 
-STREAMS = ("electricity", "AGR", "AN", "RTG")
+STREAMS = ("electricity", "AGR", "AN", "RTG", "RBF")
 
 
 def rows_of(name: str, n_rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -46,7 +46,7 @@ STEP, FINE, N_FINE = 100, 5, 300  # rows of a batch, and where the first alarms 
 USED = 'state("*") == "used but no longer relevant"'
 PSI = 'psi("*") > 0.2 for 500 rows'
 N_DONORS, EPS = 20, 0.02  # of the oracle
-FIRST_SEED = 200  # those below served to develop the test
+FIRST_SEED = 300  # those below served to develop the test
 Rows = tuple[np.ndarray, np.ndarray]
 
 

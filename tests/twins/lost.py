@@ -3,7 +3,7 @@
 import math
 
 
-def first_alarm(raw, theta, tested, limit, clip=2.5, odds=math.e):
+def first_alarm(raw, theta, tested, limit, clip=2.5, odds=math.exp(2)):
     """Return (row, feature), or None. Each feature has two hypotheses; the last two of a row name no feature."""
     h = len(theta)
     R, W = [0.0] * h, [0.0] * h

@@ -35,4 +35,6 @@ def test_the_exponent_is_lower_for_dependent_rows_and_has_a_lower_limit(rng):
     independent = rng.normal(-0.4, 0.8, size=(2000, 1))
     repeated = np.repeat(independent[::10], 10, axis=0)
     assert find_exponents(repeated)[0] < 0.3 * find_exponents(independent)[0]
+    both = find_exponents(np.column_stack([repeated, independent]))
+    assert both[1] < 0.3 * find_exponents(independent)[0]  # the inflation is shared
     assert find_exponents(rng.normal(0.4, 0.8, size=(2000, 1)))[0] <= 0.05

@@ -51,7 +51,10 @@ class FollowedWatch:
         """Add a batch, as predicted before anything learned from it; return its alerts."""
         import numpy as np
 
-        if step.batch is None or step.models.learner.n_known_classes == 0:
+        if step.batch is None:
+            return []
+        if step.models.learner.n_known_classes == 0:
+            self.watched.n_rows_ += len(step.batch[0])  # alerts count the rows of the run
             return []
         X, y, predicted = step.batch
         if not self.is_regression and predicted.dtype.kind == "f":  # floats would be scores

@@ -5,7 +5,7 @@ likelihood with a weak normal prior around b = 1, a = 0 (Guo, Pleiss, Sun, Weinb
 networks, 2017).
 
 What this form cannot correct is left to the exponent of each log-likelihood ratio l, the largest theta for which
-exp(theta l) has a mean of at most 1, one standard error included.
+exp(theta l) has a mean of at most 1, one standard error included. On dependent rows, theta is reduced.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 _LEAST = 1e-3  # of a probability
 _GRID = np.arange(1, 31) / 20
 _BLOCK = 20
+_DEPENDENT = 1.5
 
 
 def fit_calibration(p: Floats, codes: NDArray[np.int64]) -> Floats:
@@ -68,9 +69,11 @@ def recalibrate(p: Floats, calibration: Floats) -> Floats:
 
 
 def find_exponents(ratios: Floats) -> Floats:
-    """Return the exponent in [.05, 1.5] of each column of log-likelihood ratios, divided for dependent rows.
+    """Return the exponent of each column of log-likelihood ratios: in [.05, 1.5], less for dependent rows.
 
-    The divisor is the ratio of the variance of sums of 20 rows to that of 20 independent ones, at least 1.
+    It is divided by the inflation, if that exceeds 1: the ratio of the variance of sums of 20 rows to that of 20
+    independent ones. An inflation above 1.5 shows that rows are dependent. Then the estimates are uncertain, so all
+    columns share the largest inflation, and the exponent is at most 1 before the division.
 
     Parameters
     ----------
@@ -91,5 +94,7 @@ def find_exponents(ratios: Floats) -> Floats:
     largest = np.where(bounds <= 1.0, _GRID[:, None], _GRID[0]).max(axis=0)
     sums = ratios.reshape(-1, _BLOCK, h).sum(axis=1)
     inflation = sums.var(axis=0, ddof=1) / np.maximum(_BLOCK * ratios.var(axis=0), 1e-12)
+    if inflation.max() > _DEPENDENT:
+        largest, inflation = np.minimum(largest, 1.0), np.full(h, inflation.max())
     exponents: Floats = largest / np.maximum(inflation, 1.0)
     return exponents

@@ -74,7 +74,7 @@ def heat_chart(watch: Watch) -> Chart:
     last = {names[j]: [float(history[name][-1, j]) for name in _COLOURS] for j in first[:10]}
     said = "; ".join(f"{shorten(name, 40)} {a:.0%} and {b:.0%}" for name, (a, b) in last.items())
     chart = Chart(
-        "hea", "Relevance and reliance", "by rows, the darker the larger the share; points are alerts",
+        "hea", "Relevance and reliance", "by rows; the stronger the colour, the larger the share; points are alerts",
         f"{count(len(alerts))} alerts. Shares of relevance and reliance at the end: {said}.", x, None, marks,
     )  # fmt: skip
     rows = [text for j in first for text in (names[j], "")]

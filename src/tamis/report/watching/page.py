@@ -107,7 +107,7 @@ def _alerts(watch: Watch) -> dict[str, Any]:
         ]
         for alert in alerts[-_MOST_ROWS:][::-1]
     ]
-    head = [("n", "row"), ("", "severity"), ("", "feature"), ("long", "what holds")]
+    head = [("n", "row"), ("", "severity"), ("", "feature"), ("long", "message")]
     more = len(alerts) - len(rows)
     note = f"And {plural(more, 'earlier alert', 'earlier alerts')}." if more else ""
     return {"table": Table("The latest first", head, rows, note) if rows else None}
@@ -123,7 +123,7 @@ def _features(table: list[dict[str, Any]]) -> dict[str, Any]:
         ]
         for row in ordered[:_MOST_ROWS]
     ]  # fmt: skip
-    head = [("long", "feature"), ("", "state"), ("n", "since row"), ("n", "relevance"), ("n", "reliance"),
+    head = [("long", "feature"), ("long", "state"), ("n", "since row"), ("n", "relevance"), ("n", "reliance"),
             ("n", "PSI"), ("n", "missing")]  # fmt: skip
     more = len(ordered) - len(rows)
     note = f"And {plural(more, 'more feature', 'more features')}." if more else ""

@@ -209,6 +209,15 @@ def investing(phi, model, seed, variance):
     }
 
 
+def investing_unseen(design, seed, variance):
+    """Count the accepted of 30 unrelated columns, 1,000 rows, by a logistic model (five classes: multinomial)."""
+    X, y, weight = DESIGNS[design](np.random.default_rng(seed), 1000)
+    there = ~np.isnan(X).any(axis=0)
+    model = "logistic" if y.max() == 1 else "multinomial"
+    selector = AlphaInvesting(target_fdr=0.1, model=model, variance=variance)
+    return {"accepted": float(len(selector.fit(X[:, there], y, sample_weight=weight).selected_))}
+
+
 def gram(phi, seed, variance):
     """Count the columns that are accepted at some time of 2,000 rows in batches of 100."""
     rng = np.random.default_rng(seed)
@@ -235,11 +244,21 @@ SELECTORS = {
 def alarms(phi, name, seed):
     """Count the drifts that are detected in 10,000 stationary rows."""
     rng = np.random.default_rng(seed)
-    X, y, selector, found = series(rng, 10_000, 8, phi), label(rng, 10_000, phi), SELECTORS[name](), 0
-    for start in range(0, 10_000, 100):
-        selector.partial_fit(X[start : start + 100], y[start : start + 100], classes=[0, 1])
-        found += bool(selector.drift_detected_)
-    return {"alarms": float(found)}
+    return count_alarms(series(rng, 10_000, 8, phi), label(rng, 10_000, phi), name)
+
+
+def alarms_unseen(design, name, seed):
+    X, y, _ = DESIGNS[design](np.random.default_rng(seed), 10_000)
+    return count_alarms(X[:, :8], y, name)
+
+
+def count_alarms(X, y, name):
+    selector, n_alarms = SELECTORS[name](), 0
+    for start in range(0, len(y), 100):
+        rows = slice(start, start + 100)
+        selector.partial_fit(X[rows], y[rows], classes=np.arange(y.max() + 1))
+        n_alarms += bool(selector.drift_detected_)
+    return {"alarms": float(n_alarms)}
 
 
 DETECTORS = {"ADWIN": ADWIN, "DDM": DDM, "ECDD": ECDD, "HDDMA": HDDMA, "HDDMW": HDDMW}
@@ -248,6 +267,23 @@ DETECTORS = {"ADWIN": ADWIN, "DDM": DDM, "ECDD": ECDD, "HDDMA": HDDMA, "HDDMW": 
 def detector_alarms(phi, name, dependence, seed):
     """Count the drifts that are detected in 20,000 errors of a constant rate of 20 %."""
     values = label(np.random.default_rng(seed), 20_000, phi, 0.2).astype(float)
+    return {"alarms": float(len(DETECTORS[name](dependence=dependence).drifts(values)))}
+
+
+def errors_unseen(kind, rng, n):
+    """Return errors of a rate that is constant over weeks: of an AR(2) cycle, of regimes, or of a daily cycle."""
+    if kind == "AR(2) cycle":
+        noise = rng.normal(size=n + 500)
+        x = lfilter([1], [1, -2 * 0.95 * np.cos(2 * np.pi / 20), 0.95**2], noise)[500:]
+        return (x > np.quantile(x, 0.8)).astype(float)
+    if kind == "regimes":
+        state = np.cumsum(rng.random(n) < 0.02) % 2
+        return (rng.random(n) < np.where(state, 0.35, 0.05)).astype(float)
+    return (rng.random(n) < 0.2 + 0.15 * np.sin(2 * np.pi * np.arange(n) / 48)).astype(float)
+
+
+def detector_alarms_unseen(kind, name, dependence, seed):
+    values = errors_unseen(kind, np.random.default_rng(seed), 20_000)
     return {"alarms": float(len(DETECTORS[name](dependence=dependence).drifts(values)))}
 
 
@@ -314,6 +350,21 @@ def measurements(full):
                         100 if full else 6,
                         lambda s, p=phi, m=name, h=how: detector_alarms(p, m, h, s),
                     )
+                )
+    runs = 100 if full else 4
+    for design in UNSEEN:
+        for how in ("classical", "auto"):
+            name = f"accepted of 30, {design}, {how}"
+            lines.append((name, runs, lambda s, d=design, h=how: investing_unseen(d, s, h)))
+        for selector in SELECTORS:
+            name = f"drift alarms, {design}, {selector}"
+            lines.append((name, runs, lambda s, d=design, k=selector: alarms_unseen(d, k, s)))
+    for kind in ("AR(2) cycle", "regimes", "daily cycle"):
+        for detector in DETECTORS:
+            for how in ("independent", "auto"):
+                name = f"detector alarms, {kind}, {detector}, {how}"
+                lines.append(
+                    (name, runs, lambda s, k=kind, m=detector, h=how: detector_alarms_unseen(k, m, h, s))
                 )
     return lines
 

@@ -74,3 +74,16 @@ def test_independent_rows_are_tested_as_before():
     one, other = (AlphaInvesting(variance=how).fit(X, y) for how in ("auto", "classical"))
     assert not one.rows_dependent_
     np.testing.assert_array_equal(one.trace_["p_value"], other.trace_["p_value"])
+
+
+@pytest.mark.parametrize("model", ["linear", "logistic", "multinomial"])
+def test_weights_do_not_hide_that_rows_are_a_series(model):
+    rng, accepted = np.random.default_rng(8), 0
+    for _ in range(5):
+        X, y = series(rng, 500, 20, 0.9), series(rng, 500, 1, 0.9)[:, 0]
+        y = {"linear": y, "logistic": y > 0, "multinomial": np.searchsorted([-0.5, 0.5], y)}[model]
+        weight = rng.exponential(size=500)
+        selector = AlphaInvesting(model, target_fdr=0.1).fit(X, y, sample_weight=weight)
+        assert selector.rows_dependent_
+        accepted += len(selector.selected_)
+    assert accepted <= 2

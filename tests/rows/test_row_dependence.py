@@ -71,12 +71,12 @@ def test_features_are_paired_with_earlier_labels_in_long_streams_only_if_the_lab
     X, y = unrelated(9, n=12_000, n_features=4)
     screen = in_parts(Screening(1, scores=ALL), X, y, 500)
     parts = (screen._dependence.values, screen._dependence.cells)
-    assert not any(part.lags or part._lag_weight.any() for part in parts)
+    assert not any(part.lags or part._lag_weight.sum() > 8 * 8192 for part in parts)
     t = np.arange(12_000)
     y = (np.random.default_rng(0).random(len(t)) < 0.5 + 0.2 * np.sin(2 * np.pi * t / 48)).astype(int)
     screen = in_parts(Screening(1, scores=ALL), X, y, 500)
     parts = (screen._dependence.values, screen._dependence.cells)
-    assert all(part.lags and part._lag_weight.all() for part in parts)
+    assert all(part.lags and part._lag_weight.sum() > 8 * 10_000 for part in parts)
 
 
 @pytest.mark.slow

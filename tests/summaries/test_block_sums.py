@@ -121,14 +121,14 @@ def test_without_lags_the_blocks_are_the_same(counts):
     for start in range(0, 1000, 71):
         part = slice(start, start + 71)
         if start == 71 * 3:
-            other.stop_lags()
+            other.lags = False
         other.update(X[part], y[part], w[part], 1.0, y[:start])
     np.testing.assert_allclose(one.covariance()[0], other.covariance()[0], rtol=1e-8)
     for a, b in zip(one.by_block(), other.by_block(), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
     assert len(one.lagged_means()[0]) == 4
     assert len(other.lagged_means()[0]) == 0
-    other.start_lags()
+    other.lags = True
     for _ in range(2):
         other.update(X, y, w, 1.0, y)
     assert len(other.lagged_means()[0]) > 0

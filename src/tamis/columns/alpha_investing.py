@@ -239,13 +239,13 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         self._groups_of_rows = np.empty(
             0, np.int64
         )  # class of each row, -1 without weight, if rows are grouped by it
-        auto = self.variance == "auto" and self.pvalue == "exact" and self._is_series(weight)
+        auto = self.variance == "auto" and self.pvalue == "exact" and self._is_series(y, weight)
         if auto and not robust:
             self._start_model(y, weight, robust=True)
         self._model.series = auto or self.variance == "series"
         self.rows_dependent_ = self._model.series
 
-    def _is_series(self, weight: Array) -> bool:
+    def _is_series(self, y: Array, weight: Array) -> bool:
         """Return whether the target depends on the rows before; of several classes, whether any does.
 
         Rows in a few groups of one class are sorted by class, or too slow a series to test; the columns show which.
@@ -253,7 +253,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         residuals = self._model.residual.reshape(len(weight), -1)[weight > 0.0]
         series = any(is_series(residual) for residual in residuals.T)
         if series and self.model in ("logistic", "multinomial"):
-            codes = np.unique(residuals, axis=0, return_inverse=True)[1].ravel()
+            codes = np.unique(y[weight > 0.0], return_inverse=True)[1].ravel()
             if is_grouped_by_class(codes):
                 self._groups_of_rows = np.full(len(weight), -1)
                 self._groups_of_rows[weight > 0.0] = codes

@@ -242,8 +242,8 @@ class BlockSums:
     fades : bool, default=False
         Whether older rows lose weight, by the `keep` of :meth:`update`.
     lags : bool, default=True
-        Whether sums by earlier labels are stored. It needs a `keep` that is the same for all classes. See also
-        :meth:`start_lags` and :meth:`stop_lags`.
+        Whether rows are added to the sums by earlier labels; may be changed between batches. It needs a `keep` that is
+        the same for all classes.
 
     Notes
     -----
@@ -388,16 +388,6 @@ class BlockSums:
             self._edges[columns], self._first[columns] = 0.0, 0
 
     # -- learning ------------------------------------------------------------------------------------------
-
-    def start_lags(self) -> None:
-        """Store sums by earlier labels from here on."""
-        self.lags = True
-
-    def stop_lags(self) -> None:
-        """Discard the sums by earlier labels, and store no more."""
-        self.lags = False
-        self._lag_sums, self._lag_weight = np.zeros_like(self._lag_sums), np.zeros_like(self._lag_weight)
-        self._lag_missing = np.zeros((*self._lag_weight.shape, 0))
 
     def update(
         self,

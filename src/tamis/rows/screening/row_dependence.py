@@ -5,8 +5,8 @@ blocks (:class:`BlockSums`), from that row on: until then tests for independent 
 of the features, and no time or memory is spent. Labels are tested after 64, 96, 128, 192, ... rows.
 
 The sums by earlier labels, which show whether feature and label have a cycle in common, are most of the cost: each row
-is added at eight lags. A common cycle needs a cycle of the label. So they end after 8,192 rows unless the label is
-cyclic, and begin again once it is.
+is added at eight lags. A common cycle needs a cycle of the label. So after 8,192 rows, rows are added, and the sums used,
+only while the label is cyclic.
 
 A block must be longer than the dependence of the score contributions, and thus than that of the label or that of the
 feature: at least twice the correlation length of the labels, or four times that of the feature, by which the variance
@@ -207,12 +207,12 @@ class RowDependence:
         if self.lags and self.labels.n_rows >= _LAGS_ANYWAY:
             cyclic = self.labels.cyclic
             for part in (self.values, self.cells):
-                if part is not None and part.lags != cyclic:
-                    part.start_lags() if cyclic else part.stop_lags()
+                if part is not None:
+                    part.lags = cyclic
 
     @property
     def _lags(self) -> bool:
-        """Whether new block sums store sums by earlier labels."""
+        """Whether a common cycle of feature and label is possible, so that sums by earlier labels are needed."""
         return self.lags and (self.labels.n_rows < _LAGS_ANYWAY or self.labels.cyclic)
 
     def _until_test(self, *, at: bool = False) -> int:
@@ -327,6 +327,7 @@ class RowDependence:
         whole = weight.max(axis=2, initial=0.0).sum(axis=0)  # weight of the rows, at least of their values
         effective = count * (whole / np.maximum(weight2.sum(axis=0), 1e-300))[:, None]
         lagged, missing = blocks.lagged_means(enough)[0], np.ones(self.n_features, dtype=bool)
+        lagged = lagged if self._lags else lagged[:0]
         while missing.any():
             covariance, nu = blocks.covariance(shortest)
             if nu < _FEWEST:

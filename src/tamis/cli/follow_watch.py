@@ -51,12 +51,11 @@ class FollowedWatch:
         """Add a batch, as predicted before anything learned from it; return its alerts."""
         import numpy as np
 
-        if step.batch is None:
-            return []
-        if step.models.learner.n_known_classes == 0:
-            self.watched.n_rows_ += len(step.batch[0])  # alerts count the rows of the run
+        if step.batch is None or step.models.learner.n_known_classes == 0:
             return []
         X, y, predicted = step.batch
+        if self.watched.n_rows_ == 0:  # alerts count the rows of the run, of which the first are not predicted
+            self.watched.n_rows_ = int(step.n_seen) - len(X)
         if not self.is_regression and predicted.dtype.kind == "f":  # floats would be scores
             y, predicted = y.astype(str), predicted.astype(str)
         live = _Numbers(step.models) if self.is_regression else _Probabilities(step.models)

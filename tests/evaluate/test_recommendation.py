@@ -259,3 +259,13 @@ def test_a_frozen_selection_loses_where_the_relevant_columns_change():
     found = recommend((X, y), learner="naive-bayes", n_draws=1)
     assert "frozen" not in found.reason
     assert found.best.accuracy > dict(found.curve()["frozen"])[1] + 0.1
+
+
+def test_autocorrelated_rows_are_stated_and_the_no_change_baseline_where_it_is_better():
+    rng = np.random.default_rng(0)
+    y = np.repeat(rng.integers(0, 2, 100), rng.integers(5, 15, 100))[:600]
+    reason = recommend((rng.normal(size=(600, 3)), y), learner="naive-bayes").reason
+    assert "Rows are autocorrelated: 600 rows count as " in reason
+    assert f"repeats the previous label, reaches {np.mean(y[1:] == y[:-1]):.3f}" in reason
+    shuffled = recommend((rng.normal(size=(600, 3)), rng.permutation(y)), learner="naive-bayes")
+    assert "autocorrelated" not in shuffled.reason

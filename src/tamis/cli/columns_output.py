@@ -79,7 +79,7 @@ def _dependence_note(walk: Walk) -> str:
     """Return the treatment of autocorrelated rows by the tests, if there are any; else an empty text."""
     if not getattr(walk.selector, "rows_dependent_", False):
         return ""
-    return "rows are autocorrelated: tests use the variance between blocks of rows"
+    return "rows are autocorrelated: the tests count them as fewer"
 
 
 def _repeat(walk: Walk) -> dict[str, str]:

@@ -30,6 +30,7 @@ from tamis.evaluate.prequential.loop import prequential
 from tamis.options import RunOptions, learner_kind, model_parameters
 from tamis.rows.auto.auto import Auto
 from tamis.streams.any_source import as_stream
+from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["Contestant", "Recommendation", "recommend"]
 
@@ -308,7 +309,7 @@ def recommend(
     categorical = list(getattr(source, "categorical", ())) or None
     contests: dict[str, _Contest] = {}
     n_rows, n_of, show = 0, Counter[Any](), on_progress or (lambda share: None)
-    first, frozen_after = list[tuple[Any, Any]](), RunOptions.frozen_after
+    first, frozen_after, labels = list[tuple[Any, Any]](), RunOptions.frozen_after, list[Any]()
     for X, y in source.batches(_BLOCK):
         X, y = X[: (max_rows or sys.maxsize) - n_rows], y[: (max_rows or sys.maxsize) - n_rows]
         if not contests:
@@ -317,6 +318,7 @@ def recommend(
             contest.partial_fit(X, y)
         n_rows += len(y)
         n_of.update(np.asarray(y).tolist())
+        labels.append(np.asarray(y))
         if n_rows <= frozen_after:
             first.append((X, y))
         if n_rows == frozen_after and len(n_of) > 1:
@@ -332,6 +334,7 @@ def recommend(
     items = [one for name, contest in contests.items() for one in contest.contestants(name)]
     one = next(iter(contests.values()))
     judged = _judge(items, n_rows, one.n_features_in_, max(n_of.values()) / n_rows, one.measure_)
+    judged.reason += _dependence_note(np.concatenate(labels), judged)
     if judged.measure == "auc" and source.is_resumable:  # else its rows came once
         return _with_ranking(judged, source, categorical)
     return judged
@@ -372,6 +375,23 @@ def _judge(
             " selection here: compare the AUC and the average precision of a few with tamis run."
         )
     return Recommendation(chosen, best, contestants, n_rows, n_features, majority, reason, measure)
+
+
+def _dependence_note(labels: Any, judged: Recommendation) -> str:
+    """Return that rows are autocorrelated, and whether repeating the previous label is as accurate; else nothing."""
+    codes = np.unique(labels, return_inverse=True)[1].ravel()
+    series = LabelSeries(int(codes.max()) + 1)
+    series.update(codes)
+    if not series.dependent:
+        return ""
+    n, repeated = len(codes), float(np.mean(codes[1:] == codes[:-1]))
+    note = f" Rows are autocorrelated: {n:,} rows count as {n / series.correlation_length():,.0f}."
+    if judged.measure == "accuracy" and repeated >= judged.best.accuracy:
+        note += (
+            f" The no-change baseline, which repeats the previous label, reaches {repeated:.3f}: if that label is known"
+            " in time, add it as a column."
+        )
+    return note
 
 
 def _mean_of(draws: list[Contestant]) -> Contestant:

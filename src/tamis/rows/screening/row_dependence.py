@@ -5,8 +5,8 @@ blocks (:class:`BlockSums`), from that row on: until then tests for independent 
 of the features, and no time or memory is spent. Labels are tested after 64, 96, 128, 192, ... rows.
 
 The sums by earlier labels, which show whether feature and label have a cycle in common, are most of the cost: each row
-is added at eight lags. A common cycle needs a cycle of the label. So after 8,192 rows, rows are added, and the sums used,
-only while the label is cyclic.
+is added at eight lags. A common cycle needs a cycle of the label. So after 8,192 rows, rows are added, and the sums
+used, only while the label is cyclic.
 
 A block must be longer than the dependence of the score contributions, and thus than that of the label or that of the
 feature: at least twice the correlation length of the labels, or four times that of the feature, by which the variance

@@ -51,6 +51,8 @@ class PairedLosses:
 
     _state_spec = Shapes("losses (n, a) float in [0, inf)  weight (n) float in [0, inf)")
 
+    _written_once = ("losses", "weight")
+
     def __init__(self, n_arms: int) -> None:
         self.losses, self.weight = np.zeros((0, n_arms)), np.zeros(0)
 

@@ -290,7 +290,8 @@ class JointScreening(RowSelector):
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
-    _written_once = (*RowSelector._written_once, "_x_log_x")
+    # The tables are results of a test, which writes all of them before it reads any.
+    _written_once = (*RowSelector._written_once, "_x_log_x", "_tables")
     _ring_axes: ClassVar = {"_recent": 0}
 
     def _next_slots(self, n_rows: int) -> slice:

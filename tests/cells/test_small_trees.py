@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tamis.cells.small_trees import _LEAST, SmallTrees, _grow, _leaf
+from tamis.cells.small_trees import _LEAST, SmallTrees, _add_leaves, _grow, _leaf
 from tests.twins import small_trees as twin
 
 
@@ -18,11 +18,16 @@ def test_a_tree_is_its_definition(seed):
     weight = np.full(n, 0.7)
     tree = np.empty(7, np.int64), np.empty(7, np.int64), np.empty(7, bool), np.empty(8)
     rows = np.flatnonzero(rng.random(n) < 0.8)
-    _grow(codes, used, rows, g, h, _LEAST / 0.7, *np.empty((2, 4, K, n_codes, 3)), *tree)
+    score = np.zeros(n)
+    _grow(codes, used, rows, g, h, _LEAST / 0.7, *np.empty((2, 4, K, n_codes, 3)), *tree, 0.5, score)
     expected = twin.leaves(codes.tolist(), rows.tolist(), g, h, weight, n_codes, 3, _LEAST)
     assert len(set(expected.values())) > 2
     for i in rows:
-        assert _leaf(codes[i], *tree) == pytest.approx(expected[i], rel=1e-9)
+        assert _leaf(codes[i], *tree) == pytest.approx(0.5 * expected[i], rel=1e-9)
+    others = np.setdiff1d(np.arange(n), rows)
+    assert not score[others].any()
+    _add_leaves(codes, others, *tree, np.empty(n, np.int64), score)
+    np.testing.assert_array_equal(score, [_leaf(code, *tree) for code in codes])
 
 
 def product(rng, n=1500):

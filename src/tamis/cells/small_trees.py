@@ -40,41 +40,43 @@ _LEAST = 5.0  # rows in a leaf
 _RECORDS = 10_000  # rows at a step of their walk, used for the fit
 # Records times trees of a round, where only the weights of the evidence are fitted to the result.
 _DRAFT = 30_000
-_SHARE = 2  # each round uses one in this many of the records
+_SHARE = 2  # each round uses every second record
 
 
 @njit(strict=True)
 def _add_histograms(
-    codes: Array, rows: Array, at: Array, first: int, g: Array, h: Array, above: Array, sums: Array
+    codes: Array, rows: Array, start: Array, first: int, g: Array, h: Array, above: Array, sums: Array
 ) -> None:
     """Fill in g, h and the number of rows of each code of each column, for each node of a level.
 
-    Of two children only the one with fewer rows is summed; the other is the rest of their parent, in `above`.
+    The rows of a node follow one another, from its `start` on. Of two children only the one with fewer rows is summed;
+    the other is the rest of their parent, in `above`.
     """
-    K, n_nodes = codes.shape[1], first + 1
-    n = np.zeros(n_nodes, np.int64)
-    for r in range(len(rows)):
-        n[at[r] - first] += 1
-    sums[:n_nodes] = 0.0
-    for r in range(len(rows)):
-        node, i = at[r] - first, rows[r]
-        if first > 0 and _is_larger_child(n, node):
+    K = codes.shape[1]
+    for node in range(first + 1):
+        if first > 0 and _is_larger_child(start, node):
             continue
-        own, code, g_i, h_i = sums[node], codes[i], g[i], h[i]
-        for j in range(K):
-            cell = own[j, code[j]]
-            cell[0] += g_i
-            cell[1] += h_i
-            cell[2] += 1.0
-    for node in range(n_nodes):
-        if first > 0 and _is_larger_child(n, node):
-            sums[node] = above[node // 2] - sums[node ^ 1]
+        own = sums[node]
+        own[:] = 0.0
+        for r in range(start[node], start[node + 1]):
+            i = rows[r]
+            code, g_i, h_i = codes[i], g[i], h[i]
+            for j in range(K):
+                cell = own[j, code[j]]
+                cell[0] += g_i
+                cell[1] += h_i
+                cell[2] += 1.0
+    if first > 0:
+        for node in range(first + 1):
+            if _is_larger_child(start, node):
+                sums[node] = above[node // 2] - sums[node ^ 1]
 
 
 @njit(strict=True)
-def _is_larger_child(n: Array, node: int) -> bool:
+def _is_larger_child(start: Array, node: int) -> bool:
     """Return whether a child has more rows than the other; on ties, the second one."""
-    result: bool = n[node] > n[node ^ 1] or (n[node] == n[node ^ 1] and node % 2 == 1)
+    n, other = start[node + 1] - start[node], start[(node ^ 1) + 1] - start[node ^ 1]
+    result: bool = n > other or (n == other and node % 2 == 1)
     return result
 
 
@@ -91,8 +93,12 @@ def _split(sums: Array, used: Array, least: float) -> tuple[int, int, bool]:
         total_h += sums[0, c, 1]
         total_n += sums[0, c, 2]
     feature, cut, unknown_left = -1, 0, True
+    if total_n < 2.0 * least:
+        return feature, cut, unknown_left
     best = total_g * total_g / (total_h + 1.0) + 1e-9
     for j in range(K):
+        if sums[j, 0, 2] == total_n:  # no row of the node has a value
+            continue
         for side in range(2):
             left_g = left_h = left_n = 0.0
             if side == 0:
@@ -116,38 +122,57 @@ def _split(sums: Array, used: Array, least: float) -> tuple[int, int, bool]:
 @njit(strict=True)
 def _grow(
     codes: Array, used: Array, rows: Array, g: Array, h: Array, least: float, sums: Array, above: Array,
-    feature: Array, cut: Array, unknown_left: Array, leaf: Array,
+    feature: Array, cut: Array, unknown_left: Array, leaf: Array, rate: float, score: Array,
 ) -> None:  # fmt: skip
-    """Fill in one tree of complete levels: children of node i are 2 i + 1 and 2 i + 2.
+    """Fill in one tree of complete levels, and add its leaves to the score of its rows.
 
-    A node with feature -1 sends all rows left. Code 0 is unknown; codes 1 to cut go left. A leaf has `least` rows or
-    more. `sums` and `above` are buffers for g, h and the number of rows of the nodes of two levels.
+    Children of node i are 2 i + 1 and 2 i + 2. A node with feature -1 sends all rows left. Code 0 is unknown; codes 1
+    to cut go left. A leaf has `least` rows or more. `sums` and `above` are buffers for g, h and the number of rows of
+    the nodes of two levels.
     """
     n_inner = len(feature)
-    at = np.zeros(len(rows), np.int64)
+    rows, parted, right = rows.copy(), np.empty_like(rows), np.empty_like(rows)
+    start, next_start = np.zeros((2, n_inner + 2), np.int64)
+    start[1] = len(rows)
     first = 0
     while first < n_inner:
-        _add_histograms(codes, rows, at, first, g, h, above, sums)
+        _add_histograms(codes, rows, start, first, g, h, above, sums)
         for node in range(first, 2 * first + 1):
-            feature[node], cut[node], unknown_left[node] = _split(sums[node - first], used, least)
-        for r in range(len(rows)):
-            at[r] = _child(codes[rows[r]], at[r], feature, cut, unknown_left)
+            place = node - first
+            feature[node], cut[node], unknown_left[node] = _split(sums[place], used, least)
+            # Both children keep the order of their rows.
+            at, n_right = start[place], 0
+            next_start[2 * place] = at
+            for r in range(start[place], start[place + 1]):
+                goes_right = _child(codes[rows[r]], node, feature, cut, unknown_left) - 2 * node - 1
+                parted[at] = right[n_right] = rows[r]
+                at += 1 - goes_right
+                n_right += goes_right
+            next_start[2 * place + 1] = at
+            parted[at : at + n_right] = right[:n_right]
+        next_start[2 * first + 2] = len(rows)
+        rows, parted = parted, rows
+        start, next_start = next_start, start
         first, sums, above = 2 * first + 1, above, sums
-    sums_g, sums_h = np.zeros(n_inner + 1), np.zeros(n_inner + 1)
-    for r in range(len(rows)):
-        sums_g[at[r] - n_inner] += g[rows[r]]
-        sums_h[at[r] - n_inner] += h[rows[r]]
     for i in range(n_inner + 1):
-        leaf[i] = -sums_g[i] / (sums_h[i] + 1.0)  # (1)
+        sum_g = sum_h = 0.0
+        for r in range(start[i], start[i + 1]):
+            sum_g += g[rows[r]]
+            sum_h += h[rows[r]]
+        leaf[i] = -sum_g / (sum_h + 1.0) * rate  # (1)
+        for r in range(start[i], start[i + 1]):
+            score[rows[r]] += leaf[i]
 
 
 @njit(strict=True)
 def _child(code: Array, node: int, feature: Array, cut: Array, unknown_left: Array) -> int:
-    j = feature[node]
-    if j < 0:
-        return 2 * node + 1
-    left = unknown_left[node] if code[j] == 0 else code[j] <= cut[node]
-    return 2 * node + 1 if left else 2 * node + 2
+    """Return the child of a row, without a branch that a processor would often predict wrongly.
+
+    Where an unknown value goes right, one is subtracted from code and cut, and 0 becomes the largest byte.
+    """
+    j, shift = feature[node], 1 - int(unknown_left[node])
+    right = (((int(code[max(j, 0)]) - shift) & 255) > cut[node] - shift) & (j >= 0)
+    return 2 * node + 1 + int(right)
 
 
 @njit(strict=True)
@@ -161,6 +186,25 @@ def _leaf(code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Ar
 
 
 @njit(strict=True)
+def _add_leaves(
+    codes: Array, rows: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, at: Array,
+    score: Array,
+) -> None:  # fmt: skip
+    """Add the leaf of some rows in one tree to their score.
+
+    One level of all rows after the other: the steps of a single row would wait for one another.
+    """
+    n_inner, first = len(feature), 0
+    at[: len(rows)] = 0
+    while first < n_inner:
+        for r in range(len(rows)):
+            at[r] = _child(codes[rows[r]], at[r], feature, cut, unknown_left)
+        first = 2 * first + 1
+    for r in range(len(rows)):
+        score[rows[r]] += leaf[at[r] - n_inner]
+
+
+@njit(strict=True)
 def _boost(
     codes: Array, y: Array, weight: float, log_prior: Array, mixed: Array, n_codes: int, rate: float,
     feature: Array, cut: Array, unknown_left: Array, leaf: Array,
@@ -169,7 +213,7 @@ def _boost(
     n, n_classes = len(codes), len(log_prior)
     n_rounds, n_outputs = feature.shape[:2]
     score = np.zeros((n, n_classes))
-    p, g, h = np.empty((n, n_classes)), np.empty(n), np.empty(n)
+    p, g, h, at = np.empty((n, n_classes)), np.empty(n), np.empty(n), np.empty(n, np.int64)
     widest = (feature.shape[2] + 1) // 2
     used = np.ones(codes.shape[1], np.int64)
     for i in range(n):
@@ -177,7 +221,9 @@ def _boost(
             used[j] = max(used[j], codes[i, j] + 1)
     sums, above = np.empty((2, widest, codes.shape[1], n_codes, 3))
     for t in range(n_rounds):
-        rows = mixed[t % _SHARE :: _SHARE] if n > 2 * _LEAST else mixed
+        rows, others = mixed, mixed[:0]
+        if n > 2 * _LEAST:
+            rows, others = mixed[t % _SHARE :: _SHARE], mixed[(t + 1) % _SHARE :: _SHARE]
         for i in range(n):
             top = -np.inf
             for c in range(n_classes):
@@ -196,12 +242,11 @@ def _boost(
                 h[i] = weight * p[i, c] * (1.0 - p[i, c])
             _grow(
                 codes, used, rows, g, h, _LEAST / weight, sums, above,
-                feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o],
+                feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o], rate, score[:, c],
             )  # fmt: skip
-            for k in range(leaf.shape[2]):
-                leaf[t, o, k] *= rate
-            for i in range(n):
-                score[i, c] += _leaf(codes[i], feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o])
+            _add_leaves(
+                codes, others, feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o], at, score[:, c]
+            )
 
 
 @njit(strict=True)

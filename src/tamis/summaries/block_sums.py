@@ -47,29 +47,12 @@ _NO_LABELS = np.empty(0, np.int32)
 
 @njit()
 def _add_values(X: Array, codes: Array, weight: Array, sums: Array) -> bool:
-    """Add rows, four of a class in each pass over its sums; False, and nothing is changed, if a sum is not finite."""
-    n_classes, n_features = sums.shape
-    by_class, at = np.empty(len(codes), np.int64), np.zeros(n_classes + 1, np.int64)
-    for i in range(len(codes)):
-        at[codes[i] + 1] += 1
-    for c in range(n_classes):
-        at[c + 1] += at[c]
-    for i in range(len(codes)):
-        by_class[at[codes[i]]] = i
-        at[codes[i]] += 1
+    """Add rows without NaN; return False, and change nothing, if a sum is not finite."""
     added = np.zeros(sums.shape)
-    for c in range(n_classes):
-        s, first, stop = added[c], at[c - 1] if c else 0, at[c]
-        for i in range(first, stop - 3, 4):
-            r0, r1, r2, r3 = by_class[i], by_class[i + 1], by_class[i + 2], by_class[i + 3]
-            x0, x1, x2, x3 = X[r0], X[r1], X[r2], X[r3]
-            w0, w1, w2, w3 = weight[r0], weight[r1], weight[r2], weight[r3]
-            for j in range(n_features):
-                s[j] += (w0 * x0[j] + w1 * x1[j]) + (w2 * x2[j] + w3 * x3[j])
-        for i in range(stop - (stop - first) % 4, stop):
-            x, w = X[by_class[i]], weight[by_class[i]]
-            for j in range(n_features):
-                s[j] += w * x[j]
+    for i in range(X.shape[0]):
+        row, w, s = X[i], weight[i], added[codes[i]]
+        for j in range(X.shape[1]):
+            s[j] += w * row[j]
     if not np.isfinite(added.sum()):
         return False
     sums += added

@@ -235,10 +235,13 @@ def show_late(n_rows: int = 15_000, wait: int = 48) -> None:
     names = list(load_dataset("electricity").feature_names or [])
     late = ("nswprice", "nswdemand")
     rest = [j for j, name in enumerate(names) if name not in late]
+    columns, known = [names.index(name) for name in late], X.copy()
+    known[:wait, columns], known[wait:, columns] = np.nan, X[:-wait, columns]
     streams = {
         "on time": ArrayStream(X, y, names),
         "late": ArrayStream(X, y, names).with_late_features(dict.fromkeys(late, wait)),
         "left out": ArrayStream(X[:, rest], y),
+        "last known": ArrayStream(known, y, names),
     }
     print("| | " + " | ".join(streams) + " |\n|---|---|---|---|")
     for learner in (

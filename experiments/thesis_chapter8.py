@@ -31,7 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from thesis_chapter7 import real, with_interval
+from thesis_chapter7 import MOA, real, with_interval
 
 from tamis import load_stream, prequential
 from tamis.catalog import find_learner
@@ -60,7 +60,7 @@ class Counting(DISCUSS):
 
 def learner(key: str) -> Any:
     entry = find_learner(key)
-    return entry.load()(**dict(entry.parameters))
+    return entry.load()(**dict(entry.parameters), **(MOA if key.startswith("hoeffding") else {}))
 
 
 def trigger() -> None:

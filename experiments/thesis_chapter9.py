@@ -29,7 +29,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from thesis_chapter7 import real, with_interval
+from thesis_chapter7 import MOA, real, with_interval
 
 from tamis import prequential, run_experiment
 from tamis.catalog import find, find_learner
@@ -148,7 +148,8 @@ def part(key: str, categorical: list[int]) -> Any:
     if key == "none":
         return None
     entry = find_learner(key) if key in NAMES else find(key, "rows")
-    made = entry.load()(**dict(entry.parameters), **({"grace_period": 100} if key == "abfs" else {}))
+    own = {"grace_period": 100} if key == "abfs" else MOA if key.startswith("hoeffding") else {}
+    made = entry.load()(**dict(entry.parameters), **own)
     return made.set_params(categorical=categorical) if "categorical" in made.get_params() else made
 
 
@@ -222,7 +223,10 @@ def main() -> None:
         result = run_experiment(
             {name: (name, options) for name in args.streams},
             args.selectors,
-            args.learners,
+            {
+                key: find_learner(key).load()(**MOA) if key.startswith("hoeffding") else key
+                for key in args.learners
+            },
             args.seeds,
             args.folder / f"{args.protocol}_{n_irrelevant}",
             n_jobs=args.jobs,

@@ -54,7 +54,9 @@ class FollowedWatch:
         if step.batch is None or step.models.learner.n_known_classes == 0:
             return []
         X, y, predicted = step.batch
-        if self.watched.n_rows_ == 0:  # alerts count the rows of the run, of which the first are not predicted
+        if (
+            self.watched.n_rows_ == 0
+        ):  # alerts count the rows of the run, of which the first are not predicted
             self.watched.n_rows_ = int(step.n_seen) - len(X)
         if not self.is_regression and predicted.dtype.kind == "f":  # floats would be scores
             y, predicted = y.astype(str), predicted.astype(str)

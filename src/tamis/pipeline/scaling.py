@@ -99,6 +99,8 @@ class RunningScale:
            [5., 0.]])
     """
 
+    _encoded: tuple[Rows, Rows] | None = None  # rows, and these encoded: of a copy that `frozen` returns
+
     def __init__(self, n_features: int, categorical: Sequence[int] = ()) -> None:
         self.moments = ClassMoments(n_features, 1)
         self.shift, self.factor = np.zeros(n_features), np.ones(n_features)
@@ -118,6 +120,7 @@ class RunningScale:
         if not self.tables or sp.issparse(X):
             return
         self.total = self.total + np.array([len(target), target.sum()])
+        tables = dict(self.tables)  # those of a frozen scale stay
         for j, table in self.tables.items():
             known = (X[:, j] >= 0) & (X[:, j] < _MOST_CATEGORIES)
             codes = X[known, j].astype(np.intp)
@@ -126,12 +129,27 @@ class RunningScale:
                 [np.bincount(codes, None, size), np.bincount(codes, target[known], size)]
             )
             grown[: len(table)] += table
-            self.tables[j] = grown
+            tables[j] = grown
+        self.tables = tables
+
+    def frozen(self, X: Rows) -> RunningScale:
+        """Return the scale as it is before a batch, for all that predicts the batch; it encodes these rows once.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_rows, n_features)
+            The batch.
+        """
+        now = copy(self)
+        now._encoded = (X, self.encode(X)) if self.tables else None
+        return now
 
     def encode(self, X: Rows) -> Rows:
         """Return rows with mean targets in the place of codes of categories, unscaled."""
         if not self.tables or sp.issparse(X):
             return X
+        if self._encoded is not None and self._encoded[0] is X:
+            return self._encoded[1]
         encoded: Array = np.array(X, dtype=np.float64)
         mean = self.total[1] / max(self.total[0], 1.0)
         for j, (rows, sums) in ((j, table.T) for j, table in self.tables.items()):

@@ -41,6 +41,7 @@ from tamis.evaluate.prequential.settings import features_of, plain, settings_of
 from tamis.evaluate.prequential.task import REGRESSION, Task
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import View
+from tamis.pipeline.scaling import RunningScale
 from tamis.pipeline.selective_learner import SelectiveLearner
 from tamis.rows.random_subset import RandomSubset
 from tamis.streams.stream import Batch, Stream
@@ -288,10 +289,14 @@ class Run:
 
     def _train_first(self, X: Rows, y: Array) -> None:
         """Train on the first rows that have labels."""
-        classes = self._classes_with(y)
+        classes, scale = self._classes_with(y), self._frozen_scale(X)
         self.pair.learn_first(X, y, classes, self.stream.classes)
         self._initialize_baselines()
-        self._run_baselines(None, (X, y), classes, self.pair.support)
+        self._run_baselines(None, (X, y), classes, self.pair.support, scale)
+
+    def _frozen_scale(self, X: Rows) -> RunningScale | None:
+        """Return the scale before the labels of a batch are known: the targets of its categories must not leak."""
+        return None if self.pair.scale is None else self.pair.scale.frozen(X)
 
     def _test_and_train(
         self, X: Rows, y: Array, codes: Array, due: Batch | None, upto: NDArray[np.int64]
@@ -307,8 +312,8 @@ class Run:
                 pair.reset(classes)
                 renewed = False
         t1 = time.perf_counter()
-        mask, support = pair.mask, pair.support
-        view = pair.view(X)
+        mask, support, scale = pair.mask, pair.support, self._frozen_scale(X)
+        view = pair.learner.view(X, mask, support, scale)
         t2 = time.perf_counter()
         labels, scores = self._predict(view)
         t3 = time.perf_counter()
@@ -321,12 +326,12 @@ class Run:
         labelled = None if scores is None else self._labelled_scores(due, X, mask, support)
         if due is not None:
             is_known = (renewed and not pair.tries_resets) or due[0] is X
-            known = view if is_known else pair.learner.view(due[0], mask, support, pair.scale)
+            known = view if is_known else pair.learner.view(due[0], mask, support, scale)
             pair.update_learner(known, *due, classes, renewed=renewed)
         t5 = time.perf_counter()
         t6 = time.perf_counter()
         asked = None if scores is None else self.positive
-        self._run_baselines((X, y), due, classes, pair.support if support is None else support, asked)
+        self._run_baselines((X, y), due, classes, pair.support if support is None else support, scale, asked)
         beside = time.perf_counter() - t6
         pair.update_scale(X, self._complete_rows(X, due))
         self.n_seen += len(y)
@@ -404,15 +409,16 @@ class Run:
         due: Batch | None,
         classes: Array,
         support: NDArray[np.intp] | None,
+        scale: RunningScale | None,
         positive: Any = None,
     ) -> None:
         n_selected, alone = self.n_features if support is None else len(support), self._baselines()
         for baseline in alone:
             baseline.follow(n_selected, self.n_features)
-        if test_and_train_together(self.draws, tested, due, classes, self.pair.scale, positive):
+        if test_and_train_together(self.draws, tested, due, classes, scale, positive):
             alone = alone[len(self.draws) :]
         for baseline in alone:
-            baseline.test_and_train(tested, due, classes, self.pair.scale, positive)
+            baseline.test_and_train(tested, due, classes, scale, positive)
 
     def _baseline_scores(self) -> tuple[float, ...]:
         """Return the scores of the random draws, their spread, of all columns and of those selected once.

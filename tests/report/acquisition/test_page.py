@@ -109,7 +109,7 @@ def test_the_page_says_whether_acquiring_row_by_row_pays(fitted):
         if gain.high < 0
         else "has no proven\nadvantage here"
     )
-    assert f"Acquiring row by row {expected}:" in page
+    assert f"Instance-wise acquisition {expected}:" in page
 
 
 def test_missing_values_are_passed_over(fitted):

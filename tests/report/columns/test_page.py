@@ -57,7 +57,7 @@ def test_what_left_again_is_told_apart(data):
     assert course.redundant().sum() == course.counts().get("rejected", 0)
     page = columns_page(selector)
     assert "dropped later" in page
-    assert "Refused by the least" not in page
+    assert "Near misses" not in page
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_page_shows_names_and_needs_no_network(selector, tmp_path):
 def test_no_offer_and_nothing_accepted_have_their_page(data):
     X, y = data
     selector = AlphaInvesting().start(y)
-    assert "There was no candidate." in columns_page(selector)
+    assert "No candidate was offered." in columns_page(selector)
     assert len(plot_columns(selector).axes) == 2
     selector.offer(X[:, 5], "constant")
     assert "Nothing was accepted." in columns_page(selector)

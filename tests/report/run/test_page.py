@@ -190,11 +190,11 @@ def test_run_without_selector_shows_what_there_is():
 def test_what_is_known_of_the_truth_is_shown():
     reader = Reader(page(RUNS["known truth"]))
     assert "truth" in [attrs["id"] for attrs in reader.all("section")]
-    assert "Selection accuracy 0.795 75 % of what is relevant kept, 90 % of the rest left out" in reader.text
+    assert "Selection accuracy 0.795 75 % of the relevant features selected, 90 % of" in reader.text
     assert "dotted: true drifts" in reader.text
     table = reader.text.split("After each true drift")[1]
     assert "10,200" in table
-    assert "not back" in table
+    assert "not recovered" in table
     assert "truth" not in [attrs["id"] for attrs in Reader(page(RUNS["usual"])).all("section")]
 
 

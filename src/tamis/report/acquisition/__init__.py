@@ -1,4 +1,4 @@
-"""The report of acquired values: its page, and its figures with matplotlib."""
+"""The report on active feature acquisition: its page, and its figures with matplotlib."""
 
 from tamis.report.acquisition.charts import plot_costs, plot_missing, plot_paths
 from tamis.report.acquisition.page import acquisition_page, write_report

@@ -31,7 +31,7 @@ _MEASURES = {
     "auc": ("cau", "AUC", (0.0, 1.0)),
     "error": ("cse", "Squared error as a share of the variance", (0.0, np.inf)),
 }
-_FIRST = 5  # points of the other ways to spend that the chart has room for at least
+_FIRST = 5  # points of each other method that the chart always shows
 
 
 def plot_paths(
@@ -51,12 +51,12 @@ def plot_paths(
     titles : list of str, optional
         By default the decision and its cost.
     names : list of str, optional
-        Names of the columns, if the model only has their numbers.
+        Names of the features, if the model was fitted without names.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Not known to pyplot, so nothing has to be closed.
+        Not registered with pyplot, so it need not be closed.
 
     Examples
     --------
@@ -87,9 +87,9 @@ def plot_paths(
 
 
 def plot_costs(curves: Sequence[Curve], measure: str = "accuracy") -> Figure:
-    """Draw accuracy, AUC or squared error against the mean price per row, the model's with its interval of 95 %.
+    """Draw accuracy, AUC or squared error against the mean cost per row, the model with its 95 % confidence interval.
 
-    A model that needs every column is a horizontal line.
+    A model that needs every feature is a horizontal line.
 
     Parameters
     ----------
@@ -131,9 +131,9 @@ def plot_missing(shares: Floats, measured: Floats, acquired: Floats, measure: st
 
 
 def costs_chart(curves: Sequence[Curve], measure: str = "accuracy") -> Chart:
-    """Return the chart of a measure against cost; a method with a single, large cost is a line at its height.
+    """Return the chart of a measure against cost; a method with a single, large cost is a horizontal line.
 
-    The band is the interval of 95 % of the first curve, the model.
+    The band is the 95 % confidence interval of the first curve, the model.
     """
     several = [curve for curve in curves if len(curve.cost) > 1]
     most = max([1.6 * float(several[0].cost.max()), *(float(c.cost[:_FIRST].max()) for c in several[1:])])

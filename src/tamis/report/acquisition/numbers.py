@@ -27,11 +27,11 @@ Floats: TypeAlias = NDArray[np.float64]
 _FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
 _COUNTS = (1, 2, 3, 5, 8, 12, 20)
 _SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
-_Z = 1.96  # standard errors of an interval of 95 %
-_RESAMPLES = 200  # of rows, for the interval of an area under the ROC curve
-_DRAWS = 3  # random sets of columns that are averaged
-_REFITTED, _BESIDE = 0.4, 0.6  # shares of the work that are done after the first two parts
-_WIDE = 200  # columns beyond which boosting on all of them is left out
+_Z = 1.96  # standard errors of a 95 % confidence interval
+_RESAMPLES = 200  # bootstrap samples for the confidence interval of the AUC
+_DRAWS = 3  # random feature sets that are averaged
+_REFITTED, _BESIDE = 0.4, 0.6  # progress after the first two parts
+_WIDE = 200  # maximum number of features for the models of all features
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Estimates:
     ----------
     value : ndarray of shape (n_points,)
     band : ndarray of shape (2, n_points)
-        Interval of 95 %.
+        95 % confidence interval.
     """
 
     value: Floats
@@ -59,8 +59,8 @@ class Curve:
     cost, acquired : ndarray of shape (n_points,)
         Mean price paid per row, and mean number of values.
     measures : dict of str to Estimates
-        Of classes, "accuracy" and "auc", the area under the ROC curve of each class against the rest, weighted by its
-        rows; of numbers "error", the squared error as a share of the variance.
+        For classes, "accuracy" and "auc", the one-vs-rest area under the ROC curve, weighted by class frequency; for
+        numeric targets "error", the squared error as a share of the variance.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Curve:
 
     @classmethod
     def of_points(cls, name: str, points: list[tuple[float, float, Floats]], *, is_number: bool) -> Curve:
-        """Return the curve through points of cost, number of values, and what scores of each point are."""
+        """Return the curve through points of (cost, number of values, scores)."""
         names = ("error",) if is_number else ("accuracy", "auc")
         table = np.array([(cost, n, *values) for cost, n, values in points], dtype=np.float64)
         cost, n, *rest = table.reshape(len(points), 2 + 3 * len(names)).T
@@ -81,7 +81,7 @@ class Curve:
 
 
 def error_scores(losses: Floats) -> Floats:
-    """Return the mean of squared errors and its interval of 95 %, shape (3,).
+    """Return the mean squared error and its 95 % confidence interval, shape (3,).
 
     >>> error_scores(np.array([0.0, 2.0] * 50)).round(2)
     array([1. , 0.8, 1.2])
@@ -118,23 +118,23 @@ def cost_curves(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any,
     on_progress: Callable[[float, str], None] | None = None,
 ) -> list[Curve]:  # fmt: skip
-    """Return the measures against mean cost: of the model, of fixed and random columns, and of all columns.
+    """Return the measures against mean cost for the model, fixed and random feature sets, and all features.
 
     Parameters
     ----------
     model : CellClassifier
         Fitted to `X` and `y`; copies of it are fitted at a tenth to ten times its prices.
-    X, y : rows and labels that are learned from
-    X_held, y_held : rows and labels that are predicted
+    X, y : training rows and labels
+    X_held, y_held : held-out rows and labels
     on_progress : callable, optional
-        Called with the completed share, and the name of the next step.
+        Called with the completed fraction and the name of the next step.
 
     Returns
     -------
     list of Curve
-        The model; :class:`~tamis.cells.FixedSubset`, which acquires the same values for every row; boosting on random
-        columns (the mean of three draws); logistic (of a number: linear) regression and, up to 200 columns, boosting on
-        all columns: one point each.
+        The model; :class:`~tamis.cells.FixedSubset`, which acquires the same values for every row; gradient boosting on
+        random features (mean of three draws); logistic (for a numeric target: linear) regression and, up to 200
+        features, gradient boosting on all features, one point each.
     """
     rows, held = _sides(model, X, X_held)
     tell, is_number = on_progress or (lambda share, what: None), model._is_regression
@@ -176,14 +176,14 @@ def _scaled_cost(model: CellClassifier, factor: float) -> Any:
 
 
 def _total_prices(model: CellClassifier, known: NDArray[np.bool_]) -> Floats:
-    """Return the price of the known columns of each row together, shape (n_rows,)."""
+    """Return the total price of the known features of each row, shape (n_rows,)."""
     return model._whole_tariff().total(np.zeros(model.n_features_in_, dtype=bool), known)
 
 
 def fixed_subset(model: CellClassifier, X: Any, y: Any, n_features: int | None) -> FixedSubset:
-    """Return a classifier with the model's prices that acquires so many values, the same for every row.
+    """Return a classifier with the model's prices that acquires `n_features` values, the same for every row.
 
-    None: as many as are worth their price.
+    With None, it acquires every value that reduces the expected loss by more than its price.
     """
     from tamis.cells import FixedSubset
 
@@ -200,7 +200,7 @@ def fixed_subset(model: CellClassifier, X: Any, y: Any, n_features: int | None) 
 
 @dataclass(frozen=True)
 class Baseline:
-    """A way of deciding, and its results on the held-out rows.
+    """A baseline and its results on the held-out rows.
 
     Attributes
     ----------
@@ -210,8 +210,7 @@ class Baseline:
     error : float
         Standard error of `loss`.
     accuracy, cost, n_values : float
-        Share of right decisions (of a number: the coefficient of determination), and price and number of the values
-        per row.
+        Accuracy (for a numeric target: the coefficient of determination), and price and number of the values per row.
     """
 
     name: str
@@ -223,20 +222,20 @@ class Baseline:
 
 
 def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> list[Baseline]:
-    """Return the results of a fitted model, and of simpler ways of deciding, on the held-out rows.
+    """Return the results of a fitted model and of simpler baselines on the held-out rows.
 
     Parameters
     ----------
     model : CellClassifier
         Fitted to `X` and `y`.
-    X, y : rows and labels that are learned from
-    X_held, y_held : rows and labels that are predicted
+    X, y : training rows and labels
+    X_held, y_held : held-out rows and labels
 
     Returns
     -------
     list of Baseline
-        The model; the same values for every row (:class:`~tamis.cells.FixedSubset`); nothing; and, up to 200 columns,
-        logistic (of a number: linear) regression and gradient boosting on all values.
+        The model; the same values for every row (:class:`~tamis.cells.FixedSubset`); no value; and, up to 200 features,
+        logistic (for a numeric target: linear) regression and gradient boosting on all values.
     """
     from tamis.cells.bins import indicators
 
@@ -274,7 +273,7 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
 
 
 def _peers(model: CellClassifier) -> list[tuple[str, Any]]:
-    """Return the models of all values."""
+    """Return the models that use all values."""
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     if model._is_regression:
@@ -286,7 +285,7 @@ def _peers(model: CellClassifier) -> list[tuple[str, Any]]:
 
 
 def _linear(*, is_number: bool = False, sparse: bool = False) -> Any:
-    """Return a logistic or, of a number, ridge regression on standardised columns without missing values."""
+    """Return a logistic (for a numeric target: ridge) regression on imputed, standardised features."""
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.pipeline import make_pipeline
@@ -311,17 +310,17 @@ def _baseline(model: CellClassifier, name: str, label: Any, y: Any, cost: Any, n
 
 @dataclass(frozen=True)
 class Gain:
-    """The advantage of acquiring row by row over as many values, the same for every row.
+    """The gain of instance-wise acquisition over the same number of values, the same ones for every row.
 
     Attributes
     ----------
     n_values : float
-        Mean number of values that the model acquires, as are acquired on average by the fixed subsets: between two
-        whole numbers, a share of the rows has the next larger subset.
+        Mean number of values acquired by the model, and on average by the fixed subsets: between two integers, a
+        fraction of the rows is given the next larger subset.
     fixed : float
         Accuracy of these fixed subsets, or their squared error as a share of the variance.
     mean, low, high : float
-        By how much the model is more accurate, or its error smaller, and the interval of 95 %.
+        Gain in accuracy, or reduction of the error, and its 95 % confidence interval.
     """
 
     n_values: float
@@ -332,7 +331,7 @@ class Gain:
 
 
 def gain_over_fixed(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> Gain:
-    """Return the advantage of the model over fixed subsets of its own size, row by row on the held-out rows."""
+    """Return the gain of the model over fixed subsets of its own size, paired on the held-out rows."""
     y_held = np.asarray(y_held)
     own = _of_rows(model, model.predict(X_held), y_held)
     n_values = float(model.n_features_used_.mean())
@@ -347,7 +346,7 @@ def gain_over_fixed(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: 
 
 
 def _of_rows(model: CellClassifier, predicted: Any, y: Any) -> Floats:
-    """Return whether each decision is right, or the squared error of a number as a share of the variance."""
+    """Return whether each decision is correct, or the squared error as a share of the variance."""
     if model._is_regression:
         errors: Floats = model._losses(y, predicted) / model._unit_loss
         return errors
@@ -382,14 +381,14 @@ def _of_model(
 
 
 class _Boosting:
-    """The scores of gradient boosting that has certain columns only; the same columns are fitted once."""
+    """Scores of gradient boosting on subsets of the features; each subset is fitted once."""
 
     def __init__(self, model: CellClassifier, rows: Any, y: Any, held: Any, y_held: Any) -> None:
         self.model, self.rows, self.y, self.held, self.y_held = model, rows, y, held, y_held
         self._known: dict[tuple[int, ...], Floats] = {}
 
     def scores(self, columns: Any) -> Floats:
-        """Return the scores with these columns."""
+        """Return the scores with these features."""
         key = tuple(sorted(int(column) for column in columns))
         if key not in self._known:
             self._known[key] = self._fitted(list(key))
@@ -407,7 +406,7 @@ class _Boosting:
             return self.scores_of(_peers(self.model)[1][1], dense[:, vary], other[:, vary])
 
     def scores_of(self, peer: Any, rows: Any, held: Any) -> Floats:
-        """Return the scores of a model of scikit-learn that is fitted to some columns."""
+        """Return the held-out scores of a scikit-learn model, fitted to `rows`."""
         peer.fit(rows, self.y)
         if self.model._is_regression:
             return error_scores(_of_rows(self.model, peer.predict(held), self.y_held))
@@ -429,12 +428,12 @@ def _anchors(boosting: _Boosting, price: float) -> list[Curve]:
 
 
 def missing_curve(model: CellClassifier, X: Any, y: Any) -> tuple[Floats, Floats, Floats]:
-    """Return the effect of values missing at random: the fractions missing, accuracy or error, and values acquired.
+    """Return fractions of values missing at random, and for each the accuracy or error and the values acquired.
 
     Parameters
     ----------
     model : CellClassifier
-    X, y : rows and labels that it did not learn from
+    X, y : held-out rows and labels
     """
     rows, rng = model._categories.encode(X)[0], np.random.default_rng(0)
     kept = (
@@ -452,7 +451,7 @@ def missing_curve(model: CellClassifier, X: Any, y: Any) -> tuple[Floats, Floats
 
 
 def _with_candidates(model: CellClassifier, kept: Floats) -> Any:
-    """Return rows of the model's width with these candidates; the other columns are never looked at."""
+    """Return rows of the model's width with the values of the candidates; other features are never read."""
     n, K = kept.shape
     if model._categories.values:
         rows = np.full((n, model.n_features_in_), np.nan)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["acquisition_page", "write_report"]
 
-_ROWS = 1000  # held-out rows whose paths are followed
+_ROWS = 1000  # held-out rows whose acquisitions are recorded
 _MOST_COLUMNS = 20
 
 
@@ -40,23 +40,22 @@ def write_report(
     title: str = "the rows held out", *,
     on_progress: Callable[[float, str], None] | None = None, repeat: dict[str, str] | None = None,
 ) -> Path:  # fmt: skip
-    """Write a report of the values that a classifier acquires, its accuracy or error and its cost, as one HTML file
-    that opens offline.
+    """Write a report of a classifier's acquisitions, accuracy or error and cost, as one HTML file that opens offline.
 
     Parameters
     ----------
     model : CellClassifier
         Fitted to `X` and `y`. Copies of it are fitted at other prices, for the curve.
-    X, y : rows and labels that it learned from
-    X_held, y_held : rows and labels that it did not learn from
+    X, y : training rows and labels
+    X_held, y_held : held-out rows and labels
     path : str or path
-        The file; one that exists is replaced in one step, or stays as it is if anything fails.
+        The file. An existing one is replaced atomically, or left unchanged on failure.
     title : str
         Heading of the page.
     on_progress : callable, optional
-        Called with the share that is done, and the name of the next step.
+        Called with the completed fraction and the name of the next step.
     repeat : dict of str to str, optional
-        Lines that repeat the result, by where they are typed.
+        Lines that reproduce the result, by where they are run (shell, Python).
 
     Returns
     -------
@@ -131,7 +130,7 @@ def _in_python(model: CellClassifier) -> str:
             f"from tamis import {type(model).__name__}",
             "from tamis.report.acquisition import write_report",
             "",
-            "# X, y: the rows learned from and their labels; X_held, y_held: the rows held out",
+            "# X, y: training rows and labels; X_held, y_held: held-out rows and labels",
             f"model = {made}.fit(X, y)",
             'write_report(model, X, y, X_held, y_held, "report.html")',
         ]
@@ -145,7 +144,8 @@ class _HeldOutRows:
     Attributes
     ----------
     right : ndarray of shape (n_rows,), bool
-        Whether the decision is right, or a number within one standard deviation of the prediction.
+        Whether the decision is correct; for a numeric target, whether the target is within one standard deviation of
+        the prediction.
     """
 
     model: CellClassifier
@@ -165,7 +165,7 @@ class _HeldOutRows:
 
 
 def _value(value: Any) -> str:
-    """Return a number or a category as text."""
+    """Return a numeric or categorical value as text."""
     return scientific(value) if isinstance(value, float) else str(value)
 
 
@@ -178,11 +178,11 @@ def _tiles(sample: _HeldOutRows, curves: list[Curve]) -> list[tuple[str, str, st
     of_all = fraction(float(whole.measures[measure].value[0]))
     return [
         ("Squared error" if model._is_regression else "Accuracy", text, unit),
-        ("Acquired values", f"{sample.acquired.mean():.2f}", f"per row, of {count(model.n_features_in_)} columns"),
+        ("Acquired values", f"{sample.acquired.mean():.2f}", f"per row, of {count(model.n_features_in_)} features"),
         ("Paid", scientific(float(sample.cost.mean())), "per row"),
         ("Errors and prices", scientific(float((losses + sample.cost).mean())), "per row"),
         ("Decided without a value", f"{np.mean(sample.acquired == 0):.0%}", "of the rows"),
-        ("All columns", of_all, f"{whole.name}, for {scientific(float(whole.cost[0]))}"),
+        ("All features", of_all, f"{whole.name}, for {scientific(float(whole.cost[0]))}"),
     ]  # fmt: skip
 
 
@@ -199,8 +199,8 @@ def _points(curves: list[Curve]) -> Table:
     head = [("", "method"), ("n", "price per row"), ("n", "values")]
     names = {"accuracy": "accuracy", "auc": "AUC", "error": "squared error"}
     for measure in curves[0].measures:
-        head += [("n", names[measure]), ("n", f"95 % interval of the {names[measure]}")]
-    return Table("The points of the figure", head, rows)
+        head += [("n", names[measure]), ("n", f"95 % interval of {names[measure]}")]
+    return Table("Points of the chart", head, rows)
 
 
 def _measures(curve: Curve, i: int) -> list[str]:
@@ -213,7 +213,7 @@ def _measures(curve: Curve, i: int) -> list[str]:
 
 
 def _columns(sample: _HeldOutRows) -> Table:
-    """Return a table of the columns that are acquired most."""
+    """Return a table of the features that are acquired most often."""
     places: dict[Any, list[int]] = {}
     for trace in sample.traces:
         for place, feature in enumerate(trace.features, start=1):
@@ -229,12 +229,12 @@ def _columns(sample: _HeldOutRows) -> Table:
         for feature in order
     ]  # fmt: skip
     of = "" if len(sample.traces) == len(sample.y) else f", in the first {count(len(sample.traces))} rows"
-    head = [("", "column"), ("n", "rows"), ("n", "mean place"), ("n", "price")]
-    return Table(f"Columns acquired most{of}", head, rows)
+    head = [("", "feature"), ("n", "rows"), ("n", "mean position"), ("n", "price")]
+    return Table(f"Features acquired most often{of}", head, rows)
 
 
 def _example_rows(sample: _HeldOutRows) -> list[tuple[int, str]]:
-    """Return short, usual and long paths, right and wrong."""
+    """Return examples of short, typical and long paths, of correct and of wrong decisions."""
     n = np.array([len(trace.features) for trace in sample.traces])
     right = sample.right[: len(n)]
     mapping: dict[int, str] = {}
@@ -281,7 +281,7 @@ def _path_of_number(sample: _HeldOutRows, i: int, verdict: str) -> dict[str, Any
 
 
 def _steps(sample: _HeldOutRows, trace: Any, moves: list[str], heading: str) -> Table | None:
-    """Return a table of the acquired values and of what each changed; None without values."""
+    """Return a table of the acquired values and the effect of each; None without values."""
     rows: list[list[Cell]] = [
         [str(step), Names([str(feature)]), shorten(_value(value), 30), move]
         for step, (feature, value, move) in enumerate(
@@ -289,5 +289,5 @@ def _steps(sample: _HeldOutRows, trace: Any, moves: list[str], heading: str) -> 
         )
     ]
     has_texts = any(feature in sample.model.categories_ for feature in trace.features)
-    head = [("n", ""), ("", "column"), ("" if has_texts else "n", "value"), ("n", heading)]
+    head = [("n", ""), ("", "feature"), ("" if has_texts else "n", "value"), ("n", heading)]
     return Table(f"Paid {scientific(trace.cost)}", head, rows) if rows else None

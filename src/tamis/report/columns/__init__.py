@@ -1,4 +1,4 @@
-"""The report of features that arrived: its page, and its figures with matplotlib."""
+"""The report on streaming features: its page, and its figures with matplotlib."""
 
 from tamis.report.columns.charts import plot_columns
 from tamis.report.columns.page import columns_page, write_report

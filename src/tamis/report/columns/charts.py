@@ -1,4 +1,4 @@
-"""The charts of features that arrived: evidence against the bar, wealth, and how many were accepted."""
+"""The charts of streaming features: evidence against the threshold, wealth, and number of accepted features."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Stages = Sequence[tuple[int, str]]
 
 
 def plot_columns(selector: Any, *, stages: Stages = ()) -> Figure:
-    """Draw the course of a column selector: evidence against the bar, wealth if it has any, features accepted.
+    """Draw the trace of a feature selector: evidence against the threshold, wealth if it has any, accepted features.
 
     Parameters
     ----------
     selector : ColumnSelector
-        A selector that was offered columns, with ``trace="all"``.
+        Fitted with ``trace="all"``.
     stages : list of (int, str)
         The first candidate of each kind of feature, counted from 1, and the name of the kind.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Not known to pyplot, so nothing has to be closed; ``figure.savefig(path)`` writes it, and a notebook shows it.
+        Not registered with pyplot, so it need not be closed; ``figure.savefig(path)`` writes it, a notebook shows it.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def wealth_chart(course: Course, stages: Stages) -> Chart | None:
 
 
 def accepted_chart(course: Course, stages: Stages) -> Chart:
-    """Return the chart of how many features were accepted."""
+    """Return the chart of the number of accepted features."""
     line = Line(course.offer, course.n_accepted(), style=3, is_stepped=True)
     return _line_chart(course, "acc", "Features accepted", line, stages)
 
@@ -97,7 +97,7 @@ def _line_chart(course: Course, key: str, title: str, line: Line, stages: Stages
 
 
 def evidence_chart(course: Course, stages: Stages, most_points: int = 500) -> Chart | None:
-    """Return the chart of the evidence for each candidate and the bar that it had to pass; None without evidence."""
+    """Return the chart of the evidence for each candidate and its threshold; None without evidence."""
     scale = course.scale
     if not np.isfinite(course.evidence).any():
         return None
@@ -109,16 +109,16 @@ def evidence_chart(course: Course, stages: Stages, most_points: int = 500) -> Ch
     marks: list[Mark] = [
         Points(course.offer[entered], course.evidence[entered], f"accepted ({count(len(entered))})"),
         Line(course.offer, course.standing(course.bar), f"the {scale.bar}", 2),
-        Points(course.offer[best], course.evidence[best], f"refused{of}", 6, is_small=True),
+        Points(course.offer[best], course.evidence[best], f"rejected{of}", 6, is_small=True),
         _borders(stages),
     ]
     evidence = course.evidence[entered] if len(entered) else course.evidence
     highest = scale.written(float(np.nanmax(evidence)))
     up = "the smaller the higher" if scale.sign < 0 else "the larger the higher"
-    edge = " What lies beyond is put at the edge." if is_cut else ""
+    edge = " Values beyond the axis are drawn at its edge." if is_cut else ""
     return Chart(
         "evi", f"{scale.evidence[0].upper()}{scale.evidence[1:]} of each candidate",
-        f"and the {scale.bar} it had to pass, {up}.{edge}",
+        f"and its {scale.bar}, {up}.{edge}",
         f"{count(len(entered))} accepted, best {scale.evidence} {highest}.",
         _offers_axis(course), axis(low, high, 6, scale.label), marks, "wide",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the trace of a selector of columns tells: evidence and bar of every offer, wealth, decisions, near misses."""
+"""The numbers of a feature selector's trace: evidence and threshold of each offer, wealth, decisions, near misses."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Scale:
     Attributes
     ----------
     evidence, bar : str
-        What the two are called.
+        Names of the evidence and of its threshold.
     sign : {-1, 1}
-        -1 if less is better; a :class:`Course` has the negative then, so that more is better always.
+        -1 if smaller is better; :class:`Course` then stores the negative, so that larger is always better.
     logarithmic : bool
-        Whether a :class:`Course` has logarithms to the base of ten.
+        Whether :class:`Course` stores logarithms to base ten.
     """
 
     evidence: str
@@ -39,23 +39,23 @@ class Scale:
     logarithmic: bool
 
     def label(self, value: float) -> str:
-        """Return a round value of the axis, to be read."""
+        """Return the label of a tick of the axis."""
         if not self.logarithmic:
             return f"{value:g}"
         return power_of_ten(round(self.sign * value)) if float(value).is_integer() else ""
 
     def written(self, value: float) -> str:
-        """Return a value as it was before its logarithm was taken."""
+        """Return a value as text, on its original scale."""
         if not math.isfinite(value):
             return MISSING
         return log_probability(self.sign * value * math.log(10.0)) if self.logarithmic else scientific(value)
 
 
 _SCALES = {
-    "p": Scale("p-value", "bar", -1, True),
-    "gain": Scale("gain", "charge", 1, True),
-    "dependency": Scale("dependency", "bar", 1, False),
-    "slope": Scale("slope", "bar", 1, False),
+    "p": Scale("p-value", "threshold", -1, True),
+    "gain": Scale("gain", "threshold", 1, True),
+    "dependency": Scale("dependency", "threshold", 1, False),
+    "slope": Scale("slope", "threshold", 1, False),
 }
 
 
@@ -71,7 +71,7 @@ class Course:
     offer : ndarray of shape (n_records,), int64
         From 1.
     evidence, bar, wealth : ndarray of shape (n_records,), float64
-        NaN if there is none; the first two in the units of `scale`.
+        NaN if there is none; `evidence` and the threshold `bar` are in the units of `scale`.
     accepted : ndarray of shape (n_records,), bool
     kept : ndarray of shape (n_selected,), int
         Records of the features that are selected at the end, in the order in which they entered.
@@ -89,7 +89,7 @@ class Course:
     n_offered: int
 
     def counts(self) -> dict[str, int]:
-        """Return how many offers had each decision, those that never occurred left out."""
+        """Return the number of offers by decision, without decisions that never occurred."""
         mapping = {name: int(np.count_nonzero(self.records["decision"] == name)) for name in DECISIONS}
         return {name: n for name, n in mapping.items() if n}
 
@@ -98,15 +98,15 @@ class Course:
         return np.flatnonzero(self.accepted)
 
     def dropped(self) -> NDArray[np.intp]:
-        """Return which records were accepted and left again, in the order in which they were offered."""
+        """Return which records were accepted and dropped later, in the order in which they were offered."""
         return np.setdiff1d(self.entered(), self.kept)
 
     def n_accepted(self) -> Floats:
-        """Return how many features had been accepted after each record."""
+        """Return the number of accepted features after each record."""
         return np.cumsum(self.accepted).astype(np.float64)
 
     def best_refused(self, at_most: int) -> NDArray[np.intp]:
-        """Return of each of at most so many stretches of offers the rejected one with the most evidence."""
+        """Return the rejected offer with the largest evidence in each of at most `at_most` intervals."""
         refused = np.flatnonzero(~self.accepted & np.isfinite(self.evidence))
         if not len(refused):
             return refused
@@ -123,14 +123,14 @@ class Course:
         return result
 
     def near_misses(self, at_most: int) -> NDArray[np.intp]:
-        """Return the rejected records that came nearest to their bar from below, the nearest first."""
+        """Return the rejected records closest to their threshold, the closest first."""
         refused = np.flatnonzero((self.records["decision"] == "rejected") & (self.evidence <= self.bar))
         short = self.bar[refused] - self.evidence[refused]
         result: NDArray[np.intp] = refused[np.argsort(short, kind="stable")[:at_most]]
         return result
 
     def standing(self, values: Floats) -> Floats:
-        """Return the values with those that were not noted replaced by the ones before."""
+        """Return the values, with missing ones filled forward."""
         known = np.isfinite(values)
         last = np.maximum.accumulate(np.where(known, np.arange(len(values)), -1))
         result: Floats = np.where(last >= 0, values[np.maximum(last, 0)], np.nan)
@@ -143,7 +143,7 @@ def course_of(selector: Any) -> Course:
     Parameters
     ----------
     selector : ColumnSelector
-        That was offered columns, with ``trace="all"``; otherwise only the accepted ones are known.
+        Fitted with ``trace="all"``; otherwise only the accepted features are known.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def course_of(selector: Any) -> Course:
 
 
 def _evidence(selector: Any, records: Array) -> tuple[Scale, Floats, Floats]:
-    """Return how evidence is measured, the evidence and the bars."""
+    """Return the scale of the evidence, the evidence and the thresholds."""
     statistic, log_p = records["statistic"], records["log_p"]
     if hasattr(selector, "criterion"):
         return _SCALES["gain"], _log10(statistic), _log10(records["threshold"])
@@ -193,7 +193,7 @@ def _log10(values: Floats) -> Floats:
 
 
 def evidence_limits(course: Course) -> tuple[float, float, bool]:
-    """Return where the axis of the evidence begins and ends, and whether something lies beyond.
+    """Return the limits of the axis of the evidence, and whether values are cut off.
 
     The threshold must be visible; evidence of many times its height is cut off.
     """
@@ -209,7 +209,7 @@ def evidence_limits(course: Course) -> tuple[float, float, bool]:
 
 
 def log_probability(log_p: float) -> str:
-    """Return a number that is given by its natural logarithm, as small as it may be.
+    """Return a number, given by its natural logarithm, as text, however small.
 
     >>> log_probability(-4.4), log_probability(-2000.0)
     ('0.0123', '2.58 × 10⁻⁸⁶⁹')

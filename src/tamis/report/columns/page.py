@@ -38,14 +38,14 @@ def write_report(
     seconds: float = math.nan,
     repeat: Mapping[str, str] | None = None,
 ) -> Path:
-    """Write a report of the columns that a selector was offered, as one HTML file that opens offline.
+    """Write a report of the features offered to a selector, as one HTML file that opens offline.
 
     Parameters
     ----------
     selector : ColumnSelector
-        Fitted, with ``trace="all"``; otherwise the page shows the accepted features only.
+        Fitted with ``trace="all"``; otherwise the page shows the accepted features only.
     path : str or path
-        The file; one that exists is replaced in one step, or stays as it is if anything fails.
+        The file. An existing one is replaced atomically, or left unchanged on failure.
     title : str, optional
         By default the name of the class.
     note, alert : str
@@ -59,7 +59,7 @@ def write_report(
     seconds : float
         Duration of the selection.
     repeat : dict of str to str, optional
-        Headings and lines that repeat the result; by default the selector with its parameters.
+        Headings and lines that reproduce the result; by default the selector with its parameters.
 
     Returns
     -------
@@ -105,9 +105,9 @@ def columns_page(
     """Return the report as HTML; parameters as for :func:`write_report`."""
     course = course_of(selector)
     sections = [
-        Section("course", "What it took", _course(course, stages)),
+        Section("course", "Evidence and wealth", _course(course, stages)),
         Section("accepted", "Accepted features", _accepted(course, coefficients, speaks_for)),
-        Section("near", "Refused by the least", _near(course)),
+        Section("near", "Near misses", _near(course)),
         Section("repeat", "Repeat this run", repeat or {"In Python": f"selector = {selector!r}"}),
     ]
     top = {"note": note, "alert": alert, "tiles": _tiles(course, selector, seconds)}
@@ -121,13 +121,13 @@ def _tiles(course: Course, selector: Any, seconds: float) -> list[tuple[str, str
     n_kept = len(selector.selected_)
     left, redundant = counts.get("accepted", 0) - n_kept, int(course.redundant().sum())
     unknown = course.n_offered - len(course.records)  # of a trace that has the accepted ones only
-    why = f"{count(redundant)} of them redundant given others" if redundant else "for too little evidence"
-    why = "why was not noted" if unknown else why
+    why = f"{count(redundant)} of them redundant given others" if redundant else "for insufficient evidence"
+    why = "reasons not recorded" if unknown else why
     share = f"{100 * n_kept / max(course.n_offered, 1):.2g} % of the candidates"
     stopped = f"stopped: {shorten(selector.stopped_, 300)}" if selector.stopped_ else ""
     shown = [
         ("Candidates", count(course.n_offered), stopped),
-        ("Accepted", count(n_kept), f"{count(left)} more left later" if left else share),
+        ("Accepted", count(n_kept), f"{count(left)} more dropped later" if left else share),
         ("Rejected", count(counts.get("rejected", 0) + unknown), why),
         ("Skipped", count(sum(counts.get(name, 0) for name in _UNTESTED)),
          ", ".join(f"{count(counts.get(name, 0))} {said}" for name, said in _UNTESTED.items() if said != "untested"
@@ -135,7 +135,7 @@ def _tiles(course: Course, selector: Any, seconds: float) -> list[tuple[str, str
     ]  # fmt: skip
     known = course.wealth[np.isfinite(course.wealth)]
     if len(known):
-        shown.append(("Wealth left", scientific(float(known[-1])), f"least {scientific(float(known.min()))}"))
+        shown.append(("Wealth left", scientific(float(known[-1])), f"min {scientific(float(known.min()))}"))
     if math.isfinite(seconds):
         pace = rate(course.n_offered / seconds) if seconds > 0 else "–"
         shown.append(("Time", duration(seconds), f"{pace} candidates a second"))
@@ -204,4 +204,4 @@ def _near(course: Course) -> Table | None:
         ("n", course.scale.bar),
         ("n", "candidate"),
     ]
-    return Table("Nearest to their threshold", head, rows) if rows else None
+    return Table("Closest to their threshold", head, rows) if rows else None

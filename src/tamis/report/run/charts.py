@@ -42,7 +42,7 @@ __all__ = [
 # Name in the frame of the steps, label, style, whether the line is thin.
 BASELINES = (
     ("majority", "majority class", 6, True), ("no_change", "no-change baseline", 5, True),
-    ("mean", "mean so far", 6, True), ("last", "last target again", 5, True),
+    ("mean", "mean so far", 6, True), ("last", "no-change baseline", 5, True),
     ("frozen", "frozen selection", 7, True), ("random", "random subsets", 3, False),
     ("all", "every feature", 4, True),
 )  # fmt: skip
@@ -61,7 +61,7 @@ def plot(result: PrequentialResult) -> Figure:
     Returns
     -------
     matplotlib.figure.Figure
-        Not known to pyplot, so nothing has to be closed; ``figure.savefig(path)`` writes it, and a notebook shows it.
+        Not registered with pyplot, so it need not be closed; ``figure.savefig(path)`` writes it, a notebook shows it.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def _step_line(
 
 
 def window_name(result: PrequentialResult) -> str:
-    """Return which rows the windowed numbers are of."""
+    """Return the label of the window of the windowed measures."""
     window = result.options.window
     return f"last {plural(window, 'row', 'rows')}" if isinstance(window, int) else "recent rows"
 
@@ -126,7 +126,7 @@ def _of_all(lines: Sequence[Line], within: tuple[float, float]) -> Axis:
 
 
 def _with_baselines(result: PrequentialResult, measure: str) -> list[Line]:
-    """Return the lines of a measure and of the baselines that have it."""
+    """Return the lines of a measure and of its baselines."""
     lines = [
         _step_line(result, f"{measure}_windowed", window_name(result)),
         _step_line(result, f"{measure}_cumulative", "whole run", 2),
@@ -138,19 +138,19 @@ def _with_baselines(result: PrequentialResult, measure: str) -> list[Line]:
 
 
 def accuracy_chart(result: PrequentialResult) -> Chart:
-    """Return the chart of the accuracy beside its baselines."""
+    """Return the chart of the accuracy and its baselines."""
     lines = _with_baselines(result, "accuracy")
     return line_chart(result, "acc", "Accuracy", lines, _of_all(lines, (0, 1)))
 
 
 def auc_chart(result: PrequentialResult) -> Chart:
-    """Return the chart of the AUC beside its baselines, which is read first where a class is rare."""
+    """Return the chart of the AUC and its baselines, the first chart for imbalanced classes."""
     lines = _with_baselines(result, "auc")
     return line_chart(result, "auc", "AUC", lines, _of_all(lines, (0, 1)))
 
 
 def error_chart(result: PrequentialResult) -> Chart:
-    """Return the chart of the mean absolute error beside its baselines."""
+    """Return the chart of the mean absolute error and its baselines."""
     lines = _with_baselines(result, "mae")
     return line_chart(result, "mae", "Mean absolute error", lines, _of_all(lines, (0, np.inf)))
 
@@ -195,8 +195,8 @@ def truth_chart(result: PrequentialResult) -> Chart:
     """Return the chart of the selection accuracy and its two parts."""
     lines = [
         _step_line(result, "selection_accuracy", "selection accuracy"),
-        _step_line(result, "rsr", "of the relevant, kept (RSR)", 3),
-        _step_line(result, "cucp", "of the rest, left out (CUCP)", 4),
+        _step_line(result, "rsr", "relevant, selected (RSR)", 3),
+        _step_line(result, "cucp", "irrelevant, unselected (CUCP)", 4),
     ]
     return line_chart(result, "tru", "Selection accuracy", lines, _of_all(lines, (0, 1)), shape="wide")
 
@@ -245,7 +245,7 @@ def memory_chart(result: PrequentialResult) -> Chart | None:
 
 
 def change_chart(result: PrequentialResult, at_most: int = 160) -> Chart:
-    """Return the chart of how many features entered (up) and left (down)."""
+    """Return the chart of the number of features that entered (up) and left (down)."""
     entered, left, edges = numbers.change_rates(result, at_most)
     top = numbers.most_changes(entered, left)
     n_cut, largest = int(np.sum((entered > top) | (left > top))), max(entered.max(), left.max())
@@ -262,7 +262,7 @@ def change_chart(result: PrequentialResult, at_most: int = 160) -> Chart:
 def map_chart(
     result: PrequentialResult, shown: SelectionMap, key: str = "map", title: str = "Features selected"
 ) -> Chart:
-    """Return the chart of which features were kept when: a row of pixels for each, beside the truth where known."""
+    """Return the chart of the selected features over time, a row of pixels for each, with the truth where known."""
     steps, drifts = result.frames["steps"], numbers.drift_rows(result)
     begin = float(steps["n_seen"][0] - steps["n_rows"][0]) if len(steps["step"]) else 0.0
     pixels, palette = numbers.map_pixels(shown)

@@ -51,22 +51,22 @@ Numbers: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SelectionMap:
-    """Which features were kept when.
+    """The selected features over time.
 
     Attributes
     ----------
     features : ndarray of shape (n_shown,), intp
-        The features kept most often, first the one kept longest; before them, where it is known, those that were
-        ever relevant, first the one that was so longest.
+        The features selected most often, the most frequent first. Features that were ever relevant, if known, come
+        before them, in the order of how long they were relevant.
     names : list of str
     kept : ndarray of shape (n_shown,), float64
-        Share of all steps at which the feature was kept, 0 to 1.
+        Share of all steps at which the feature was selected, 0 to 1.
     shares : ndarray of shape (n_shown, n_buckets), float64
-        The same within each stretch of time.
+        The same within each bucket of time.
     relevant : ndarray of shape (n_shown, n_buckets), float64, or None
         Proportion of each section of the stream in which the feature was relevant, if known.
     n_ever : int
-        How many features were ever kept.
+        Number of features that were ever selected.
     """
 
     features: NDArray[np.intp]
@@ -83,7 +83,7 @@ def selection_map(
     max_buckets: int = 400,
     features: NDArray[np.intp] | None = None,
 ) -> SelectionMap:
-    """Return the map of the features that were kept most often, or of those that are given."""
+    """Return the map of the features that were selected most often, or of the given ones."""
     steps, truth = result.frames["steps"]["step"], result.frames.get("truth", {})
     held, relevant = (steps_in(result, events) for events in (result.frames["changes"], truth))
     ever = np.flatnonzero(held + relevant)
@@ -102,8 +102,8 @@ def selection_map(
 def map_pixels(shown: SelectionMap) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return the map as pixels, and their colours, each red, green, blue and opacity.
 
-    How strong a colour is says how often the feature was kept. Where the truth is known, the second half of the colours
-    is for stretches in which the feature was relevant.
+    The opacity of a colour is the share of steps at which the feature was selected. Where the relevant features are
+    known, the second half of the colours is for buckets in which the feature was relevant.
     """
     both, missed, extra = (np.array(colour) for colour in MAP_COLOURS.values())
     levels = np.rint(shown.shares * (_LEVELS - 1)).astype(np.uint8)
@@ -117,7 +117,7 @@ def map_pixels(shown: SelectionMap) -> tuple[NDArray[np.uint8], NDArray[np.uint8
 
 
 def steps_in(result: PrequentialResult, events: dict[str, Column]) -> Numbers:
-    """Return for how many steps each feature was in the set whose changes are given."""
+    """Return the number of steps at which each feature was in the set, from the changes of the set."""
     if not len(events.get("step", ())):
         return np.zeros(len(result.feature_names))
     steps = result.frames["steps"]["step"]
@@ -131,7 +131,7 @@ def steps_in(result: PrequentialResult, events: dict[str, Column]) -> Numbers:
 def _shares(
     result: PrequentialResult, events: dict[str, Column], shown: NDArray[np.intp], starts: NDArray[np.intp]
 ) -> Numbers:
-    """Return in which share of each stretch of time each of the features was in the set."""
+    """Return the share of each time bucket in which each feature was in the set."""
     steps = result.frames["steps"]["step"]
     lengths = np.diff(np.append(starts, len(steps)))
     feature = np.asarray(events["feature"], np.intp)
@@ -186,14 +186,14 @@ class ScoreLine:
 
     @property
     def last(self) -> float:
-        """The last score there is."""
+        """The last finite score."""
         return float(self.scores[np.flatnonzero(~np.isnan(self.scores))[-1]])
 
 
 def score_lines(result: PrequentialResult, n_lines: int = 6) -> tuple[Numbers, list[ScoreLine]]:
     """Return the scores of the features that ranked highest over the whole run, the last leader first.
 
-    A feature earns, each time that scores are recorded, a point for every tracked feature that it is not below.
+    At each record of the scores, a feature earns a point for every tracked feature that does not exceed it.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def score_lines(result: PrequentialResult, n_lines: int = 6) -> tuple[Numbers, l
 
 @dataclass(frozen=True)
 class Reason:
-    """The relevance of a feature alone, its gain beyond the selected ones, and which of them makes it redundant."""
+    """The individual relevance of a feature, its gain given the selected ones, and the one it is redundant with."""
 
     name: str
     kept: bool
@@ -235,7 +235,7 @@ class Reason:
 
 
 def reasons(result: PrequentialResult, at_most: int, *, kept: bool) -> list[Reason]:
-    """Return the features selected at the end, or the unselected ones that are most relevant by themselves."""
+    """Return the features selected at the end, or the unselected ones that are most relevant individually."""
     frame = result.frames.get("reasons")
     if frame is None:
         return []
@@ -261,12 +261,12 @@ class Change:
 
     @property
     def n_features(self) -> int:
-        """How many features entered or left."""
+        """Number of features that entered or left."""
         return len(self.entered) + len(self.left)
 
 
 def changes(result: PrequentialResult, at_most: int, *, largest: bool = False) -> list[Change]:
-    """Return the latest changes of the selected set, or the largest ones; the very first selection is none.
+    """Return the latest changes of the selected set, or the largest ones; the first selection is not a change.
 
     Parameters
     ----------
@@ -301,16 +301,16 @@ def _names(events: dict[str, Column], rows: Sequence[int] | NDArray[np.intp], ev
 
 
 def last_selection(result: PrequentialResult) -> list[str]:
-    """Return the names of the features that are kept at the end, in the order of the columns."""
+    """Return the names of the features selected at the end, in the order of the columns."""
     events = result.frames["changes"]
     held = np.bincount(np.asarray(events["feature"], np.intp), np.where(events["event"] == "enter", 1, -1))
     return [str(result.feature_names[j]) for j in np.flatnonzero(held > 0)]
 
 
 def change_rates(result: PrequentialResult, at_most: int) -> tuple[Numbers, Numbers, Numbers]:
-    """Return how many features entered and left per batch, and the rows between which that was.
+    """Return the number of features that entered and left per batch, in buckets of rows.
 
-    The first selection is left out: it would dwarf the changes.
+    The first selection is excluded: it would dwarf the changes.
 
     Returns
     -------
@@ -329,7 +329,7 @@ def change_rates(result: PrequentialResult, at_most: int) -> tuple[Numbers, Numb
 
 
 def most_changes(entered: Numbers, left: Numbers) -> float:
-    """Return where to end the axis of changes: a single leap may be cut off rather than flatten all others."""
+    """Return the limit of the axis of changes: a single large change is cut off rather than flatten the others."""
     values = np.concatenate([entered, left])
     usual = 1.5 * float(np.percentile(values[values > 0], 98)) if (values > 0).any() else 1.0
     return min(usual, float(values.max())) or 1.0

@@ -1,6 +1,6 @@
-"""The report of a run: one HTML file that needs nothing else, no network, no script.
+"""The report of a run: one self-contained HTML file without scripts.
 
-Each function returns the values of one section; its words are in ``run/page.html.j2``.
+Each function returns the values of one section; the text is in ``run/page.html.j2``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = ["page", "write_report"]
 Values = dict[str, Any]
 _TABLE_ROWS = 20
 _ORDERS = {
-    "honest": ", each before anything had learned from it",
-    "paper": ", each after the selector had learned from it (the order of the FIRES paper)",
+    "honest": ", each before any model was updated with it",
+    "paper": ", each after the selector was updated with it (the order of the FIRES paper)",
 }
 
 
@@ -44,7 +44,7 @@ def write_report(
     result : PrequentialResult
         What :func:`tamis.prequential` returns.
     path : str or path, optional
-        The file; one that exists is replaced in one step, or stays as it is if anything fails. Without it the page is
+        The file. An existing one is replaced atomically, or left unchanged on failure. Without a path the page is
         returned, and displayed by a notebook.
     title : str, optional
         Heading of the page; by default the names of selector, learner and data.
@@ -91,8 +91,8 @@ def _top(result: PrequentialResult) -> Values:
     n_steps = len(steps["step"])
     order = _ORDERS.get(result.options.protocol, "")
     if delay := result.options.delay:
-        when = f"{plural(delay, 'row', 'rows')} after it" if isinstance(delay, int) else "as the times tell"
-        order = f", each before its label came, {when}"
+        when = f"{plural(delay, 'row', 'rows')} after it" if isinstance(delay, int) else "by the label times"
+        order = f", each before its label arrived, {when}"
     return {
         "n_steps": n_steps,
         "n_rows": int(np.sum(steps["n_rows"])),
@@ -138,7 +138,7 @@ def _error_tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
 
 
 def _ranking_tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
-    """Return the measures that are more informative than accuracy if one of two classes is rare."""
+    """Return the measures that are more informative than accuracy for imbalanced classes."""
     share = 1.0 - last(result, "majority_accuracy_cumulative")
     recall = fraction(last(result, "recall_at_precision_cumulative"))
     return [
@@ -166,7 +166,7 @@ def _accuracy_tiles(result: PrequentialResult) -> list[tuple[str, str, str]]:
 
 
 def _beside(result: PrequentialResult, measure: str, form: Callable[[float], str]) -> str:
-    """Return the same number of each baseline; first those that select."""
+    """Return the same measure for each baseline; those that select first."""
     ordered = sorted(charts.BASELINES, key=lambda one: one[0] not in ("frozen", "random", "all"))
     return ", ".join(
         f"{label} {form(last(result, column))}"
@@ -177,7 +177,7 @@ def _beside(result: PrequentialResult, measure: str, form: Callable[[float], str
 
 def _truth_tile(result: PrequentialResult) -> tuple[str, str, str]:
     value, spared = (100 * mean(result, name) for name in ("rsr", "cucp"))
-    note = f"{value:.0f} % of what is relevant kept, {spared:.0f} % of the rest left out"
+    note = f"{value:.0f} % of the relevant features selected, {spared:.0f} % of the others unselected"
     return "Selection accuracy", fraction(mean(result, "selection_accuracy")), note
 
 
@@ -250,7 +250,7 @@ def _beside_selection(
 
 
 def _course(result: PrequentialResult, columns: Mapping[str, tuple[str, Callable[[float], str]]]) -> Table:
-    """Return the course of a run as a table: of each heading, the column and how its numbers are written."""
+    """Return the run over time as a table; `columns` maps each heading to a column and its number format."""
     steps = result.frames["steps"]
     starts = bucket_starts(len(steps["step"]), _TABLE_ROWS)
     ends = np.append(starts[1:], len(steps["step"])) - 1
@@ -282,9 +282,9 @@ def _truth(result: PrequentialResult) -> Values:
     for column in (score, "selection_accuracy") if rows else ():
         back = result.recovery(column)
         for row, drop, until in zip(rows, back.drops, back.rows, strict=True):
-            row += [fraction(drop), count(round(until)) if np.isfinite(until) else "not back"]
+            row += [fraction(drop), count(round(until)) if np.isfinite(until) else "not recovered"]
     head = (
-        "true drift at row", f"{name} fell by", "back after rows", "selection fell by", "back after rows",
+        "true drift at row", f"{name} fell by", "recovery (rows)", "selection fell by", "recovery (rows)",
     )  # fmt: skip
     note = (
         "Recovered: at most 0.05 below the median before the drift; the last rows make the"
@@ -326,11 +326,11 @@ def _reasons(result: PrequentialResult) -> Values:
     head = [("", "feature"), ("share", "alone")]
     tables = [
         Table(
-            "Unselected, though most informative alone",
-            [*head, ("share", "beside those kept"), ("", "redundant to")],
+            "Unselected, most informative alone",
+            [*head, ("share", "given the selected"), ("", "redundant to")],
             rows[False],
         ),
-        Table("Selected, of the most informative alone", [*head, ("share", "added when chosen")], rows[True]),
+        Table("Selected, most informative alone", [*head, ("share", "added when selected")], rows[True]),
     ]
     return {"tables": tables if left else tables[1:]}
 

@@ -1,10 +1,10 @@
 """`tamis run FILE --label y`, end to end, as a ratio to the time that Polars takes to read the same CSV, in one run.
 
-    python benchmarks/bench_run.py [--rows 50000] [--columns 100] [--rounds 3] [--smoke]
+    python benchmarks/bench_run.py [--rows 50000] [--columns 100] [--rounds 3] [--smoke] [--only "reads"]
 
 Processor time on one thread, the smallest of the rounds, in which all take turns. Each has run before on 500 rows, so
 nothing is imported or compiled. The parts of a run are wall-clock times. River reads with csv.DictReader, predicts and
-learns row by row, and has a tenth of the rows.
+learns row by row, and has a tenth of the rows. `--only` takes a part of the names of what is measured beside Polars.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ os.environ |= {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_
 
 import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 from river import naive_bayes
 
 from tamis import open_file
@@ -68,7 +69,15 @@ def write(path: Path, n_rows: int, n_columns: int) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, n_columns)).round(4)
     y = np.where(X[:, 0] + X[:, 1] - X[:, 2] + rng.normal(size=n_rows) > 0, "up", "down")
-    pl.DataFrame({**{f"x{j}": X[:, j] for j in range(n_columns)}, "y": y}).write_csv(path)
+    table = pl.DataFrame({**{f"x{j}": X[:, j] for j in range(n_columns)}, "y": y})
+    table.write_csv(path)
+    table.write_parquet(path.with_suffix(".parquet"))
+
+
+def read_parquet(path: Path) -> None:
+    with pq.ParquetFile(path.with_suffix(".parquet")) as file:
+        for _ in file.iter_batches(5000, use_threads=False):
+            pass
 
 
 def main() -> None:
@@ -77,6 +86,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     n_rows, rounds = (2000, 1) if arguments.smoke else (arguments.rows, arguments.rounds)
     with tempfile.TemporaryDirectory() as folder:
@@ -87,6 +97,8 @@ def main() -> None:
         calls: dict[str, tuple[Callable[[Path], object], int]] = {
             "Polars reads": (pl.read_csv, n_rows),
             "Tamis reads": (read, n_rows),
+            "pyarrow reads Parquet": (read_parquet, n_rows),
+            "Tamis reads Parquet": (lambda path: read(path.with_suffix(".parquet")), n_rows),
             "River's naive Bayes": (lambda path: river(path, n_rows // 10), n_rows // 10),
         }
         for name, options in RUNS.items():
@@ -94,6 +106,7 @@ def main() -> None:
                 lambda path, name=name, options=options: summaries.update({name: run(path, options)}),
                 n_rows,
             )
+        calls = {name: one for name, one in calls.items() if arguments.only in name or name == "Polars reads"}
         for call, _ in calls.values():
             call(first)
         best = dict.fromkeys(calls, float("inf"))

@@ -118,7 +118,7 @@ def _document(
         "scores": ranking.scores,
         "options": {
             name: getattr(ranking.screening, name)
-            for name in ("half_life", "n_bins", "eps", "level", "redundancy", "restarts")
+            for name in ("half_life", "dependence", "n_bins", "eps", "level", "redundancy", "restarts")
         },
         "n_rows": ranking.n_rows,
         "rows_dependent": ranking.screening.rows_dependent_,

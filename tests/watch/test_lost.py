@@ -33,11 +33,11 @@ def labels(model, X, seed):
 def test_equals_its_twin(rng, drift):
     raw = rng.normal(-0.15, 0.8, size=(400, 6))
     raw[150:, 2] += drift
-    theta, tested = np.array([1.0, 0.8, 0.9, 0.7, 1.0, 0.5]), np.array([True, True])
-    for limit in (3.0, 8.0):
-        state = (np.full((2, 6), -700.0), np.zeros(6), np.zeros(6, dtype=np.int64))
-        found = _advance(raw, 0, theta, tested, limit, *state)
-        expected = first_alarm(raw.tolist(), theta.tolist(), tested.tolist(), limit)
+    theta, tested = np.array([1.0, 0.8, 0.9, 0.7]), np.array([True, True])
+    for limit, shortest in ((3.0, 1), (3.0, 60), (8.0, 20)):
+        state = (np.full((2, 4), -700.0), np.zeros(4), np.zeros(4, dtype=np.int64), np.zeros((4, 4)))
+        found = _advance(raw, 0, theta, tested, limit, *state, shortest)
+        expected = first_alarm(raw.tolist(), theta.tolist(), tested.tolist(), limit, shortest)
         assert found == ((-1, -1) if expected is None else expected)
         if limit == 3.0 and drift > 0:
             assert expected is not None

@@ -68,10 +68,11 @@ def recalibrate(p: Floats, calibration: Floats) -> Floats:
     return np.asarray(softmax(calibration[0] * np.log(np.maximum(p, _LEAST)) + calibration[1:], axis=-1))
 
 
-def find_exponents(ratios: Floats) -> Floats:
-    """Return the exponent of each column of log-likelihood ratios: in [.05, 1.5], less for dependent rows.
+def find_exponents(ratios: Floats) -> tuple[Floats, float]:
+    """Return the exponent of each column of log-likelihood ratios, and the inflation of dependent rows, 1 if none.
 
-    It is divided by the inflation, if that exceeds 1: the ratio of the variance of sums of 20 rows to that of 20
+    The exponent is in [.05, 1.5], and less for dependent rows:
+    it is divided by the inflation, if that exceeds 1: the ratio of the variance of sums of 20 rows to that of 20
     independent ones. An inflation above 1.5 shows that rows are dependent. Then the estimates are uncertain, so all
     columns share the largest inflation, and the exponent is at most 1 before the division.
 
@@ -85,8 +86,9 @@ def find_exponents(ratios: Floats) -> Floats:
     With normal ratios of mean -1/2 and variance v, a mean of 1 is reached at 1 / v; the estimate is lower:
 
     >>> l = np.random.default_rng(0).normal(-0.5, [1.0, 1.2], size=(5000, 2))
-    >>> find_exponents(l).round(2)
-    array([0.78, 0.54])
+    >>> exponents, inflation = find_exponents(l)
+    >>> exponents.round(2), inflation
+    (array([0.78, 0.54]), 1.0)
     """
     n, h = ratios.shape
     powers = np.exp(_GRID[:, None, None] * ratios)
@@ -94,7 +96,7 @@ def find_exponents(ratios: Floats) -> Floats:
     largest = np.where(bounds <= 1.0, _GRID[:, None], _GRID[0]).max(axis=0)
     sums = ratios.reshape(-1, _BLOCK, h).sum(axis=1)
     inflation = sums.var(axis=0, ddof=1) / np.maximum(_BLOCK * ratios.var(axis=0), 1e-12)
-    if inflation.max() > _DEPENDENT:
-        largest, inflation = np.minimum(largest, 1.0), np.full(h, inflation.max())
-    exponents: Floats = largest / np.maximum(inflation, 1.0)
-    return exponents
+    largest_inflation = float(inflation.max())
+    if largest_inflation > _DEPENDENT:
+        return np.minimum(largest, 1.0) / largest_inflation, largest_inflation
+    return largest / np.maximum(inflation, 1.0), 1.0

@@ -14,11 +14,13 @@ a nonparametric framework for sequential change detection, 2024): R reaches A af
 the mean of R_j and R_j'. For other models theta is chosen on the first 1,000 labelled rows, and l is limited to 2.5.
 
 A feature is tested if l_j is significantly negative on these first rows (below -4 standard errors). There is a change
-if the mean of R_j and R_j' of a feature exceeds `n_rows` times the number of features tested. Which feature it is
+if the mean of R_j and R_j' of a feature exceeds `n_rows` times the number of features tested, and its run has 20 rows,
+or as many dependent rows as are worth 20 independent ones. Which feature it is
 follows from the statistics with theta = 1 and without a limit, as in Malladi and Speyer (A generalized Shiryaev
 sequential probability ratio test for change detection and isolation, 1999): that of the feature must be e^2 times the
-sum of those of the other features, and exceed that of l_0 and l_0'. Then the test waits: until the reverse test (of
--l_j) finds that the feature is relevant again, or the model is another one.
+sum of those of the other features, and the likelihood of l_j and l_j' over the run must exceed that of l_0 and l_0'.
+Then the test waits: until the reverse test (of -max(l_j, l_j'), since donors from autocorrelated rows predict badly)
+finds that the feature is relevant again, or the model is another one.
 
 A new model is tested with the calibration of the one before it until its own first 1,000 labelled rows are complete.
 
@@ -50,7 +52,7 @@ _MOST_FEATURES = 5
 _N_DONORS = 4
 _STORED = 100
 _EPS = 0.02
-_CLIP, _LOG_ODDS = 2.5, 2.0
+_CLIP, _LOG_ODDS, _SHORTEST = 2.5, 2.0, 20
 _EXPECTING, _COLLECTING, _CALIBRATED = range(3)  # phases of a model
 
 
@@ -61,42 +63,64 @@ def _log_sum(a: float, b: float) -> float:
 
 
 @njit(strict=True)
+def _isolate(level: Array, sums: Array, tested: Array) -> int:
+    """Return the feature that explains a change, or -1."""
+    best, best_log, others = -1, -np.inf, -700.0
+    for j in range(len(tested)):
+        if tested[j]:
+            log_r = _log_sum(level[1, 2 * j], level[1, 2 * j + 1])
+            if log_r > best_log:
+                others = _log_sum(others, best_log)
+                best, best_log = j, log_r
+            else:
+                others = _log_sum(others, log_r)
+    k = 2 * best + (level[0, 2 * best + 1] > level[0, 2 * best])
+    is_explained = _log_sum(sums[k, 0], sums[k, 1]) >= _log_sum(sums[k, 2], sums[k, 3])
+    return best if is_explained and best_log >= others + _LOG_ODDS else -1
+
+
+@njit(strict=True)
 def _advance(
-    raw: Array, start: int, theta: Array, tested: Array, limit: float, level: Array, total: Array, age: Array
+    raw: Array,
+    start: int,
+    theta: Array,
+    tested: Array,
+    limit: float,
+    level: Array,
+    total: Array,
+    age: Array,
+    sums: Array,
+    shortest: int,
 ) -> tuple[int, int]:
     """Run all tests from a row on; return the row of an alarm and the number of the feature, or -1 and -1.
 
     raw     (n, 2 f + 2)  log-likelihood ratios, two of each feature; the last two name no feature
     tested  (f)
-    level   (2, 2 f + 2)  log R with theta and limited ratios, and as they are
-    total   (2 f + 2)     sum over the run of the test, which restarts where it is not positive
-    age     (2 f + 2)     rows of the run
+    level   (2, 2 f)      log R with theta and limited ratios, and as they are
+    total   (2 f)         sum over the run of the test, which restarts where it is not positive
+    age     (2 f)         rows of the run
+    sums    (2 f, 4)      raw sums over the run: of both hypotheses of the feature, and of those that name none
     """
-    h, f = raw.shape[1], len(tested)
+    n_hypotheses = 2 * len(tested)
     for i in range(start, raw.shape[0]):
-        for k in range(h):
+        highest = -np.inf
+        for k in range(n_hypotheses):
             step = theta[k] * min(raw[i, k], _CLIP)
             level[0, k] = max(_log_sum(level[0, k], 0.0) + step, -700.0)
             level[1, k] = max(_log_sum(level[1, k], 0.0) + raw[i, k], -700.0)
             total[k] += step
             age[k] += 1
+            sums[k, :2] += raw[i, k - k % 2 : k - k % 2 + 2]
+            sums[k, 2:] += raw[i, n_hypotheses:]
             if total[k] <= 0.0:
                 total[k], age[k] = 0.0, 0
-        highest, best, best_log = -np.inf, -1, -np.inf
-        for j in range(f):
-            if tested[j]:
-                highest = max(highest, _log_sum(level[0, 2 * j], level[0, 2 * j + 1]))
-                log_r = _log_sum(level[1, 2 * j], level[1, 2 * j + 1])
-                if log_r > best_log:
-                    best, best_log = j, log_r
-        if highest - math.log(2.0) <= limit:
-            continue
-        others = -np.inf
-        for j in range(f):
-            if tested[j] and j != best:
-                others = _log_sum(_log_sum(level[1, 2 * j], level[1, 2 * j + 1]), max(others, -700.0))
-        if best_log >= others + _LOG_ODDS and best_log >= _log_sum(level[1, h - 2], level[1, h - 1]):
-            return i, best
+                sums[k, :] = 0.0
+            if k % 2 and tested[k // 2] and max(age[k - 1], age[k]) >= shortest:
+                highest = max(highest, _log_sum(level[0, k - 1], level[0, k]))
+        if highest - math.log(2.0) > limit:
+            best = _isolate(level, sums, tested)
+            if best >= 0:
+                return i, best
     return -1, -1
 
 
@@ -118,9 +142,9 @@ class LostRelevance(ThreadSafe):
     _shapes = (
         "lost (j) bool  _n_labelled in [0, inf)  _stored (s, j) float  _features (f) int64 in [0, j)"
         "  _reference (r, g, c) float in [0, inf)  _codes (r) int64 in [0, inf)  _phase in [0, 3)"
-        "  _shares (k) float in [0, inf)  _calibration (d) float  _theta (2*f+2) float in (0, 1.5]"
-        "  _tested (f) bool  _level (2, 2*f+2) float in [-inf, inf]  _total (2*f+2) float in [-inf, inf]"
-        "  _age (2*f+2) int64 in [0, inf)  _back float in [-inf, inf]"
+        "  _shortest in [1, inf)  _shares (k) float in [0, inf)  _calibration (d) float  _theta (2*f) float in (0, 1.5]"
+        "  _tested (f) bool  _level (2, 2*f) float in [-inf, inf]  _total (2*f) float in [-inf, inf]"
+        "  _age (2*f) int64 in [0, inf)  _sums (2*f, 4) float in [-inf, inf]  _back float in [-inf, inf]"
     )
 
     def __init__(self, n_columns: int, n_rows: float, random_state: int | None) -> None:
@@ -128,9 +152,10 @@ class LostRelevance(ThreadSafe):
         self._rng = np.random.default_rng(random_state)
         self._stored: Floats = np.empty((0, n_columns))
         self._features = np.empty(0, dtype=np.int64)
-        self._theta, self._tested = np.ones(2), np.empty(0, dtype=bool)
+        self._theta, self._tested = np.empty(0), np.empty(0, dtype=bool)
         self._shares: Floats = np.empty(0)
         self._calibration: Floats = np.empty(0)
+        self._shortest = _SHORTEST
         self.restart()
 
     def restart(self) -> None:
@@ -147,7 +172,7 @@ class LostRelevance(ThreadSafe):
     def _reset_runs(self) -> None:
         h = len(self._theta)
         self._level, self._total = np.full((2, h), -700.0), np.zeros(h)
-        self._age = np.zeros(h, dtype=np.int64)
+        self._age, self._sums = np.zeros(h, dtype=np.int64), np.zeros((h, 4))
         self._back = -math.inf  # log R of the reverse test
 
     @property
@@ -182,8 +207,7 @@ class LostRelevance(ThreadSafe):
             return
         before = {int(j): k for k, j in enumerate(self._features)}
         at = [before.get(int(j), -1) for j in features]
-        pairs = np.append(self._theta[:-2].reshape(-1, 2), np.ones((1, 2)), axis=0)
-        self._theta = np.append(pairs[at].ravel(), self._theta[-2:])
+        self._theta = np.append(self._theta.reshape(-1, 2), np.ones((1, 2)), axis=0)[at].ravel()
         self._tested = np.append(self._tested, False)[at]
         self._features = features
         self.lost = self.lost & np.isin(np.arange(len(self.lost)), features)
@@ -228,7 +252,8 @@ class LostRelevance(ThreadSafe):
         self._shares = counts / counts.sum()
         self._calibration = fit_calibration(self._reference[:, 0], self._codes)
         raw = self._ratios(self._reference, self._codes)
-        self._theta = find_exponents(np.minimum(raw, _CLIP))
+        self._theta, inflation = find_exponents(np.minimum(raw[:, :-2], _CLIP))
+        self._shortest = math.ceil(_SHORTEST * inflation)
         of_features = raw[:, :-2:2]
         error = of_features.std(axis=0) / math.sqrt(len(raw))
         self._tested = of_features.mean(axis=0) < -4.0 * error
@@ -257,9 +282,20 @@ class LostRelevance(ThreadSafe):
         while at < len(raw):
             held = np.flatnonzero(self.lost[self._features])
             if len(held):
-                at = self._wait(raw[:, 2 * held[0]], at, limit, int(self._features[held[0]]))
+                at = self._wait(raw, at, limit, int(held[0]))
                 continue
-            row, k = _advance(raw, at, self._theta, self._tested, limit, self._level, self._total, self._age)
+            row, k = _advance(
+                raw,
+                at,
+                self._theta,
+                self._tested,
+                limit,
+                self._level,
+                self._total,
+                self._age,
+                self._sums,
+                self._shortest,
+            )
             if row < 0:
                 break
             j, of_j = int(self._features[k]), slice(2 * k, 2 * k + 2)
@@ -269,11 +305,12 @@ class LostRelevance(ThreadSafe):
             at = row + 1
         return lost
 
-    def _wait(self, ratios: Floats, at: int, limit: float, feature: int) -> int:
-        """Run the reverse test from a row on; return the row at which the test for losses resumes."""
-        for i in range(at, len(ratios)):
-            self._back = float(np.logaddexp(0.0, self._back)) + min(-float(ratios[i]), _CLIP)
+    def _wait(self, raw: Floats, at: int, limit: float, k: int) -> int:
+        """Run the reverse test of the k-th feature from a row on; return the row at which the test resumes."""
+        steps = self._theta[2 * k] * np.minimum(-raw[at:, 2 * k : 2 * k + 2].max(axis=1), _CLIP)
+        for i, step in enumerate(steps.tolist(), at):
+            self._back = float(np.logaddexp(0.0, self._back)) + step
             if self._back > limit:
-                self.lost[feature] = False
+                self.lost[self._features[k]] = False
                 return i + 1
-        return len(ratios)
+        return len(raw)

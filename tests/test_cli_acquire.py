@@ -496,3 +496,61 @@ def test_a_price_list_is_paid_and_printed_in_its_currency(call, folder):
     (folder / "prices.json").write_text(json.dumps(listed), encoding="utf-8")
     _, _, error = call("train", "patients.csv", *arguments, "--save", "listed.tamis", "--force")
     assert "A price list must look like" in error
+
+
+@pytest.fixture(scope="module")
+def priced(folder):
+    """A file with an identifier, which is left out."""
+    rng = np.random.default_rng(1)
+    lines = ["case,heat,pressure,state"]
+    for i in range(200):
+        on = rng.random() < 0.5
+        lines.append(f"c{i:04d},{rng.normal() + 2 * on:.3f},{rng.normal() + on:.3f},{'on' if on else 'off'}")
+    (folder / "cases.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "cases.csv"
+
+
+@pytest.mark.parametrize(
+    ("prices", "said"),
+    [("heat,1\npresure,2\n", "has a price for 'presure', which is not a column; did you mean 'pressure'?"),
+     ("heat,1\npressure,2\nzzz,2\n", "has a price for 'zzz', which is not a column: remove it."),
+     ("heat,1\n", "has no price for column 'pressure': add it, 0 if it is free.")],
+    ids=str,
+)  # fmt: skip
+def test_prices_that_do_not_fit_the_columns_are_explained(call, folder, priced, prices, said):
+    (folder / "wrong.csv").write_text(prices, encoding="utf-8")
+    code, _, err = call("train", priced, "--label", "state", "--cost", "wrong.csv", "--save", "no.tamis")
+    assert code == 2
+    assert f"--cost wrong.csv {said}" in " ".join(err.split())
+    assert not (folder / "no.tamis").exists()
+
+
+def test_the_price_of_a_column_that_is_left_out_is_not_used(call, folder, priced):
+    (folder / "more.csv").write_text("case,3\nheat,1\npressure,2\nstate,0\n", encoding="utf-8")
+    learn = (
+        "train",
+        priced,
+        "--label",
+        "state",
+        "--cost",
+        "more.csv",
+        "--error-cost",
+        "100",
+        "--save",
+        "c.tamis",
+    )
+    code, _, err = call(*learn, "--method", "fixed-subset", "--force")
+    assert code == 0
+    assert "the price of case, state is not used: the column is left out." in " ".join(err.split())
+    assert tamis.load(folder / "c.tamis").cost == {"heat": 1.0, "pressure": 2.0}
+
+
+def test_a_decimal_comma_is_a_number_and_thousands_are_not(call, folder, priced):
+    call("train", priced, "--label", "state", "--method", "fixed-subset", "--save", "d.tamis", "--force")
+    _, out, _ = call("acquire", "d.tamis", said="heat=2,5\nq\n")
+    assert "heat = 2.5" in out
+    _, out, _ = call("acquire", "d.tamis", said="heat=1,234\nheat=-0,125\nq\n")
+    assert "a decimal comma or thousands" in " ".join(out.split())
+    assert "heat = -0.125" in out
+    _, out, _ = call("acquire", "d.tamis", said="heat=1,2,3\nq\n")
+    assert "heat must be a finite number" in " ".join(out.split())

@@ -96,7 +96,7 @@ def test_values_known_before_are_free_and_unavailable_ones_are_not_asked_again(p
 
 @pytest.mark.parametrize(
     ("message", "said"),
-    [({"observed": [], "value": "warm", "feature": 0}, "0 must be a finite number, got 'warm'"),
+    [({"observed": [], "value": "warm", "feature": 0}, "got 'warm'; choose Not available if the value is unavailable."),
      ({"observed": [], "value": "perhaps", "feature": 1}, "choose one of no, yes"),
      ({"observed": [["z", 1, True]]}, "No feature is named 'z'"), ({"observed": [3]}, "triples"), ([1], "list"),
      (b"{", "Expecting")],
@@ -268,4 +268,35 @@ def test_a_browser_shows_the_interval_of_a_number(number_page, tmp_path):
         driver.save_screenshot(str(tmp_path / "number.png"))
         assert driver.get_log("browser") == []
     finally:
+        driver.quit()
+
+
+@pytest.mark.slow
+@needs_browser
+def test_nothing_can_be_entered_before_the_first_question(number_page, tmp_path, monkeypatch):
+    """A slow first reply: keys, clicks and values wait for it."""
+    from threading import Event
+
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    driver, ready, reply_at_once = browser(tmp_path), Event(), number_page.reply
+
+    def late(message):
+        ready.wait(20)
+        return reply_at_once(message)
+
+    monkeypatch.setattr(number_page, "reply", late)
+    try:
+        driver.get(number_page.address)
+        driver.execute_script(
+            "document.getElementById('stop').focus(); document.getElementById('value').focus()"
+        )
+        driver.find_element("tag name", "body").send_keys("s", "u", "n", "1")
+        assert driver.execute_script("return document.activeElement.tagName") == "BODY"
+        ready.set()
+        WebDriverWait(driver, 20).until(lambda _: "price" in driver.find_element("id", "text").text)
+        assert driver.execute_script("return document.activeElement.id") == "value"
+        assert driver.get_log("browser") == []
+    finally:
+        ready.set()
         driver.quit()

@@ -86,6 +86,8 @@ def _serve(dialogue: Dialogue, wording: str | None, port: int) -> None:
     from tamis.cli.question_page import QuestionPage, read_wording
 
     texts = {} if wording is None else read_wording(wording)
+    if unknown := sorted(set(texts) - set(map(str, dialogue.model._column_names()))):
+        note(f"--wording {wording} has a question for {unknown[0]!r}, which is not a column of the model.")
     try:
         page = QuestionPage(dialogue.model, texts, port, unavailable=dialogue.unavailable)
     except OSError as error:
@@ -103,7 +105,7 @@ def _serve(dialogue: Dialogue, wording: str | None, port: int) -> None:
 
 
 def _run_json(dialogue: Dialogue) -> None:
-    dialogue.unknown = "null"
+    dialogue.advice = "enter null"
     _print_line(_status(dialogue))
     for line in _lines():
         try:

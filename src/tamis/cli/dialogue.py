@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,10 @@ from tamis.errors import DataError
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, Session
 
-__all__ = ["Dialogue", "amount", "rounded", "safe_repr"]
+__all__ = ["Dialogue", "amount", "decision_text", "label_text", "rounded", "safe_repr"]
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
 class Dialogue:
@@ -25,7 +29,7 @@ class Dialogue:
         Columns that the session does not ask for.
     """
 
-    unknown = "?"  # the answer for an unavailable value
+    advice = "enter ?"  # for an unavailable value
 
     def __init__(self, model: CellClassifier, unavailable: Sequence[str] = ()) -> None:
         self.model = model
@@ -70,13 +74,20 @@ class Dialogue:
         return int(feature) if plain and str(feature).isdigit() else feature
 
     def _number(self, feature: Any, value: Any) -> float:
+        if isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()):
+            if _THOUSANDS.fullmatch(value.strip()):
+                raise DataError(
+                    f"{feature} was given {safe_repr(value)}, a decimal comma or thousands: write it with a point, or"
+                    " without the comma."
+                )
+            value = value.strip().replace(",", ".")
         try:
             number = math.inf if isinstance(value, bool) else float(value)
         except (TypeError, ValueError, OverflowError):
             number = math.inf
         if math.isinf(number):
             raise DataError(
-                f"{feature} must be a finite number, got {safe_repr(value)}; enter {self.unknown} if the value is"
+                f"{feature} must be a finite number, got {safe_repr(value)}; {self.advice} if the value is"
                 " unavailable."
             )
         return number
@@ -89,7 +100,7 @@ class Dialogue:
         names = [str(one) for one in known]
         listed = ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
         raise DataError(
-            f"{feature} has no value {safe_repr(value)}: choose one of {listed}; enter {self.unknown} if the value is"
+            f"{feature} has no value {safe_repr(value)}: choose one of {listed}; {self.advice} if the value is"
             " unavailable."
         )
 

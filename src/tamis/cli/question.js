@@ -27,6 +27,7 @@ async function send(observed, more) {
 }
 
 function show() {
+  document.querySelector("main").inert = false;
   const question = state.question, ended = stopped || question === null;
   at("ask").hidden = ended;
   at("result").hidden = !ended;
@@ -111,7 +112,7 @@ at("more").addEventListener("submit", (event) => {
 });
 at("refuse").addEventListener("click", () => send(state.observed, { value: null, feature: JSON.parse(at("which").value) }));
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(document.activeElement.tagName)) return;
+  if (!state || event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(document.activeElement.tagName)) return;
   const option = at("options").children[Number(event.key) - 1];
   if (!at("ask").hidden && option) option.click();
   else if (event.key === "u") at("undo").click();

@@ -96,6 +96,7 @@ class QuestionPage:
         if not isinstance(message, dict) or not isinstance(message.get("observed"), list):
             raise ValueError('A request must be an object with the list "observed".')
         dialogue = Dialogue(self.model, self.unavailable)
+        dialogue.advice = "choose Not available"
         try:
             dialogue.session = dialogue.open({"observed": message["observed"]})
         except TypeError:
@@ -277,7 +278,7 @@ def _page(name: str, *, is_number: bool) -> bytes:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f'<link rel="icon" href="data:,">\n<title>{heading}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n'
-        f'<header><h1>{heading}</h1><p id="when"></p></header>\n<main>\n'
+        f'<header><h1>{heading}</h1><p id="when"></p></header>\n<main inert>\n'
         '<section id="ask"><form id="form"><label id="text" for="value"></label><p id="reason"></p>'
         '<div id="options"></div><input id="value" autocomplete="off" inputmode="decimal">'
         '<div class="row"><button id="give" type="submit">Enter value</button>'

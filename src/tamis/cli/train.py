@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +17,7 @@ from tamis.catalog import Entry, find
 from tamis.cli.failure import MisuseError
 from tamis.cli.methods import assignment, cells
 from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, check_word, grouped, keys, option
-from tamis.cli.output import check_outputs, print_json, progress, rerun_commands, terminal
+from tamis.cli.output import check_outputs, note, print_json, progress, rerun_commands, terminal
 from tamis.cli.reading import Reading
 from tamis.errors import DataError
 from tamis.options import model_parameters
@@ -142,6 +143,7 @@ def train(
     inputs = [*reading.inputs, *([] if isinstance(prices, float) else [cost])]
     check_outputs(inputs, {"--save": save, "--report": report}, force=force)
     table = Table.read(reading.open(classes=not is_number, quiet=quiet))
+    prices = _prices_of_columns(prices, cost, table, quiet=quiet)
     learned, held = table.split(held_out, seed, max_rows, is_number=is_number)
     costs = {"cost": prices, **_error_costs(error_cost, None if is_number else table.y[learned], parameters)}
     costs |= {"objective": "squared-error"} if is_number else {}
@@ -236,6 +238,23 @@ def _listed_prices(path: str, content: str) -> dict[str, float]:
     return result
 
 
+def _prices_of_columns(prices: Any, path: str, table: Table, *, quiet: bool) -> Any:
+    """Return the prices of the columns that are used; raise if one has no price, or a price has no column."""
+    if not isinstance(prices, dict) or table.names is None:
+        return prices
+    known, unused = set(table.names), [name for name in prices if name in table.excluded]
+    for name in prices:
+        if name not in known and name not in unused:
+            near = difflib.get_close_matches(name, table.names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ": remove it."
+            raise MisuseError(f"--cost {path} has a price for {name!r}, which is not a column{hint}")
+    if lacking := [name for name in table.names if name not in prices]:
+        raise MisuseError(f"--cost {path} has no price for column {lacking[0]!r}: add it, 0 if it is free.")
+    if unused and not quiet:
+        note(f"the price of {', '.join(unused)} is not used: the column is left out.")
+    return {name: prices[name] for name in table.names}
+
+
 def _error_costs(error_cost: float, y: NDArray[Any] | None, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the costs of errors as a parameter, one number without classes; nothing for the default."""
     import numpy as np
@@ -262,12 +281,16 @@ class Table:
     categories : dict of str to list
         Values of the text columns, by code.
     title : str
+    excluded : sequence of str
+        Columns of the file that are not features.
     """
 
     def __init__(
-        self, X: Any, y: NDArray[Any], names: list[str] | None, categories: dict[str, list[Any]], title: str
-    ) -> None:
+        self, X: Any, y: NDArray[Any], names: list[str] | None, categories: dict[str, list[Any]], title: str,
+        excluded: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.X, self.y, self.names, self.categories, self.title = X, y, names, categories, title
+        self.excluded = excluded
 
     @classmethod
     def read(cls, stream: Stream) -> Table:
@@ -283,7 +306,8 @@ class Table:
         described = stream.describe()
         title = described.get("name") or Path(str(described.get("path", "a stream"))).name
         y = np.concatenate([y for _, y in parts])
-        return cls(X, y, stream.feature_names, dict(getattr(stream, "categories", {})), str(title))
+        excluded = [*described.get("drop", []), str(described.get("label", ""))]
+        return cls(X, y, stream.feature_names, dict(getattr(stream, "categories", {})), str(title), excluded)
 
     def split(
         self, share: float, seed: int, max_rows: int | None = None, *, is_number: bool = False

@@ -382,7 +382,7 @@ def test_models_from_python_are_asked_by_column_numbers(call, folder, rng):
      ("train table.csv --label state --task numbers --save m", "--task numbers"),
      ("train table.csv --label state --cost much --save m", "--cost much is neither a number nor a file"),
      ("train table.csv --label state --cost table.csv --save m", "--cost table.csv, line 2: write a column"),
-     ("train table.csv --label state --cost less.json --save m", "cost has no entry for column 'light'"),
+     ("train table.csv --label state --cost less.json --save m", "--cost less.json has no price for column 'light'"),
      ("train table.csv --label state --cost -1 --save m", "--cost -1 must be 0 or more"),
      ("train table.csv --label state --held-out 1 --save m", "--held-out 1.0 must be a share below 1"),
      ("train table.csv --label state --set bins=3 --method ifc2f --save m",

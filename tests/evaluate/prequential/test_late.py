@@ -160,7 +160,7 @@ def test_the_report_of_such_a_run(tmp_path):
     X, y = rows(600)
     result = prequential(timed(X, y, *times(600)), FIRES(3), delay=TIMES)
     page = result.report(tmp_path / "run.html").read_text(encoding="utf-8")
-    assert "each before its label came, as the times tell" in page
+    assert "each before its label arrived, by the label times" in page
     assert "delay=('at', 'known')" in html.unescape(page)
 
 

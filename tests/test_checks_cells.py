@@ -1,4 +1,4 @@
-"""The suite for classifiers that buy values: ours pass, and each kind of fault is found."""
+"""The suite for classifiers that acquire values: ours pass, and each kind of fault is found."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AsksTwice(ETANA):
 
 
 class PaysForHoles(ETANA):
-    """Counts a missing value as bought."""
+    """Counts a missing value as acquired."""
 
     def _pay(self, rows: Any, position: Any, code: Any, *rest: Any) -> None:
         super()._pay(rows, position, np.maximum(code, 0), *rest)
@@ -55,17 +55,15 @@ class KeepsItsRows(ETANA):
 
 
 class NeverStops(ETANA):
-    def _is_bought(self, k: int, posterior: Any, values: Any, untouched: Any = None) -> Any:
+    def _is_acquired(self, k: int, posterior: Any, *rest: Any) -> Any:
         return np.ones(len(posterior), dtype=bool)
 
 
 class LooksAtTheOthers(ETANA):
     """Stops by the mean posterior of all rows."""
 
-    def _is_bought(self, k: int, posterior: Any, values: Any, untouched: Any = None) -> Any:
-        return super()._is_bought(k, posterior, values, untouched) & (
-            posterior[:, 0] <= posterior[:, 0].mean() + 0.2
-        )
+    def _is_acquired(self, k: int, posterior: Any, *rest: Any) -> Any:
+        return super()._is_acquired(k, posterior, *rest) & (posterior[:, 0] <= posterior[:, 0].mean() + 0.2)
 
 
 class ForgetsItsSeed(ETANA):

@@ -80,7 +80,7 @@ class Acquisition:
         The features in the order of acquisition; by name if the model has feature names.
     values : list
         Numbers, or categories.
-    posteriors : ndarray of shape (n_bought + 1, n_classes)
+    posteriors : ndarray of shape (n_acquired + 1, n_classes)
         Class probabilities before the first value, and after each.
     """
 
@@ -95,16 +95,18 @@ class Acquisition:
 
     def _repr_html_(self) -> str:
         likeliest = [f"{row.max():.3f}" for row in self.posteriors[1:]]
-        bought = {
+        acquired = {
             f"{place}. {feature}": [f"{value:g}" if isinstance(value, float) else short_repr(value), after]
             for place, (feature, value, after) in enumerate(
                 zip(self.features, self.values, likeliest, strict=True), start=1
             )
         }
-        return html_repr("Acquisition", self._facts(), bought, ("bought", "value", "likeliest class then"))
+        return html_repr(
+            "Acquisition", self._facts(), acquired, ("acquired", "value", "likeliest class then")
+        )
 
     def _facts(self) -> list[str]:
-        number = f"{len(self.features):,} value{'s' * (len(self.features) != 1)} bought"
+        number = f"{len(self.features):,} value{'s' * (len(self.features) != 1)} acquired"
         return [f"decision {short_repr(self.label)}", number, f"paid {self.cost:g}"]
 
 
@@ -526,11 +528,11 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         trace: Purchases | None,
     ) -> None:  # fmt: skip
         """Record the acquisitions; unavailable values cost nothing."""
-        bought = code >= 0
-        self._bill.n_features[rows[bought]] += 1
-        self._bill.cost[rows[bought]] += price[bought]
+        acquired = code >= 0
+        self._bill.n_features[rows[acquired]] += 1
+        self._bill.cost[rows[acquired]] += price[acquired]
         if trace is not None:
-            trace.append((rows[bought], position[bought], value[bought], posterior[bought]))
+            trace.append((rows[acquired], position[acquired], value[acquired], posterior[acquired]))
 
     def _acquisitions(self, state: State, trace: Purchases) -> list[Acquisition]:
         """Return the acquisitions of each row."""

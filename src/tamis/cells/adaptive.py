@@ -4,7 +4,7 @@ An extension of Liyanage, Zois, Chelmis (2021), who name it as future work: thei
 with exact inference, so that any feature can be acquired next. With e the known values of a row::
 
     information of feature j:  I_j(e) = H(C | e) - sum_v P(x_j = v | e) H(C | e, x_j = v)           (1)
-    buy argmax_j I_j(e) / e_j,  unless  g(pi) <= tau_risk  or  max_j I_j(e) / e_j <= tau_rate       (2)
+    acquire argmax_j I_j(e) / e_j,  unless  g(pi) <= tau_risk  or  max_j I_j(e) / e_j <= tau_rate       (2)
 
 For a numeric target, H is the variance. g(pi) = min_j Q_j . pi is the risk of an immediate decision. The textbook
 rule, one step of expected cost, stops too early: most single values do not change the decision, so their value is 0

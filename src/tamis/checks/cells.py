@@ -1,4 +1,4 @@
-"""Checks of active feature acquisition: purchases, sessions, costs and rejected input."""
+"""Checks of active feature acquisition: acquisitions, sessions, costs and rejected input."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _learns(subject: CellSubject) -> None:
     if accuracy < 0.7:
         fail(f"accuracy is {accuracy:.2f} where four columns tell the classes apart.")
     if not 0 < model.n_features_used_.mean() <= 6:
-        fail(f"{model.n_features_used_.mean():.2f} values of 6 are bought.")
+        fail(f"{model.n_features_used_.mean():.2f} values of 6 are acquired.")
 
 
 def _sessions_walk_the_same_way(subject: CellSubject) -> None:
@@ -107,7 +107,7 @@ def _sessions_walk_the_same_way(subject: CellSubject) -> None:
         while session.next_feature is not None:
             session.observe(X[i, session.next_feature])
         if [step["feature"] for step in session.explain()] != trace.features:
-            fail(f"row {i}: the session asks for other values than acquire buys.")
+            fail(f"row {i}: the session asks for other values than acquire acquires.")
         if session.decision != trace.label or trace.label != labels[i] or len(trace.features) != used[i]:
             fail(f"row {i}: session, acquire and predict do not agree on the decision.")
         if not np.allclose([session.cost, trace.cost], cost[i]):
@@ -155,9 +155,9 @@ def _missing_values_cost_nothing(subject: CellSubject) -> None:
     X[::2, 0] = X[1::3, 2] = np.nan
     for row, trace in zip(X, model.acquire(X), strict=True):
         if len(set(trace.features)) < len(trace.features):
-            fail("a value is bought twice.")
+            fail("a value is acquired twice.")
         if np.isnan(row[trace.features]).any() or np.isnan(trace.values).any():
-            fail("a value that is missing is bought.")
+            fail("a value that is missing is acquired.")
     session = model.open()
     while session.next_feature is not None:
         session.observe(None)
@@ -184,7 +184,7 @@ def _unavailable_features(subject: CellSubject) -> None:
         while session.next_feature is not None:
             session.observe(row[session.next_feature])
         if [step["feature"] for step in session.explain()] != trace.features:
-            fail("a session asks for other values than acquire buys where one is unavailable.")
+            fail("a session asks for other values than acquire acquires where one is unavailable.")
         if not np.allclose(list(session.posterior.values()), trace.posteriors[-1], atol=1e-12):
             fail("where a feature is unavailable, session and acquire do not agree on the posterior.")
         if refused.any():
@@ -218,20 +218,20 @@ def _free_evidence(subject: CellSubject) -> None:
 def _prices(subject: CellSubject) -> None:
     """Fewer values are acquired at a higher cost, none above any gain; the decision is then the most frequent class."""
     X, y = subject.rows(400, seed=2)
-    bought = []
+    acquired = []
     for cost in (0.001, 0.03, 10.0):
         model = subject.new(cost=cost).fit(X, y)
         labels = model.predict(X)
-        bought.append(float(model.n_features_used_.mean()))
-    if not bought[0] >= bought[1] >= bought[2] == 0.0:
-        fail(f"at prices of 0.001, 0.03 and 10, {bought} values are bought per row.")
+        acquired.append(float(model.n_features_used_.mean()))
+    if not acquired[0] >= acquired[1] >= acquired[2] == 0.0:
+        fail(f"at prices of 0.001, 0.03 and 10, {acquired} values are acquired per row.")
     if (labels != model.classes_[np.bincount(y).argmax()]).any():
         fail("without any value the decision must be the most frequent class.")
     prices = np.array([0.01, 0.02, 0.03, 0.01, 0.01, 0.02])
     model = subject.new(cost=prices).fit(X, y)
     for trace in model.acquire(X[:30]):
         if not np.isclose(trace.cost, prices[trace.features].sum()):
-            fail("the cost of a row is not the sum of the prices of what was bought.")
+            fail("the cost of a row is not the sum of the prices of what was acquired.")
 
 
 def _free_values(subject: CellSubject) -> None:
@@ -239,7 +239,7 @@ def _free_values(subject: CellSubject) -> None:
     model, (X, _) = subject.learned(cost=0.0), subject.rows(20, seed=1)
     model.predict(X)
     if model.cost_.any() or not model.n_features_used_.any():
-        fail("free values must be bought, for nothing.")
+        fail("free values must be acquired, for nothing.")
 
 
 def _misclassification_costs(subject: CellSubject) -> None:

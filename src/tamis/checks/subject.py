@@ -293,7 +293,7 @@ class CellSubject(Subject):
         used, cost = one.n_features_used_, one.cost_
         right = other.predict_proba(X_other)
         if used.tolist() != other.n_features_used_.tolist() or not np.allclose(cost, other.cost_):
-            fail(f"{what}: {used.sum()} and {other.n_features_used_.sum()} values are bought.")
+            fail(f"{what}: {used.sum()} and {other.n_features_used_.sum()} values are acquired.")
         if not np.allclose(left, right, rtol=tolerance, atol=tolerance):
             fail(f"{what}: the posteriors differ by up to {np.abs(left - right).max():.3g}.")
 

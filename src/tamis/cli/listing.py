@@ -56,7 +56,7 @@ def _show_catalogue(as_json: bool) -> None:
     console = terminal()
     show_entries(console, "Selectors, for --selector", selectors())
     show_entries(console, "Learners, for --learner", LEARNERS)
-    show_entries(console, "Classifiers that buy values one by one, for tamis train --method", cells())
+    show_entries(console, "Classifiers that acquire values one by one, for tamis train --method", cells())
     show_entries(console, "From Python", others())
 
 

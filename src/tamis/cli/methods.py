@@ -33,7 +33,7 @@ def others() -> tuple[Entry, ...]:
 
 
 def cells() -> tuple[Entry, ...]:
-    """Return the classifiers that buy values one by one."""
+    """Return the classifiers that acquire values one by one."""
     return tuple(entry for entry in CATALOG if entry.family == "cells")
 
 

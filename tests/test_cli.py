@@ -359,8 +359,8 @@ def wrong(path, row):
         (["run", "table.csv", "--label", "9"], 2, "has 5 columns, so there is none at position 9"),
         (["run", "table.csv"], 2, "'table.csv': the label column is not named; add --label state."),
         (["run"], 2, "a FILE (- is standard input) or --dataset NAME"),
-        (["run", "table.csv", "--dataset", "electricity"], 2, "one of them"),
-        (["run", "--dataset", "electricity", "--label", "x"], 2, "a data set brings its own label"),
+        (["run", "table.csv", "--dataset", "electricity"], 2, "Give either a FILE"),
+        (["run", "--dataset", "electricity", "--label", "x"], 2, "the label of a data set is fixed"),
         (["run", "--dataset", "electrcity"], 2, "did you mean 'electricity'?"),
         ([*RUN, "--batch-size", "0"], 2, "--batch-size must be 1 or more, got 0"),
         ([*RUN, "--batch-size", "-5"], 2, "--batch-size must be 1 or more, got -5"),
@@ -431,7 +431,7 @@ def test_a_file_of_one_row_is_told_what_it_lacks(call, here):
     (here / "one.csv").write_text("a,y\n1,on\n")
     code, _, err = call("run", "one.csv", "--label", "y", "--batch-size", "1")
     assert code == 1
-    assert "or give two rows at least, one to train on and one to test." in err
+    assert "or give at least two rows, one for training and one for testing." in err
 
 
 @pytest.mark.parametrize(
@@ -478,7 +478,7 @@ def test_column_that_is_no_feature_can_be_dropped(call, here):
     pyarrow.parquet.write_table(pyarrow.table(columns), here / "pairs.parquet")
     code, _, err = call("run", "pairs.parquet", "--label", "y")
     assert code == 0
-    assert "pair is left out: it is of type list" in err
+    assert "pair is excluded: it is of type list" in err
     code, out, err = call("run", "pairs.parquet", "--label", "y", "--quiet", "--keep", "pair")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "choose --drop pair" in err

@@ -113,7 +113,7 @@ def test_training_says_how_well_it_does(call, folder, model):
         "train", "table.csv", "--label", "state", "--cost", "5", "--save", "n.tamis", "--method", "adaptive",
         "--max-rows", "300",
     )  # fmt: skip
-    assert "225 rows learned" in out
+    assert "225 training rows" in out
     assert "No value is worth its cost: every decision follows the class shares." in out
 
 
@@ -377,7 +377,7 @@ def test_models_from_python_are_asked_by_column_numbers(call, folder, rng):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [("train table.csv --label state --set n_bins=3 --save m", "--set n_bins=3 needs a method"),
-     ("train table.csv --label state", "Say where the model goes: --save FILE"),
+     ("train table.csv --label state", "Name an output: --save FILE"),
      ("train table.csv --label state --method ifc --save m", "No classifier is named 'ifc'; did you mean 'ifc2f'"),
      ("train table.csv --label state --task numbers --save m", "--task numbers"),
      ("train table.csv --label state --cost much --save m", "--cost much is neither a number nor a file"),
@@ -390,7 +390,7 @@ def test_models_from_python_are_asked_by_column_numbers(call, folder, rng):
      ("train table.csv --label state --save none/m", "/none' does not exist; make it first"),
      ("acquire table.csv", "was not written by tamis.save"),
      ("acquire nothing.tamis", "nothing.tamis"),
-     ("acquire other.tamis", "other.tamis holds no classifier that asks for values"),
+     ("acquire other.tamis", "other.tamis contains no classifier that acquires values"),
      ("acquire new.tamis", "was saved before it was fitted")],
     ids=lambda value: value[:48],
 )  # fmt: skip
@@ -450,12 +450,12 @@ def test_a_process_may_be_started_without_input_or_output(model, closed):
         (
             ["yes"] * 40,
             [],
-            "The 30 rows to learn from are all of class 'yes': give rows of two classes or more",
+            "The 30 training rows are all of class 'yes': give rows of two classes or more",
         ),
         (
             [0, 1] * 20,
             ["--held-out", "0.999"],
-            "The 0 rows to learn from are none of 40: give rows of two classes",
+            "The 0 training rows are none of 40: give rows of two classes",
         ),
     ],
 )

@@ -91,16 +91,16 @@ def test_what_is_shown_fits_the_terminal(call):
     detail = " ".join(" ".join(lines[1:3]).split())
     assert "linear model for a numeric label of 300 values" in detail
     assert "text as 4 columns of 0 and 1 (colour, sex)" in detail
-    assert "p-value     bar  wealth  coefficient" in out
-    assert re.search(r"^ +1  a +\de-\d+  0\.0125  0\.0375", out, flags=re.MULTILINE)
+    assert "p-value  threshold  wealth  coefficient" in out
+    assert re.search(r"^ +1  a +\de-\d+ +0\.0125  0\.0375", out, flags=re.MULTILINE)
     assert re.search(r"^ +and \d more$", out, flags=re.MULTILINE)
     told = " ".join(out.split())
     assert re.search(
-        r"candidates in .* s: \d+ accepted, \d+ refused for too little evidence, \d+ constant, ", told
+        r"candidates in .* s: \d+ accepted, \d+ rejected for insufficient evidence, \d+ constant, ", told
     )
     assert "collinear with accepted ones" in told
     assert "had missing values, replaced by the mean of the others" in told
-    assert "It ended: no more candidates; wealth left 0." in told
+    assert "Stopped: no more candidates; wealth left 0." in told
     assert max(map(len, lines)) <= 80
 
 
@@ -330,7 +330,7 @@ def test_interrupt_keeps_what_was_found_and_goes_on(call, tmp_path, monkeypatch)
         patch.setattr(Interactions, "_draw", interrupted)
         code, out, err = call(*line, "--report", tmp_path / "part.html")
     assert (code, err) == (130, "tamis: interrupted; the same command resumes from the checkpoint\n")
-    assert "It ended: interrupted" in out
+    assert "Stopped: interrupted" in out
     assert "This search was interrupted" in (tmp_path / "part.html").read_text(encoding="utf-8")
     rest = told(call, *line)
     for name in ("selected", "features", "n_offered", "decisions"):
@@ -359,7 +359,7 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
     monkeypatch.setattr(Interactions, "_draw", broken)
     code, out, err = call(*PRICE, "--interactions")
     assert (code, err) == (1, "tamis: The disk is gone.\n")
-    assert "It ended with an error" in out
+    assert "Stopped by an error" in out
     assert "  a  " in out
 
 
@@ -374,20 +374,20 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--rule", "bic", "--label", "colour"), 1, "'colour' has 3 different labels, but a logistic model has two: "),
         (("--label", "state", "--model", "linear"), 2, "--model linear needs a numeric label, but 'state' holds 'off'"),
         (("--model", "poisson"), 2, "--model poisson needs counts, but 'price' holds -"),
-        (("--rule", "osfs"), 2, "--rule osfs tells classes apart, but 'price' holds 300 different numbers"),
+        (("--rule", "osfs"), 2, "--rule osfs separates classes, but 'price' has 300 different numbers"),
         (("--rule", "osfs", "--model", "linear"), 2, "--rule osfs fits no model: omit --model."),
         (("--rule", "bic", "--label", "colour", "--model", "multinomial"), 2, "--rule bic has no multinomial model: "),
-        (("--rule", "grafting", "--model", "poisson"), 2, "--rule grafting has no model of counts: choose --model lin"),
+        (("--rule", "grafting", "--model", "poisson"), 2, "--rule grafting has no model for counts: choose --model"),
         (("--rule", "grafting", "--max-features", "3"), 2, "--rule grafting may drop features again: omit --max"),
         (("--rule", "bic", "--robust"), 2, "--robust is for spending rules, not for bic."),
         (("--rule", "bic", "--release", "0.1"), 2, "--release is for spending rules, not for bic."),
         (("--rule", "lond", "--payout", "0.1"), 2, "--initial-wealth and --payout are for --rule alpha-"),
-        (("--target-fdr", "0.1", "--payout", "0.1"), 2, "Say either --target-fdr, or --initial-wealth and --payout."),
+        (("--target-fdr", "0.1", "--payout", "0.1"), 2, "Give either --target-fdr, or --initial-wealth and --payout."),
         (("--target-fdr", "2"), 2, "--target-fdr must be a number in (0, 1) or None, got 2.0."),
         (("--rule", "bic", "--groups", "text"), 2, "--groups is for gfsfs and spending rules, not for bic."),
         (("--groups", "text", "--logs"), 2, "--groups offers the columns of the file in their order: omit --pca, "),
         (("--groups", "text", "--max-candidates", "4"), 2, "--max-candidates can end within a group: omit it, or --"),
-        (("--groups", "text", "--release", "0.1"), 2, "--release drops single columns: omit it, or --groups."),
+        (("--groups", "text", "--release", "0.1"), 2, "--release drops single features: omit it, or --groups."),
         (("--groups", "none.json"), 2, "--groups none.json: cannot be read (FileNotFoundError): write text, prefix, "),
         (("--max-candidates", "0"), 2, "--max-candidates must be 1 or more, got 0."),
         (("--missing", "keep"), 2, "--missing keep is not known here: write mean or error."),
@@ -407,7 +407,7 @@ def test_mistakes_are_told_in_one_line(call, line, code, message):
 def test_text_and_too_few_rows_are_told(call):
     code, out, err = call("text.csv", "--label", "price")
     assert (code, "url" in out) == (0, False)
-    assert "url is left out: an identifier, 300 different texts in 300 rows; --keep url keeps it." in err
+    assert "url is excluded: an identifier, 300 different texts in 300 rows; --keep url keeps it." in err
     code, _, err = call("text.csv", "--label", "price", "--keep", "url", "-q")
     assert (code, err) == (
         1, "tamis: Column 'url' holds text, 300 different ones such as 'u0': leave it out with --drop url.\n"

@@ -85,7 +85,7 @@ def test_json(call):
         (["SAE", "--out", "a.csv"], "No stream, data set or file is named 'SAE'; did you mean 'SEA'"),
         (
             ["electricity", "--out", "a.csv"],
-            "electricity is there already, and cannot be generated. What can be: ",
+            "electricity is a data set, and cannot be generated. Streams: ",
         ),
         (["SEA:rows=5", "--out", "a.csv"], "'SEA' has no parameter 'rows'; it has: seed, "),
         (["SEA:rows", "--out", "a.csv"], "named 'SEA:rows'"),

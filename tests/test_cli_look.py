@@ -178,8 +178,8 @@ def test_what_is_left_out_is_said_and_can_be_kept(call):
     line = ("screen", "fraud.csv", "--label", "fraud", "--top", "20")
     code, out, err = call(*line)
     assert code == 0
-    assert "email is left out: an identifier, 300 different texts in 300 rows; --keep email keeps it." in err
-    assert "transaction_id is left out: an identifier, it counts the rows, up;" in err
+    assert "email is excluded: an identifier, 300 different texts in 300 rows; --keep email keeps it." in err
+    assert "transaction_id is excluded: an identifier, it counts the rows, up;" in err
     assert "email" not in out
     assert "email" in call(*line, "--keep", "e*,trans*")[1]
     assert call(*line, "--keep", "*")[2] == ""

@@ -135,7 +135,7 @@ def test_rows_without_values(call, folder):
     found = json.loads(call("bare.svm", "--batch-size", "2", "--json")[1])
     assert [(row["feature"], row["n_observed"]) for row in found["features"]] == [("x3", 4)]
     (folder / "bare.svm").write_text("1\n0\n")
-    assert call("bare.svm") == (1, "", "tamis: None of the 2 rows holds a value: there is nothing to rank.\n")
+    assert call("bare.svm") == (1, "", "tamis: None of the 2 rows has a value: there is nothing to rank.\n")
 
 
 def test_dependence_is_measured_unless_rows_are_said_to_be_independent(call, folder):
@@ -226,7 +226,7 @@ def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code
             2,
             "--score chi is not a score; did you mean 'chi2'? Known: t, fisher, mi, chi2, gini.",
         ),
-        (("--dependence", "some"), 2, "--dependence some is none of auto, independent, series."),
+        (("--dependence", "some"), 2, "--dependence some must be one of auto, independent, series."),
         (("--top", "0"), 2, "--top must be 1 or more, got 0."),
         (("--n-bins", "1"), 2, "--n-bins must be 2 or more, got 1."),
         (("--eps", "0.5"), 2, "--eps must be a number in (0, 0.5), got 0.5."),
@@ -286,7 +286,7 @@ def test_a_level_marks_the_columns_that_tell(call, tmp_path):
     assert "Infinity" not in document
     code, _, err = call("--dataset", "electricity", "--level", "0.05", "--half-life", "100")
     assert code != 0
-    assert "--level needs rows that do not fade: give --restarts instead of --half-life" in err
+    assert "--level needs rows of equal weight: give --restarts instead of --half-life" in err
 
 
 def test_restarts_keep_the_level_over_all_beginnings(call, tmp_path, rng):

@@ -47,7 +47,7 @@ def test_a_method_that_cannot_run_is_named(tmp_path, monkeypatch, capsys):
     ("words", "message"),
     [
         (["osfsx"], "No command uses a method or learner named 'osfsx': tamis list shows the names."),
-        (["osfs", "--all"], "--all includes every method: leave out the names, or --all."),
+        (["osfs", "--all"], "--all includes every method: omit the names, or --all."),
         (["osfs", "--jobs", "0"], "--jobs must be 1 or more, got 0."),
     ],
 )

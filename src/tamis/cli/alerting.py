@@ -27,7 +27,7 @@ class Alerting:
         option(
             _PANEL,
             "TEXT",
-            "When to raise an alert; may be repeated.  [dim]\\[default: a feature is used but no longer relevant,"
+            "Condition of an alert; may be repeated.  [dim]\\[default: a feature is used but no longer relevant,"
             " or its psi is above 0.2][/]",
             show_default=False,
         ),

@@ -1,4 +1,4 @@
-"""Inputs of `tamis columns`: the table as columns of numbers, its target, the selector, and the candidates."""
+"""Inputs of `tamis columns`: the table as numeric columns, its target, the selector, and the candidates."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Rule:
 
     @property
     def has_groups(self) -> bool:
-        """Whether it decides on groups of columns."""
+        """Whether it decides on groups of features."""
         return self.kind == "spending" or self.name == "gfsfs"
 
     def make(self, model: str, **parameters: Any) -> Any:
@@ -89,7 +89,7 @@ _GENERATING = "Candidates"
 
 @dataclass
 class CandidateOptions:
-    """Which candidates are generated from the columns, and in which order."""
+    """The candidates that are generated from the columns, and their order."""
 
     pca: Annotated[
         int | None,
@@ -109,16 +109,14 @@ class CandidateOptions:
         bool,
         option(_GENERATING, None, "Offer the features in random order, each kind separately.", "--shuffle"),
     ] = False
-    seed: Annotated[
-        int, option(_GENERATING, "N", "Seed of the order, and of a rule that draws at random.")
-    ] = 0
+    seed: Annotated[int, option(_GENERATING, "N", "Seed of the order, and of a randomised rule.")] = 0
 
     def __post_init__(self) -> None:
         check_whole("--pca", self.pca, 1)
         check_whole("--seed", self.seed, 0)
 
     def names(self) -> list[str]:
-        """Return the classes of generators, in the order in which they come."""
+        """Return the classes of generators, in the order of their candidates."""
         wanted = {
             "PrincipalComponents": self.pca, "Originals": True, "Powers": self.powers, "Logs": self.logs,
             "Interactions": self.interactions, "Ratios": self.ratios,
@@ -136,20 +134,19 @@ class CandidateOptions:
         return kinds.Chain(*parts, random_state=self.seed if self.shuffle else None)
 
     def expected(self, n_columns: int, n_parents: int) -> int:
-        """Return how many candidates there will be, if no further column or component is accepted."""
+        """Return the number of candidates, if no further column or component is accepted."""
         pairs = n_parents * n_columns - n_parents * (n_parents - 1) // 2
         once = 1 + 2 * self.powers + self.logs
         return (self.pca or 0) + n_columns * once + pairs * (self.interactions + 2 * self.ratios)
 
 
 class ColumnTask:
-    """A table as columns of numbers, and its target.
+    """A table of numeric columns, and its target.
 
     Parameters
     ----------
     table : Table
-        Each column of text becomes one column for each of its values, 1 where the row has it and 0 elsewhere; a single
-        one if there are two.
+        Each text column is one-hot encoded; two values become a single column.
     label : str
         Name of the target.
     rule : Rule
@@ -161,9 +158,9 @@ class ColumnTask:
     columns : tamis.columns.generators.Columns
     y : ndarray of shape (n_rows,)
     texts : dict of str to list of str
-        Columns of text, and the columns made of each.
+        Text columns, and the columns encoded from each.
     model, guess : str
-        The fitted model ("" for a rule without one), and why it was chosen if the user did not.
+        The fitted model ("" for a rule without one), and the reason if it was inferred.
     """
 
     def __init__(self, table: Table, label: str, rule: Rule, model: str | None) -> None:
@@ -199,9 +196,9 @@ class ColumnTask:
         return bool(self.y.dtype.kind in "fiub")
 
     def _model(self, model: str | None) -> tuple[str, str]:
-        """Return which model, and why."""
+        """Return the model and the reason for it."""
         if model == "poisson" and self.rule.kind == "lasso":
-            raise MisuseError(f"--rule {self.rule.name} has no model of counts: choose --model linear.")
+            raise MisuseError(f"--rule {self.rule.name} has no model for counts: choose --model linear.")
         if model is not None and model not in _MODELS:
             near = difflib.get_close_matches(model, _MODELS, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "."
@@ -250,7 +247,7 @@ class ColumnTask:
         fractions = self.y.dtype.kind == "f" and (self.y != self.y.round()).any()
         if fractions or (self._is_numeric() and len(self.labels) > max(20, len(self.y) // 2)):
             raise DataError(
-                f"--rule {self.rule.name} tells classes apart, but {self.label!r} holds {len(self.labels):,} different"
+                f"--rule {self.rule.name} separates classes, but {self.label!r} has {len(self.labels):,} different"
                 " numbers: choose a rule that fits a model, such as alpha-investing."
             )
         return f"{len(self.labels)} classes"
@@ -258,7 +255,7 @@ class ColumnTask:
     # -- the columns ---------------------------------------------------------------------------------------
 
     def _numbers(self, table: Table) -> tuple[Any, list[str] | None]:
-        """Return the table with columns of text made into columns of 0 and 1."""
+        """Return the table with text columns encoded as indicator columns."""
         import numpy as np
         import scipy.sparse as sp
 
@@ -281,7 +278,7 @@ class ColumnTask:
         return np.array(made).T, names
 
     def _list_texts(self, name: str, values: list[Any]) -> list[tuple[Any, int]]:
-        """Return the texts of a column that get a column of their own, with their codes."""
+        """Return the texts of a column that are encoded as columns, with their codes."""
         known = sorted((str(value), code) for code, value in enumerate(values) if value is not None)
         if len(known) > MOST_TEXTS:
             raise DataError(

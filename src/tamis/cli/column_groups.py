@@ -1,4 +1,4 @@
-"""Groups of the columns of `tamis columns`: those of text columns, of a prefix of the names, or from a file."""
+"""Groups of columns for `tamis columns`: by text column, by prefix of the names, or from a file."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def read_groups(what: str, columns: list[str], texts: dict[str, list[str]]) -> d
         separator, "_" if omitted. Or a path: a JSON object of lists of columns, or a CSV file whose lines are a column
         and its group, without a header.
     columns : list of str
-        The columns of numbers that are offered.
+        The numeric columns that are offered.
     texts : dict of str to list of str
-        The text columns, and those of `columns` that are made of each. In a file and for a prefix they count as one.
+        The text columns, and the columns encoded from each, which count as one in a file and for a prefix.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _parse_csv(path: Path, text: str) -> dict[str, list[str]]:
 
 
 def blocks_of_groups(columns: Columns, groups: dict[str, list[str]]) -> Iterator[tuple[list[str], Any]]:
-    """Yield names and values: each group where its first column is, the other columns between in blocks."""
+    """Yield names and values: each group at the position of its first column, and other columns in blocks."""
     group_of = {name: group for group, names in groups.items() for name in names}
     waiting: list[str] = []
     offered: set[str] = set()

@@ -1,4 +1,4 @@
-"""`tamis columns`: columns offered one after the other to a rule that decides on each at once."""
+"""`tamis columns`: streamwise feature selection, which accepts or rejects each feature when it is offered."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ class _RuleOptions:
         option(
             _DECIDING,
             "SHARE",
-            "Share of the accepted features that may be false, for a spending rule.  [dim]\\[default: 0.05][/]",
+            "False discovery rate of the accepted features, for a spending rule.  [dim]\\[default: 0.05][/]",
             show_default=False,
         ),
     ] = None
     initial_wealth: Annotated[
         float | None,
         option(
-            _DECIDING, "SHARE", "First wealth of alpha-investing, in place of --target-fdr; the paper has 0.5.",
+            _DECIDING, "SHARE", "Initial wealth of alpha-investing, in place of --target-fdr; 0.5 in the paper.",
             show_default=False,
         ),
     ] = None  # fmt: skip
@@ -91,14 +91,14 @@ class _RuleOptions:
     ] = None
     robust: Annotated[
         bool,
-        option(_DECIDING, None, "Use tests that hold even if the noise differs from row to row.", "--robust"),
+        option(_DECIDING, None, "Use tests that are valid under heteroscedastic noise.", "--robust"),
     ] = False
     release: Annotated[
         float | None,
         option(
             _DECIDING,
             "SHARE",
-            "Drop an accepted column if its p-value beside later ones is above this, such as 0.05.",
+            "Drop an accepted feature if its p-value given later ones is above this, such as 0.05.",
             show_default=False,
         ),
     ] = None
@@ -123,7 +123,7 @@ class _RuleOptions:
                 f"--initial-wealth and --payout are for --rule alpha-investing, not for {rule.name}."
             )
         if own and self.target_fdr is not None:
-            raise MisuseError("Say either --target-fdr, or --initial-wealth and --payout.")
+            raise MisuseError("Give either --target-fdr, or --initial-wealth and --payout.")
         for name, is_given in (
             ("--target-fdr", self.target_fdr is not None),
             ("--robust", self.robust),
@@ -134,7 +134,7 @@ class _RuleOptions:
         if self.groups is not None and not rule.has_groups:
             raise MisuseError(f"--groups is for gfsfs and spending rules, not for {rule.name}.")
         if self.groups is not None and self.release is not None:
-            raise MisuseError("--release drops single columns: omit it, or --groups.")
+            raise MisuseError("--release drops single features: omit it, or --groups.")
         return rule
 
     def read_groups(self, matter: ColumnTask) -> dict[str, list[str]] | None:
@@ -152,7 +152,7 @@ class _RuleOptions:
         max_features: int | None,
         groups: dict[str, list[str]] | None,
     ) -> Any:
-        """Return the selector, not started yet."""
+        """Return the selector, not fitted yet."""
         target = 0.05 if self.target_fdr is None else self.target_fdr
         own = self.initial_wealth is not None or self.payout is not None
         return rule.make(
@@ -232,7 +232,7 @@ def columns(
 
 
 def _check_groups(generating: CandidateOptions, max_candidates: int | None, checkpoint: str | None) -> None:
-    """Raise for options that would offer other candidates, or a part of a group."""
+    """Raise for options that would offer further candidates, or only a part of a group."""
     if generating.names() != ["Originals"] or generating.shuffle:
         raise MisuseError(
             "--groups offers the columns of the file in their order: omit --pca, --powers, --logs, --interactions,"
@@ -246,7 +246,7 @@ def _check_groups(generating: CandidateOptions, max_candidates: int | None, chec
 def _settings(
     deciding: _RuleOptions, generating: CandidateOptions, missing: str, *budget: Any
 ) -> dict[str, Any]:
-    """Return the options that were given, by the names they have on the command line."""
+    """Return the given options, by their names on the command line."""
     mapping: dict[str, Any] = {}
     for group in (deciding, generating):
         mapping.update(vars(group))

@@ -18,7 +18,7 @@ __all__ = ["Output"]
 
 @dataclass
 class Output:
-    """Where the result goes; every place is tried before the first row is read."""
+    """Output files of the result; each is checked before the first row is read."""
 
     top: int
     save: str | None
@@ -59,7 +59,7 @@ class Output:
 
             alert = f"Interrupted by: {error}" if error else ""
             if walk.ended == "interrupted":
-                alert = "This search was interrupted: the page shows what was found until then."
+                alert = "This search was interrupted: the page shows the results so far."
             write_report(
                 walk.selector, self.report, walk.heading, note=_sentence(walk), alert=alert,
                 coefficients=coefficients, speaks_for=walk.coefficient_note(), stages=walk.stages, seconds=walk.seconds,
@@ -70,20 +70,20 @@ class Output:
 
 
 def _sentence(walk: Walk) -> str:
-    end = f"The search ended: {walk.end_reason() or 'an error'}."
+    end = f"The search stopped: {walk.end_reason() or 'an error'}."
     notes = [walk.detail, *filter(None, [_dependence_note(walk)])]
     return " ".join([*(f"{note[0].upper()}{note[1:]}." for note in notes), end])
 
 
 def _dependence_note(walk: Walk) -> str:
-    """Return the treatment of autocorrelated rows by the tests, if there are any; else an empty text."""
+    """Return a note on how the tests treat autocorrelated rows; empty if rows are independent."""
     if not getattr(walk.selector, "rows_dependent_", False):
         return ""
-    return "rows are autocorrelated: the tests count them as fewer"
+    return "rows are autocorrelated: the tests use their effective number"
 
 
 def _repeat(walk: Walk) -> dict[str, str]:
-    """Return the lines that do the same again."""
+    """Return the lines that reproduce the result."""
     from tamis.report.page.rerun import file_words
 
     lines = {}
@@ -215,7 +215,7 @@ def _is_any_finite(values: Any) -> bool:
 
 
 def _figure(course: Course, value: float) -> str:
-    """Return evidence or a bar in plain letters."""
+    """Return evidence or a threshold as plain text."""
     if not math.isfinite(value):
         return "-"
     if course.scale.sign > 0:
@@ -228,8 +228,8 @@ def _figure(course: Course, value: float) -> str:
 
 
 _WHY = {
-    "rejected": "refused for too little evidence",
-    "redundant": "refused because others tell the same",
+    "rejected": "rejected for insufficient evidence",
+    "redundant": "rejected as redundant",
     "constant": "constant",
     "collinear": "collinear with accepted ones",
     "full": "not tested",
@@ -252,7 +252,7 @@ def _summary_lines(walk: Walk, course: Course, coefficients: dict[str, float] | 
             f"{imputed:,} of them had missing values, replaced by the mean of the others (--missing error rejects)."
         )
     wealth = getattr(walk.selector, "wealth_", None)
-    ended = f"It ended: {walk.end_reason()}" if walk.ended else "It ended with an error"
+    ended = f"Stopped: {walk.end_reason()}" if walk.ended else "Stopped by an error"
     lines.append(ended + (f"; wealth left {wealth:.4g}." if wealth is not None else "."))
     if coefficients and walk.coefficient_note():
         lines.append(walk.coefficient_note())

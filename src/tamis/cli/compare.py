@@ -40,7 +40,7 @@ Examples:
 
 [bold]tamis compare sensors.csv machines.parquet --label state --select 5[/]"""
 
-_GRID, _OUTPUT = "What is compared", "Output"
+_GRID, _OUTPUT = "Comparison", "Output"
 _STREAMS = ("SEA:n_rows=20000,n_drifts=3", "electricity")
 _SELECTORS = ("fires", "mi", "mi:half_life=2000", "none", "oracle")
 _LEARNER = "logistic"
@@ -83,8 +83,8 @@ def compare(
         option(
             _GRID,
             "N",
-            "How many features to keep, or which fraction.  [dim]\\[default: as many as are relevant; where that is"
-            " not known a tenth, and 3 at least][/]",
+            "How many features to keep, or which fraction.  [dim]\\[default: the number of relevant features; if"
+            " unknown a tenth, and 3 at least][/]",
             show_default=False,
         ),
     ] = None,

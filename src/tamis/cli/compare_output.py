@@ -40,7 +40,7 @@ _BASELINES = (
 
 
 def show_comparison(console: Console, result: ExperimentResult) -> None:
-    """Print a table per stream, and the mean ranks where there are streams enough."""
+    """Print a table per stream, and the mean ranks if there are enough streams."""
     tables = {metric: result.table(metric) for metric, _ in _COLUMNS if metric in result.metrics}
     if level := result.no_better_than_frozen():
         for stream, methods in level.items():
@@ -75,7 +75,7 @@ def show_comparison(console: Console, result: ExperimentResult) -> None:
 
 
 def _metrics_of(result: ExperimentResult, i: int) -> set[str]:
-    """Return the metrics of a stream: those of the selection replace those of ranking, unless a class is rare."""
+    """Return the metrics of a stream: metrics of the selection replace ranking metrics unless a class is rare."""
     known = {metric for metric, _ in _COLUMNS if metric in result.metrics and result.table(metric).n[i].any()}
     knows_truth = "selection_accuracy" in known and result.streams[i] not in result.imbalanced
     return known.difference(_OF_CLASSES) if knows_truth else known
@@ -106,11 +106,11 @@ def _over_methods(result: ExperimentResult, key: str, i: int) -> float:
 
 
 def _notes(result: ExperimentResult) -> str:
-    notes = ["kappa-T: 0 is to repeat the last label, 1 is perfect. Bold: the best."]
+    notes = ["kappa-T: 0 is the no-change baseline, 1 is perfect. Bold: the best."]
     if "selection_accuracy" in result.metrics and result.table("selection_accuracy").n.any():
         notes.append(
-            "SA (selection accuracy) = 0.7 RSR + 0.3 CUCP; RSR: share of the relevant features that was kept;"
-            " CUCP: share of the others that was left out."
+            "SA (selection accuracy) = 0.7 RSR + 0.3 CUCP; RSR: share of the relevant features that is selected;"
+            " CUCP: share of the others that is not."
         )
     if "frozen_accuracy" in result.metrics and result.table("frozen_accuracy").n.any():
         after = RunOptions.from_settings(result.settings).frozen_after
@@ -128,14 +128,14 @@ def _notes(result: ExperimentResult) -> str:
         ]
     if any("average_precision" in _metrics_of(result, i) for i in range(len(result.streams))):
         notes.append(
-            "AP: average precision of the rarer class, where there are two; R .9: the share of it that is found at a"
-            " precision of 0.9."
+            "AP: average precision of the rarer class, where there are two; R .9: its recall at a precision"
+            " of 0.9."
         )
     if result.oracles:
-        notes.append("oracle was given the truth, and is not ranked.")
+        notes.append("oracle uses the true relevant features, and is not ranked.")
     if result.keep_all and ("selection_accuracy" in result.metrics):
         notes.append(
-            f"{', '.join(result.keep_all)}: every column is kept, so not ranked by what is selected."
+            f"{', '.join(result.keep_all)}: every feature is kept, so not ranked by selection metrics."
         )
     return "\n".join(notes)
 
@@ -147,10 +147,10 @@ def _ranks(result: ExperimentResult) -> str:
     except ValueError:
         return ""
     value, friedman = tests.nemenyi, tests.friedman
-    many = "Friedman" if math.isnan(friedman.exact_p_value) else "Friedman, counted out"
+    many = "Friedman" if math.isnan(friedman.exact_p_value) else "Friedman, exact"
     said = f"{many}: p {'< 0.001' if friedman.p < 0.001 else f'= {friedman.p:.3f}'}"
     if friedman.says_too_little():
-        said = f"{len(tests.streams)} streams are too few to say whether they differ"
+        said = f"{len(tests.streams)} streams are too few to test the differences"
     ranks = ", ".join(
         f"{one} {value.ranks[one]:.2f}" for one in sorted(value.ranks, key=value.ranks.__getitem__)
     )

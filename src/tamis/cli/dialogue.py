@@ -26,7 +26,7 @@ class Dialogue:
     ----------
     model : CellClassifier
     unavailable : sequence of str, optional
-        Columns that the session does not ask for.
+        Features that the session does not ask for.
     """
 
     advice = "enter ?"  # for an unavailable value
@@ -51,7 +51,9 @@ class Dialogue:
 
         model = content.get("model") if isinstance(content, dict) else content
         if not isinstance(model, CellClassifier):
-            raise MisuseError(f"{path} holds no classifier that asks for values: make one with tamis train.")
+            raise MisuseError(
+                f"{path} contains no classifier that acquires values: make one with tamis train."
+            )
         if not hasattr(model, "classes_"):
             raise MisuseError(f"The model in {path} was saved before it was fitted.")
         try:
@@ -142,5 +144,5 @@ def safe_repr(value: Any) -> str:
 
 
 def rounded(posterior: dict[Any, float]) -> dict[str, float]:
-    """Return class probabilities with six decimals, by the text of the class."""
+    """Return class probabilities with six decimals, by class label."""
     return {str(label): round(p, 6) for label, p in posterior.items()}

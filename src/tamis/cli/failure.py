@@ -53,7 +53,7 @@ class MisuseError(Exception):
 
 
 class ProblemsError(Exception):
-    """All problems that prevent reading a file.
+    """Raised with all problems of a file that prevent reading it.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
 
 
 def _is_unknown_column(message: str, given: list[str]) -> bool:
-    """Return whether a word of the command line was to name a column, and the file has none of that name."""
+    """Return whether the error is an unknown column named on the command line."""
     words = {part for word in given for one in (word, word.partition("=")[2]) for part in one.split(",")}
     return any(
         f" has no column {word!r}" in message

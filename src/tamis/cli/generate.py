@@ -1,4 +1,4 @@
-"""`tamis generate`: a stream whose relevant features are known, as a file, with the truth in another beside it."""
+"""`tamis generate`: a stream with known relevant features as a file, and the truth in a second file."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def generate(
 
 
 def _open_stream(text: str, rows: int | None, seed: int) -> SyntheticStream:
-    """Return the stream that is named."""
+    """Return the named stream."""
     from tamis.evaluate.experiment.grid import open_stream, parts_of
     from tamis.streams import list_streams
 
@@ -107,15 +107,15 @@ def _open_stream(text: str, rows: int | None, seed: int) -> SyntheticStream:
     [source] = parts_of("stream", {text: (key, options)})
     if source.source != "generated":
         known = ", ".join(row["name"] for row in list_streams())
-        raise MisuseError(f"{key} is there already, and cannot be generated. What can be: {known}.")
-    made: SyntheticStream = open_stream(source, seed)  # type: ignore[assignment]  # those that are generated know the truth
+        raise MisuseError(f"{key} is a data set, and cannot be generated. Streams: {known}.")
+    made: SyntheticStream = open_stream(source, seed)  # type: ignore[assignment]  # of a known truth
     return made
 
 
 def truth_of(stream: SyntheticStream) -> dict[str, Any]:
-    """Return the properties of a stream: its drifts, and which features are relevant from which row on.
+    """Return the properties of a stream: its drifts, and the features that are relevant from each row on.
 
-    Rows of a drift that takes its time come from the concept before or from the one after; its centre divides them.
+    In a gradual drift, rows come from either concept; its centre is taken as the boundary.
     """
     ends = [0, *stream.drifts, stream.n_rows]
     names = stream.feature_names
@@ -155,7 +155,7 @@ def _writer(out: str) -> _Write:
 
 
 def _blocks(stream: SyntheticStream, advance: _Advance) -> Iterator[Any]:
-    """Yield the rows as Arrow tables, a block at a time."""
+    """Yield the rows as Arrow tables, one batch at a time."""
     import pyarrow
 
     nominal = [kind == "nominal" for kind in stream.feature_types]

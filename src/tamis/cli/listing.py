@@ -36,7 +36,7 @@ def list_(
 
 
 def datasets(as_json: AsJSON = False, quiet: Quiet = False, debug: Debug = False) -> None:
-    """Show the data sets (size, licence, whether they are here), and the streams with known relevant features."""
+    """Show the data sets (size, licence, location), and the streams with known relevant features."""
     _show_datasets(as_json)
 
 

@@ -1,4 +1,4 @@
-"""What a command runs on: the selector and the learner that its words name."""
+"""The selector and the learner of a command, by their names on the command line."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _USUAL = {"classification": "logistic", "regression": "sgd-regressor"}
 
 
 def selectors() -> tuple[Entry, ...]:
-    """Return the methods that rows can be given to."""
+    """Return the selectors that learn from rows."""
     return tuple(entry for entry in CATALOG if entry.family == "rows")
 
 
 def others() -> tuple[Entry, ...]:
-    """Return the methods that only Python can use."""
+    """Return the methods that are available from Python only."""
     return tuple(entry for entry in CATALOG if entry.family not in ("rows", "cells"))
 
 
@@ -38,20 +38,20 @@ def cells() -> tuple[Entry, ...]:
 
 
 def find_selector(name: str) -> Entry:
-    """Return the row of the catalogue that a name means."""
+    """Return the catalogue entry with a name."""
     return find(name, "rows")
 
 
 @dataclass
 class Models:
-    """The selector and the learner of a run, as the command line names them."""
+    """The selector and the learner of a run, as named on the command line."""
 
     selector: Annotated[
         str | None,
         option(
             "Selection",
             "NAME",
-            "Which method: see [bold]tamis list[/]; none keeps all, auto races several and follows the best."
+            "Which method: see [bold]tamis list[/]; none keeps all, auto compares several and uses the best."
             "  [dim]\\[default: auto][/]",
             show_default=False,
             autocompletion=keys(selectors()),
@@ -62,8 +62,8 @@ class Models:
         option(
             "Selection",
             "N",
-            "How many features to keep (5), or which fraction (0.1).  [dim]\\[default: a tenth, or as the method"
-            " decides][/]",
+            "How many features to keep (5), or which fraction (0.1).  [dim]\\[default: a tenth, or chosen"
+            " by the method][/]",
             show_default=False,
         ),
     ] = None
@@ -79,7 +79,7 @@ class Models:
         option(
             "Evaluation",
             "WHAT",
-            "What the label is: classification (classes) or regression (a number).  [dim]\\[default: as the learner,"
+            "Kind of label: classification (classes) or regression (a number).  [dim]\\[default: as the learner,"
             " or classification][/]",
             show_default=False,
         ),
@@ -89,7 +89,7 @@ class Models:
         option(
             "Evaluation",
             "NAME",
-            "The learner: see [bold]tamis list[/].  [dim]\\[default: with auto, chosen on the first rows among"
+            "The learner: see [bold]tamis list[/].  [dim]\\[default: with auto, chosen on the first rows from"
             " logistic, perceptron, naive-bayes and adaptive-random-forest; else logistic; sgd-regressor for"
             " numbers][/]",
             show_default=False,
@@ -112,7 +112,7 @@ class Models:
         option(
             "Evaluation",
             "N",
-            "The most rows that such a learner is fitted on: the last ones.  [dim]\\[default: 10000][/]",
+            "Largest number of recent rows that such a learner is fitted on.  [dim]\\[default: 10000][/]",
             show_default=False,
         ),
     ] = None
@@ -169,7 +169,7 @@ class Models:
         return entry.load()(**usual | assigned), learner
 
     def _refit_parameters(self) -> dict[str, Any]:
-        """Return when, and on how many rows, the learner is refitted, where that was given."""
+        """Return the refit options of the learner that were given."""
         result: dict[str, Any] = {}
         for name in ("every", "window"):
             if (value := getattr(self, f"refit_{name}")) is None:
@@ -195,7 +195,7 @@ def assignment(entry: Entry, text: str) -> tuple[str, Any]:
     if not equals:
         raise MisuseError(f"--set {text} is not an assignment: write --set NAME=VALUE.")
     if name == "n_features_to_select":
-        raise MisuseError("How many features to select is said with --select.")
+        raise MisuseError("The number of features is set with --select, not with --set.")
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
@@ -220,13 +220,13 @@ def part(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def amount(text: str) -> int | float:
-    """Return how many features, or which fraction of them."""
+    """Return the number or the fraction of features to select."""
     try:
         given = int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)
     except ValueError:
         raise MisuseError(f"--select {text} is not a number: give a count (5) or a fraction (0.1).") from None
     if not (given >= 1 if isinstance(given, int) else 0 < given <= 1):
         raise MisuseError(
-            f"--select {text} selects nothing sensible: give a count from 1 on, or a fraction in (0, 1]."
+            f"--select {text} is out of range: give a count of at least 1, or a fraction in (0, 1]."
         )
     return given

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how a command takes them: as one argument that is a dataclass."""
+"""Options that several commands share; a command receives them as one dataclass argument."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def option(panel: str | None, metavar: str | None, help: str, *names: str, **mor
 
 
 def argument(metavar: str, help: str) -> Any:
-    """Return an argument that may be left out."""
+    """Return an optional argument."""
     return typer.Argument(metavar=metavar, help=help, show_default=False)
 
 
@@ -111,7 +111,7 @@ def _group_of(hint: Any) -> _Group | _RunOptionsGroup | None:
 
 
 def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command take dataclasses: each field becomes an option of its own.
+    """Let a command accept dataclasses: each field becomes a separate option.
 
     The command's own parameters keep their order; the fields replace the dataclass.
     """
@@ -144,6 +144,6 @@ def check_word(option: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def check_whole(option: str, value: int | None, least: int) -> None:
-    """Reject a number below the least that makes sense."""
+    """Reject a number below `least`."""
     if value is not None and value < least:
         raise MisuseError(f"{option} must be {least} or more, got {value}.")

@@ -1,4 +1,4 @@
-"""The page of `tamis acquire MODEL --serve`: it requests one value at a time and shows the known ones.
+"""The page of `tamis acquire MODEL --serve`: it asks for one value at a time and lists the observed ones.
 
 The server keeps no session: each request has the values observed so far, and the answer has the next question. So any
 number of sessions run at once, an undo is a shorter list, and memory does not grow. Names and values are sent as data
@@ -32,7 +32,7 @@ _STYLE, _SCRIPT = page_source("question.css"), page_source("question.js")
 
 
 class QuestionPage:
-    """Serves the questions of a fitted model.
+    """Serves the acquisitions of a fitted model.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class QuestionPage:
     port : int, default=0
         0: a free port.
     unavailable : sequence of str or int, optional
-        Columns that no session of the page asks for.
+        Features that no session of the page asks for.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class QuestionPage:
         return {"feature": name, "text": self._text(name), "options": options}
 
     def _reason(self, dialogue: Dialogue) -> str:
-        """Return how far possible answers move the probability of the present decision."""
+        """Return how much possible answers change the probability of the current decision."""
         session = dialogue.session
         label = session.decision
         items = []
@@ -194,7 +194,7 @@ class QuestionPage:
 
 
 def _interval(name: str, session: Session) -> dict[str, Any]:
-    """Return the prediction of a number and its interval of 95 %, as if the target were normal about it."""
+    """Return the prediction of a numeric target and its 95 % interval, for normal errors."""
     assert session.deviation is not None
     half = 1.96 * session.deviation
     low, high = session.decision - half, session.decision + half
@@ -220,7 +220,7 @@ def read_wording(path: str) -> dict[str, str]:
         rows = [row for row in csv.reader(content.splitlines()) if any(part.strip() for part in row)]
         if short := [row for row in rows if len(row) < 2]:
             raise MisuseError(
-                f"--wording {path} has the line {short[0][0]!r}: write a column and its question."
+                f"--wording {path} contains the line {short[0][0]!r}: write a column and its question."
             )
         return {row[0].strip(): row[1].strip() for row in rows}
     try:
@@ -293,6 +293,6 @@ def _page(name: str, *, is_number: bool) -> bytes:
         '<section id="have"><h2>I already have these values</h2><form id="more"><select id="which"'
         ' aria-label="Column"></select><input id="given" aria-label="Its value" autocomplete="off">'
         '<button type="submit">Add</button><button id="refuse" type="button">Not available</button></form>'
-        "<p>They are free and count at once. What is not available is not asked for.</p></section>\n"
+        "<p>They are free and used at once. Unavailable values are not asked for.</p></section>\n"
         f"</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
     ).encode()

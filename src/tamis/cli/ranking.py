@@ -32,7 +32,7 @@ class Ranking:
     n_rows : int
         Number of rows learned.
     interrupted : bool
-        Whether Ctrl-C came before the end.
+        Whether the run was interrupted.
     seconds : float
     """
 
@@ -42,7 +42,7 @@ class Ranking:
         self._slots = _ColumnSlots() if stream.n_features is None else None
 
     def read(self, batch_size: int, max_rows: int | None, quiet: bool) -> None:
-        """Learn from all rows, or until Ctrl-C; the model is consistent at any end."""
+        """Learn from all rows, or until Ctrl-C, after which the model is consistent."""
         began = time.perf_counter()
         total = min((n for n in (max_rows, self.stream.n_rows) if n is not None), default=None)
         console = terminal(stderr=True)
@@ -82,7 +82,7 @@ class Ranking:
         self.screening.partial_fit(X, y)
 
     def empty_reason(self) -> str:
-        """Return why there is nothing to rank, "" if there is."""
+        """Return why nothing can be ranked, or "" if it can."""
         if self.n_rows == 0:
             return "No rows were read: name a file that has some."
         if self.screening.warming_up_:
@@ -91,16 +91,16 @@ class Ranking:
                 f"Each of the {self.n_rows:,} rows is of class {label!s}: a score needs rows of two classes."
             )
         if self._slots is not None and len(self._slots.columns) == 0:
-            return f"None of the {self.n_rows:,} rows holds a value: there is nothing to rank."
+            return f"None of the {self.n_rows:,} rows has a value: there is nothing to rank."
         return ""
 
     @property
     def scores(self) -> list[str]:
-        """The scores asked for; the first one ranks."""
+        """The requested scores; the first one determines the ranks."""
         return list(self.screening.scores)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return rank, name, and scores of all columns, the best one first; equal ones in their order."""
+        """Return rank, name and scores of all columns, the best first; ties keep their order."""
         import numpy as np
 
         table = self.screening.table_
@@ -124,14 +124,14 @@ class Ranking:
         return f"{SCORE_TITLES[self.scores[0]]} on {'standard input' if where == '-' else where}"
 
     def dependence_note(self) -> str:
-        """Return how many independent rows the rows are worth, if they are autocorrelated; else an empty text."""
+        """Return a note with the effective number of autocorrelated rows; empty if rows are independent."""
         import numpy as np
 
         if self.screening.warming_up_ or not self.screening.rows_dependent_:
             return ""
         worth = self.screening.n_effective_
         if np.isnan(worth).mean() > 0.5:
-            return f"rows are autocorrelated: {self.n_rows:,} rows are too few to say how many they count as"
+            return f"rows are autocorrelated: {self.n_rows:,} rows are too few to estimate their effective number"
         return f"rows are autocorrelated: {self.n_rows:,} rows count as {np.nanmedian(worth):,.0f}"
 
     @property
@@ -148,9 +148,7 @@ class Ranking:
             last = f", last after row {at[-1]:,}" if at else ""
             parts.append(f"restarted {len(at):,} time{'s' * (len(at) != 1)}{last}")
         if self.screening.redundancy is not None:
-            parts.append(
-                f"of the best {self.screening.redundancy:,} first those that add most to one another"
-            )
+            parts.append(f"the best {self.screening.redundancy:,} ordered by relevance minus redundancy")
         return ", ".join(parts + ["interrupted"] * self.interrupted)
 
 

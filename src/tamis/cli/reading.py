@@ -1,4 +1,4 @@
-"""The input of a command, and its profile beforehand: excluded columns, and all problems in one list."""
+"""The input of a command, and its profile: excluded columns, and a list of all problems."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReadingOptions:
         option(_FILE, "NAME", "csv, parquet, arrow, arff or svmlight; by default from the file name."),
     ] = None
     delimiter: Annotated[
-        str | None, option(_FILE, "CHAR", "Separator in CSV; by default found from the first lines.")
+        str | None, option(_FILE, "CHAR", "Separator in CSV; by default detected in the first lines.")
     ] = None
     decimal: Annotated[
         str | None,
@@ -44,7 +44,9 @@ class ReadingOptions:
     ] = None
     encoding: Annotated[
         str | None,
-        option(_FILE, "NAME", "Encoding of CSV: utf-8, utf-16, latin-1; by default from the first lines."),
+        option(
+            _FILE, "NAME", "CSV encoding: utf-8, utf-16, latin-1; by default detected in the first lines."
+        ),
     ] = None
     header: Annotated[
         bool, option(_FILE, None, "Whether a CSV file begins with column names.", "--header/--no-header")
@@ -54,10 +56,10 @@ class ReadingOptions:
     ] = None
     categorical: Annotated[
         list[str] | None,
-        option(_FILE, "NAMES", "Columns of categories that look like numbers: a,b or patterns."),
+        option(_FILE, "NAMES", "Numeric columns that are categories: a,b or patterns."),
     ] = None
     drop: Annotated[
-        list[str] | None, option(_FILE, "NAMES", "Columns to leave out: a,b or patterns such as 'note_*'.")
+        list[str] | None, option(_FILE, "NAMES", "Columns to exclude: a,b or patterns such as 'note_*'.")
     ] = None
     keep: Annotated[
         list[str] | None,
@@ -77,7 +79,7 @@ class ReadingOptions:
         option(
             _FILE,
             "N",
-            "The most lines that a quoted value spans in CSV: beyond that its quote was not closed."
+            "Largest number of lines in a quoted CSV value; a longer one is reported as an unclosed quote."
             "  [dim]\\[default: 100][/]",
             show_default=False,
         ),
@@ -119,7 +121,7 @@ class ReadingOptions:
         ----------
         file : str
         classes : bool, default=True
-            Whether the label must be classes, not a number.
+            Whether the label must be a class, not a number.
         most_texts : int, optional
             Exclude columns with more distinct texts.
         quiet : bool, default=False
@@ -235,7 +237,7 @@ class Reading(ReadingOptions):
         return [] if self.file is None else [self.file]
 
     def words(self) -> list[str]:
-        """Return the words of the command line that read the same in the same way."""
+        """Return the command-line arguments that read the same input in the same way."""
         words = [self.file] if self.file else ["--dataset", str(self.dataset)]
         for name, value in vars(self).items():
             usual = type(self).__dataclass_fields__[name].default
@@ -280,12 +282,10 @@ class Reading(ReadingOptions):
         from tamis.streams import list_datasets
 
         if (self.file is None) == (self.dataset is None):
-            raise MisuseError(
-                "Say what to run on: a FILE (- is standard input) or --dataset NAME, one of them."
-            )
+            raise MisuseError("Give either a FILE (- is standard input) or --dataset NAME.")
         if self.dataset is not None:
             if self.label is not None or self.format is not None:
-                raise MisuseError("--label and --format are for files; a data set brings its own label.")
+                raise MisuseError("--label and --format are for files; the label of a data set is fixed.")
             return
         assert self.file is not None
         if not Path(self.file).exists() and any(row["name"] == self.file for row in list_datasets()):
@@ -309,7 +309,7 @@ def _split(given: list[str] | None) -> list[str]:
 
 
 def option_words(problem: Problem) -> list[str]:
-    """Return the words of the command line that fix a problem, if any."""
+    """Return the command-line options that fix a problem, if any."""
     if not problem.option:
         return []
     words = [f"--{problem.option.replace('_', '-')}"]
@@ -335,14 +335,14 @@ def _notes(profile: TableProfile, times: str) -> list[str]:
     if times == "parts" and notes:
         lines.append(f"{'; '.join(notes)}; --times seconds makes one number of it.")
     lines += [
-        f"{name or '(no name)'} is left out: {why}; --keep {shlex.quote(name)} keeps it."
+        f"{name or '(no name)'} is excluded: {why}; --keep {shlex.quote(name)} keeps it."
         for name, why in profile.excluded.items()
     ]
     return lines
 
 
 def dialect_text(profile: TableProfile) -> str:
-    """Return how a CSV file is written, in words."""
+    """Return a description of a CSV dialect."""
     separators = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
     encodings = {"utf-8": "UTF-8", "cp1252": "Latin-1", "latin-1": "Latin-1", "utf-16": "UTF-16"}
     written = profile.written

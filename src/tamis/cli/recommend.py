@@ -1,4 +1,4 @@
-"""`tamis recommend`: which selector, and how many columns, by a race on the first rows of a file."""
+"""`tamis recommend`: a selector and a number of features, compared on the first rows of a file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def recommend(
             _RACE,
             "NAME",
             "The learner that you will use, a name of tamis list; or all: logistic, naive-bayes and"
-            " adaptive-random-forest are raced, and one is recommended.",
+            " adaptive-random-forest are compared, and one is recommended.",
         ),
     ] = "all",
     n_draws: Annotated[int, option(_RACE, "N", "Number of random subsets of each size.")] = 3,
@@ -56,7 +56,7 @@ def recommend(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Race selectors and sizes on the first rows against random subsets and all columns; print a command to copy."""
+    """Compare selectors and sizes with random subsets and all features on the first rows; print a command to copy."""
     if max_rows is not None:
         check_whole("--max-rows", max_rows, 100)
     check_whole("--n-draws", n_draws, 1)
@@ -94,7 +94,7 @@ def _show(recommendation: Recommendation, name: str) -> None:
     learner = recommendation.chosen.learner
     console.print(
         f"{'AUC of ' if recommendation.measure == 'auc' else ''}{recommendation.n_rows:,} rows,"
-        f" {recommendation.n_features:,} columns, {learner}, each row predicted before it is learned from",
+        f" {recommendation.n_features:,} columns, {learner}, test-then-train",
         style="dim", markup=False,
     )  # fmt: skip
     if note := recommendation.ranking_note():
@@ -113,10 +113,10 @@ def _show(recommendation: Recommendation, name: str) -> None:
         print(f"  {size:>7,}  {row}{mark}")
     print(f"\n  every column  {curves['all'][0][1]:.3f}")
     majority = 0.5 if recommendation.measure == "auc" else recommendation.majority
-    print(f"  majority      {majority:.3f}, always the commonest class")
+    print(f"  majority      {majority:.3f}, the majority-class baseline")
     if "joint" in curves:
         size, accuracy = curves["joint"][0]
         print(
-            f"  joint         {accuracy:.3f}, which decides itself: {size:,} column{'s' * (size > 1)} at the end"
+            f"  joint         {accuracy:.3f}, which sets the size itself: {size:,} column{'s' * (size > 1)} at the end"
         )
     console.print(f"\n{recommendation.reason}", markup=False, highlight=False)

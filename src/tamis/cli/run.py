@@ -64,7 +64,7 @@ def run(
     out: Annotated[str | None, option(_OUTPUT, "FOLDER", "Save the result as Parquet and JSON.")] = None,
     checkpoint: Annotated[
         str | None,
-        option(_OUTPUT, "FILE", "Save the run now and then to this file; if it exists, continue from it."),
+        option(_OUTPUT, "FILE", "Save the run periodically to this file; if it exists, resume from it."),
     ] = None,
     checkpoint_every: Annotated[
         int, option(_OUTPUT, "N", RunOptions.known()["checkpoint_every"].help)
@@ -80,7 +80,7 @@ def run(
     columns: Annotated[
         str | None,
         option(
-            _OUTPUT, "FILE", "Write the names of the columns kept at the end, one a line (.csv: a table)."
+            _OUTPUT, "FILE", "Write the names of the finally selected features, one per line (.csv: a table)."
         ),
     ] = None,
     force: Force = False,
@@ -108,7 +108,7 @@ def run(
 
 
 def _with_learner(models: Models, reading: Reading, options: RunOptions, *, quiet: bool) -> Models:
-    """Choose a learner on the first rows where none is named, and a selector neither; standard input is read once."""
+    """Choose a learner on the first rows if neither learner nor selector is named; standard input is read once."""
     if models.learner or models.is_regression or reading.file == "-" or models.selector not in (None, "auto"):
         return models
     from tamis.evaluate.learner_choice import choose_learner
@@ -234,14 +234,14 @@ class Output:
         closing: str = "",
         **more: Any,
     ) -> int:
-        """Show the result and write it where it is wanted; return the exit code."""
+        """Show the result, write the output files, and return the exit code."""
         if len(result.frames["steps"]["step"]) == 0:
             if result.settings["interrupted"]:
                 return INTERRUPTED
             size = result.options.rows_per_block
             raise DataError(
-                f"The stream ends within its first batch of {size:,} rows, which only trains:"
-                " choose a smaller --batch-size, or give two rows at least, one to train on and one to test."
+                f"The stream ends within its first batch of {size:,} rows, used for training only:"
+                " choose a smaller --batch-size, or give at least two rows, one for training and one for testing."
             )
         if not self.as_json:
             self._show(result, event, closing)
@@ -254,7 +254,7 @@ class Output:
         return INTERRUPTED if result.settings["interrupted"] else 0
 
     def write(self, result: PrequentialResult) -> dict[str, str]:
-        """Write the result where it is wanted; return the places."""
+        """Write the output files; return their paths."""
         written = {}
         if self.out is not None:
             written["results"] = str(result.save(self.out))
@@ -283,7 +283,7 @@ class Output:
 
 
 def _write_names(names: list[str], place: str) -> None:
-    """Write a name a line as it is, or a table for spreadsheets where the place ends in .csv."""
+    """Write one name per line, unquoted, or a table if the path ends in .csv."""
     import csv
     import io
 

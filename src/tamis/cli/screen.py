@@ -65,7 +65,7 @@ def screen(
         option(
             _SCORING,
             "SHARE",
-            "Mark the relevant columns: at any time, at most this share of them falsely.",
+            "Mark the relevant columns; at most this share of them are false discoveries at any time.",
         ),
     ] = None,
     top: Annotated[int, option(_SCORING, "N", "How many columns to show.")] = 20,
@@ -74,7 +74,7 @@ def screen(
         option(
             _SCORING,
             "M",
-            "Of the M best columns, show first those that add most to one another: few copies of one signal.",
+            "Rank the M best columns by relevance minus redundancy, so that copies of one signal rank low.",
         ),
     ] = None,
     half_life: Annotated[
@@ -85,13 +85,15 @@ def screen(
         option(
             _SCORING,
             "HOW",
-            "Whether rows are a series: auto (corrects where labels depend on those before), independent, or series.",
+            "Dependence of rows: auto (corrects for autocorrelated labels), independent, or series (a time series).",
         ),
     ] = "auto",
     restarts: Annotated[
         str | None,
         option(
-            _SCORING, "WHEN", "When to forget all rows, keeping the level: drift, or after this many rows."
+            _SCORING,
+            "WHEN",
+            "When to discard all rows, with --level still valid: drift, or a number of rows.",
         ),
     ] = None,
     n_bins: Annotated[
@@ -102,7 +104,7 @@ def screen(
         option(
             _SCORING,
             "SHARE",
-            "Largest error of a cumulative count.  [dim]\\[default: 0.001 to 0.01, by the number of columns][/]",
+            "Rank error of the quantile sketch.  [dim]\\[default: 0.001 to 0.01, by the number of columns][/]",
             show_default=False,
         ),
     ] = None,
@@ -133,7 +135,7 @@ def screen(
     if eps is not None:
         check_number("eps", eps, low=0.0, high=0.5, open_low=True, open_high=True)
     if dependence not in _DEPENDENCE:
-        raise MisuseError(f"--dependence {dependence} is none of {', '.join(_DEPENDENCE)}.")
+        raise MisuseError(f"--dependence {dependence} must be one of {', '.join(_DEPENDENCE)}.")
     when = _restarts(restarts)
     _check_combination(level, redundancy, half_life, when)
     output = Output(out, plot, report, top, as_json, quiet)
@@ -142,7 +144,7 @@ def screen(
     if eps is None and stream.n_features is None:
         eps = 0.01  # the number of columns is unknown and may be large
     if redundancy is not None and stream.n_features is None:
-        raise MisuseError("--redundancy needs to know how many columns there are: give --n-features.")
+        raise MisuseError("--redundancy needs the number of columns: give --n-features.")
     n_kept = 1.0 if redundancy is None else min(top, stream.n_features or top)
     screening = Screening(
         n_kept if level is None else None,
@@ -183,7 +185,7 @@ def _check_combination(
     if level is not None:
         check_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)
         if half_life is not None:
-            raise MisuseError("--level needs rows that do not fade: give --restarts instead of --half-life.")
+            raise MisuseError("--level needs rows of equal weight: give --restarts instead of --half-life.")
     if restarts is not None and half_life is not None:
         raise MisuseError("--restarts and --half-life both discard old rows: omit one.")
 

@@ -1,4 +1,4 @@
-"""What `tamis screen` leaves: a table in the terminal, one JSON document, a CSV file, a picture, a page."""
+"""Output of `tamis screen`: a table in the terminal, one JSON document, a CSV file, a picture, a page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BANDS = {"t": "means apart", "fisher": "means apart", "mi": "nats", "chi2": "na
 
 @dataclass
 class Output:
-    """Where the ranking goes; every place is tried before the first row is read."""
+    """Output files of the ranking; each is checked before the first row is read."""
 
     out: str | None
     plot: str | None
@@ -47,7 +47,7 @@ class Output:
                 raise MisuseError(str(error)) from error
 
     def finish(self, ranking: Ranking, error: str | None = None) -> None:
-        """Show the ranking, and write it where it is wanted."""
+        """Show the ranking, and write the output files."""
         columns = ranking.columns()
         if not self.as_json:
             _show(ranking, columns, self.top)

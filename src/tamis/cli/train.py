@@ -1,4 +1,4 @@
-"""`tamis train`: a model that acquires values one by one, learned from a file and saved for `tamis acquire`."""
+"""`tamis train`: a model that acquires values one by one, fitted to a file and saved for `tamis acquire`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Examples:
 
 [bold]tamis train patients.csv --label ill --method ifc2f --cost prices.json --save clinic.tamis --report clinic.html[/]
 
-Then [bold]tamis acquire clinic.tamis[/] asks for one value after the other."""
+Then [bold]tamis acquire clinic.tamis[/] asks for values one by one."""
 
 _LEARNING = "Learning"
 _AUTO = "auto"
@@ -55,7 +55,7 @@ class _Reading(Reading):
         option(
             "Reading the file",
             "NAME",
-            "classification, or regression: the label is a number, and a squared error of its variance is an error.",
+            "classification, or regression: the label is a number, with a squared-error cost.",
         ),
     ] = "classification"
 
@@ -73,7 +73,7 @@ def train(
         option(
             _LEARNING,
             "NAME",
-            "auto (a race of the others on held-out rows), adaptive, ifc2f, etana, fetana, aaco or fixed-subset.",
+            "auto (the best of the others on held-out rows), adaptive, ifc2f, etana, fetana, aaco or fixed-subset.",
             autocompletion=keys(cells()),
         ),
     ] = "auto",
@@ -105,7 +105,7 @@ def train(
     ] = None,
     held_out: Annotated[
         float,
-        option(_LEARNING, "SHARE", "Share of held-out rows, to measure how good the model is; 0 for none."),
+        option(_LEARNING, "SHARE", "Share of held-out rows, to evaluate the model; 0 for none."),
     ] = 0.25,
     save: Annotated[
         str | None, option("Output", "FILE", "File to save the model in, for tamis acquire.")
@@ -137,7 +137,7 @@ def train(
     if not 0 < error_cost < math.inf:
         raise MisuseError(f"--error-cost {error_cost:g} must be above 0, and finite.")
     if save is None and report is None:
-        raise MisuseError("Say where the model goes: --save FILE (or --report FILE for the report only).")
+        raise MisuseError("Name an output: --save FILE for the model, or --report FILE for the report only.")
     if not 0 <= held_out < 1 or (report is not None and held_out == 0):
         raise MisuseError(f"--held-out {held_out} must be a share below 1, and above 0 for a report.")
     inputs = [*reading.inputs, *([] if isinstance(prices, float) else [cost])]
@@ -205,7 +205,7 @@ def _prices(text: str) -> Any:
         except (ValueError, TypeError) as error:
             raise MisuseError(f"--cost {text}: {error}") from None
     if not isinstance(result, dict) or not all(isinstance(price, int | float) for price in result.values()):
-        raise MisuseError(f'--cost {text} must hold one object of prices, such as {{"age": 0, "scan": 0.2}}.')
+        raise MisuseError(f'--cost {text} must be one object of prices, such as {{"age": 0, "scan": 0.2}}.')
     return result
 
 
@@ -271,7 +271,7 @@ def _error_costs(error_cost: float, y: NDArray[Any] | None, parameters: dict[str
 
 
 class Table:
-    """All rows of a stream, its columns named.
+    """All rows of a stream, with the names of its columns.
 
     Parameters
     ----------
@@ -324,13 +324,13 @@ class Table:
         if len(classes) < 2:
             which = f"all of class {classes[0]!r}" if classes else f"none of {len(order)}"
             raise DataError(
-                f"The {len(learned)} rows to learn from are {which}: give rows of two classes or more, or lower"
+                f"The {len(learned)} training rows are {which}: give rows of two classes or more, or lower"
                 " --held-out."
             )
         return learned, held
 
     def name_columns(self, model: CellClassifier) -> None:
-        """Let a model that learned from sparse rows, which carry no names, call the columns as the file does."""
+        """Give a model fitted to sparse rows, which have no names, the column names of the file."""
         import numpy as np
 
         if self.names is not None and not hasattr(model, "feature_names_in_"):
@@ -416,12 +416,12 @@ def _show(summary: dict[str, Any]) -> None:
     kinds = f", {len(summary['classes'])} classes" if "classes" in summary else ""
     console.print(f"{summary['method']} on {summary['data']}", style="bold", markup=False)
     console.print(
-        f"{summary['n_rows']:,} rows learned{kinds}; may ask for {len(asked):,} of"
-        f" {summary['n_columns']:,} columns",
+        f"{summary['n_rows']:,} training rows{kinds}; may ask for {len(asked):,} of"
+        f" {summary['n_columns']:,} features",
         style="dim",
     )
     if raced := summary.get("race"):
-        console.print(f"\n  {'race, three folds':<26}  loss    ahead of fixed-subset")
+        console.print(f"\n  {'comparison, three folds':<26}  loss    gain over fixed-subset")
         for one in raced:
             ahead = "" if one is raced[0] else f"   {one['ahead']:+.4f} ± {one['error']:.4f}"
             console.print(f"  {one['name']:<26}  {one['loss']:.4f}{ahead}", markup=False)
@@ -431,7 +431,7 @@ def _show(summary: dict[str, Any]) -> None:
             "cost": held["mean_cost"], "n_values": held["mean_features"],
         }  # fmt: skip
         console.print(
-            f"\n  {held['n_rows']:,} rows held out".ljust(31) + f"loss    {measure:<8}  price   values"
+            f"\n  {held['n_rows']:,} held-out rows".ljust(31) + f"loss    {measure:<8}  price   values"
         )
         for one in [own, *held["baselines"]]:
             console.print(

@@ -22,16 +22,16 @@ _STAGES = {
 
 
 class Walk:
-    """A selector that is offered the candidates of a table.
+    """The search of a selector over the candidates of a table.
 
     Attributes
     ----------
     matter : Matter
     selector : ColumnSelector
     groups : dict of str to list of str, or None
-        Columns that are offered and decided on together.
+        Features that are offered and decided on together.
     stages : list of (int, str)
-        First candidate of each kind, and the kind.
+        First candidate of each kind of feature, and the kind.
     ended : str
         Why the search ended.
     seconds : float
@@ -102,13 +102,13 @@ class Walk:
         self.ended, self.seconds = exploration.ended, exploration.seconds
 
     def _share(self, step: Progress, max_seconds: float | None, max_candidates: int | None) -> float:
-        """Return which share of the search is over: of the candidates expected, or of the time."""
+        """Return the completed share of the search: of the expected candidates, or of the time."""
         expected = self.expected()
         share = step.n_candidates / max(min(expected, max_candidates or expected), step.n_candidates, 1)
         return share if max_seconds is None else max(share, min(step.seconds / max_seconds, 1.0))
 
     def expected(self) -> int:
-        """Return how many candidates there will be, as far as it is known."""
+        """Return the expected number of candidates, if known."""
         columns = self.matter.columns
         parents = sum(name in columns.index for name in self.selector.selected_)
         return self.generating.expected(columns.n_columns, parents)
@@ -143,7 +143,7 @@ class Walk:
         """Return the meaning of a positive coefficient."""
         if self.matter.model != "logistic":
             return ""
-        return f"Positive coefficients speak for {self.selector.classes_[1]!s}."
+        return f"A positive coefficient increases the probability of {self.selector.classes_[1]!s}."
 
     @property
     def heading(self) -> str:

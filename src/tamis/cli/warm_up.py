@@ -62,7 +62,7 @@ def warm_up(
     check_whole("--jobs", jobs, 1)
     known = _known()
     if names and everything:
-        raise MisuseError("--all includes every method: leave out the names, or --all.")
+        raise MisuseError("--all includes every method: omit the names, or --all.")
     for name in names or ():
         if name not in known:
             raise MisuseError(
@@ -110,7 +110,7 @@ def _line(outcome: dict[str, Any]) -> str:
 
 
 def _write_rows(folder: Path) -> Path:
-    """Write rows of two classes whose relevant features change; not negative, as some learners require."""
+    """Write rows of two classes with feature drift; values are non-negative, as some learners require."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -125,7 +125,7 @@ def _write_rows(folder: Path) -> Path:
 
 
 def _in_processes(keys: list[str], path: Path, jobs: int) -> Iterator[dict[str, Any]]:
-    """Use each method in a process of its own, and yield what was compiled there as they end."""
+    """Use each method in its own process, and yield the compiled kernels as the processes end."""
     with ThreadPoolExecutor(jobs) as pool:
         waiting = [pool.submit(_in_process, key, path) for key in keys]
         try:

@@ -64,12 +64,12 @@ def watch(
         str | None, option(_WATCHING, "NAME", "Column of the time of each row; alerts name the time.")
     ] = None,
     task: Annotated[str, option(_WATCHING, "NAME", "classification or regression.")] = "classification",
-    delay: Annotated[int, option(_WATCHING, "ROWS", "After how many rows a label is known.")] = 0,
+    delay: Annotated[int, option(_WATCHING, "ROWS", "Delay of the labels, in rows.")] = 0,
     half_life: Annotated[
         float, option(_WATCHING, "ROWS", "Number of rows after which a row counts half.")
     ] = 500,
-    patience: Annotated[int, option(_WATCHING, "ROWS", "For how many rows a state must hold.")] = 500,
-    batch_size: Annotated[int, option(_WATCHING, "N", "Rows after which rules are applied.")] = 100,
+    patience: Annotated[int, option(_WATCHING, "ROWS", "Rows for which a state must persist.")] = 500,
+    batch_size: Annotated[int, option(_WATCHING, "N", "Rows between two checks of the rules.")] = 100,
     reading: _Reading,
     alerting: Alerting,
     alerts: Annotated[
@@ -157,7 +157,7 @@ def _check(reading: _Reading, task: str, checkpoint: str | None, **numbers: int)
 
 @dataclass
 class _Log:
-    """Where the features, the prediction and the time are in the rows of a stream."""
+    """Positions of the features, the prediction and the time in the rows of a stream."""
 
     features: list[int]
     names: list[str]
@@ -185,7 +185,7 @@ class _Log:
         at, last = names.index(prediction), len(names) - 1 if has_time else None
         features = [j for j in range(len(names)) if j not in (at, last)]
         if not features:
-            raise MisuseError("The file has no features beside the label, the prediction and the time.")
+            raise MisuseError("The file has no features besides the label, the prediction and the time.")
         known, kept = getattr(stream, "categories", {}), [names[j] for j in features]
         categorical = [name for name in kept if name in known]
         is_text = prediction in known
@@ -209,7 +209,7 @@ class _Log:
 
 
 def _are_labels(predictions: NDArray[Any], y: NDArray[Any]) -> bool:
-    """Return whether numbers are labels: whole ones, of other classes than 0 and 1."""
+    """Return whether predictions are labels: integers other than 0 and 1."""
     import numpy as np
 
     if y.dtype.kind not in "iuf" or not np.all(predictions == np.floor(predictions)):

@@ -1,4 +1,4 @@
-"""The checkpoint of `tamis watch`: with it the command continues with the next row of a log."""
+"""The checkpoint of `tamis watch`, from which the command resumes at the next row of a log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SECONDS = 10.0  # between two savings
 
 @dataclass
 class SavedWatch:
-    """What belongs to a checkpoint: the watch, labels that are not known yet, alerts with their times."""
+    """The state in a checkpoint: the watch, pending labels, and alerts with their times."""
 
     place: str | None
     settings: dict[str, Any]
@@ -65,7 +65,7 @@ def saved_watch(place: str | None, settings: dict[str, Any]) -> SavedWatch:
     Raises
     ------
     CheckpointError
-        If the file is of another command.
+        If the file is a checkpoint of another command.
     """
     if place is None or not os.path.exists(place):
         return SavedWatch(place, settings)

@@ -1,8 +1,8 @@
 """Hoeffding trees, or forests, beside River's on the same streams: prequential accuracy, row by row in batches of one.
 
-Run: python experiments/hoeffding_parity.py [seeds] [rows] [trees | forests | numbers]. Needs River, and `numbers` also
-CapyMOA with Java. Prints a line for each run, then the table. Trees have the `delta` of River's, 1e-7; in `numbers` all
-three programs have that of CapyMOA, 1e-3.
+Run: python experiments/hoeffding_parity.py [seeds] [rows] [trees | forests | numbers | cuts]. Needs River, and `numbers`
+also CapyMOA with Java. Prints a line for each run, then the table. Trees have the `delta` of River's, 1e-7; in `numbers`
+all three programs have that of CapyMOA, 1e-3.
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ from tamis import AdaptiveRandomForest, HoeffdingAdaptiveTree, HoeffdingTree, St
 from tamis.streams import load_dataset, load_stream
 
 STREAMS = ("SEA", "AGR", "BG1", "RTG")
+CUTS = {
+    "Cauchy, above 0": lambda rng, shape: rng.standard_cauchy(shape),
+    "lognormal(2.5), above 1": lambda rng, shape: np.exp(2.5 * rng.normal(size=shape)),
+    "uniform, four bands": lambda rng, shape: rng.random(shape),
+    "normal, above 0": lambda rng, shape: rng.normal(size=shape),
+}
 NUMBERS = ("electricity", "patches", "RBF", "SEA")
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 RIVER_DELTA = 1e-7
@@ -50,6 +56,14 @@ def rows_with_numbers(name, seed, n_rows):
         X, bound = 10 * rng.random((n_rows, 3)), np.array([8, 9, 7, 9.5])[np.arange(n_rows) * 4 // n_rows]
         return X, ((X[:, 0] + X[:, 1] <= bound) ^ (rng.random(n_rows) < 0.1)).astype(int)
     return _patches(rng, n_rows)
+
+
+def rows_with_cuts(name, seed, n_rows):
+    """Return five features, of which the first decides the class, with 5 % of the labels flipped."""
+    rng = np.random.default_rng(seed)
+    X = CUTS[name](rng, (n_rows, 5))
+    y = np.floor(4 * X[:, 0]) % 2 == 1 if "bands" in name else X[:, 0] > ("lognormal" in name)
+    return X, (y ^ (rng.random(n_rows) < 0.05)).astype(int)
 
 
 def _patches(rng, n_rows):
@@ -117,6 +131,16 @@ def of_numbers(X, y, _, seed):
     ]
 
 
+def of_cuts(X, y, _, seed):
+    return [
+        of_tamis(HoeffdingTree(), X, y),
+        of_tamis(HoeffdingTree(splitter="quantiles"), X, y),
+        of_tamis(HoeffdingAdaptiveTree(random_state=seed), X, y),
+        of_tamis(HoeffdingAdaptiveTree(splitter="quantiles", random_state=seed), X, y),
+        of_river(tree.HoeffdingTreeClassifier(splitter=tree.splitter.HistogramSplitter()), X, y),
+    ]
+
+
 def of_forests(X, y, categorical, seed):
     base = tree.HoeffdingTreeClassifier(grace_period=50, delta=0.01, nominal_attributes=categorical)
     same = {"categorical": categorical, "random_state": seed}
@@ -131,6 +155,7 @@ def of_forests(X, y, categorical, seed):
 
 OF = {
     "trees": (of_trees, "River HT, HT, River HAT, HAT, HAT without bootstrap"),
+    "cuts": (of_cuts, "HT, HT by quantiles, HAT, HAT by quantiles, River HT with histograms"),
     "numbers": (of_numbers, "CapyMOA HT, HT, CapyMOA HAT, HAT, River HT, River HAT"),
     "forests": (of_forests, "River ARF, ARF, River SRP, SRP, ARF of all features"),
 }
@@ -142,13 +167,14 @@ def main():
     what = given[2] if len(given) > 2 else "trees"
     accuracies, names = OF[what]
     cases = [(name, n_drifts) for name in STREAMS for n_drifts in (0, 3)]
-    if what == "numbers":
-        cases = [(name, "") for name in NUMBERS]
+    if what in ("numbers", "cuts"):
+        cases = [(name, "") for name in (NUMBERS if what == "numbers" else CUTS)]
     found = {case: [] for case in cases}
     for seed in range(n_seeds):
         for name, n_drifts in cases:
-            if what == "numbers":
-                X, y, categorical = *rows_with_numbers(name, seed, n_rows), []
+            if what in ("numbers", "cuts"):
+                make = rows_with_numbers if what == "numbers" else rows_with_cuts
+                X, y, categorical = *make(name, seed, n_rows), []
             else:
                 X, y, categorical = rows_of(name, seed, n_rows, n_drifts)
             found[name, n_drifts].append(accuracies(X.astype(float), y.astype(int), categorical, seed))

@@ -31,6 +31,7 @@ class TreeClassifier(DenseRowClassifier):
         tie_threshold=number("[0, inf)"),
         leaf=LEAVES,
         n_cuts=integer("[1, 10000]"),
+        splitter=("normal", "quantiles"),
         binary_splits=(True, False),
         max_depth=(integer("[0, inf)"), None),
         max_nodes=(integer("[1, inf)"), None),
@@ -47,6 +48,7 @@ class TreeClassifier(DenseRowClassifier):
     max_depth: int | None
     max_nodes: int | None
     new_feature_penalty: float = 0.0  # most methods, and older files, have none
+    splitter: str = "normal"  # likewise
     _categories_: Categories
 
     @abstractmethod

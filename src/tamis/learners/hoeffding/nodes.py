@@ -51,12 +51,14 @@ class Arrays(NamedTuple):
     notes: Ints  # (8, places): stacks of free places, pending changes, and the path of a row
     lists: Ints  # (2, categorical features): first category of each, and number of its categories
     next_cell: Ints  # of each category: -2 until a row with it was learned, -1 at the last
+    edges: Floats  # (slots, numeric features or 0, edges): see `quantile_cuts.py`
+    bins: Floats  # (slots, numeric features or 0, classes, edges + 1)
 
 
 class Pools:
-    """The growing arrays of one tree."""
+    """The growing arrays of one tree; with `n_edges`, leaves count numeric features between so many edges."""
 
-    def __init__(self, n_numeric: int, n_categorical: int, n_classes: int) -> None:
+    def __init__(self, n_numeric: int, n_categorical: int, n_classes: int, n_edges: int = 0) -> None:
         nodes, slots = 8, 4
         self.links: Ints = np.full((nodes, ALIVE + 1), -1)
         self.numbers: Floats = np.zeros((nodes, RIGHT_BY_BAYES + 1))
@@ -69,6 +71,9 @@ class Pools:
         self.notes: Ints = np.zeros((STACK + 1, nodes), dtype=np.int64)
         self.lists: Ints = np.repeat([[-1], [0]], n_categorical, axis=1)
         self.next_cell: Ints = np.full(2 * n_categorical, -2)
+        n_counted = n_numeric if n_edges else 0
+        self.edges: Floats = np.zeros((slots, n_counted, n_edges))
+        self.bins: Floats = np.zeros((slots, n_counted, n_classes, n_edges + 1))
         for stack, size in ((FREE_NODES, nodes), (FREE_SLOTS, slots), (FREE_DETECTORS, 1)):
             self._add_free(stack, 0, size)
         self.state[ROOT] = new_leaf(self.arrays(), -1, 0)
@@ -79,7 +84,7 @@ class Pools:
             self.__dict__.update({name: array.copy() for name, array in vars(self).items()})
         return Arrays(
             self.links, self.numbers, self.weights, self.gaussians, self.counts, self.totals, self.detectors,
-            self.state, self.notes, self.lists, self.next_cell,
+            self.state, self.notes, self.lists, self.next_cell, self.edges, self.bins,
         )  # fmt: skip
 
     def make_room(self) -> None:
@@ -97,6 +102,7 @@ class Pools:
             size = len(self.gaussians)
             self.gaussians = _enlarge(self.gaussians, 0, 2 * size)
             self.counts, self.totals = _enlarge(self.counts, 0, 2 * size), _enlarge(self.totals, 0, 2 * size)
+            self.edges, self.bins = _enlarge(self.edges, 0, 2 * size), _enlarge(self.bins, 0, 2 * size)
             self._add_free(FREE_SLOTS, size, 2 * size)
         while self.state[FREE_DETECTORS] < detectors:
             size = len(self.detectors)
@@ -116,6 +122,7 @@ class Pools:
         self.gaussians = _enlarge(self.gaussians, 1, n_classes)
         self.counts = _enlarge(self.counts, 1, n_classes)
         self.totals = _enlarge(self.totals, 1, n_classes)
+        self.bins = _enlarge(self.bins, 2, n_classes)
 
     def grow_cells(self, n_cells: int) -> None:
         """Allocate space for new categories."""
@@ -152,6 +159,8 @@ def new_leaf(tree: Arrays, parent: int, depth: int) -> int:
     tree.gaussians[slot].fill(0.0)
     tree.counts[slot].fill(0.0)
     tree.totals[slot].fill(0.0)
+    tree.edges[slot].fill(np.inf)
+    tree.bins[slot].fill(0.0)
     links[PARENT], links[DEPTH], links[SLOT], links[BORN] = parent, depth, slot, tree.state[BIRTHS]
     links[ALIVE] = 1
     tree.state[BIRTHS] += 1

@@ -1,6 +1,7 @@
 """Statistics of leaves, and the merit of splits.
 
-A numeric feature is summarised by a normal distribution and a range for each class, a categorical one by counts. With N
+A numeric feature is summarised by a normal distribution and a range for each class, and with `splitter="quantiles"` by
+counts between edges (`quantile_cuts.py`), a categorical one by counts. With N
 the weight of the rows, N_b that of branch b, and H the entropy of the class in bits::
 
     merit = H - sum_b N_b / N H_b                                                                (1)
@@ -49,6 +50,7 @@ from tamis.learners.hoeffding.nodes import (
     new_leaf,
     release,
 )
+from tamis.learners.hoeffding.quantile_cuts import best_edge, count_value, weight_up_to
 
 __all__ = [
     "SplitOptions",
@@ -104,6 +106,10 @@ def update_statistics(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int,
         lowest[f] = x if observed[f] == 0.0 or x < lowest[f] else lowest[f]
         highest[f] = x if observed[f] == 0.0 or x > highest[f] else highest[f]
         observed[f] = n
+    for f in range(tree.edges.shape[1]):
+        if row[f] == row[f]:
+            total = tree.gaussians[slot, :, OBSERVED, f].sum()
+            count_value(tree.edges[slot, f], tree.bins[slot, f], y, row[f], weight, total)
     for g in range(cells.shape[0]):
         if cells[g] >= 0:
             tree.counts[slot, y, cells[g]] += weight
@@ -199,6 +205,9 @@ def split_merit(
 ) -> tuple[float, float, int, int]:
     """Return the merit of a feature, the threshold or category, and the number of branches."""
     n_numeric = tree.gaussians.shape[3]
+    if f < tree.edges.shape[1]:
+        merit, at = best_edge(tree.edges[slot, f], tree.bins[slot, f], work[0], work[1], work[2])
+        return merit, at, -1, 2
     if f < n_numeric:
         merit, at = _best_cut(tree.gaussians[slot], f, rules.n_cuts, least, work)
         return merit, at, -1, 2
@@ -296,7 +305,11 @@ def split_weights(tree: Arrays, node: int, c: int) -> tuple[float, float]:
         kept = tree.gaussians[slot, c]
         all_of_it = kept[OBSERVED, feature]
         part = 0.0
-        if all_of_it > 0.0:
+        if all_of_it > 0.0 and feature < tree.edges.shape[1]:
+            part = weight_up_to(
+                tree.edges[slot, feature], tree.bins[slot, feature], c, tree.numbers[node, THRESHOLD]
+            )
+        elif all_of_it > 0.0:
             cut = tree.numbers[node, THRESHOLD]
             part = all_of_it * share_at_or_below(kept, feature, cut, standard_deviation(kept, feature))
     else:

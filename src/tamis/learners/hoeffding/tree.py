@@ -146,7 +146,11 @@ class HoeffdingTree(TreeClassifier):
         :class:`~tamis.learners.WeightedNaiveBayes`: each leaf trains a separate copy. New leaves start with a copy of
         their parent's classifier.
     n_cuts : int, at least 1, default=10
-        Number of candidate thresholds of a numeric feature, equally spaced over its range.
+        Number of candidate thresholds of a numeric feature.
+    splitter : {"normal", "quantiles"}, default="normal"
+        How thresholds of a numeric feature are compared. "normal": equally spaced over its range, with a normal
+        distribution for each class. "quantiles": at quantiles, with counts for each class; for heavy tails and several
+        modes.
     categorical : None, "all", list of int or str, or bool mask, default=None
         Categorical features: any finite numbers.
     binary_splits : bool, default=False
@@ -183,8 +187,9 @@ class HoeffdingTree(TreeClassifier):
     Notes
     -----
     A row costs O(depth + features times classes), an attempt to split O(features times classes times cuts). Memory: 5
-    float64 per leaf, class and numeric feature, and one per leaf, class and category. A batch leaves the same state as
-    its rows one at a time. Sparse rows are rejected.
+    float64 per leaf, class and numeric feature, and one per leaf, class and category; with `splitter="quantiles"` also
+    `n_cuts` + 1 per leaf, class and numeric feature. A batch leaves the same state as its
+    rows one at a time. Sparse rows are rejected.
 
     A missing value (NaN) is ignored by the statistics; at a split on its feature, the row follows the branch with the
     largest weight. So does a category without a branch; it gets one as soon as a row with it has been learned.
@@ -218,7 +223,8 @@ class HoeffdingTree(TreeClassifier):
         classes_ (k)  _numeric_ (p)  _categorical_ (q)  _pools_.links (n, 13)  _pools_.numbers (n, 6)
         _pools_.weights (n, k)  _pools_.gaussians (s, k, 5, p)  _pools_.counts (s, k, c)  _pools_.totals (s, k, q)
         _pools_.next_cell (c)  _pools_.detectors (*, 629)  _pools_.state (11)  _pools_.notes (8, >n)
-        _pools_.lists (2, q)  _categories_.values (v)  _categories_._table (2*v, 3)
+        _pools_.lists (2, q)  _pools_.edges (s, r, e)  _pools_.bins (s, r, k, e+1)  _categories_.values (v)
+        _categories_._table (2*v, 3)
     """
 
     _allowed = parameters(
@@ -236,6 +242,7 @@ class HoeffdingTree(TreeClassifier):
         *,
         leaf: Any = "nb-adaptive",
         n_cuts: int = 10,
+        splitter: str = "normal",
         categorical: Any = None,
         binary_splits: bool = False,
         max_depth: int | None = None,
@@ -247,6 +254,7 @@ class HoeffdingTree(TreeClassifier):
         self.tie_threshold = tie_threshold
         self.leaf = leaf
         self.n_cuts = n_cuts
+        self.splitter = splitter
         self.categorical = categorical
         self.binary_splits = binary_splits
         self.max_depth = max_depth
@@ -264,7 +272,8 @@ class HoeffdingTree(TreeClassifier):
 
     def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         super()._initialize(n_features, names, classes)
-        self._pools_ = Pools(len(self._numeric_), len(self._categorical_), len(self.classes_))
+        n_edges = int(self.n_cuts) if self.splitter == "quantiles" else 0
+        self._pools_ = Pools(len(self._numeric_), len(self._categorical_), len(self.classes_), n_edges)
         self._own_ = None if isinstance(self.leaf, str) else LeafClassifiers(self.leaf)
 
     def _check_trees(self) -> None:
@@ -386,7 +395,7 @@ class HoeffdingAdaptiveTree(AlternateTreeBase):
 
     Parameters
     ----------
-    grace_period, delta, tie_threshold, leaf, n_cuts, categorical, binary_splits, max_depth, max_nodes
+    grace_period, delta, tie_threshold, leaf, n_cuts, splitter, categorical, binary_splits, max_depth, max_nodes
         As in :class:`HoeffdingTree`. A `leaf` classifier starts unfitted in alternate trees.
     new_feature_penalty : float in [0, 1), default=0
         As in :class:`HoeffdingTree`. The splits of alternate trees count as well.
@@ -447,6 +456,7 @@ class HoeffdingAdaptiveTree(AlternateTreeBase):
         *,
         leaf: Any = "nb-adaptive",
         n_cuts: int = 10,
+        splitter: str = "normal",
         categorical: Any = None,
         binary_splits: bool = False,
         max_depth: int | None = None,
@@ -456,7 +466,7 @@ class HoeffdingAdaptiveTree(AlternateTreeBase):
         random_state: int = 0,
     ) -> None:
         super().__init__(
-            grace_period, delta, tie_threshold, leaf=leaf, n_cuts=n_cuts, categorical=categorical,
+            grace_period, delta, tie_threshold, leaf=leaf, n_cuts=n_cuts, splitter=splitter, categorical=categorical,
             binary_splits=binary_splits, max_depth=max_depth, max_nodes=max_nodes,
             new_feature_penalty=new_feature_penalty,
         )  # fmt: skip

@@ -168,6 +168,10 @@ def _check_sums(pools: Pools, alive: NDArray[np.bool_]) -> None:
         require(_all_in(getattr(pools, name), 0.0, np.inf), name)
     require(_all_in(kept[:, :, OBSERVED], 0.0, np.inf) and np.isfinite(kept).all(), "gaussians")
     require(_all_in(kept[:, :, [MEAN, LOWEST, HIGHEST]], -LARGEST, LARGEST), "gaussians")
+    require(pools.edges.shape[1] in (0, kept.shape[3]), "edges")
+    ascending = pools.edges[..., 1:] >= pools.edges[..., :-1]
+    require(ascending.all() and (pools.edges >= -LARGEST).all(), "edges")
+    require(_all_in(pools.bins, 0.0, np.inf), "bins")
     require(np.isfinite(pools.numbers).all(), "numbers")
     total, weight = pools.weights[alive].sum(axis=1), pools.numbers[alive, WEIGHT]
     require(np.allclose(weight, total, rtol=_ROUNDING, atol=_ROUNDING), "numbers")

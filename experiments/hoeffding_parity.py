@@ -1,8 +1,8 @@
 """Hoeffding trees, or forests, beside River's on the same streams: prequential accuracy, row by row in batches of one.
 
-Run: python experiments/hoeffding_parity.py [seeds] [rows] [trees | forests | numbers | cuts]. Needs River, and `numbers`
-also CapyMOA with Java. Prints a line for each run, then the table. Trees have the `delta` of River's, 1e-7; in `numbers`
-all three programs have that of CapyMOA, 1e-3.
+Run: python experiments/hoeffding_parity.py [seeds] [rows] [trees | forests | numbers | cuts]. Needs River, and for
+`numbers` CapyMOA with Java. Prints a line for each run, then the table. Trees have the `delta` of River, 1e-7; in
+`numbers` all three programs have that of CapyMOA, 1e-3.
 """
 
 from __future__ import annotations

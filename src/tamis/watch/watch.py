@@ -108,7 +108,7 @@ class Watch(ThreadSafe):
     max_pending : int, default=10000
         Rows that wait for their label; beyond it the oldest are dropped.
     rows_per_false_alarm : float or None, default=50_000
-        With a classifier as model, a sequential test (:mod:`tamis.watch.lost`) finds within some 20 to 200 rows which
+        With a classifier as model, a sequential test (:mod:`tamis.watch.lost`) finds within some 20 to 400 rows which
         feature it uses although it is no longer relevant, so its state changes without `patience`. This is the mean
         number of labelled rows between two false alarms, at least 100, if the model is calibrated. The test takes up to
         21 predictions per labelled row and begins after 1,200 labelled rows of the first model. None: there is no such

@@ -92,7 +92,7 @@ def test_the_knee_is_within_one_standard_error_of_the_best():
     assert _judge([best, near, far, every], 5000, 40, 0.5).chosen is near
     assert _judge([best, far, every], 5000, 40, 0.5).chosen is best
     assert (
-        "Every column"
+        "All features"
         in _judge([far, Contestant("logistic", "all", 40, 0.9, base, rows)], 5000, 40, 0.5).reason
     )
 
@@ -121,7 +121,7 @@ def test_only_draws_of_the_same_size_and_learner_speak_against_a_selection():
     others = [arm("random-0", 6, 0.2 - NOISE), arm("random-1", 5, 0.2 - NOISE, "naive-bayes")]
     assert "random" not in _judge([best, *others], 5000, 40, 0.5).reason
     assert _judge([best, *others, arm("random-2", 5, 0.2 - NOISE)], 5000, 40, 0.5).reason.endswith(
-        " But random subsets of that size do as well: do not expect much of the selection."
+        " But random subsets of that size are as accurate: the selection has no advantage."
     )
 
 
@@ -156,7 +156,7 @@ def test_streams_that_tell_nothing_are_refused():
     X, y = copies(200)
     with pytest.raises(DataError, match="one class"):
         recommend((X, np.zeros(200, dtype=int)))
-    with pytest.raises(DataError, match="The stream has 99 rows: a race takes 100 at least"):
+    with pytest.raises(DataError, match="The stream has 99 rows: a recommendation needs at least 100"):
         recommend((X[:99], y[:99]))
     with pytest.raises(ValueError, match="learner"):
         recommend((X, y), learner="forest")
@@ -246,7 +246,7 @@ def test_a_frozen_selection_is_compared_from_the_row_at_which_it_was_made(sparse
     frozen = [one for one in found.contestants if one.selector == "frozen"]
     assert all(one.rows[: 1100 // 100 - 1].sum() == 0 and one.rows[-1] == 100 for one in frozen)
     assert dict(found.curve()["frozen"])[2] > 0.85
-    assert "frozen after 1,000 rows (L1) is level with it or ahead" in found.reason  # nothing changes here
+    assert "frozen after 1,000 rows (L1) is as accurate" in found.reason  # nothing changes here
     assert found.chosen.selector != "frozen"
     short = recommend((given, y), learner="logistic", n_draws=1, max_rows=1000)
     assert "frozen" not in short.curve()

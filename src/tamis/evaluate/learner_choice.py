@@ -1,8 +1,8 @@
-"""Which learner, where none is named: a few are tried on the first rows of a stream.
+"""Choice of a learner if none is named: a few are compared on the first rows of a stream.
 
-Each predicts every batch of these rows before it learns from it, with all columns. The one that is right most often is
-chosen; where one of two classes is rare, the one of the largest average precision, since naming the other class is
-nearly always right there. Where columns are categories, naive Bayes is the one that counts them.
+Each is evaluated prequentially (test-then-train) on these rows, with all features. The most accurate one is chosen. If
+one of two classes is rare, it is the one with the largest average precision, since the majority-class baseline is
+nearly always correct there. If features are categorical, categorical naive Bayes replaces the Gaussian one.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ _RARE_ROWS, _MOST = 200, 50_000  # rows of it that are waited for, and rows that
 
 @dataclass(frozen=True)
 class LearnerChoice:
-    """The learner chosen on the first rows, and the learners it was compared with.
+    """The learner chosen on the first rows, and the scores of all compared learners.
 
     Attributes
     ----------
     name : str
         Key of the catalogue.
     scores : dict of str to float
-        Of each learner: accuracy, or average precision.
+        Accuracy or average precision of each learner.
     measure : {"accuracy", "average precision"}
     n_rows : int
-        Rows that were read.
+        Number of rows read.
     majority, no_change : float
-        Accuracy of always naming the commonest class so far, and of the last label; with average precision the share
-        of the rare class, and nan.
+        Accuracy of the majority-class and of the no-change baseline; with average precision, the share of the rare
+        class, and NaN.
     """
 
     name: str
@@ -73,10 +73,10 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     Parameters
     ----------
     stream : Stream or (X, y)
-        As :func:`tamis.prequential` takes it; its first rows are read.
+        As for :func:`tamis.prequential`; its first rows are read.
     max_rows : int, optional
-        The most rows to use, at least 100. By default 2000, and of a stream with a rare class as many as have 200 rows
-        of it, 50,000 at most.
+        Maximum number of rows to use, at least 100. By default 2000, or for a rare class as many as contain 200 rows of
+        it, at most 50,000.
     random_state : int, default=0
         Seed of the learners.
 
@@ -87,7 +87,7 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     Raises
     ------
     DataError
-        If the rows are fewer than 100, or of one class.
+        If there are fewer than 100 rows, or only one class.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     labels, counts = np.unique(y, return_counts=True)
     if len(y) < 100 or len(labels) < 2:
         reason = f"has {len(y)} rows" if len(y) < 100 else f"has one class in its first {len(y):,} rows"
-        raise DataError(f"The stream {reason}: name the learner instead of having one chosen.")
+        raise DataError(f"The stream {reason}, too few to choose a learner: name one.")
     rare = len(labels) == 2 and counts.min() < RARE * len(y)
     measure = "average_precision" if rare else "accuracy"
     scores, total = dict[str, float](), dict[str, float]()

@@ -1,9 +1,9 @@
-"""Which selector, and how many columns: a race on the first rows of a stream, and one line to copy.
+"""Recommendation of a selector and a number of features, from a comparison on the first rows of a stream.
 
-The race is that of :class:`tamis.rows.Auto`, with more sizes and with random subsets: every selector at every size has
-a learner of its own, each block of rows is predicted before anything learns from it. What is recommended is the fewest
-columns within one standard error of the best arm (Breiman et al. 1984): the knee of the curve of accuracy over size.
-The standard error is that of the difference to the best, block by block.
+The comparison is that of :class:`tamis.rows.Auto`, with more sizes and with random subsets: every selector at every
+size has a separate learner, and the evaluation is prequential (test-then-train). The recommendation is the smallest set
+within one standard error of the most accurate arm (the one-standard-error rule of Breiman et al. 1984). The standard
+error is that of the paired difference to the best over the blocks of rows.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WORDS = {"fisher-recent": "fisher --set half_life=200"}
 
 
 class _Contest(Auto):
-    """The comparison with more sizes, and with random subsets; no arm is selected."""
+    """The comparison of `Auto` with more sizes and with random subsets; no arm is selected."""
 
     def __init__(self, learner: str = "linear", n_draws: int = 3, categorical: Any = None) -> None:
         super().__init__(None, learner=learner, categorical=categorical)
@@ -54,7 +54,7 @@ class _Contest(Auto):
         self.frozen_at = 0  # the rows after it was used
 
     def freeze(self, order: Any) -> None:
-        """Use this order of the columns for the frozen selection, from the block after the next one."""
+        """Use this ranking of the features for the frozen selection, from the block after the next one."""
         self.frozen, self.frozen_at = tuple(order.tolist()), self.n_seen_ + _BLOCK
 
     def _all_sizes(self, n_features: int) -> list[int]:
@@ -77,7 +77,7 @@ class _Contest(Auto):
         return order.permutation(self.n_features_in_).astype(np.float64)
 
     def contestants(self, learner: str) -> list[Contestant]:
-        """Return how every arm did that the command line can name."""
+        """Return the results of the arms that can be named on the command line."""
         course = self.race_
         tested = (course["n_seen"] > self._counted_from) & (course["n_tested"] > 0)
         course = {name: values[tested] for name, values in course.items()}
@@ -107,16 +107,16 @@ class Contestant:
     Attributes
     ----------
     learner, selector : str
-        Names of the command line; "all" is every column, "random-0" a random subset, "frozen" the first columns by an
-        L1-regularised model of the first 1,000 rows.
+        Names on the command line; "all" keeps all features, "random-0" is a random subset, "frozen" the highest-ranked
+        features of an L1-regularised model of the first 1,000 rows.
     size : int
-        Columns kept; of "joint", at the end.
+        Number of selected features; for "joint", at the end.
     accuracy : float
-        Of all whole blocks of 100 rows, each row predicted before it was learned from. Where one of two classes is
-        rarer than a tenth of the rows, the AUC: the mean over the blocks.
+        Prequential accuracy over the complete blocks of 100 rows. If one of two classes has less than a tenth of the
+        rows, the mean AUC over the blocks.
     errors, rows : ndarray of shape (n_blocks,)
-        Share of errors in each block, and how many rows that is of; 0 in those before the selection was frozen. For the
-        AUC these are the rows of the rarer class.
+        Error rate and number of rows of each block; 0 rows before the selection was frozen. For the AUC, the number of
+        rows of the rarer class.
     """
 
     learner: str
@@ -127,7 +127,7 @@ class Contestant:
     rows: Any = field(repr=False)
 
     def behind(self, best: Contestant) -> tuple[float, float]:
-        """Return by how much it is behind another one in accuracy, and the standard error of that."""
+        """Return the loss in accuracy to another contestant, and its standard error."""
         gap, share = self.errors - best.errors, self.rows / self.rows.sum()
         mean = float(share @ gap)
         return mean, math.sqrt(float(share**2 @ (gap - mean) ** 2))
@@ -135,7 +135,7 @@ class Contestant:
 
 @dataclass(repr=False)
 class Recommendation:
-    """The recommendation of :func:`recommend`, and the race that it rests on.
+    """The recommendation of :func:`recommend`, and the comparison that supports it.
 
     Attributes
     ----------
@@ -145,13 +145,13 @@ class Recommendation:
         All contestants, of every learner.
     n_rows, n_features : int
     majority : float
-        Share of the commonest class: the accuracy of always naming it.
+        Accuracy of the majority-class baseline.
     reason : str
         The reason, in one or two sentences.
     measure : {"accuracy", "auc"}
-        What the contestants are judged by.
+        The criterion of the comparison.
     ranking : dict of str to float
-        Where that is the AUC, and the stream can be read again: "average_precision", "auc", "frozen_auc" and
+        If that is the AUC and the stream can be read again: "average_precision", "auc", "frozen_auc" and
         "recall_at_precision" of a run of the recommendation on the same rows.
     threshold : str
         The decision threshold of that run and its performance, as in :meth:`PrequentialResult.threshold_note`.
@@ -173,7 +173,7 @@ class Recommendation:
 
     @property
     def word(self) -> str:
-        """What the contestants are judged by, as it is written in a sentence."""
+        """The criterion of the comparison, for use in a sentence."""
         return _WORD_FOR[self.measure]
 
     def ranking_note(self) -> str:
@@ -243,7 +243,7 @@ class Recommendation:
         *,
         repeat: Mapping[str, str] | None = None,
     ) -> Path | str:
-        """Write a page with the curves: one HTML file that opens offline; `repeat` has lines that repeat it.
+        """Write a page with the curves: one HTML file that opens offline; `repeat` has lines that reproduce it.
 
         Without a path the HTML is returned, which a notebook displays.
         """
@@ -269,8 +269,8 @@ def recommend(
     learner : str, optional
         The classifier that is used later, by a name of `tamis list`: "logistic", "naive-bayes", "lightgbm" or another.
         The most similar learner of the comparison represents it: a logistic regression, naive Bayes, or a small forest
-        refitted on the last rows. By default "logistic", "naive-bayes" and "adaptive-random-forest" are raced, and one
-        is recommended. Sparse rows require a linear learner.
+        refitted on the last rows. By default "logistic", "naive-bayes" and "adaptive-random-forest" are compared, and
+        one is recommended. Sparse rows require a linear learner.
     max_rows : int, optional
         Maximum number of rows to use, at least 100. By default 5000, or for a rare class as many as contain 200 rows of
         it.
@@ -328,7 +328,7 @@ def recommend(
         if n_rows >= (max_rows or _ROWS) and not waits:
             break
     if n_rows < 100:
-        raise DataError(f"The stream has {n_rows} rows: a race takes 100 at least.")
+        raise DataError(f"The stream has {n_rows} rows: a recommendation needs at least 100.")
     if next(iter(contests.values())).warming_up_:
         raise DataError(f"The first {n_rows} rows are of one class: give more rows, or shuffle them.")
     items = [one for name, contest in contests.items() for one in contest.contestants(name)]
@@ -353,19 +353,19 @@ def _judge(
     reason = f"{chosen.size} of {n_features} columns {verb} the fewest within one standard error of the best {word}"
     reason += f", {best.accuracy:.3f} ({best.selector}, {best.size})." if chosen is not best else "."
     if chosen.selector == "all":
-        reason = "Every column: no selection comes within one standard error of it."
+        reason = "All features: no selection is within one standard error of their accuracy."
     else:
         beside = [one for one in contestants if (one.learner, one.size) == (chosen.learner, chosen.size)]
         if any(one.selector == "frozen" and _within(one, chosen) for one in beside):
             reason += (
-                f" A selection of that size frozen after {RunOptions.frozen_after:,} rows (L1) is level with it or"
-                " ahead: an online selection does not pay on these rows."
+                f" A selection of that size frozen after {RunOptions.frozen_after:,} rows (L1) is as accurate:"
+                " online selection has no advantage on these rows."
             )
         draws = [one for one in beside if one.selector.startswith("random-")]
-        # The best of many sets also beats a random one by chance.
+        # The best of many sets may beat a random one by chance alone.
         by_chance = NormalDist().inv_cdf(1.0 - 0.05 / len(serious))
         if draws and _within(_mean_of(draws), chosen, by_chance):
-            reason += " But random subsets of that size do as well: do not expect much of the selection."
+            reason += " But random subsets of that size are as accurate: the selection has no advantage."
     if measure == "auc":
         n_rare = round((1.0 - majority) * n_rows)
         reason += f" AUC is compared: the rarer class has {n_rare:,} of {n_rows:,} rows, so accuracy is uninformative."
@@ -378,7 +378,7 @@ def _judge(
 
 
 def _dependence_note(labels: Any, judged: Recommendation) -> str:
-    """Return that rows are autocorrelated, and whether repeating the previous label is as accurate; else nothing."""
+    """Return a note on autocorrelated rows and on the no-change baseline if it is as accurate; else an empty text."""
     codes = np.unique(labels, return_inverse=True)[1].ravel()
     series = LabelSeries(int(codes.max()) + 1)
     series.update(codes)
@@ -395,13 +395,13 @@ def _dependence_note(labels: Any, judged: Recommendation) -> str:
 
 
 def _mean_of(draws: list[Contestant]) -> Contestant:
-    """Return the mean of random subsets of one size."""
+    """Return the mean over the random subsets of one size."""
     errors, first = np.mean([one.errors for one in draws], axis=0), draws[0]
     return replace(first, errors=errors, accuracy=float(1.0 - first.rows @ errors / first.rows.sum()))
 
 
 def _with_ranking(judged: Recommendation, source: Any, categorical: Any) -> Recommendation:
-    """Return the recommendation with the results of a run of it on the same rows."""
+    """Return the recommendation with the results of a run with its options on the same rows."""
     chosen, columns = judged.chosen, categorical or ()
     selector: Any = None
     if chosen.selector != "all":
@@ -422,7 +422,7 @@ def _with_ranking(judged: Recommendation, source: Any, categorical: Any) -> Reco
 
 
 def _within(one: Contestant, best: Contestant, errors: float = 1.0) -> bool:
-    """Return whether one is behind by no more than so many standard errors."""
+    """Return whether the loss of one to the other is at most so many standard errors."""
     gap, error = one.behind(best)
     return gap <= errors * error
 
@@ -435,7 +435,7 @@ def _contests(learner: str | None, X: Any, n_draws: int, categorical: Any) -> di
 
 
 def _freeze(contests: dict[str, _Contest], first: list[tuple[Any, Any]], categorical: Sequence[int]) -> None:
-    """Select columns from the first rows, once."""
+    """Select features from the first rows, once."""
     stack = sp.vstack if sp.issparse(first[0][0]) else np.vstack
     X, y = stack([X for X, _ in first]), np.concatenate([y for _, y in first])
     order = lasso_order(X, y, categorical=categorical)

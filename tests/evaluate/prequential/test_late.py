@@ -83,9 +83,9 @@ def test_equals_the_plain_loop(n_classes, never):
     assert result.settings["labels"] == {
         "waiting": int((np.maximum(comes, now) > now[-1]).sum()), "never": int(np.isnan(comes).sum()), "given_up": 0,
     }  # fmt: skip
-    told = [remark for remark in result.remarks() if "never came" in remark]
+    told = [remark for remark in result.remarks() if "never arrived" in remark]
     assert told == (
-        [f"Nobody learned from these rows: {int(np.isnan(comes).sum())} labels never came."] if never else []
+        [f"These rows were not learned: {int(np.isnan(comes).sum())} labels never arrived."] if never else []
     )
 
 
@@ -106,7 +106,7 @@ def test_no_more_rows_wait_than_may_and_who_is_given_up_is_counted():
     assert late.counts() == {"waiting": 200, "never": 0, "given_up": 1300}
     result = prequential(timed(X, y, now, comes), FIRES(3), delay=TIMES, max_waiting=200)
     assert result.settings["labels"] == late.counts()
-    assert "1,300 labels came too late: more than max_waiting rows waited" in result.remarks()[-1]
+    assert "1,300 labels arrived too late: more than max_waiting rows waited" in result.remarks()[-1]
 
 
 def test_labels_that_never_come_teach_nobody():
@@ -145,7 +145,7 @@ def test_what_is_no_delay(delay):
 
 def test_times_that_cannot_be_used():
     X, y = rows(300)
-    with pytest.raises(DataError, match="delay names the column 'at', which is not there: x0, x1"):
+    with pytest.raises(DataError, match="delay names the column 'at', which does not exist: x0, x1"):
         prequential((X, y), FIRES(3), delay=TIMES)
     now = np.arange(300.0)
     with pytest.raises(DataError, match="The time 'at' of row 50 of the batch is nan: fix it"):

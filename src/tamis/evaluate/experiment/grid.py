@@ -41,7 +41,7 @@ _OPENERS: dict[str, Any] = {"generated": load_stream, "dataset": load_dataset, "
 class Oracle:
     """Selects the relevant features of the next row, as reported by the stream.
 
-    It is a reference, not an upper bound: a learner may do better with copies of a relevant feature as well. When the
+    It is a reference, not an upper bound: copies of a relevant feature may improve a learner further. When the
     relevant features change it signals a drift, and the learner resets with the rows since then (Barddal's thesis,
     Chapter 9, whose oracle compares consecutive rows and so resets hundreds of times in a gradual drift; here once).
 
@@ -53,9 +53,9 @@ class Oracle:
     Attributes
     ----------
     drift_detected_ : bool
-        Whether other features are relevant to the next row than before the last batch.
+        Whether the relevant features of the next row differ from those before the last batch.
     n_replay : int
-        How many rows of the last batch came since then.
+        Number of rows of the last batch since the drift.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -96,13 +96,13 @@ class Part:
     ----------
     noun : {"stream", "selector", "learner"}
     name : str
-        What tables call it.
+        Its name in tables.
     what : object
         A key, an object, None (the selector that keeps all features), or a function of the seed (a stream).
     params : dict
         Parameters that go with a key.
     source : {"generated", "file", "dataset", "made", "given"}
-        Where a stream comes from; the first and the fourth take a seed.
+        Origin of a stream; the first and the fourth depend on the seed.
     """
 
     noun: str
@@ -173,7 +173,7 @@ def parts_of(noun: str, given: Any) -> list[Part]:
         raise ValueError(f"{noun}s must name at least one {noun}, got {given!r}.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"Two {noun}s are named {twice!r}: give them names of their own, as a dict.")
+        raise ValueError(f"Two {noun}s are named {twice!r}: give them distinct names, as a dict.")
     return parts
 
 
@@ -193,7 +193,7 @@ def _part(noun: str, given: Any, name: str | None) -> Part:
 
 
 def _source(what: Any) -> str:
-    """Return where a stream comes from.
+    """Return the origin of a stream.
 
     Raises
     ------
@@ -227,7 +227,7 @@ def _name(noun: str, what: Any) -> str:
 
 
 class Opener:
-    """Opens streams, and keeps the last one open: cells that follow each other mostly read the same."""
+    """Opens streams, and keeps the last one open, since consecutive cells mostly read the same stream."""
 
     def __init__(self) -> None:
         self._last: tuple[tuple[str, int | None], Stream] | None = None
@@ -272,7 +272,7 @@ def cells_of(
                     cells.setdefault(key, replace(cell, key=key))
     if (lost := {part.name for part in selectors} - {cell.selector.name for cell in cells.values()}) != set():
         raise ValueError(
-            f"The selector {lost.pop()!r} needs a stream that knows its relevant features:"
+            f"The selector {lost.pop()!r} needs a stream with known relevant features:"
             " see tamis.streams.list_streams()."
         )
     return list(cells.values())
@@ -314,7 +314,7 @@ def open_stream(part: Part, seed: int) -> Stream:
 
 
 def _model(part: Part, stream: Stream, seed: int, amount: float | None) -> Any:
-    """Return a selector or learner that has learned nothing, with the cell's seed where it takes one."""
+    """Return an unfitted selector or learner, with the cell's seed if it accepts one."""
     if part.what is None:
         return None
     if part.is_oracle:

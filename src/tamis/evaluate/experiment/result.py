@@ -1,4 +1,4 @@
-"""What an experiment leaves: a line per cell, every run behind it, tables, tests of significance, figures.
+"""The result of an experiment: a record per cell, its runs, tables, tests of significance and figures.
 
 The folder contains ``experiment.json`` (the list of cells), ``cells.parquet`` (a line per cell), and in ``cells`` a
 folder per finished cell, which :meth:`tamis.evaluate.PrequentialResult.load` reads, or the error of one that failed.
@@ -23,7 +23,7 @@ from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
 from tamis.evaluate.prequential.baselines import error_of_mean
-from tamis.evaluate.prequential.remarks import is_imbalanced, tells_little
+from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_table
 from tamis.options import RunOptions
 from tamis.persistence import replace_file
@@ -107,7 +107,7 @@ class ExperimentResult:
 
     @property
     def imbalanced(self) -> list[str]:
-        """The streams where one of two classes has less than a tenth of the rows, so AUC says more than accuracy."""
+        """Streams where one of two classes has less than a tenth of the rows: AUC is more informative than accuracy."""
         names = ("majority_accuracy", "average_precision")
         if not set(names) <= set(self.metrics):
             return []
@@ -251,16 +251,15 @@ class ExperimentResult:
         return ScoreTable.of(metric, self.streams, self.methods, values, self._unranked_methods(metric))
 
     def _unranked_methods(self, metric: str) -> list[str]:
-        """Return the methods given the true features; and, for selection metrics, those that keep all features."""
+        """Return the methods that use the true features and, for selection metrics, those that keep all features."""
         return [*self.oracles, *self.keep_all] if metric in _OF_SELECTION else self.oracles
 
     def no_better_than_random(self) -> dict[str, list[str]]:
-        """Return, by stream, the methods that predict no better than random subsets of the same size.
+        """Return, by stream, the methods that are no more accurate than random subsets of the same size.
 
         A method is listed if its accuracy is at most the mean accuracy of the draws plus its standard error. Where one
-        of two classes is rarer than a tenth of the rows, or the method is no more accurate than naming the commoner
-        one, its AUC is compared instead. Streams without such a method are left out, and so are methods that ran
-        without draws.
+        of two classes has less than a tenth of the rows, or the method does not exceed the majority-class baseline, its
+        AUC is compared instead. Streams without such a method, and methods that ran without draws, are not listed.
         """
         if "random_accuracy" not in self.metrics:
             return {}
@@ -276,7 +275,7 @@ class ExperimentResult:
             behind: Array = mean(name) <= mean(f"random_{name}") + error_of_mean(mean(spread), n_draws)
             return behind
 
-        by_rank = tells_little(mean("accuracy"), mean("majority_accuracy"), mean("random_auc"))
+        by_rank = is_uninformative(mean("accuracy"), mean("majority_accuracy"), mean("random_auc"))
         behind = np.where(
             by_rank, is_behind("auc", "random_auc_spread"), is_behind("accuracy", "random_spread")
         )
@@ -287,11 +286,11 @@ class ExperimentResult:
         return {stream: methods for stream, methods in mapping.items() if methods}
 
     def no_better_than_frozen(self) -> dict[str, list[str]]:
-        """Return, by stream, the methods that predict no better than a selection frozen after the first rows.
+        """Return, by stream, the methods that are no more accurate than a selection frozen after the first rows.
 
-        A method is listed if the mean over seeds of its difference to the frozen selection, as many columns on the same
-        rows, is at most its standard error. What is compared, and which streams and methods are left out, is as in
-        :meth:`no_better_than_random`; methods that kept every column are left out, too.
+        A method is listed if the mean over seeds of its difference to the frozen selection of the same size on the same
+        rows is at most its standard error. The measure, and the streams and methods that are not listed, are as in
+        :meth:`no_better_than_random`; methods that keep all features are not listed either.
         """
         if "frozen_gain" not in self.metrics:
             return {}
@@ -307,7 +306,7 @@ class ExperimentResult:
 
         behind = is_behind("frozen_gain")
         if "frozen_auc_gain" in self.metrics:
-            by_rank = tells_little(mean("accuracy"), mean("majority_accuracy"), mean("frozen_auc"))
+            by_rank = is_uninformative(mean("accuracy"), mean("majority_accuracy"), mean("frozen_auc"))
             behind = np.where(by_rank, is_behind("frozen_auc_gain"), behind)
         behind &= mean("n_selected") < mean("n_features")
         mapping = {
@@ -317,7 +316,7 @@ class ExperimentResult:
         return {stream: methods for stream, methods in mapping.items() if methods}
 
     def compare(self, metric: str = "accuracy", *, alpha: float = 0.05, rope: float = 0.01) -> Significance:
-        """Test whether the methods differ over the streams, by their means over seeds.
+        """Test whether the methods differ over the streams, by their mean scores over seeds.
 
         Parameters
         ----------
@@ -363,7 +362,7 @@ class ExperimentResult:
         title : str, optional
             Heading of the page.
         repeat : dict of str to str, optional
-            Lines that repeat the experiment, by where they are typed.
+            Lines that reproduce the experiment, by where they are run (shell, Python).
         """
         from tamis.report.comparison import write_comparison
 
@@ -371,7 +370,7 @@ class ExperimentResult:
 
 
 def is_finished(folder: Path, key: str) -> bool:
-    """Return whether a cell's result is there, all of it."""
+    """Return whether a cell's result is complete."""
     import pyarrow.parquet as parquet
 
     place = folder / CELLS / key
@@ -384,7 +383,7 @@ def is_finished(folder: Path, key: str) -> bool:
 
 
 def holds_something_else(folder: Path) -> bool:
-    """Return whether a folder contains more than an experiment, or the remains of one that was killed at its start."""
+    """Return whether a folder contains more than an experiment, or than the files of one that was killed early."""
     if (folder / EXPERIMENT).is_file():
         return False
     cells, ours = folder / CELLS, re.compile(rf"\.lock|\.{re.escape(EXPERIMENT)}\.[0-9a-f]+\.tmp")
@@ -393,7 +392,7 @@ def holds_something_else(folder: Path) -> bool:
 
 
 def write_json(path: Path, document: dict[str, Any]) -> None:
-    """Write a JSON file, all of it or nothing.
+    """Write a JSON file atomically.
 
     Raises
     ------

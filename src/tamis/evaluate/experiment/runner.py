@@ -1,7 +1,7 @@
 """A grid of streams, selectors, learners and seeds, test-then-train; finished runs are not run again.
 
-Each cell is one :func:`tamis.prequential` run. Once it ends it is written, all of it or nothing, into a folder named
-by the checksum of its definition. A run that was killed, or is called again, only runs the missing cells.
+Each cell is one :func:`tamis.prequential` run. Its result is written atomically into a folder named by the checksum of
+its definition. An experiment that was killed, or is called again, only runs the missing cells.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Progress:
         Number of cells that are finished (or failed), and of all cells.
     n_failed : int
     cell : str
-        The cell that ended last; "" at the start.
+        The cell that finished last; "" at the start.
     error : str or None
         The error of that cell.
     seconds : float
@@ -198,7 +198,7 @@ def _cells(
     for seed in seeds:
         check_number("seeds", seed, low=0, integer=True)
     if not seeds:
-        raise ValueError("seeds must name at least one, got none.")
+        raise ValueError("seeds must contain at least one seed, got none.")
     nouns = {"stream": streams, "selector": selectors, "learner": learners}
     parts = {noun: parts_of(noun, part) for noun, part in nouns.items()}
     if isinstance(amount, dict) and (strange := set(amount) - {part.name for part in parts["stream"]}):
@@ -232,7 +232,7 @@ def _prepare(folder: Path) -> None:
 def _run_missing(
     cells: list[Cell], folder: Path, n_jobs: int, on_progress: Callable[[Progress], object] | None
 ) -> bool:
-    """Run the cells that are not finished; return whether that was interrupted."""
+    """Run the unfinished cells; return whether the experiment was interrupted."""
     missing = [cell for cell in cells if not is_finished(folder, cell.key)]
     watch = _Watch(len(cells), missing, n_jobs, on_progress)
     for cell in missing:  # partial results of a killed run, and earlier errors
@@ -260,7 +260,7 @@ class _Outcome:
 
 
 class _Runner:
-    """Runs a cell and keeps its result, or why there is none."""
+    """Runs a cell and stores its result or its error."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.opener = folder, Opener()
@@ -273,7 +273,7 @@ class _Runner:
             result = prequential(stream, *cell.models(stream), **cell.options.keywords())
             if not len(result.frames["steps"]["step"]):
                 raise DataError(
-                    "The stream ends within its first batch, which only trains: choose a smaller batch_size."
+                    "The stream ends within its first batch, used for training only: choose a smaller batch_size."
                 )
             result.save(self.folder / CELLS / cell.key, flush=False)
         except Exception as caught:
@@ -304,7 +304,7 @@ class _Watch:
         self._say("", None)
 
     def tell(self, cell: Cell, outcome: _Outcome) -> None:
-        """Count a cell that has ended."""
+        """Count a finished cell."""
         del self.waiting[cell.key]
         self.n_done += 1
         self.n_failed += outcome.error is not None

@@ -1,4 +1,4 @@
-"""Scores of methods on streams: mean and deviation over seeds, the best of each stream, and whether they differ."""
+"""Scores of methods on streams: mean and deviation over seeds, the best of each stream, and tests of significance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SMALLER_IS_BETTER = ("seconds", "memory_bytes", "model_bytes", "ram_hours", "re
 
 
 def is_better_larger(metric: str) -> bool:
-    """Return whether more is better of a number of a run.
+    """Return whether larger is better for a metric of a run.
 
     >>> is_better_larger("kappa_t"), is_better_larger("seconds_learn")
     (True, False)
@@ -52,7 +52,7 @@ class ScoreTable:
     n : ndarray of shape (n_streams, n_methods), int64
         Cells behind each mean that have the number.
     unranked : list of str
-        Methods that are shown but never ranked or compared: they were given the true features, or select nothing.
+        Methods that are shown but never ranked or compared: they use the true features, or do not select.
     """
 
     metric: str
@@ -72,7 +72,7 @@ class ScoreTable:
         values: Sequence[Sequence[Numbers]],
         unranked: Sequence[str] = (),
     ) -> ScoreTable:
-        """Return the table of `values[stream][method]`, each an array over seeds; NaN are left out."""
+        """Return the table of `values[stream][method]`, each an array over seeds; NaN is ignored."""
         there = [[cell[np.isfinite(cell)] for cell in row] for row in values]
         mean = [[float(cell.mean()) if len(cell) else math.nan for cell in row] for row in there]
         deviation = [
@@ -91,19 +91,19 @@ class ScoreTable:
 
     @property
     def larger_is_better(self) -> bool:
-        """Whether more is better."""
+        """Whether larger is better."""
         return is_better_larger(self.metric)
 
     @property
     def best(self) -> NDArray[np.bool_]:
-        """Which means are the best of their stream, shape (n_streams, n_methods); equal ones all are."""
+        """Which means are the best of their stream, shape (n_streams, n_methods), ties included."""
         compared = np.isfinite(self.mean) & np.array([name not in self.unranked for name in self.methods])
         filled = np.where(compared, self.mean if self.larger_is_better else -self.mean, -np.inf)
         result: NDArray[np.bool_] = (filled == filled.max(axis=1, keepdims=True)) & np.isfinite(filled)
         return result
 
     def comparable(self) -> tuple[list[str], list[str], Numbers]:
-        """Return the methods to be ranked that have a score at all, the streams on which each has one, and the scores.
+        """Return the ranked methods that have scores, the streams on which all of them do, and the scores.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class ScoreTable:
         return [self.methods[j] for j in columns], [self.streams[i] for i in rows], means[rows]
 
     def mean_ranks(self) -> dict[str, float]:
-        """Return the mean rank of each method that is ranked, 1 is best; none without two methods on two streams."""
+        """Return the mean rank of each ranked method, 1 is best; empty for fewer than two methods or streams."""
         methods, streams, means = self.comparable()
         if len(methods) < 2 or len(streams) < 2:
             return {}
@@ -173,13 +173,13 @@ class Significance:
     streams : list of str
         Those on which every method has a score.
     friedman : Friedman
-        Whether the methods differ at all.
+        Whether any methods differ.
     nemenyi : Nemenyi
-        Which of all pairs differ; the critical-difference diagram draws it.
+        Which pairs differ, as drawn in the critical-difference diagram.
     holm : Holm
-        Which differ from the best ranked method, by p-values that allow for its choice.
+        Which methods differ from the best-ranked one, with p-values that account for its choice.
     bayes : dict of str to BayesianSignedRank
-        For each other method, how probable it is that the best ranked one is better, practically equal, or worse.
+        For each other method, the probabilities that the best-ranked one is better, practically equal, or worse.
     """
 
     metric: str

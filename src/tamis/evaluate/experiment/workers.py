@@ -1,7 +1,7 @@
-"""Tasks in processes of their own: results as they come, a process that dies replaced, none outlives its parent.
+"""Tasks in worker processes: results in order of completion; dead workers are replaced, none outlives its parent.
 
 Processes are spawned, not forked, so threads and compiled kernels of the parent are of no concern. Every task has one
-thread for linear algebra, whether it runs in a process of its own or in this one: its bits depend on nothing else.
+thread for linear algebra, in a worker and in this process alike, so its bits do not depend on `n_jobs`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _READY = "ready"
 
 @dataclass(frozen=True)
 class Lost:
-    """What comes of a task that could not be sent to a process, or whose process died.
+    """The outcome of a task that could not be sent to a process, or whose process died.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Lost:
 
 
 class _Worker:
-    """A process, the line to it, and the number of its task."""
+    """A process, the connection to it, and the number of its task."""
 
     def __init__(self, context: Any, function: Callable[[Any], Any]) -> None:
         self.line, other = context.Pipe()
@@ -49,7 +49,7 @@ class _Worker:
 def run_tasks(
     function: Callable[[Any], Any], tasks: Sequence[Any], n_jobs: int = 1
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the number and the result of each task, as they finish.
+    """Yield the number and the result of each task, in order of completion.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _give(worker: _Worker, waiting: Iterator[int], tasks: Sequence[Any]) -> Iter
 
 
 def _work(line: Connection, function: Callable[[Any], Any]) -> None:
-    """Do one task after the other until the line ends."""
+    """Process tasks until the connection closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with _one_thread():

@@ -1,4 +1,4 @@
-"""Measures of predictions, of selected sets, of drifts, and of the memory that a model takes."""
+"""Measures of predictions, selected sets, reaction to drift, and memory of models."""
 
 from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.evaluate.metrics.classification import RunningMetrics

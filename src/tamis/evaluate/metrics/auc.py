@@ -5,7 +5,7 @@ For the positive rows p and the negative rows q of the window,
     AUC = #{(p, q): score p > score q} + 1/2 #{(p, q): score p = score q}, over all pairs, divided by their number   (1)
 
 A row that enters or leaves changes the number of pairs won by its rank among the rows of the other class, so (1) is
-exact and never counted again. The pairs won are counted twice, as whole numbers: a tie is one half.
+exact and never recomputed. Pairs won are counted as integers, doubled because a tie is one half.
 
 The scores of each class are kept in order. Rows are processed in blocks: a rank is a binary search in the scores of
 before the block, corrected by the rows of the block; after the block they are merged in one pass.

@@ -1,4 +1,4 @@
-"""Accuracy, kappas and balanced accuracy with two baselines: over all rows, and over the last ones.
+"""Accuracy, kappas and balanced accuracy with two baselines: over all rows, and over a sliding window.
 
 With n rows, a_k those of class k, b_k those predicted as k and h_k those that are both:
 
@@ -6,7 +6,7 @@ With n rows, a_k those of class k, b_k those predicted as k and h_k those that a
     kappa    = (accuracy - e) / (1 - e),  e = sum_k (a_k / n) (b_k / n)                   (2)
     balanced = mean over the classes present (a_k > 0) of h_k / a_k                       (3)
 
-So three counts per class do; the table of all pairs of classes is not needed. The baselines look at labels alone:
+So three counts per class suffice instead of the confusion matrix. The baselines use the labels only:
 
     majority:  predicts the class that was most frequent in all rows before (4), of equal ones the one that led longest
     no change: predicts the label of the row before                         (5)
@@ -145,8 +145,8 @@ class RunningMetrics(Running):
     Notes
     -----
     Balanced accuracy is the mean recall over the classes that occur among the rows in question. Kappa is NaN where
-    chance agreement is certain, because there is one class only and nothing else was predicted. kappa_m and kappa_t are
-    NaN where their baseline is always right. A baseline that has seen no label yet counts as wrong.
+    chance agreement is certain, because there is only one class and no other was predicted. kappa_m and kappa_t are NaN
+    if their baseline is always correct. A baseline that has seen no label yet counts as wrong.
 
     References
     ----------
@@ -163,7 +163,7 @@ class RunningMetrics(Running):
     >>> metrics.windowed["accuracy"], metrics.windowed["majority_accuracy"], metrics.windowed["kappa_m"]
     (0.5, 0.5, 0.0)
 
-    Labels that come in runs: to repeat the last one is hard to beat.
+    For labels in long runs, the no-change baseline is hard to beat.
 
     >>> runs = RunningMetrics()
     >>> runs.update([0] * 50 + [1] * 50, [0] * 45 + [1] * 55)
@@ -189,7 +189,7 @@ class RunningMetrics(Running):
         self._ring = np.zeros((3, self.window), np.int32)
 
     def learn(self, actual: Any) -> None:
-        """Let the baselines learn labels of rows that are not tested.
+        """Update the baselines with labels of rows that are not tested.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class RunningMetrics(Running):
         n_classes : int, optional
             An upper bound of the codes, which is not checked. By default it is computed from the codes.
         revealed : array-like of int, shape (n_revealed,), optional
-            The labels that arrive for the baselines to learn, where labels are delayed; by default those of the rows.
+            Delayed labels that arrived, from which the baselines learn; by default those of the rows.
         upto : array-like of int, shape (n_rows,), optional
             How many of `revealed` are known after each row.
 

@@ -1,10 +1,10 @@
-"""How a method meets the true drifts of a stream: how late a detector notices, how long a measure takes to be back.
+"""Reaction to the true drifts of a stream: the delay of a detector, and the recovery time of a measure.
 
 Drift i begins at row b_i = position - width / 2 (a position is the centre of a drift; an abrupt one begins there), and
-its turn lasts until b_{i+1}:
+its interval lasts until b_{i+1}:
 
     delay_i    = first detection in [b_i, b_{i+1}) - b_i                                       (1)
-    recovery_i = first point after the measure fell, at which it is back, - b_i                (2)
+    recovery_i = first point after the drop at which the measure has recovered - b_i                (2)
 
 "Fell" and "back" are below, and not below, the median over the `reference` rows before the drift less `tolerance`.
 """
@@ -70,7 +70,7 @@ class Detections:
 
 
 def detections(drifts: Any, detected: Any, *, widths: Any = 0, max_delay: float = math.inf) -> Detections:
-    """Compare the rows at which a detector gave an alarm with the true drifts.
+    """Compare the rows at which a detector raised an alarm with the true drifts.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _begins(drifts: Any, widths: Any) -> Numbers:
 
 
 def _turns(begins: Numbers) -> list[tuple[float, float]]:
-    """Return from where to where each drift has its turn."""
+    """Return the interval of rows of each drift."""
     ends = [*begins[1:].tolist(), math.inf][: len(begins)]
     return list(zip(begins.tolist(), ends, strict=True))
 

@@ -30,7 +30,7 @@ _FEW = 50  # one row in so many of the window takes as long to put in its place 
 def _slide(
     scores: Any, positive: Any, n_seen: int, ring: Any, is_positive: Any, ranked: Any, is_ranked_positive: Any
 ) -> None:
-    """Let rows into the window, and into their place in the ranking; the oldest leave both."""
+    """Insert rows into the window and the ranking; the oldest are removed from both."""
     window = ring.shape[0]
     for i in range(scores.shape[0]):
         slot, n = n_seen % window, min(n_seen, window)
@@ -70,8 +70,7 @@ def _walk(scores: Any, positive: Any, n_positive: int, precision: float) -> tupl
 class SlidingPrecisionRecall(ThreadSafe):
     """Average precision and recall at a precision over the last `window` rows, and their means over the run.
 
-    The window is kept in order: a few rows are put in their places, many are sorted in. Memory: 18 bytes per row of the
-    window.
+    The window is kept sorted: few rows are inserted, many are sorted in. Memory: 18 bytes per row of the window.
 
     Parameters
     ----------
@@ -89,7 +88,7 @@ class SlidingPrecisionRecall(ThreadSafe):
 
     Examples
     --------
-    Three of the four rows ranked highest are positive; the first two are without error:
+    Three of the four highest-ranked rows are positive, the first two of them without error:
 
     >>> sliding = SlidingPrecisionRecall(window=6)
     >>> sliding.update([1, 1, 0, 1, 0, 0], [0.9, 0.8, 0.7, 0.6, 0.2, 0.1])

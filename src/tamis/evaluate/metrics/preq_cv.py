@@ -1,4 +1,4 @@
-"""Preq-CV stability: copies of a selector see different rows of one stream; do they select the same features?
+"""Preq-CV stability: agreement of the features selected by copies of a selector on different rows of one stream.
 
 Row t goes to (k copies, numbered from 0)
 
@@ -13,9 +13,9 @@ among d features, v_A = sqrt(k_A/d (1 - k_A/d)):
     jaccard    r / abs(A | B), also known as Tanimoto                                            (2)
 
 (1) is the correlation of the two masks: 1 for equal sets, 0 in expectation for random ones. Where it is not defined (a
-set is empty or full) it is 1 for equal sets and 0 for others. (2) is not corrected for chance: random sets have more of
-it the larger they are. Published code takes absolute values in (1), which rates random sets far above 0; here it is as
-printed, so figures of that code are not comparable.
+set is empty or full) it is 1 for equal sets and 0 for others. (2) is not corrected for chance: it
+increases with the size of random sets. Published code takes absolute values in (1), which rates random sets far above
+0; here it is as printed, so figures of that code are not comparable.
 """
 
 from __future__ import annotations
@@ -167,9 +167,9 @@ def preq_cv_stability(
     ----------
     stream : Stream, pair (X, y) or iterable of pairs
     selector : estimator with `partial_fit` and `get_support`
-        Copied as it was constructed. The selector itself learns nothing.
+        Cloned; the selector itself is not fitted.
     folds : {"cross", "split", "bootstrap"}, default="cross"
-        Which rows a copy sees, see above.
+        How rows are assigned to the copies, see above.
     n_folds : int, default=10
         Number of copies, at least 2.
     batch_size : int, default=100
@@ -232,7 +232,7 @@ def preq_cv_stability(
 
 
 def _times(folds: str, n_folds: int, start: int, n_rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return how often each row goes to each copy, shape (n_rows, n_folds); the same for any batch size."""
+    """Return the weight of each row for each copy, shape (n_rows, n_folds); independent of the batch size."""
     if folds == "bootstrap":
         return np.asarray(rng.poisson(1.0, size=(n_rows, n_folds)), dtype=np.int64)
     own = (start + np.arange(n_rows))[:, None] % n_folds == np.arange(n_folds)

@@ -1,18 +1,18 @@
-"""Mean absolute error and R^2 with two baselines: over all rows, and over the last ones.
+"""Mean absolute error and R^2 with two baselines: over all rows, and over a sliding window.
 
 With y_i the targets of n rows, p_i the predictions, and m the mean of these y_i:
 
     mae = sum_i |y_i - p_i| / n                                                           (1)
     R^2 = 1 - sum_i (y_i - p_i)^2 / sum_i (y_i - m)^2                                     (2)
 
-R^2 is 1 where every prediction is right, 0 for predictions as good as m, which nobody knew beforehand, and has no lower
-end. The baselines use only the targets; the mean absolute error (1) of each is reported:
+R^2 is 1 if every prediction is exact, 0 for predictions as accurate as m (which is not known in advance), and unbounded
+below. The baselines use only the targets; the mean absolute error (1) of each is reported:
 
     mean: predicts the mean of all targets before                                         (3)
     last: predicts the target of the row before                                           (4)
 
-They are tested on the same rows as the learner, and like it on each before they learn from it; where targets come late,
-they too use only the labels that have arrived.
+They are tested on the same rows as the learner, each row before they learn from it; with delayed targets, they too use
+only the targets that have arrived.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _count(
 
 @njit(strict=True)
 def _windowed(ring: Any, n: int) -> Any:
-    """Return the totals of the rows in the window, added up again: nothing is left of those that have gone."""
+    """Return the totals of the rows in the window, recomputed to avoid the rounding errors of removed rows."""
     totals = np.zeros(6)
     for i in range(n):
         for k in range(3):
@@ -110,7 +110,7 @@ class RunningErrors(Running):
 
     Notes
     -----
-    R^2 is NaN where all targets in question are equal. A baseline that has seen no target yet predicts 0.
+    R^2 is NaN if all targets are equal. A baseline that has seen no target yet predicts 0.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class RunningErrors(Running):
         self._totals, self._ring, self._known = np.zeros(6), np.zeros((4, self.window)), np.zeros(3)
 
     def learn(self, actual: Any) -> None:
-        """Let the baselines learn targets of rows that are not tested.
+        """Update the baselines with targets of rows that are not tested.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class RunningErrors(Running):
         ----------
         actual, predicted : array-like of float, shape (n_rows,)
         revealed : array-like of float, shape (n_revealed,), optional
-            The targets that arrive for the baselines to learn, where targets are delayed; by default those of the rows.
+            Delayed targets that arrived, from which the baselines learn; by default those of the rows.
         upto : array-like of int, shape (n_rows,), optional
             How many of `revealed` are known after each row.
 

@@ -1,4 +1,4 @@
-"""Measures of a run while rows arrive: over all rows, over the last ones, beside baselines whose labels come late."""
+"""Cumulative and windowed measures of a run, with baselines and delayed labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Running", "arrivals"]
 
 
 class Running(ThreadSafe):
-    """What measures of classes and of numbers have in common: how they are read.
+    """Base class of the measures for classes and for numeric targets.
 
     Parameters
     ----------
@@ -52,13 +52,13 @@ class Running(ThreadSafe):
 
 
 def arrivals(actual: Any, revealed: Any, upto: Any) -> tuple[Any, Any]:
-    """Return the labels that come with a batch, and how many of them are known after each row: by default its own."""
+    """Return the labels that arrive with a batch, by default its own, and the number known after each row."""
     if revealed is None:
         return actual, np.arange(1, len(actual) + 1)
     upto = np.ascontiguousarray(upto, dtype=np.int64)
     falls = upto[0] < 0 or upto[-1] > len(revealed) or (upto[1:] < upto[:-1]).any() if len(upto) else False
     if upto.shape != actual.shape or falls:
         raise ValueError(
-            f"upto must contain, after each of {len(actual)} rows how many of {len(revealed)} labels have come."
+            f"upto must contain, for each of {len(actual)} rows, how many of {len(revealed)} labels are known."
         )
     return revealed, upto

@@ -6,15 +6,15 @@ For streams whose relevant features are known at every row. With S the selected 
 | --- | --- | --- |
 | SA | `accuracy` | gamma RSR + (1 - gamma) CUCP (1) |
 | RSR = abs(S & R) / abs(R) | `rsr` | relevant selection recall: fraction of the relevant features selected (2) |
-| CUCP = 1 - abs(S - R) / abs(X - R) | `cucp` | complement of unnecessary complexity: how much else was left out (3) |
-| gamma | `gamma` | 0.7: to drop a relevant feature costs more than to keep a useless one |
+| CUCP = 1 - abs(S - R) / abs(X - R) | `cucp` | complement of unnecessary complexity: others unselected (3) |
+| gamma | `gamma` | 0.7: missing a relevant feature costs more than keeping an irrelevant one |
 
-A term with nothing in its denominator is 1: nothing to miss, nothing to penalise. So by (1) an empty selection has 0.3,
-all features 0.7, and the truth 1: an accuracy alone is ambiguous, its two parts are not. Published code averages the
-empty selection away (0/0); here it counts as the formula has it.
+A term with an empty denominator is 1. So by (1) an empty selection scores 0.3, all features 0.7, and the true set 1:
+the accuracy alone is ambiguous, its two parts are not. Published code skips the empty selection (0/0) when averaging;
+here it counts as in the formula.
 
-Redundant features count as useless unless `copy_of` contains their originals; then one of the original and its copies
-counts as the original, and each further one as useless.
+Redundant features count as irrelevant unless `copy_of` contains their originals; then one of the original and its
+copies counts as the original, and each further one as irrelevant.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SelectionAccuracy(NamedTuple):
     rsr : float
         Recall: share of the relevant features that were selected (2).
     cucp : float
-        Share of the other features that were left out (3).
+        Share of the other features that are unselected (3).
     precision : float
         Share of the selected features that are relevant; 1 if none was selected.
     """

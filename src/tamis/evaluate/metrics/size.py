@@ -1,8 +1,8 @@
-"""The size of a model in bytes: the numbers it contains, whatever Python wraps around them.
+"""The size of a model in bytes: the numbers it contains, without the overhead of Python objects.
 
-Counted are the buffers of all arrays (each once, however many views there are), 8 bytes for each number and each entry
-of a container, and the letters of strings. Not counted is what depends on the interpreter: headers of objects, slack of
-dictionaries and lists, code, and what lies in memory that is not Python's to see.
+The size includes the buffers of all arrays (each once, regardless of the number of views), 8 bytes for each number and
+each entry of a container, and the characters of strings. It excludes what depends on the interpreter: object headers,
+spare capacity of dictionaries and lists, code, and memory outside of Python's control.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ __all__ = ["SlidingStability", "nogueira", "nogueira_variance"]
 
 @njit(strict=True)
 def _slide(selected: Any, counts: Any, ring: Any, sizes: Any, totals: Any, slot: int) -> bool:
-    """Let the set take the place of the one in `slot`; False, and nothing done, if it is not strictly increasing."""
+    """Replace the set in `slot`; return False, with nothing changed, if the new one is not strictly increasing."""
     last = -1
     for j in selected:
         if j <= last or j >= counts.shape[0]:
@@ -82,7 +82,7 @@ class SlidingStability(ThreadSafe):
     n_features : int
         J, at least 1.
     window : int, default=10
-        Number of last sets that are compared, at least 2.
+        Number of most recent sets that are compared, at least 2.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class SlidingStability(ThreadSafe):
 
     Examples
     --------
-    Three equal choices agree fully; a different one does not.
+    Three equal sets have stability 1; a different one lowers it.
 
     >>> stability = SlidingStability(n_features=6, window=3)
     >>> for _ in range(3):
@@ -174,7 +174,7 @@ class SlidingStability(ThreadSafe):
 
     @property
     def variance(self) -> float:
-        """Asymptotic variance of `value`, as if the sets were independent; NaN for fewer than two sets."""
+        """Asymptotic variance of `value` for independent sets; NaN for fewer than two sets."""
         return self._variance()
 
     def _variance(self) -> float:
@@ -189,7 +189,7 @@ class SlidingStability(ThreadSafe):
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of `value`, cut to its possible range.
 
-        The sets of one stream depend on one another, so the interval is only a rough band.
+        The sets of one stream are not independent, so the interval is approximate.
 
         Parameters
         ----------

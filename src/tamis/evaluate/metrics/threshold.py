@@ -1,11 +1,11 @@
-"""A decision threshold chosen from past rows, and the precision and recall that it reaches on the rows after.
+"""A decision threshold chosen on past rows, and its precision and recall on later rows.
 
-Where one class is rare, a learner hardly ever gives it a probability above .5, so its own decisions find nothing. Here
-rows are tested by the threshold t that was best on labelled rows before them:
+For a rare class, a learner rarely predicts a probability above .5, so its default decisions have a recall near zero.
+Here rows are classified with the threshold t that maximises the F1 score on earlier labelled rows:
 
     F1(t) = 2 #{positive, score >= t} / (#{score >= t} + #{positive})                                (1)
 
-It is chosen again every 1,000 labelled rows, as the largest score that maximises (1) on the last 10,000.
+It is updated every 1,000 labelled rows, as the largest score that maximises (1) on the last 10,000.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class PastThreshold(ThreadSafe):
     Parameters
     ----------
     window : int, default=10_000
-        Labelled rows, at least 1, that it is chosen from.
+        Number of labelled rows that it is chosen on, at least 1.
     every : int, default=1000
-        Labelled rows, at least 1, after which it is chosen again.
+        Number of labelled rows between two updates, at least 1.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class PastThreshold(ThreadSafe):
 
     Examples
     --------
-    Every fourth row is positive, and has a score of .3 where the others have .1; .5 would find none of them:
+    Every fourth row is positive, with a score of .3 instead of .1; a threshold of .5 detects none of them:
 
     >>> threshold = PastThreshold(every=100)
     >>> positive = np.arange(100) % 4 == 0
@@ -73,7 +73,7 @@ class PastThreshold(ThreadSafe):
     def update(
         self, positive: Any, scores: Any, decided: Any, labelled: tuple[Any, Any] | None = None
     ) -> None:
-        """Test the present threshold on a batch; then learn from rows whose labels arrived.
+        """Test the current threshold on a batch; then update it with rows whose labels arrived.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""The baselines of a selection: the same learner on a random subset of the same size, and on every column.
+"""The baselines of a selection: the same learner on random subsets of the same size, and on all features.
 
 Each draw is a permutation of the columns, fixed for the whole run by its number: its subset of size k is the first k of
-them. Each has an own copy of the learner, which is tested and trained on the same batches in the same order. The copies
+them. Each has a separate copy of the learner, tested and trained on the same batches in the same order. The copies
 follow the size of the selection; they have no information about its drifts. The draws share one copy if the number of
 columns varies and the learner predicts from some of the columns as if it had been trained with these alone.
 """
@@ -27,18 +27,18 @@ __all__ = ["Baseline", "error_of_mean", "make_baselines", "mean_and_spread", "te
 
 
 class Baseline:
-    """A copy of the learner on columns that no selector chose, and how well it predicts.
+    """A copy of the learner on features that no selector chose, and its performance.
 
     Parameters
     ----------
     learner : MaskedLearner
-        Which has learned nothing.
+        Unfitted.
     order : ndarray of shape (n_features,), int, or None
-        The permutation; None: every column.
+        The permutation; None: all features.
     is_fixed : bool
-        Whether the size never changes: then the copy never sees another column, which is quicker.
+        Whether the size never changes: the copy then never receives another feature, which is faster.
     window : int
-        Rows behind the windowed scores.
+        Number of rows of the windowed scores.
     ranks : bool, default=False
         Whether it has an AUC too.
     """
@@ -59,7 +59,7 @@ class Baseline:
         self.auc = SlidingAUC(max(2, window)) if ranks else None
 
     def follow(self, n_selected: int, n_features: int) -> None:
-        """Use as many columns as are currently selected."""
+        """Use as many features as are currently selected."""
         before = self.columns
         if self.order is None or n_selected == n_features:
             self.columns = None
@@ -76,7 +76,7 @@ class Baseline:
         scale: RunningScale | None,
         positive: Any = None,
     ) -> None:
-        """Predict rows and judge that, then learn from those whose labels came with them.
+        """Predict and score rows, then learn from those whose labels arrived with them.
 
         The AUC is that of the scores of the `positive` of two classes; None: the run has no scores of this batch.
         """
@@ -94,7 +94,7 @@ class Baseline:
         self._test(self._view(rows[0], scale), rows[1], positive)
 
     def learn(self, due: Batch, classes: Array, scale: RunningScale | None) -> None:
-        """Learn from rows whose labels came."""
+        """Learn from rows whose labels arrived."""
         self.learner.learn(self._view(due[0], scale), due[1], classes)
 
     def _test(self, view: View, y: Array, positive: Any) -> None:
@@ -133,7 +133,7 @@ class Baseline:
         self.n_seen += len(judged)
 
     def state(self) -> dict[str, Any]:
-        """Return all there is to save."""
+        """Return the state to be saved."""
         kept = {name: value for name, value in vars(self).items() if name not in ("learner", "is_fixed")}
         return kept | {"learner": self.learner.state()}
 

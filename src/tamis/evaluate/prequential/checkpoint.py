@@ -1,4 +1,4 @@
-"""Keeping a long run: when it is saved, and whether a saved one is this very run."""
+"""Checkpoints of a run: when they are saved, and whether a checkpoint belongs to the same run."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Checkpoint:
     Parameters
     ----------
     options : RunOptions
-        Its `checkpoint` is the path; None: nothing is ever saved. A saving every `checkpoint_every` steps is skipped
-        where savings would take more than 5 % of the time.
+        Its `checkpoint` is the path; None disables saving. Saves every `checkpoint_every` steps are skipped if they
+        would take more than 5 % of the time.
 
     Raises
     ------
     CheckpointError
-        If there can be no such file.
+        If the file cannot be created.
     """
 
     def __init__(self, options: RunOptions) -> None:
@@ -86,7 +86,7 @@ class Checkpoint:
         return content["run"]
 
     def keep(self, step: int, settings: dict[str, Any], state: Callable[[], dict[str, Any]]) -> None:
-        """Save the run if it is due and there is anything new."""
+        """Save the run if a checkpoint is due and there is anything new."""
         if self.path is None or step == self._step:
             return
         since = time.perf_counter() - self._saved
@@ -104,7 +104,7 @@ class Checkpoint:
 
 
 def _difference(now: Any, then: Any, where: str) -> tuple[str, Any, Any] | None:
-    """Return where two JSON values differ first, and how; None if they do not."""
+    """Return the first difference of two JSON values; None if they are equal."""
     if isinstance(now, dict) and isinstance(then, dict):
         for key in [*now, *(key for key in then if key not in now)]:
             if (result := _difference(now.get(key), then.get(key), f"{where}.{key}")) is not None:

@@ -1,4 +1,4 @@
-"""Labels that come late: the rows that wait for theirs."""
+"""Delayed labels: the rows that wait for them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Delay = int | tuple[str, str]
 
 
 class Due(NamedTuple):
-    """The rows whose labels came with a batch, in the order in which they came.
+    """The rows whose labels arrived with a batch, in the order of arrival.
 
     Attributes
     ----------
     batch : pair (X, y) or None
         None if there are none.
     upto : ndarray of shape (n_rows,), int
-        How many of these labels were there after each row of the batch.
+        Number of these labels that were known after each row of the batch.
     """
 
     batch: Batch | None
@@ -33,20 +33,20 @@ class Due(NamedTuple):
 
 
 class DelayedLabels:
-    """Rows whose labels have not come yet.
+    """Rows whose labels have not arrived yet.
 
     Parameters
     ----------
     delay : int or pair of str
-        How many rows later the label of a row comes. Or two columns: the time of a row, and the time of its label. The
-        label then comes with the first row whose time is not before its own, and never if its own time is NaN.
+        Delay of the labels in rows. Or two columns: the time of a row, and the time of its label. The
+        label then arrives with the first row at or after that time, and never if it is NaN.
     most : int, default=100_000
         Maximum number of waiting rows if times are given; beyond it the oldest are dropped.
 
     Attributes
     ----------
     blocks : list of tuples
-        The rows that wait, in order: X, y, when their labels come, their numbers.
+        The waiting rows, in order: X, y, arrival times of the labels, row numbers.
     never, given_up : int
         Rows whose labels were declared never to arrive, and those given up.
 
@@ -60,7 +60,7 @@ class DelayedLabels:
     >>> X[:, 0].tolist(), y.tolist(), upto.tolist()
     ([1.0, 2.0], ['a', 'b'], [0, 1, 2])
 
-    By times: the second label comes before the first, the third never.
+    By times: the second label arrives before the first, the third never.
 
     >>> late = DelayedLabels(("at", "known"))
     >>> late.clock(["at", "heat", "known"])
@@ -85,7 +85,7 @@ class DelayedLabels:
 
     @property
     def n_waiting(self) -> int:
-        """Rows that wait for their labels."""
+        """Number of rows that wait for their labels."""
         return sum(len(y) for _, y, _, _ in self.blocks)
 
     def clock(self, names: list[str]) -> list[str]:
@@ -101,7 +101,7 @@ class DelayedLabels:
         for name in self.delay:
             if name not in names:
                 raise DataError(
-                    f"delay names the column {name!r}, which is not there: {', '.join(names[:20])}."
+                    f"delay names the column {name!r}, which does not exist: {', '.join(names[:20])}."
                 )
         row, label = (names.index(name) for name in self.delay)
         self.columns = row, label
@@ -120,7 +120,7 @@ class DelayedLabels:
         return X[:, kept] if sp.issparse(X) else X.take(kept, axis=1), y, now, comes
 
     def exchange(self, X: Rows, y: Array, now: Array | None = None, comes: Array | None = None) -> Due:
-        """Take the rows of a batch, and return those whose labels came with it."""
+        """Add the rows of a batch, and return those whose labels arrived with it."""
         self.n_came += len(y)
         if self.delay == 0:
             return Due((X, y), np.arange(1, len(y) + 1))
@@ -143,7 +143,7 @@ class DelayedLabels:
         return Due((rows, labels), _known_after(arrival, of_row, now, number))
 
     def _take_due(self) -> tuple[Rows, Array, Array, Array] | None:
-        """Take out the rows whose labels are there, in the order in which these came."""
+        """Remove and return the rows whose labels have arrived, in the order of arrival."""
         parts, waiting = [], []
         for X, y, comes, number in self.blocks:
             due = comes <= self.now
@@ -163,7 +163,7 @@ class DelayedLabels:
         return X[order], y[order], comes[order], number[order]
 
     def _give_up(self) -> None:
-        """Let the oldest rows go, so that no more wait than may."""
+        """Drop the oldest rows beyond the maximum number of waiting rows."""
         while (over := self.n_waiting - self.most) > 0:
             block = self.blocks.pop(0)
             n = min(over, len(block[1]))
@@ -173,11 +173,11 @@ class DelayedLabels:
                 self.blocks.insert(0, (X[n:], y[n:], comes[n:], number[n:]))
 
     def counts(self) -> dict[str, int]:
-        """Return how many rows still wait, how many never get a label, and how many were given up."""
+        """Return the number of rows that still wait, that never get a label, and that were given up."""
         return {"waiting": self.n_waiting, "never": self.never, "given_up": self.given_up}
 
     def state(self) -> dict[str, Any]:
-        """Return all there is to save."""
+        """Return the state to be saved."""
         return {name: value for name, value in vars(self).items() if name not in ("delay", "most")}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -186,7 +186,7 @@ class DelayedLabels:
 
 
 def _known_after(arrival: Array, of_row: Array, now: Array, number: Array) -> NDArray[np.int64]:
-    """Return the number of known labels after each row: rows at one time know no label of later ones."""
+    """Return the number of known labels after each row; simultaneous rows see no label of later ones."""
     is_row = np.repeat([False, True], [len(arrival), len(now)])
     order = np.lexsort((is_row, np.append(of_row, number), np.append(arrival, now)))
     result: NDArray[np.int64] = np.cumsum(~is_row[order])[is_row[order]]

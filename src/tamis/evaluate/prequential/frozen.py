@@ -1,4 +1,4 @@
-"""The baseline of a selection that is made once: a lasso on the first rows ranks the columns, and never again.
+"""The baseline of a frozen selection: an L1-regularised model of the first rows ranks the features once.
 
 With z the columns standardised over the first n rows, the weights are (Tibshirani 1996, JRSS B 58)::
 
@@ -36,12 +36,12 @@ _PENALTY = 0.01
 def lasso_order(
     X: Rows, y: Array, *, is_regression: bool = False, categorical: Sequence[int] = ()
 ) -> NDArray[np.intp]:
-    """Return the columns in the order of their weights (1), the largest first.
+    """Return the features in descending order of their weights (1).
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        NaN counts as the mean of the column.
+        NaN is imputed with the mean of the column.
     y : ndarray of shape (n_rows,)
         Labels of at least two classes, or numbers.
     is_regression : bool, default=False
@@ -117,21 +117,21 @@ def _linear_weights(Z: Rows, target: Array) -> NDArray[np.float64]:
 
 
 class FrozenBaseline(Baseline):
-    """A copy of the learner on columns that were selected once, from the first rows.
+    """A copy of the learner on features that were selected once, from the first rows.
 
-    Until then it uses every column, and has no score. If its size never changes, its learner starts again with the
-    selected columns alone, from these rows. Memory: these rows, until then.
+    Until then it uses all features, and has no score. If its size never changes, its learner is then retrained on these
+    rows with the selected features only. Memory: these rows, until then.
 
     Parameters
     ----------
     learner : MaskedLearner
         Unfitted.
     n_rows : int
-        Number of rows to select from; more if they are all of one class.
+        Number of rows to select on; more if they are all of one class.
     is_fixed, window, ranks
         As for :class:`Baseline`.
     is_regression : bool, default=False
-        Whether numbers are predicted.
+        Whether the target is numeric.
     categorical : sequence of int, optional
         Positions of the features whose values are codes of categories.
     """
@@ -160,7 +160,7 @@ class FrozenBaseline(Baseline):
         scale: RunningScale | None,
         positive: Any = None,
     ) -> None:
-        """Predict and learn as any baseline; then select, once there are rows enough."""
+        """Predict and learn as in :class:`Baseline`; then select once there are enough rows."""
         if self.columns is not None and self.first:  # selected since the batch before
             for X, y in self.first if self.is_fixed else ():
                 self.learner.learn(self._view(X, scale), y, self.learner.classes)

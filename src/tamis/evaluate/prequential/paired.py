@@ -1,11 +1,11 @@
-"""By how much a run is ahead of the frozen selection beside it, and the standard error of that difference.
+"""The gain of a run over the frozen selection, and its standard error from paired differences.
 
-Both predict the same rows, so the difference is taken row by row. Its standard error is that of the means of
-consecutive batches, about as many as the square root of the number of rows: errors come in runs on a stream::
+Both predict the same rows, so the difference is paired. Errors are autocorrelated on a stream, so the standard error is
+that of batch means, with about as many batches as the square root of the number of rows::
 
     gain = D / N,     error^2 = b / (b - 1) sum_k (D_k - gain N_k)^2 / N^2                           (1)
 
-with D_k the sum of the differences of the N_k rows of batch k, one of b.
+with D_k the sum of the differences over the N_k rows of batch k, of b batches.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Numbers = NDArray[np.float64]
 
 
 def paired_gain(steps: dict[str, Any], measure: str) -> tuple[float, float]:
-    """Return by how much a run is better per row than the frozen selection since that was made, and the error (1).
+    """Return the gain per row over the frozen selection since it was made, and its standard error (1).
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def paired_gain(steps: dict[str, Any], measure: str) -> tuple[float, float]:
 
 
 def auc_gain(steps: dict[str, Any], window: int) -> tuple[float, float]:
-    """Return by how much the AUC is larger since the frozen selection was made, and the standard error of that.
+    """Return the gain in AUC since the frozen selection was made, and its standard error.
 
-    The mean over the windows of the run that do not overlap; NaN without an AUC, and for the error of one window.
+    The mean over non-overlapping windows of the run; NaN without an AUC. The error is NaN for a single window.
     """
     theirs = np.asarray(steps["frozen_auc_windowed"])
     known = np.flatnonzero(np.isfinite(theirs))

@@ -1,4 +1,4 @@
-"""Caveats about the numbers of a run, in sentences."""
+"""Caveats about the results of a run, as sentences."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from tamis.evaluate.prequential.baselines import error_of_mean
 from tamis.options import RunOptions
 
-__all__ = ["RARE", "is_imbalanced", "remarks_on", "tells_little", "threshold_note"]
+__all__ = ["RARE", "is_imbalanced", "is_uninformative", "remarks_on", "threshold_note"]
 
-RARE = 0.1  # of the rows: if a class is rarer, accuracy hardly depends on the selection
-_RANKS = 0.6  # the AUC of a model that is worth something, however often it errs
+RARE = 0.1  # share of the rows below which accuracy hardly depends on the selection
+_RANKS = 0.6  # the AUC above which a model is useful regardless of its accuracy
 
 
 def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
-    """Return a sentence or two for each baseline that the run does not beat, and why fewer features are selected.
+    """Return a remark on each baseline that the run does not exceed, and the reason if fewer features are selected.
 
     Parameters
     ----------
     total : dict of str to float
         What ``PrequentialResult.summary()`` returns.
     settings : dict
-        Of the run.
+        Settings of the run.
 
     Examples
     --------
@@ -40,12 +40,12 @@ def _remarks_on_labels(labels: dict[str, int]) -> list[str]:
     reasons = [
         f"{labels[name]:,} {'label' if labels[name] == 1 else 'labels'} {status}"
         for name, status in (
-            ("never", "never came"),
-            ("given_up", "came too late: more than max_waiting rows waited"),
+            ("never", "never arrived"),
+            ("given_up", "arrived too late: more than max_waiting rows waited"),
         )
         if labels.get(name)
     ]
-    return [f"Nobody learned from these rows: {'; '.join(reasons)}."] if reasons else []
+    return [f"These rows were not learned: {'; '.join(reasons)}."] if reasons else []
 
 
 def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
@@ -54,7 +54,7 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     accuracy = total["accuracy"]
     if total["majority_accuracy"] == 1.0:
         return [
-            "Every row has the same label, so nothing can be selected or judged: check which column is the label."
+            "Every row has the same label, so nothing can be selected or evaluated: check which column is the label."
         ]
     result = []
     scale = "" if settings.get("scale") == "standard" else ", or standardised columns"
@@ -75,12 +75,12 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
     if kept > 0.5:
         result.append(
-            f"The race kept every column for {kept:.0%} of the rows: no smaller candidate predicted better there."
+            f"The race kept all features for {kept:.0%} of the rows: no smaller candidate was more accurate there."
         )
         return result
-    ranks = tells_little(accuracy, total["majority_accuracy"], total.get("frozen_auc", math.nan))
+    ranks = is_uninformative(accuracy, total["majority_accuracy"], total.get("frozen_auc", math.nan))
     result += _beside_frozen("auc" if ranks else "accuracy", total, settings)
-    by_rank = tells_little(accuracy, total["majority_accuracy"], total.get("random_auc", math.nan))
+    by_rank = is_uninformative(accuracy, total["majority_accuracy"], total.get("random_auc", math.nan))
     metric, name, spread = (
         ("AUC", "auc", "random_auc_spread") if by_rank else ("accuracy", "accuracy", "random_spread")
     )
@@ -101,7 +101,7 @@ def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> lis
     if mae >= constant:
         items.append(
             f"The mean absolute error {mae:.4g} is not below that of the mean of all targets before, {constant:.4g}:"
-            " the model is no better than a constant prediction. Try another learner, or more features."
+            " the model is no more accurate than a constant prediction. Try another learner, or more features."
         )
     items += _beside_frozen("mae", total, settings)
     mean = total.get("random_mae", math.nan)
@@ -116,7 +116,7 @@ def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> lis
 
 
 def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any]) -> list[str]:
-    """Return the sentence on the frozen selection, unless the run is ahead by more than one standard error."""
+    """Return a remark on the frozen selection, unless the run exceeds it by more than one standard error."""
     word = {"auc": "AUC", "mae": "mean absolute error"}.get(name, name)
     which = "frozen_auc_gain" if name == "auc" else "frozen_gain"
     gain, error = total.get(which, math.nan), total.get(f"{which}_error", math.nan)
@@ -134,7 +134,7 @@ def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any])
 
 
 def is_imbalanced(total: dict[str, float]) -> bool:
-    """Return whether average precision and AUC are read before accuracy: one of two classes is rarer than a tenth.
+    """Return whether one of two classes has less than a tenth of the rows, so AUC is read before accuracy.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def is_imbalanced(total: dict[str, float]) -> bool:
 
 
 def threshold_note(settings: dict[str, Any]) -> str:
-    """Return which decision threshold was used, how it was chosen, and its precision and recall beside the usual one.
+    """Return a note on the decision threshold, with its precision and recall and those of the learner's own threshold.
 
     Examples
     --------
@@ -172,14 +172,14 @@ def _precision_of(threshold: dict[str, Any], prefix: str = "") -> str:
     return f"precision {math.nan if precision is None else precision:.3f}, recall {recall or 0.0:.3f}"
 
 
-def tells_little(accuracy: Any, majority: Any, random_auc: Any) -> Any:
+def is_uninformative(accuracy: Any, majority: Any, random_auc: Any) -> Any:
     """Return whether AUC is more informative than accuracy: one class is rare, or the majority baseline is as accurate.
 
-    Always False where random subsets have no AUC: there are more classes, or none was asked for.
+    Always False if random subsets have no AUC, because there are more classes or none was requested.
 
     Examples
     --------
-    >>> tells_little(np.array([0.99, 0.8, 0.99]), np.array([0.99, 0.6, 0.99]), np.array([0.7, 0.7, np.nan]))
+    >>> is_uninformative(np.array([0.99, 0.8, 0.99]), np.array([0.99, 0.6, 0.99]), np.array([0.7, 0.7, np.nan]))
     array([ True, False, False])
     """
     return np.isfinite(random_auc) & ((majority > 1.0 - RARE) | (accuracy <= majority))

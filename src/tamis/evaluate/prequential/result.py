@@ -1,4 +1,4 @@
-"""The result of a run: tidy columns, one frame for each kind, and the settings to repeat it."""
+"""The result of a run: one tidy frame for each kind of record, and the settings that reproduce it."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class PrequentialResult:
 
     @property
     def is_imbalanced(self) -> bool:
-        """Whether one of two classes has less than a tenth of the rows, so that AUC says more than accuracy."""
+        """Whether one of two classes has less than a tenth of the rows: AUC is more informative than accuracy."""
         return is_imbalanced(self.summary())
 
     def __repr__(self) -> str:
@@ -270,7 +270,7 @@ class PrequentialResult:
         }
 
     def dependence_note(self) -> str:
-        """Return how many independent rows the rows count as, if they are autocorrelated; else an empty text.
+        """Return a note with the effective number of rows if they are autocorrelated; else an empty text.
 
         It is the number of rows divided by the variance inflation of the labels or targets, an upper bound of that of
         every unrelated feature (:mod:`tamis.summaries.label_series`).
@@ -280,7 +280,7 @@ class PrequentialResult:
         return f"rows are autocorrelated: {counts['n_rows']:,} rows count as {counts['n_effective']:,.0f}"
 
     def threshold_note(self) -> str:
-        """Return the decision threshold and what it reached, where one of two classes is rare; else an empty text.
+        """Return a note on the decision threshold and its performance for a rare class; else an empty text.
 
         The threshold is chosen from labelled rows before those it is tested on, see
         :mod:`tamis.evaluate.metrics.threshold`. ``settings["threshold"]`` has its numbers, also where no class is rare.
@@ -288,12 +288,11 @@ class PrequentialResult:
         return threshold_note(self.settings) if self.is_imbalanced else ""
 
     def remarks(self) -> list[str]:
-        """Return sentences: which baselines the run does not beat, and why fewer features are selected than allowed.
+        """Return remarks: baselines that the run does not exceed, and why fewer features are selected than allowed.
 
-        The baselines are the majority class; a selection that was frozen after the first rows, which must be beaten by
-        more than the standard error of the difference; and random subsets of the same size, by more than the standard
-        error of their mean. Repeating the last label is not among them: it uses labels that a prediction ahead of time
-        does not have.
+        The baselines are the majority class; a selection frozen after the first rows, to be exceeded by more than the
+        standard error of the difference; and random subsets of the same size, by more than the standard error of their
+        mean. The no-change baseline is not among them: the previous label may be unknown when a prediction is needed.
         """
         return remarks_on(self.summary(), self.settings) if len(self.frames["steps"]["step"]) else []
 
@@ -367,8 +366,8 @@ class PrequentialResult:
         ----------
         folder : path-like
         flush : bool, default=True
-            Whether to wait until all of it is on the disk, which protects it from a power cut; a killed program loses
-            nothing.
+            Whether to flush everything to disk, which protects against a power failure; a killed process loses
+            nothing in either case.
 
         Raises
         ------

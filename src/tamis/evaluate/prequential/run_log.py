@@ -1,4 +1,4 @@
-"""What a run writes down: a row per step, per change of the selection, and per high score, as plain numbers."""
+"""The records of a run: a row per step, per change of the selection, and per high score, as plain numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGEST = 2.0**53  # of a whole number
 
 
 class Table:
-    """Rows of numbers in one array that doubles when it is full.
+    """Rows of numbers in one array whose capacity doubles when it is full.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Table:
         self._array, self._n = rows, len(rows)
 
     def more(self, n: int) -> Numbers:
-        """Return `n` new rows, to be filled."""
+        """Append `n` rows and return them to be filled."""
         start, self._n = self._n, self._n + n
         if self._n > len(self._array):
             longer = np.empty((max(self._n, 2 * len(self._array)), self._array.shape[1]))
@@ -55,9 +55,9 @@ class RunLog:
     Parameters
     ----------
     most : int, optional
-        Steps that are kept, at the most: when there are as many, they are thinned. Then one step stands for 2, 4, 8 or
-        more: what counts or lasts is summed, the accuracy (or error) of the batches is averaged, and a column that
-        entered and left in between never entered.
+        Maximum number of steps, at which they are thinned. One step then represents 2, 4, 8 or more: counts and
+        durations are summed, the accuracy (or error) of the batches is averaged, and a feature that entered and left
+        within it is not recorded.
     task : Task, default=CLASSIFICATION
         What is predicted.
 
@@ -84,16 +84,16 @@ class RunLog:
             self._thin(self.most // 2)
 
     def add_changes(self, step: int, features: Array, entered: Array) -> None:
-        """Write which columns changed, and whether each entered the selection or left it."""
+        """Record which features entered and left the selection."""
         _fill(self.changes, step, features, entered)
 
     def add_truth(self, step: int, features: Array, entered: Array) -> None:
-        """Write which columns became relevant or ceased to be."""
+        """Record which features became relevant or irrelevant."""
         if len(features):
             _fill(self.truth, step, features, entered)
 
     def add_scores(self, step: int, features: Array, scores: Array) -> None:
-        """Write the scores of some columns."""
+        """Record the scores of some features."""
         _fill(self.scores, step, features, scores)
 
     def _thin(self, most: int) -> None:
@@ -132,7 +132,7 @@ class RunLog:
         }
 
     def state(self) -> dict[str, Numbers]:
-        """Return all there is to save."""
+        """Return the state to be saved."""
         return {kind: getattr(self, kind).rows for kind in ("steps", "changes", "scores", "truth")}
 
     def restore(self, state: dict[str, Numbers]) -> None:
@@ -173,7 +173,7 @@ _COUNTS = ("n_rows", "n_entered", "n_left")
 
 
 def _net(events: Numbers, steps: Numbers) -> Numbers:
-    """Return the changes from one kept step to the next: none for a column that entered and left in between."""
+    """Return the net changes from one kept step to the next."""
     if not len(events):
         return events
     at = np.searchsorted(steps, events[:, 0])

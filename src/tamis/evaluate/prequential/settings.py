@@ -1,4 +1,4 @@
-"""What it takes to repeat a run: the stream, the selector, the learner, the options, and the versions."""
+"""The settings that reproduce a run: the stream, the selector, the learner, the options, and the versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["features_of", "plain", "settings_of"]
 
 
 def settings_of(stream: Stream, selector: Any, learner: Any, options: RunOptions) -> dict[str, Any]:
-    """Return the settings that repeat the run, and the drifts of the stream if known."""
+    """Return the settings that reproduce the run, and the drifts of the stream if known."""
     known = {"drifts": _numbers(stream, "drifts"), "drift_widths": _numbers(stream, "drift_widths")}
     return {
         "stream": stream.describe()

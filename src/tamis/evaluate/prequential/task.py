@@ -1,4 +1,4 @@
-"""The task of a run, classification or regression, and the records of each step."""
+"""The task of a run, classification or regression, and the columns of its records."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["CLASSIFICATION", "REGRESSION", "Task", "find_task", "task_of"]
 
 @dataclass(frozen=True)
 class Task:
-    """What a run predicts.
+    """The prediction task of a run.
 
     Attributes
     ----------
     name : {"classification", "regression"}
     measure : str
-        What each batch, and the baselines that learn, are judged by.
+        The measure of each batch and of the baselines.
     recovers_by : str
-        The column by which a run is back after a drift: more is better.
+        The column that defines recovery from a drift; larger is better.
     measures : tuple of str
-        Reported over all rows and over the window.
+        Measures reported over all rows and over the window.
     columns : tuple of str
-        Of the frame of the steps.
+        Columns of the frame of the steps.
 
     Examples
     --------
@@ -90,12 +90,12 @@ def find_task(name: str) -> Task:
 
 
 def task_of(selector: Any, learner: Any) -> Task:
-    """Return the task: decided by the learner, or without one by the selector, never by y.
+    """Return the task, determined by the learner, or without one by the selector, never by y.
 
     Raises
     ------
     ValueError
-        If the two do not go together.
+        If the two disagree.
 
     Examples
     --------

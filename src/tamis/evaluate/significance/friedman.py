@@ -1,4 +1,4 @@
-"""Are methods different over several data sets: Friedman's test, and Nemenyi's and Holm's after it.
+"""Comparison of several methods over data sets: Friedman's test, with Nemenyi's and Holm's post-hoc tests.
 
 With N data sets (rows), m methods (columns), R_j the mean rank of method j (1 is best, ties share their mean rank):
 
@@ -8,9 +8,9 @@ With N data sets (rows), m methods (columns), R_j the mean rank of method j (1 i
     control        z_j = (R_j - R_control) / sqrt(m (m + 1) / (6 N))                                           (4)
     Holm           p'_(i) = max over k <= i of (n - k + 1) p_(k), p in order                                   (5)
 
-With few data sets F promises too much: on two of them four methods that rank alike have p = 0 by (2), though each of
-the 24 orders of the second is as likely as any other, so 1/24 is the smallest possible p-value. Up to ten data sets the
-p-value is therefore also counted out, over the orders of the ranks within each data set.
+With few data sets F is anti-conservative: four methods with the same ranks on two data sets have p = 0 by (2), although
+the 24 orders on the second are equally likely under the null hypothesis, so 1/24 is the smallest possible p-value. Up
+to ten data sets an exact p-value is therefore also computed, over the permutations of the ranks within each data set.
 
 Without ties (1) is Demsar's 12 N / (m (m + 1)) (sum_j R_j^2 - m (m + 1)^2 / 4); with ties that one is too small. Two
 methods differ by Nemenyi's test if their mean ranks differ by at least CD. Two methods alone are compared by `wilcoxon`
@@ -93,8 +93,8 @@ class Friedman:
     f, p_value : float
         Iman and Davenport's statistic (2), which is less conservative, and its p-value.
     exact_p_value : float
-        Share of the orders of the ranks that differ at least as much: of all orders, or of 20,000 drawn with a fixed
-        seed where there are more. NaN for more than ten data sets, where (2) is accurate.
+        Share of the permutations of the ranks with an at least as large statistic: of all permutations, or of 20,000
+        drawn with a fixed seed if there are more. NaN for more than ten data sets, where (2) is accurate.
     least_p_value : float
         The smallest possible `exact_p_value` with this number of methods and data sets: all data sets rank alike.
     """
@@ -114,7 +114,7 @@ class Friedman:
         return self.p_value if math.isnan(self.exact_p_value) else self.exact_p_value
 
     def says_too_little(self, alpha: float = 0.05) -> bool:
-        """Whether there are so few data sets that no ranking of the methods could be significant."""
+        """Whether there are too few data sets for any ranking of the methods to be significant."""
         return self.least_p_value >= alpha
 
     def __str__(self) -> str:
@@ -132,7 +132,7 @@ class Friedman:
 
 
 def friedman(table: Any, names: Sequence[str] | None = None, *, larger_is_better: bool = True) -> Friedman:
-    """Test whether methods differ at all, by Friedman's test and Iman and Davenport's correction of it.
+    """Test whether any methods differ, by Friedman's test and Iman and Davenport's correction of it.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def _exact_p_value(ranks: Numbers) -> float:
 
 
 def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) -> float:
-    """Return the least difference of mean ranks at which two methods differ by Nemenyi's test (3).
+    """Return the critical difference of mean ranks for Nemenyi's test (3).
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ class Nemenyi:
 
     @property
     def groups(self) -> list[list[str]]:
-        """The largest sets of methods that do not differ from one another, best first; sets of one are left out."""
+        """The largest sets of two or more methods that do not differ significantly, best first."""
         order = sorted(self.ranks, key=self.ranks.__getitem__)
         items: list[tuple[int, int]] = []
         for start, first in enumerate(order):
@@ -333,7 +333,7 @@ class Holm:
         Below alpha, the method differs from the control: adjusted by Holm (5) if that was named beforehand, and for
         all pairs, as by :func:`nemenyi`, if it was chosen by the same scores.
     chosen : bool
-        Whether the control is the best ranked method, since none was named.
+        Whether the control is the best-ranked method, because none was named.
     """
 
     control: str
@@ -366,8 +366,8 @@ def holm(
     table, names, larger_is_better
         See :func:`mean_ranks`.
     control : str, optional
-        Name of the method to compare with, for p-values adjusted by Holm; by default the best ranked one. Its rank is
-        then the best by chance too, so the p-values are those of Nemenyi's test, which allows for all pairs.
+        Name of the method to compare with, for p-values adjusted by Holm; by default the best-ranked one. That choice
+        depends on the same scores, so the p-values are then those of Nemenyi's test, which accounts for all pairs.
 
     Returns
     -------

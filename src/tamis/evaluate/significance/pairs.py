@@ -1,4 +1,4 @@
-"""Is one method better than another over several data sets: Wilcoxon's signed-rank test and its Bayesian counterpart.
+"""Comparison of two methods over several data sets: Wilcoxon's signed-rank test and its Bayesian counterpart.
 
 With z_i the difference of the two on data set i:
 
@@ -21,7 +21,7 @@ from tamis.evaluate.significance.scores import Numbers, as_pair
 
 __all__ = ["BayesianSignedRank", "Wilcoxon", "bayesian_signed_rank", "wilcoxon"]
 
-_EXACT = 25  # pairs up to which Wilcoxon's distribution is counted out
+_EXACT = 25  # number of pairs up to which Wilcoxon's distribution is exact
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Wilcoxon:
 def wilcoxon(first: Any, second: Any = None, names: Sequence[str] | None = None) -> Wilcoxon:
     """Compare two methods over data sets by Wilcoxon's signed-rank test, two-sided.
 
-    Data sets without a difference are dropped, and equal differences share their mean rank. Both hold also for the
-    exact distribution, which SciPy has only without ties.
+    Data sets without a difference are dropped, and ties share their mean rank, in the exact distribution too, which
+    SciPy supports only without ties.
 
     Parameters
     ----------
@@ -170,10 +170,9 @@ def bayesian_signed_rank(
     first, second, names
         See :func:`wilcoxon`.
     rope : float, default=0.01
-        Differences up to this count as none (region of practical equivalence), in units of the scores. 0 means no such
-        region.
+        Half-width of the region of practical equivalence, in units of the scores. 0 means no such region.
     prior : float, default=0.5
-        Weight of the prior, above 0: that of one more data set without a difference.
+        Weight of the prior, above 0, as that of an additional data set without a difference.
     n_samples : int, default=50000
         Number of draws from the posterior.
     random_state : int, default=0

@@ -1,4 +1,4 @@
-"""Does a selector keep the contract? Checks for the ones in Tamis, and for your own."""
+"""Conformance checks of the selectors' contract, for the estimators of Tamis and for your own."""
 
 from tamis.checks.cells import cell_classifier_checks, check_cell_classifier
 from tamis.checks.columns import check_column_selector, column_selector_checks

@@ -63,7 +63,7 @@ def cell_classifier_checks(estimator: Any) -> Iterator[tuple[str, Callable[[], N
     Raises
     ------
     TypeError
-        If `estimator` has not the verbs of a CellClassifier.
+        If `estimator` is not a CellClassifier.
 
     Examples
     --------
@@ -88,11 +88,11 @@ def _labels_follow_posteriors(subject: CellSubject) -> None:
 
 
 def _learns(subject: CellSubject) -> None:
-    """At a small price most rows are classified rightly, from fewer values than there are."""
+    """At a low price, most rows are classified correctly from fewer values than are available."""
     model, (X, y) = subject.learned(), subject.rows(400, seed=1)
     accuracy = float(np.mean(model.predict(X) == y))
     if accuracy < 0.7:
-        fail(f"accuracy is {accuracy:.2f} where four columns tell the classes apart.")
+        fail(f"accuracy is {accuracy:.2f} where four features separate the classes.")
     if not 0 < model.n_features_used_.mean() <= 6:
         fail(f"{model.n_features_used_.mean():.2f} values of 6 are acquired.")
 
@@ -107,7 +107,7 @@ def _sessions_walk_the_same_way(subject: CellSubject) -> None:
         while session.next_feature is not None:
             session.observe(X[i, session.next_feature])
         if [step["feature"] for step in session.explain()] != trace.features:
-            fail(f"row {i}: the session asks for other values than acquire acquires.")
+            fail(f"row {i}: the session requests other values than acquire acquires.")
         if session.decision != trace.label or trace.label != labels[i] or len(trace.features) != used[i]:
             fail(f"row {i}: session, acquire and predict do not agree on the decision.")
         if not np.allclose([session.cost, trace.cost], cost[i]):
@@ -117,7 +117,7 @@ def _sessions_walk_the_same_way(subject: CellSubject) -> None:
 
 
 def _sessions_go_on_elsewhere(subject: CellSubject) -> None:
-    """A session opened from the state of another is at the same point."""
+    """A session opened from the state of another continues at the same point."""
     model, (X, _) = subject.learned(), subject.rows(10, seed=1)
     for row in X:
         session = model.open()
@@ -125,9 +125,9 @@ def _sessions_go_on_elsewhere(subject: CellSubject) -> None:
             session.observe(row[session.next_feature])
         other = model.open(session.state())
         if (other.next_feature, other.cost) != (session.next_feature, session.cost):
-            fail("a session opened from a state asks for something else, or costs something else.")
+            fail("a session opened from a state requests another value, or has another cost.")
         if other.posterior != session.posterior:
-            fail("a session opened from a state believes something else.")
+            fail("a session opened from a state has another posterior.")
 
 
 def _sessions_keep_their_model(subject: CellSubject) -> None:
@@ -143,30 +143,30 @@ def _sessions_keep_their_model(subject: CellSubject) -> None:
             session.observe(row[expected.next_feature])
             expected.observe(row[expected.next_feature])
         if session.explain() != expected.explain() or session.decision != expected.decision:
-            fail("a session does not continue unchanged when its model is fitted again.")
+            fail("a session changes when its model is refitted.")
 
 
 def _missing_values_cost_nothing(subject: CellSubject) -> None:
-    """NaN is passed over: it is neither counted nor paid, and nothing is asked twice."""
+    """NaN is skipped: it is neither counted nor paid, and no value is requested twice."""
     model, (X, _) = subject.learned(), subject.rows(30, seed=1)
     model.predict(np.full((3, 6), np.nan))
     if model.cost_.any() or model.n_features_used_.any():
-        fail("rows without any value cost something.")
+        fail("rows without any value have a cost.")
     X[::2, 0] = X[1::3, 2] = np.nan
     for row, trace in zip(X, model.acquire(X), strict=True):
         if len(set(trace.features)) < len(trace.features):
             fail("a value is acquired twice.")
         if np.isnan(row[trace.features]).any() or np.isnan(trace.values).any():
-            fail("a value that is missing is acquired.")
+            fail("a missing value is acquired.")
     session = model.open()
     while session.next_feature is not None:
         session.observe(None)
     if session.cost != 0.0:
-        fail("a session in which no value is available costs something.")
+        fail("a session in which no value is available has a cost.")
 
 
 def _unavailable_features(subject: CellSubject) -> None:
-    """Features declared unavailable are never asked for, in rows and in sessions alike, and carry no evidence."""
+    """Features declared unavailable are never requested, in rows and in sessions alike, and carry no evidence."""
     model, (X, _) = subject.learned(), subject.rows(20, seed=1)
     usual = model.open().next_feature
     if usual is None:
@@ -176,27 +176,27 @@ def _unavailable_features(subject: CellSubject) -> None:
     together = model.acquire(X, unavailable=mask)
     for row, refused, trace, plain in zip(X, mask, together, model.acquire(X), strict=True):
         if not refused.any() and (trace.features, trace.cost) != (plain.features, plain.cost):
-            fail("a row of which all is available is walked differently beside others.")
+            fail("the acquisitions of a row depend on features that are unavailable in other rows.")
         if usual in trace.features and refused.any():
-            fail("a feature that is unavailable is acquired.")
+            fail("an unavailable feature is acquired.")
         session = model.open(unavailable=[usual] if refused.any() else [])
         session = model.open(session.state())
         while session.next_feature is not None:
             session.observe(row[session.next_feature])
         if [step["feature"] for step in session.explain()] != trace.features:
-            fail("a session asks for other values than acquire acquires where one is unavailable.")
+            fail("a session requests other values than acquire acquires where one is unavailable.")
         if not np.allclose(list(session.posterior.values()), trace.posteriors[-1], atol=1e-12):
-            fail("where a feature is unavailable, session and acquire do not agree on the posterior.")
+            fail("with an unavailable feature, session and acquire do not agree on the posterior.")
         if refused.any():
             rejects(lambda session=session: session.observe(1.0, usual), "its value", "unavailable")  # type: ignore[misc]
     nothing = model.open(unavailable=range(X.shape[1]))
     if nothing.next_feature is not None or nothing.cost != 0.0:
-        fail("a session in which no feature is available asks for one.")
+        fail("a session in which no feature is available requests one.")
     rejects(lambda: model.open(unavailable=["nose"]), "an unknown column", "nose")
 
 
 def _free_evidence(subject: CellSubject) -> None:
-    """A value given unasked is free, is accepted once, and is not asked for again."""
+    """A volunteered value is free, is accepted once, and is not requested again."""
     model = subject.learned()
     session = model.open()
     if session.next_feature is None:
@@ -204,19 +204,19 @@ def _free_evidence(subject: CellSubject) -> None:
     names = [model.name_of(k) for k in range(len(model.candidates_))]
     other = next((name for name in names if name != session.next_feature), None)
     if other is None:
-        skip("only one value may be asked for")
+        skip("only one value can be requested")
     session.observe(1.0, other)
     if session.cost != 0.0:
-        fail("a value that was volunteered costs something.")
+        fail("a volunteered value has a cost.")
     rejects(lambda: session.observe(2.0, other), "a value observed twice", repr(other))
     while session.next_feature is not None:
         if session.next_feature == other:
-            fail("a value that is known is asked for.")
+            fail("a known value is requested.")
         session.observe(0.5)
 
 
 def _prices(subject: CellSubject) -> None:
-    """Fewer values are acquired at a higher cost, none above any gain; the decision is then the most frequent class."""
+    """Fewer values are acquired at higher prices, and none above any gain: then the majority class is predicted."""
     X, y = subject.rows(400, seed=2)
     acquired = []
     for cost in (0.001, 0.03, 10.0):
@@ -226,12 +226,12 @@ def _prices(subject: CellSubject) -> None:
     if not acquired[0] >= acquired[1] >= acquired[2] == 0.0:
         fail(f"at prices of 0.001, 0.03 and 10, {acquired} values are acquired per row.")
     if (labels != model.classes_[np.bincount(y).argmax()]).any():
-        fail("without any value the decision must be the most frequent class.")
+        fail("without any value the prediction must be the most frequent class.")
     prices = np.array([0.01, 0.02, 0.03, 0.01, 0.01, 0.02])
     model = subject.new(cost=prices).fit(X, y)
     for trace in model.acquire(X[:30]):
         if not np.isclose(trace.cost, prices[trace.features].sum()):
-            fail("the cost of a row is not the sum of the prices of what was acquired.")
+            fail("the cost of a row is not the sum of the prices of its acquired values.")
 
 
 def _free_values(subject: CellSubject) -> None:
@@ -239,18 +239,18 @@ def _free_values(subject: CellSubject) -> None:
     model, (X, _) = subject.learned(cost=0.0), subject.rows(20, seed=1)
     model.predict(X)
     if model.cost_.any() or not model.n_features_used_.any():
-        fail("free values must be acquired, for nothing.")
+        fail("free values must be acquired, at no cost.")
 
 
 def _misclassification_costs(subject: CellSubject) -> None:
-    """A class is predicted more often if missing it costs more."""
+    """A class is predicted more often if its misclassification cost is higher."""
     X, y = subject.rows(400, seed=3)
     if "misclassification_cost" not in subject.prototype.get_params():
-        skip("it has no parameter misclassification_cost")
+        skip("the method has no parameter misclassification_cost")
     plain = int(subject.learned().predict(X).sum())
     wary = int(subject.new(misclassification_cost=[[0, 1], [8, 0]]).fit(X, y).predict(X).sum())
     if not wary > plain:
-        fail(f"where class 1 is dear to miss it is said {wary} times, else {plain} times.")
+        fail(f"class 1 is predicted {wary} times with a high misclassification cost, else {plain} times.")
 
 
 def _fit_resets(subject: CellSubject) -> None:
@@ -264,16 +264,16 @@ def _fit_resets(subject: CellSubject) -> None:
 
 
 def _rows_are_independent(subject: CellSubject) -> None:
-    """What is decided of a row does not depend on the rows beside it."""
+    """The prediction for a row does not depend on the other rows."""
     model, (X, _) = subject.learned(), subject.rows(30, seed=1)
     whole = model.predict_proba(X)
     one_by_one = np.concatenate([model.predict_proba(X[i : i + 1]) for i in range(len(X))])
     if not np.allclose(whole, one_by_one, rtol=1e-12, atol=0.0):
-        fail("rows predicted together and one at a time have other posteriors.")
+        fail("rows predicted together and one at a time have different posteriors.")
 
 
 def takes_frame(subject: CellSubject, library: str) -> None:
-    """A session requests values by the names of a frame."""
+    """A session requests values by the column names of a frame."""
     X, y = subject.rows()
     frame = table(library, X, NAMES)
     model = subject.new().fit(frame, y)
@@ -282,18 +282,18 @@ def takes_frame(subject: CellSubject, library: str) -> None:
     )
     asked = model.open().next_feature
     if model.feature_names_in_.tolist() != NAMES or asked not in NAMES:
-        fail(f"the columns are named {NAMES}, but a session asks for {asked!r}.")
+        fail(f"the columns are named {NAMES}, but a session requests {asked!r}.")
     other = table(library, X, NAMES[::-1])
     rejects(lambda: model.predict(other), "a frame of other names", "feature names")
 
 
 def _missing_at_fit(subject: CellSubject) -> None:
-    """Rows with holes are learned from."""
+    """Rows with missing values are supported in fitting."""
     X, y = subject.rows()
     X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     model = subject.new().fit(X, y)
     if not np.isfinite(model.predict_proba(X)).all():
-        fail("after learning from rows with holes a posterior is not finite.")
+        fail("after fitting to rows with missing values a posterior is not finite.")
 
 
 def _labels_of_any_type(subject: CellSubject) -> None:
@@ -306,32 +306,32 @@ def _labels_of_any_type(subject: CellSubject) -> None:
         )
         session = other.open()
         if session.decision not in labels.tolist() or list(session.posterior) != labels.tolist():
-            fail(f"a session does not speak of the labels {labels.tolist()}.")
+            fail(f"a session does not return the labels {labels.tolist()}.")
 
 
 def _several_classes(subject: CellSubject) -> None:
-    """There may be more than two classes, or one."""
+    """Three classes and a single class are supported."""
     X, y = subject.rows()
     three = y + (X[:, 1] > 1.5)
     if subject.new().fit(X, three).predict_proba(X[:9]).shape != (9, 3):
         fail("with three classes predict_proba must have three columns.")
     model = subject.new().fit(X, np.full(len(y), "only"))
     if (model.predict(X) != "only").any() or model.n_features_used_.any():
-        fail("with one class it must be the decision, without any value.")
+        fail("a single class must be predicted without any value.")
 
 
 def _odd_columns(subject: CellSubject) -> None:
-    """Constant columns, columns of holes only, and values beyond those learned from."""
+    """Constant and all-missing features, and values outside the range of the training rows."""
     X, y = subject.rows()
     X[:, 4], X[:, 5] = 3.0, np.nan
     model = subject.new().fit(X, y)
     X[:, :4] *= 1e9
     if not np.isfinite(model.predict_proba(X)).all():
-        fail("values beyond the range that was learned from leave a posterior that is not finite.")
+        fail("for values outside the training range a posterior is not finite.")
 
 
 def _bad_rows(subject: CellSubject) -> None:
-    """Infinity, text, other widths and no rows are rejected in one line; the model stays as it was."""
+    """Infinity, text, other widths and no rows are rejected in one line; the model is unchanged."""
     (X, y), model = subject.rows(), subject.learned()
     before = model.predict_proba(X)
     endless, words = X.copy(), X.astype(object)
@@ -346,11 +346,11 @@ def _bad_rows(subject: CellSubject) -> None:
     ):
         rejects(act, what, *words_of_it)
         if (model.predict_proba(X) != before).any():
-            fail(f"after {what} was refused, the model is not what it was.")
+            fail(f"after {what} was rejected, the model has changed.")
 
 
 def _bad_prices(subject: CellSubject) -> None:
-    """Prices that are negative, not finite, or of the wrong number are rejected when the rows are there."""
+    """Prices that are negative, not finite, or of the wrong number are rejected by `fit`."""
     X, y = subject.rows()
     for what, cost in (
         ("a negative price", -0.1), ("a price of NaN", np.nan), ("five prices for six columns", [0.1] * 5),
@@ -371,7 +371,7 @@ def _bad_answers(subject: CellSubject) -> None:
     rejects(lambda: session.observe("tall"), "text", "tall")
     rejects(lambda: session.observe(np.inf), "infinity", "inf")
     if (session.next_feature, session.posterior) != before or session.explain():
-        fail("after an answer was refused, the session is not what it was.")
+        fail("after an answer was rejected, the session has changed.")
     while session.next_feature is not None:
         session.observe(0.5)
     rejects(lambda: session.observe(1.0), "an answer after the decision", "finished")

@@ -21,15 +21,15 @@ _NAMES = [*NAMES, "x1"]
 
 
 def check_column_selector(estimator: ColumnSelector, *, per_batch: bool | None = None) -> Report:
-    """Run every check on a selector that is offered columns.
+    """Run every check on a selector of streaming features.
 
     Parameters
     ----------
     estimator : ColumnSelector
-        Any instance, yours or of Tamis; it is not started itself. Its class must be one that pickle can find: defined
+        Any instance, yours or of Tamis; it is not fitted itself. Its class must be one that pickle can find: defined
         in a module, not in a function.
     per_batch : bool, optional
-        Whether the method is defined per block, so that a block need not equal its columns one at a time. By default
+        Whether the method is defined per block, so that a block may differ from its features one at a time. By default
         as in the catalogue, and False for a class that is not in it.
 
     Returns
@@ -115,15 +115,15 @@ def _fit_equals_offers(subject: ColumnSubject) -> None:
     subject.compare(again, subject.learned(), "fit after another fit, and of a new copy")
     restarted = subject.learned().start(y)
     if restarted.selected_ or restarted.n_offered_ or len(restarted.trace_):
-        fail("start must forget the features and the trace of before.")
+        fail("start must reset the features and the trace.")
 
 
 def _finds_planted_features(subject: ColumnSubject) -> None:
-    """Two of thirty columns decide the target: both are selected, and not most of the others."""
+    """The target depends on two of thirty features: both are selected, and not most of the others."""
     X, y = subject.columns(n_features=30, seed=1, relevant=(7, 23))
     selected = subject.new().fit(X, y).selected_
     if not {"x7", "x23"} <= set(selected) or len(selected) > 15:
-        fail(f"columns x7 and x23 decide the target, but {selected} are selected.")
+        fail(f"the target depends on x7 and x23, but {selected} are selected.")
 
 
 def _answers(subject: ColumnSubject) -> None:
@@ -144,11 +144,11 @@ def _answers(subject: ColumnSubject) -> None:
     ]:
         fail(f"trace_ names {record['name'].tolist()}.")
     if (record["decision"][1:] == "accepted").tolist() != answers.tolist():
-        fail(f"offer_many returns {answers}, and the trace says {record['decision'][1:]}.")
+        fail(f"offer_many returns {answers}, but the trace contains {record['decision'][1:]}.")
 
 
 def _trace_of_the_selected(subject: ColumnSubject) -> None:
-    """With ``trace="selected"``, only accepted offers are written down, and the decisions are the same."""
+    """With ``trace="selected"``, only accepted offers are recorded, and the decisions are the same."""
     few, every = subject.learned(trace="selected"), subject.learned()
     if few.selected_ != every.selected_:
         fail(f"trace='selected' selects {few.selected_} instead of {every.selected_}.")
@@ -173,13 +173,13 @@ def _support(subject: ColumnSubject) -> None:
 
 
 def _second_pass(subject: ColumnSubject) -> None:
-    """A feature that was rejected may be offered again under its name; one that is selected not."""
+    """A rejected feature may be offered again under its name, a selected one may not."""
     X, y = subject.columns()
     names = list("abcdefg")
     selector = subject.new().start(y)
     accepted = selector.offer_many(X, names)
     if accepted.all() or not accepted.any():
-        fail(f"of 7 columns, two of which decide the target, {np.count_nonzero(accepted)} are accepted.")
+        fail(f"of 7 features, two of them relevant, {np.count_nonzero(accepted)} are accepted.")
     rejected, kept = int(np.flatnonzero(~accepted)[0]), selector.selected_[0]
     selector.offer(X[:, rejected], names[rejected])
     rejects(lambda: selector.offer(X[:, 0], kept), "the name of a selected feature", repr(kept))
@@ -216,7 +216,7 @@ class _TwoBlocks:
 
 
 def _feature_streams(subject: ColumnSubject) -> None:
-    """A stream may be pairs of names and columns, pairs of names and blocks, or see what was selected before."""
+    """A stream yields names with columns or blocks, and may receive the current selection."""
     X, y = subject.columns()
     offers = subject.new().start(y)
     offers.offer_many(X[:, :4], [f"s{j}" for j in range(4)])
@@ -240,14 +240,14 @@ def _sample_weights(subject: ColumnSubject) -> None:
     try:
         ones = subject.new().fit(X, y, sample_weight=np.ones(120))
     except (ValueError, TypeError) as error:
-        skip(f"the method takes no weights ({error})")
+        skip(f"the method does not support weights ({error})")
     subject.compare(ones, subject.learned(), "every weight 1, and no weights", tolerance=1e-9)
     half = np.repeat([1.0, 0.0], [80, 40])
     few = subject.new().fit(X[:80], y[:80])
     subject.compare(
         subject.new().fit(X, y, sample_weight=half), few, "weight 0, and without these rows", tolerance=1e-6
     )
-    # Rows that come twice are a series, which a method may notice, while weights are none.
+    # Repeated rows are autocorrelated, which a method may detect, while weights are not.
     new = [subject.new(), subject.new()]
     if getattr(new[0], "variance", "") == "auto":
         new = [one.set_params(variance="robust") for one in new]
@@ -290,7 +290,7 @@ def _column_kinds(subject: ColumnSubject) -> None:
 
 
 def takes_frame(subject: ColumnSubject, library: str) -> None:
-    """A frame gives names to its columns, and transform finds the selected ones."""
+    """The column names of a frame are used, and transform finds the selected ones."""
     X, y = subject.columns()
     frame = table(library, X, _NAMES)
     selector = subject.new().fit(frame, y)
@@ -317,7 +317,7 @@ def takes_frame(subject: ColumnSubject, library: str) -> None:
 
 
 def _any_size(subject: ColumnSubject) -> None:
-    """Columns whose squares overflow or vanish are judged as the same columns of usual size, without a warning."""
+    """Features whose squares overflow or underflow are decided on as at usual scale, without a warning."""
     X, y = subject.columns()
     wanted = subject.learned().selected_
     sizes = 2.0 ** np.array([-660, 0, 540, -1000, 1000, 0, -660])  # 1e-199, 1, 1e162, ...
@@ -336,18 +336,18 @@ def _refuses_columns(subject: ColumnSubject, X: Any, what: str, *words: str, nam
     selector, control = subject.learned(), subject.learned()
     more, _ = subject.columns(seed=9)
     rejects(lambda: selector.offer_many(X, names), what, *words)
-    subject.compare(selector, control, f"after refusing {what}, and before")
+    subject.compare(selector, control, f"after rejecting {what}, and before")
     if sp.issparse(X) or np.ndim(X) == 2:
         last = X[:, [-1]] if sp.issparse(X) else np.asarray(X)[:, -1]
         if np.shape(X)[1] == 3:  # the last column of three is the one to reject
             rejects(lambda: selector.offer(last, "the last"), what, "the last")
-    subject.compare(selector, control, f"after refusing {what}, and before")
+    subject.compare(selector, control, f"after rejecting {what}, and before")
     selector.offer_many(more), control.offer_many(more)
-    subject.compare(selector, control, f"offers after refusing {what}, and without it")
+    subject.compare(selector, control, f"offers after rejecting {what}, and without it")
 
 
 def _impossible_columns(subject: ColumnSubject) -> None:
-    """Columns of a wrong length, with NaN or infinity, or of text, are rejected by name, and nothing has changed."""
+    """Columns of a wrong length, with NaN or infinity, or of text, are rejected by name and change nothing."""
     X, _ = subject.columns(n_features=3, seed=5, relevant=(0, 1))
     good = X.copy()
     for value in (np.nan, np.inf, -np.inf):
@@ -368,7 +368,7 @@ def _impossible_columns(subject: ColumnSubject) -> None:
     rejects(lambda: selector.offer(good[:50, 0], "short"), "a short column", "'short'", "50", "120")
     rejects(lambda: selector.offer(good), "a block as a column", "offer_many")
     rejects(lambda: selector.offer_many(good[:, :0]), "a block of 0 columns", "0")
-    subject.compare(selector, subject.learned(), "after refusing columns, and before")
+    subject.compare(selector, subject.learned(), "after rejecting columns, and before")
 
 
 def _fails_late(subject: ColumnSubject) -> None:
@@ -378,9 +378,9 @@ def _fails_late(subject: ColumnSubject) -> None:
     wide[:, :3], wide[60, -1] = more[:, :3], np.nan
     selector, control = subject.learned(), subject.learned()
     rejects(lambda: selector.offer_many(wide), "NaN in the last of 3000 columns", "'x3006'", "row 60")
-    subject.compare(selector, control, "after refusing the end of a block, and before")
+    subject.compare(selector, control, "after rejecting the end of a block, and before")
     selector.offer_many(more), control.offer_many(more)
-    subject.compare(selector, control, "offers after refusing the end of a block, and without it")
+    subject.compare(selector, control, "offers after rejecting the end of a block, and without it")
 
 
 def _imputes_if_told(subject: ColumnSubject) -> None:
@@ -398,7 +398,7 @@ def _imputes_if_told(subject: ColumnSubject) -> None:
                 f"missing='mean' selects {selector.selected_}, and columns that were filled {wanted.selected_}."
             )
         if selector.trace_["n_missing"].tolist() != [0, 0, 2, 0, 0, 0, 1]:
-            fail(f"the trace says that {selector.trace_['n_missing'].tolist()} values were missing.")
+            fail(f"the trace reports {selector.trace_['n_missing'].tolist()} missing values.")
     rejects(lambda: selector.offer(np.full(120, np.nan), "empty"), "a column of NaN only", "'empty'")
     rejects(lambda: selector.offer(np.full(120, np.inf), "infinite"), "a column of infinity", "'infinite'")
 
@@ -415,7 +415,7 @@ def _impossible_targets(subject: ColumnSubject) -> None:
     for what, target in targets.items():
         selector = subject.learned()
         rejects(lambda: selector.fit(X, target), what, "y")  # noqa: B023
-        subject.compare(selector, subject.learned(), f"after refusing {what}, and before")
+        subject.compare(selector, subject.learned(), f"after rejecting {what}, and before")
         if what != "a target that is too short":
             rejects(lambda: subject.new().start(target), what, "y")  # noqa: B023
     for name in ("missing", "trace"):

@@ -35,14 +35,14 @@ def check_row_selector(
         Any instance, yours or of Tamis; it is not fitted itself. Its class must be one that pickle can find: defined
         in a module, not in a function.
     per_batch : bool, optional
-        Whether the method is defined per batch, so that a batch need not equal its rows one at a time. By default
-        as in the catalogue, and False for a class that is not in it.
+        Whether the method is defined per batch, so that a batch may differ from the same rows one at a time. By
+        default as in the catalogue, and False for a class that is not in it.
     multiclass : bool, optional
-        Whether the method knows more than two classes. By default as the catalogue says, and True for a class that
+        Whether the method supports more than two classes. By default as in the catalogue, and True for a class that
         is not in it.
     rounding : bool, optional
-        Whether a batch equals its rows one at a time up to rounding only, because sums are taken in another order.
-        By default as the catalogue says, and False, the same bits, for a class that is not in it.
+        Whether a batch agrees with its rows one at a time only up to rounding, because sums are taken in another
+        order. By default as in the catalogue, and False (the same bits) for a class that is not in it.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def _batch_equals_loop(subject: RowSubject) -> None:
                     rows = slice(start, start + size)
                     parts.partial_fit(X[rows], y[rows], classes, weights[rows] if np.ptp(weights) else None)
                 what = f"{len(X)}{' weighted' * bool(np.ptp(weights))} rows at once, and {size} at a time"
-                # Classes that are not declared are numbered as they come, so only the scores must agree.
+                # Undeclared classes are numbered in order of appearance, so only the scores must agree.
                 (subject.compare if classes else compare_scores)(whole, parts, what, tolerance=tolerance)
 
 
@@ -156,7 +156,7 @@ def _fit_forgets(subject: RowSubject) -> None:
 
 
 def _finds_planted_features(subject: RowSubject) -> None:
-    """Two of twenty columns decide the target: after 3000 rows, they have the largest scores of ten kept."""
+    """The target depends on two of twenty features: after 3000 rows, they have the largest scores of ten kept."""
     if not subject.prototype._ranks_relevance:
         skip("the scores do not rank relevance")
     selector = subject.new(n_features_to_select=10)
@@ -164,11 +164,11 @@ def _finds_planted_features(subject: RowSubject) -> None:
         selector.partial_fit(*subject.rows(100, 20, seed, relevant=(4, 11)))
     best = set(np.argsort(selector.scores_)[-2:].tolist())
     if best != {4, 11}:
-        fail(f"columns 4 and 11 decide the target, but columns {sorted(best)} have the largest scores.")
+        fail(f"the target depends on columns 4 and 11, but columns {sorted(best)} have the largest scores.")
 
 
 def _labels_are_optional(subject: RowSubject) -> None:
-    """A method that uses no labels learns the same without them, and is not warming up."""
+    """An unsupervised method learns the same without labels, and is not warming up."""
     if not subject.prototype._unsupervised:
         skip("the method uses labels")
     X, y = subject.rows()
@@ -217,7 +217,7 @@ def _late_class(subject: RowSubject) -> None:
     if subject.regression:
         skip("a regression has no classes")
     if not subject.multiclass:
-        skip("the method knows two classes only")
+        skip("the method supports two classes only")
     X, y = subject.rows()
     selector = subject.new().partial_fit(X, y).partial_fit(X, np.where(X[:, 2] > 1, -5, y))
     if selector.classes_.tolist() != [0, 1, -5]:
@@ -267,7 +267,7 @@ def _sample_weights(subject: RowSubject) -> None:
         rejects(
             lambda: subject.new().partial_fit(X, y, sample_weight=np.ones(len(X))), "weights", "sample_weight"
         )
-        skip(f"the method takes no weights ({error})")
+        skip(f"the method does not support weights ({error})")
     subject.compare(ones, none, "every weight 1, and no weights", tolerance=_ROUNDING)
     few, half = np.arange(40), np.repeat([1.0, 0.0], [40, 50])
     compare_scores(
@@ -341,7 +341,7 @@ def _read_outs_are_copies(subject: RowSubject) -> None:
 
 
 def _columns_that_come_later(subject: RowSubject) -> None:
-    """After `widen`, columns of zeros until then score as if they had been there all the time; or it is rejected."""
+    """After `widen`, new columns score as if they had been zero from the start; or `widen` is rejected."""
     (X, y), (later, target) = subject.rows(), subject.rows(seed=1)
     X[:, 4:] = 0.0
     if not subject.prototype._can_widen:
@@ -400,23 +400,23 @@ def _refuses_frame(
     if subject.tags.allow_nan and "NaN" in what:
         return
     rejects(lambda: selector.partial_fit(other, y), what, *words)
-    subject.compare(selector, subject.new().partial_fit(frame, y), f"after refusing {what}, and before")
+    subject.compare(selector, subject.new().partial_fit(frame, y), f"after rejecting {what}, and before")
 
 
 def _refuses_batch(
     subject: RowSubject, batch: tuple[Any, Any], what: str, *words: str, **options: Any
 ) -> None:
-    """Fail unless the batch is rejected, by a new copy and by one that has learned, and leaves no trace in either."""
+    """Fail unless the batch is rejected by a new and by a fitted copy, and leaves both unchanged."""
     selector = subject.new()
     rejects(lambda: selector.partial_fit(*batch, **options), what, *words)
     if subject.is_fitted(selector):
-        fail(f"after refusing {what} as its first batch, the selector counts as fitted.")
+        fail(f"after rejecting {what} as its first batch, the selector counts as fitted.")
     selector = subject.learned()
     rejects(lambda: selector.partial_fit(*batch, **options), what, *words)
     rejects(lambda: selector.fit(*batch, **options), f"{what} (by fit)", *words)
-    subject.compare(selector, subject.learned(), f"after refusing {what}, and before")
+    subject.compare(selector, subject.learned(), f"after rejecting {what}, and before")
     selector.partial_fit(*subject.rows(seed=1))
-    subject.compare(selector, subject.learned(2), f"learning on after refusing {what}, and without it")
+    subject.compare(selector, subject.learned(2), f"learning on after rejecting {what}, and without it")
 
 
 def _empty_batch(subject: RowSubject) -> None:
@@ -438,7 +438,7 @@ def _feature_count(subject: RowSubject) -> None:
         what = f"{n_features} columns after 6"
         rejects(lambda: selector.partial_fit(X, y), what, "6", str(n_features))  # noqa: B023
         rejects(lambda: selector.transform(X), f"{what} (by transform)", "6", str(n_features))  # noqa: B023
-        subject.compare(selector, subject.learned(), f"after refusing {what}, and before")
+        subject.compare(selector, subject.learned(), f"after rejecting {what}, and before")
 
 
 def _non_finite(subject: RowSubject) -> None:
@@ -492,7 +492,7 @@ def _impossible_targets(subject: RowSubject) -> None:
 def _impossible_selection(subject: RowSubject) -> None:
     """An invalid `n_features_to_select` (0, too large, not a number) is rejected when rows arrive, not before."""
     if subject.chooses_count:
-        skip("the method decides how many features to keep")
+        skip("the method determines the number of features itself")
     X, y = subject.rows()
     for value in (0, -1, 7, 0.0, 1.5, -0.5, float("nan"), "a", None, True):
         selector = subject.new(n_features_to_select=value)
@@ -505,11 +505,11 @@ def _impossible_selection(subject: RowSubject) -> None:
             repr(value),
         )
         if subject.is_fitted(selector):
-            fail(f"after refusing n_features_to_select={value!r}, the selector counts as fitted.")
+            fail(f"after rejecting n_features_to_select={value!r}, the selector counts as fitted.")
 
 
 def _one_row(subject: RowSubject) -> None:
-    """Rows may come one at a time, from the first on."""
+    """Rows may arrive one at a time, from the first on."""
     X, y = subject.rows()
     selector = subject.new()
     for i in range(20):
@@ -519,7 +519,7 @@ def _one_row(subject: RowSubject) -> None:
 
 
 def _one_feature(subject: RowSubject) -> None:
-    """One column is enough, and is selected."""
+    """A single feature is supported, and is selected."""
     X, y = subject.rows(n_features=1)
     selector = subject.new(n_features_to_select=1).partial_fit(X, y)
     if selector.get_support().tolist() != [True] or not np.isfinite(selector.scores_).all():
@@ -538,7 +538,7 @@ def _constant_features(subject: RowSubject) -> None:
 
 
 def _wide_and_long(subject: RowSubject) -> None:
-    """Many more columns than rows, and many more rows than columns."""
+    """Many more features than rows, and many more rows than features, are supported."""
     for n_rows, n_features in ((5, 2000), (5000, 2)):
         X, y = subject.rows(n_rows, n_features)
         scores = subject.new().partial_fit(X, y).scores_
@@ -549,9 +549,9 @@ def _wide_and_long(subject: RowSubject) -> None:
 
 
 def _selects_the_best(subject: RowSubject) -> None:
-    """The support is the columns of the largest scores, as many as asked for; transform returns them in order.
+    """The support is the requested number of features with the largest scores; transform returns them in order.
 
-    A method with a selection of its own decides which columns, but not how many if it was asked for a number.
+    A method with its own selection rule chooses other features, but as many as requested.
     """
     X, y = subject.rows()
     many: list[Any] = [1] if subject.chooses_count else [1, 3, np.int64(2), 6, 0.5, 1.0, 0.01]

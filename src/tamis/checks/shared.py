@@ -1,4 +1,4 @@
-"""What every estimator promises, whether it learns from rows, columns or cells; each check is written once."""
+"""Checks that every estimator must pass, whether it learns from rows, streaming features or acquired values."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["CHECKS"]
 
 
 def _same_data_same_bits(subject: Subject) -> None:
-    """Two copies that learn the same data are the same, bit for bit."""
+    """Two copies fitted to the same data are identical, bit for bit."""
     subject.compare(subject.learned(3), subject.learned(3), "two copies that learned the same")
 
 
 def _leaves_data_alone(subject: Subject) -> None:
-    """The caller's arrays are neither written to nor kept: overwriting them later changes nothing."""
+    """The caller's arrays are neither modified nor retained: overwriting them later changes nothing."""
     kinds: tuple[Any, ...] = (np.ascontiguousarray, np.asfortranarray, sp.csr_matrix)
     for kind in kinds if subject.accepts_sparse else kinds[:2]:
         model = subject.new()
@@ -35,7 +35,7 @@ def _leaves_data_alone(subject: Subject) -> None:
             X, y = kind(rows.copy()), target.copy()
             learn(model, X, y)
             if not np.array_equal(_dense(X), rows) or not np.array_equal(y, target):
-                fail("learning writes into the caller's X or y.")
+                fail("fitting modifies the caller's X or y.")
             (X.data if sp.issparse(X) else X)[:] = -7.0
             y[:] = 0
         tolerance = 1e-6 if kind is sp.csr_matrix else subject.order_tolerance
@@ -44,7 +44,7 @@ def _leaves_data_alone(subject: Subject) -> None:
 
 
 def _takes_read_only_data(subject: Subject) -> None:
-    """Arrays that must not be written to, memory-mapped ones too, are learned from, and stay as they are."""
+    """Read-only arrays, memory-mapped ones too, are supported and remain unchanged."""
     X, y = subject.data()
     before = X.copy()
     for array in (X, y):
@@ -52,7 +52,7 @@ def _takes_read_only_data(subject: Subject) -> None:
     control = subject.learned()
     subject.compare(subject.learn(subject.new(), X, y), control, "read-only data, and writable data")
     if not np.array_equal(X, before, equal_nan=True):
-        fail("read-only data is written to.")
+        fail("read-only data is modified.")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "X.npy"
         np.save(path, X)
@@ -126,18 +126,18 @@ def _sparse_kinds(subject: Subject) -> None:
         model = subject.learn(subject.new(), given, y)
         subject.compare(model, control, f"{what}, and an array", tolerance=tolerance)
         if not all(map(np.array_equal, before, [getattr(given, part) for part in parts])):
-            fail(f"learning sorts or sums {what} in place.")
+            fail(f"fitting sorts or sums {what} in place.")
 
 
 def _not_fitted(subject: Subject) -> None:
-    """Before anything was learned, methods and attributes that need it raise NotFittedError."""
+    """Before fitting, methods and attributes that need a fitted estimator raise NotFittedError."""
     X, _ = subject.data()
     for what, read in subject.reads.items():
         try:
             read(subject.new(), X)
         except NotFittedError:
             continue
-        fail(f"{what} before anything was learned does not raise NotFittedError.")
+        fail(f"{what} before fitting does not raise NotFittedError.")
 
 
 def _clone(subject: Subject) -> None:
@@ -153,7 +153,7 @@ def _clone(subject: Subject) -> None:
 
 
 def _copies_go_on(subject: Subject) -> None:
-    """Pickled, or copied deeply, in the middle of a stream, an estimator continues with the same bits."""
+    """A pickle or deep copy made in the middle of a stream continues with the same bits."""
     model = subject.learned(2)
     copies = {"pickle": pickle.loads(pickle.dumps(model)), "copy.deepcopy": copy.deepcopy(model)}
     for what, copied in copies.items():
@@ -161,7 +161,7 @@ def _copies_go_on(subject: Subject) -> None:
 
 
 def _save_and_load(subject: Subject) -> None:
-    """Saved and loaded in the middle of a stream, as a file or as bytes, an estimator continues with the same bits."""
+    """An estimator saved and loaded in the middle of a stream, as a file or bytes, continues with the same bits."""
     model = subject.learned(2)
     state = dumps(model)
     if dumps(model) != state or dumps(subject.learned(2)) != state:

@@ -30,19 +30,19 @@ _TRACE_NUMBERS = ("statistic", "log_p", "threshold", "wealth")
 
 @dataclass(frozen=True)
 class Subject(ABC):
-    """An estimator that is checked.
+    """The estimator under test.
 
     Attributes
     ----------
     prototype : estimator
-        Never fitted; every check works with copies of it.
+        Never fitted; every check uses copies of it.
     """
 
     prototype: Any
 
-    # Each raises NotFittedError before anything was learned.
+    # Each raises NotFittedError before fitting.
     reads: ClassVar[Mapping[str, Callable[[Any, Array], Any]]]
-    # By how much results may differ, relatively, when the memory order of the same numbers differs.
+    # Relative tolerance for results on the same numbers in another memory order.
     order_tolerance: ClassVar[float] = 0.0
 
     def new(self, **parameters: Any) -> Any:
@@ -51,7 +51,7 @@ class Subject(ABC):
         return model.set_params(random_state=0) if "random_state" in model.get_params() else model
 
     def learned(self, n_batches: int = 1, **parameters: Any) -> Any:
-        """Return a copy that learned the data of the seeds 0 to n_batches - 1."""
+        """Return a copy that was fitted to the data of the seeds 0 to n_batches - 1."""
         model = self.learn(self.new(**parameters), *self.data())
         for seed in range(1, n_batches):
             self.learn_on(model, *self.data(seed))
@@ -67,7 +67,7 @@ class Subject(ABC):
 
     @property
     def accepts_sparse(self) -> bool:
-        """Whether CSR input is learned from."""
+        """Whether CSR input is supported."""
         return True
 
     @abstractmethod
@@ -84,7 +84,7 @@ class Subject(ABC):
 
     @abstractmethod
     def compare(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
-        """Fail unless two models agree in all attributes; `what` states what differed in their past.
+        """Fail unless two models agree in all attributes; `what` describes how their histories differ.
 
         A `tolerance` of 0 requires the same bits; else it is the largest relative difference.
         """
@@ -103,11 +103,11 @@ class RowSubject(Subject):
     Attributes
     ----------
     per_batch : bool
-        A batch need not equal its rows one at a time.
+        Batches may differ from the same rows one at a time.
     multiclass : bool
-        There may be more than two classes.
+        More than two classes are supported.
     rounding : bool
-        A batch equals its rows one at a time up to rounding only.
+        A batch agrees with its rows one at a time only up to rounding.
     """
 
     prototype: RowSelector
@@ -123,12 +123,12 @@ class RowSubject(Subject):
 
     @property
     def regression(self) -> bool:
-        """Whether the target is a number."""
+        """Whether the target is numeric."""
         return self.prototype._is_regression()
 
     @property
     def chooses_count(self) -> bool:
-        """Whether the method itself decides how many features to keep."""
+        """Whether the method determines the number of features itself."""
         return self.prototype._chooses_count
 
     @property
@@ -138,11 +138,11 @@ class RowSubject(Subject):
 
     @property
     def accepts_sparse(self) -> bool:
-        """Whether CSR rows are learned from."""
+        """Whether CSR rows are supported."""
         return bool(self.tags.sparse)
 
     def new(self, **parameters: Any) -> Any:
-        """Return an unfitted copy with a fixed seed; it selects two features unless it decides itself."""
+        """Return an unfitted copy with a fixed seed; it selects two features unless it determines the number itself."""
         if self.chooses_count:
             return super().new()
         return super().new(**{"n_features_to_select": 2, **parameters})
@@ -150,7 +150,7 @@ class RowSubject(Subject):
     def rows(
         self, n_rows: int = 90, n_features: int = 6, seed: int = 0, relevant: tuple[int, int] = (1, 4)
     ) -> tuple[NDArray[np.float64], Array]:
-        """Return rows whose target is decided by two columns; about a third of the values are zero."""
+        """Return rows whose target depends on two features; about a third of the values are zero."""
         rng = np.random.default_rng(seed)
         X = _eighths(rng, rng.normal(size=(n_rows, n_features)), 0.3)
         if self.tags.positive_only:
@@ -189,7 +189,7 @@ class ColumnSubject(Subject):
     Attributes
     ----------
     per_batch : bool
-        A block need not equal its columns one at a time.
+        A block may differ from its features one at a time.
     """
 
     prototype: ColumnSelector
@@ -209,7 +209,7 @@ class ColumnSubject(Subject):
     def columns(
         self, n_features: int = 7, seed: int = 0, relevant: tuple[int, int] = (2, 5)
     ) -> tuple[NDArray[np.float64], Array]:
-        """Return 120 rows of columns, and a target that two of them decide; about a third of the values are zero."""
+        """Return features of 120 rows, and a target that depends on two; about a third of the values are zero."""
         rng = np.random.default_rng(seed)
         X = _eighths(rng, rng.normal(size=(120, n_features)), 0.3)
         signal = X[:, relevant[0]] - X[:, relevant[1]] + 0.5 * rng.normal(size=120)
@@ -337,11 +337,11 @@ def rejects(act: Callable[[], Any], what: str, *words: str) -> None:
         message = str(error)
         missing = [word for word in words if word not in message]
         if missing:
-            fail(f"{what} is refused, but the message does not say {', '.join(missing)}: {message}")
+            fail(f"{what} is rejected, but the message does not contain {', '.join(missing)}: {message}")
         if "\n" in message:
-            fail(f"{what} is refused in more than one line: {message}")
+            fail(f"{what} is rejected in more than one line: {message}")
     else:
-        fail(f"{what} is accepted, but must be refused.")
+        fail(f"{what} is accepted, but must be rejected.")
 
 
 def table(library: str, X: Array, names: list[str]) -> Any:

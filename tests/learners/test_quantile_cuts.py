@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tamis
 from tamis import HoeffdingAdaptiveTree, HoeffdingTree
+from tamis.errors import StateError
 from tamis.learners.hoeffding.quantile_cuts import best_edge, count_value, weight_up_to
 from tests.twins.quantile_cuts import QuantileCuts
 
@@ -87,3 +89,24 @@ def test_any_batching_leaves_the_same_bits(cuts, seed):
                 model.partial_fit(X[start:stop], y[start:stop], classes=[0, 1, 2])
     np.testing.assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
     np.testing.assert_array_equal(models[0]._pools_.bins, models[1]._pools_.bins)
+
+
+def test_continues_after_saving_with_a_new_class(tmp_path):
+    X = np.random.default_rng(0).standard_cauchy((2000, 4))
+    y = (X[:, 0] > 0).astype(int)
+    model = HoeffdingTree(splitter="quantiles").fit(X, y)
+    tamis.save(model, tmp_path / "tree.tamis")
+    loaded = tamis.load(tmp_path / "tree.tamis")
+    for one in (model, loaded):
+        one.partial_fit(X[:500], y[:500] + 1)
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert model.predict_proba(X).shape == (2000, 3)
+
+
+@pytest.mark.parametrize(("name", "value"), [("edges", np.nan), ("edges", -np.inf), ("bins", -1.0)])
+def test_impossible_counts_are_rejected(name, value):
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    model = HoeffdingTree(splitter="quantiles").fit(X, X[:, 0] > 0)
+    getattr(model._pools_, name)[0, 0, ..., 1] = value
+    with pytest.raises(StateError, match=name):
+        model.check_state()

@@ -62,9 +62,6 @@ class WaitingBlock:
         weight (z) float in [0, inf)
     """)
 
-    # A buffer with more rows shares the arrays and writes behind the rows of this one, so a rollback needs no copy.
-    _written_once = ("X", "y", "weight")
-
     def check_state(self) -> None:
         """Raise if a loaded buffer has fewer rows than it declares, or rows with other columns.
 

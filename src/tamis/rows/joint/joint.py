@@ -290,8 +290,7 @@ class JointScreening(RowSelector):
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
-    # The tables are results of a test, which writes all of them before it reads any.
-    _written_once = (*RowSelector._written_once, "_x_log_x", "_tables")
+    _written_once = (*RowSelector._written_once, "_x_log_x")
     _ring_axes: ClassVar = {"_recent": 0}
 
     def _next_slots(self, n_rows: int) -> slice:

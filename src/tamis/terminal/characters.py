@@ -1,4 +1,4 @@
-"""Pictures made of characters, and numbers and names as a terminal shows them."""
+"""Bars and sparklines made of characters, and formatting of numbers and names for the terminal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def bar(fraction: float, width: int, ascii_only: bool = False) -> str:
 
 
 def spark(values: Iterable[float], width: int) -> str:
-    """Return the course of the values as a line of little columns, from the lowest value to the highest.
+    """Return a sparkline of the values, scaled from the lowest to the highest.
 
     >>> spark([0.0, 0.5, 1.0, 0.5], 4)
     '▁▅█▅'
@@ -56,7 +56,7 @@ def spark(values: Iterable[float], width: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as a clock shows it.
+    """Return a duration in clock format.
 
     >>> duration(7.2), duration(83), duration(7325)
     ('0:07', '1:23', '2:02:05')
@@ -75,19 +75,19 @@ def printable(name: str) -> str:
 
 
 def width_of(names: Iterable[str], most: int) -> int:
-    """Return how many columns the longest of the names takes, `most` at most."""
+    """Return the width of the longest name, at most `most`."""
     from rich.cells import cell_len
 
     return min(max((cell_len(printable(name)) for name in names), default=0), most)
 
 
 def figure_text(value: float) -> str:
-    """Return a share of 1, or a dash where there is none."""
+    """Return a number of about 1 with three decimals, or a dash for NaN."""
     return f"{value:.3f}" if math.isfinite(value) else "  -  "
 
 
 def error_text(value: float) -> str:
-    """Return an error in the units of the target with four digits, or a dash where there is none.
+    """Return an error in the units of the target with four digits, or a dash for NaN.
 
     >>> error_text(0.08664), error_text(47.5953), error_text(183_250.0), error_text(float("nan"))
     ('0.08664', '47.60', '183,250', '  -  ')
@@ -101,17 +101,17 @@ def error_text(value: float) -> str:
 
 
 def score_text(value: float) -> str:
-    """Return a score, in powers of ten where that is shorter."""
+    """Return a score, in scientific notation if that is shorter."""
     return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.2e}"
 
 
 def interval_text(low: float, high: float) -> str:
-    """Return a confidence interval, or nothing where there is none."""
+    """Return a confidence interval, or an empty text if it is undefined."""
     return f", 95 % {low:.2f} to {high:.2f}" if math.isfinite(low) and math.isfinite(high) else ""
 
 
 def shades(chosen: NDArray[np.bool_], width: int, ascii_only: bool = False) -> str:
-    """Return a strip that is the darker, the larger the part of that time in which a feature was chosen.
+    """Return a strip that is darker where a feature was selected at more of the steps.
 
     >>> shades(np.array([False, False, True, True, True, False, True, True]), 4)
     '  █▒█'

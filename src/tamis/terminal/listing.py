@@ -1,4 +1,4 @@
-"""What there is: the catalogue, the parameters of a selector, data sets and streams."""
+"""Listings: the catalogue, the parameters of a selector, data sets and streams."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def show_datasets(console: Console, rows: Iterable[dict[str, Any]], folder: str)
 
 
 def show_streams(console: Console, rows: Iterable[dict[str, Any]]) -> None:
-    """Print the streams whose relevant features are known."""
+    """Print the streams with known relevant features."""
     from rich.table import Table
     from rich.text import Text
 

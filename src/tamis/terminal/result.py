@@ -1,4 +1,4 @@
-"""A finished run: its metrics, and when each feature was selected."""
+"""A finished run: its metrics, and the features selected over time."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def show_result(
         n_ever = len(set(result.frames["changes"]["feature"].tolist()))
         if n_ever > len(chosen):
             console.print(
-                Text(f"  and {n_ever - len(chosen):,} more that were chosen for less time", style="dim")
+                Text(f"  and {n_ever - len(chosen):,} more that were selected for less time", style="dim")
             )
 
 
@@ -105,7 +105,7 @@ def _numbers(result: PrequentialResult) -> Table:
             note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {as_text(total[spread]).strip()}"
         grid.add_row(f"  {label}", as_text(total[name]), note)
     if math.isfinite(total["selection_accuracy"]):
-        note = f"{total['rsr']:.0%} of the relevant kept, {total['cucp']:.0%} of the rest left out"
+        note = f"{total['rsr']:.0%} of the relevant selected, {total['cucp']:.0%} of the rest unselected"
         grid.add_row("  selection accuracy", figure_text(total["selection_accuracy"]), note)
     if math.isfinite(total["stability"]):
         recent = float(steps["stability"][-1])
@@ -124,7 +124,7 @@ def _numbers(result: PrequentialResult) -> Table:
 
 
 def _course(race: dict[str, Any]) -> str:
-    """Return which arms of a race were followed longest, and how often that changed."""
+    """Return the arms of a race that were selected longest, and the number of switches."""
     longest = ", ".join(f"{arm} {share:.0%}" for arm, share in list(race["share"].items())[:2] if share > 0)
     n = race["n_switches"]
     return f"{longest} of the rows, {n} change{'s' * (n != 1)}"
@@ -163,7 +163,7 @@ _OPTIONAL = {
 
 
 def chosen_features(result: PrequentialResult, n: int) -> list[int]:
-    """Return at most `n` features: those chosen at the end first, then those chosen for the longest time."""
+    """Return at most `n` features: those selected at the end first, then those selected for the longest time."""
     changes, n_steps = result.frames["changes"], len(result.frames["steps"]["step"])
     left = n_steps - np.searchsorted(result.frames["steps"]["step"], changes["step"])
     chosen = np.zeros(result.n_features)
@@ -174,7 +174,7 @@ def chosen_features(result: PrequentialResult, n: int) -> list[int]:
 
 
 def chosen_steps(result: PrequentialResult, feature: int) -> NDArray[np.bool_]:
-    """Return at which steps a feature was chosen, shape (n_steps,)."""
+    """Return the steps at which a feature was selected, shape (n_steps,)."""
     changes, steps = result.frames["changes"], result.frames["steps"]["step"]
     of_feature = changes["feature"] == feature
     turns = np.zeros(len(steps) + 1, dtype=np.int8)
@@ -187,9 +187,9 @@ def chosen_steps(result: PrequentialResult, feature: int) -> NDArray[np.bool_]:
 def feature_map(
     console: Console, result: PrequentialResult, features: list[int], event: tuple[int, str] | None = None
 ) -> Table:
-    """Return when each feature was chosen, as a strip from the first step to the last, and for which share.
+    """Return a strip of the steps at which each feature was selected, and the share of these steps.
 
-    With an `event` there are two shares: before it, and from it on.
+    With an `event` there are two shares: before it and after it.
     """
     from rich.table import Table
     from rich.text import Text

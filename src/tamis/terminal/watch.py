@@ -39,19 +39,19 @@ _SECONDS = 0.05  # between two steps: the display is drawn again 6 times a secon
 class Watch:
     """Shows a running evaluation; to be called after each step.
 
-    Where the console is a terminal that can redraw lines there is one display that stays in its place and is gone
-    afterwards; elsewhere (a pipe, a log file, ``TERM=dumb``) a line is written occasionally.
+    On a terminal that can redraw lines, a live display is updated in place and removed at the end; elsewhere (a pipe, a
+    log file, ``TERM=dumb``) a line is written occasionally.
 
     Parameters
     ----------
     console : rich.console.Console
-        Where to show it: standard error, so that standard output stays for results.
+        Standard error, so that standard output is reserved for results.
     title, detail : str
         Title and settings of the run.
     window, stability_window : int
-        Window sizes of the windowed figures, in rows and batches.
+        Window sizes of the windowed measures, in rows and batches.
     names : list of str or None
-        Names of the features, to mark the chosen ones.
+        Names of the features, to list the selected ones.
     n_rows : int or None
         Total number of rows, if known; otherwise the progress of the step is shown.
     quiet : bool
@@ -109,7 +109,7 @@ class Watch:
             self._live.__exit__(kind, error, where)
 
     def is_due(self) -> bool:
-        """Return whether the display has to be passed the next step."""
+        """Return whether the display needs the next step."""
         return (self._is_live or self._is_plain) and (
             self._step is None or time.monotonic() - self._last_step_time >= _SECONDS
         )
@@ -134,7 +134,7 @@ class Watch:
             self._trend, self._stride = self._trend[::2], 2 * self._stride
 
     def _pace(self) -> tuple[float, float | None]:
-        """Return the rows per second, and the seconds left; counted from the first step, when all is compiled."""
+        """Return the rows per second and the remaining seconds, from the first step on, when all is compiled."""
         if self._first is None:
             return math.nan, None
         began, seen, progress = self._first
@@ -148,7 +148,7 @@ class Watch:
     # -- plain lines ---------------------------------------------------------------------------------------
 
     def _print_line(self, step: Step) -> None:
-        """Write a line at each tenth of the input, but not more than every two seconds nor less than every 30."""
+        """Write a line at each tenth of the input, at intervals of at least two and at most 30 seconds."""
         now = time.monotonic()
         tenth = int(10 * (self.progress or 0.0))
         if now - self._last_line_time < (2 if tenth > self._tenth else 30):
@@ -178,7 +178,7 @@ class Watch:
         width = min(self.console.width, WIDEST) - 4
         head = Text(self.title, style="bold", no_wrap=True, overflow="ellipsis")
         if self._step is None:
-            wait = "compiling and reading the first rows; the first run of all takes some seconds longer"
+            wait = "compiling and reading the first rows; the very first run takes some seconds longer"
             body: list[RenderableType] = [Text(self._detail_or(wait), style="dim", no_wrap=True)]
         else:
             body = [
@@ -273,7 +273,7 @@ def _measure(step: Step) -> tuple[str, float, float, Callable[[float], str]]:
 def _feature_table(
     top: Iterable[tuple[str, float]], chosen: set[str], widest: int, length: int, ascii_only: bool
 ) -> Table:
-    """Return names, scores and bars; a dot marks the chosen ones."""
+    """Return names, scores and bars; a dot marks the selected features."""
     from rich.table import Table
     from rich.text import Text
 

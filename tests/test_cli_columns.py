@@ -410,7 +410,7 @@ def test_text_and_too_few_rows_are_told(call):
     assert "url is excluded: an identifier, 300 different texts in 300 rows; --keep url keeps it." in err
     code, _, err = call("text.csv", "--label", "price", "--keep", "url", "-q")
     assert (code, err) == (
-        1, "tamis: Column 'url' holds text, 300 different ones such as 'u0': leave it out with --drop url.\n"
+        1, "tamis: Column 'url' holds text, 300 different ones such as 'u0': exclude it with --drop url.\n"
     )  # fmt: skip
     code, _, err = call("two.csv", "--label", "price")
     assert (code, err) == (1, "tamis: 2 rows are too few to test a column on: give 3 or more.\n")

@@ -115,7 +115,7 @@ def test_a_screen_a_search_and_a_look(rows, tmp_path):
     (tmp_path / "a.csv").write_text("<b>,y\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
     look = check(profile_table(open_table(str(tmp_path / "a.csv")), label="y"))
     assert "&lt;b&gt;" in look
-    assert "40 rows looked at" in look
+    assert "40 rows profiled" in look
 
 
 @pytest.mark.parametrize("entry", CATALOG, ids=lambda entry: entry.key)

@@ -282,7 +282,7 @@ class ColumnTask:
         known = sorted((str(value), code) for code, value in enumerate(values) if value is not None)
         if len(known) > MOST_TEXTS:
             raise DataError(
-                f"Column {name!r} holds text, {len(known):,} different ones such as {known[0][0]!r}: leave it out with"
+                f"Column {name!r} holds text, {len(known):,} different ones such as {known[0][0]!r}: exclude it with"
                 f" --drop {shlex.quote(name)}."
             )
         return known[1:] if len(known) == 2 and len(known) == len(values) else known

@@ -1,4 +1,4 @@
-"""Where rows come from: arrays, files of any size, named data sets, streams whose relevant features are known."""
+"""Streams of rows: arrays, files of any size, named data sets, and streams with known relevant features."""
 
 from tamis.streams.any_source import as_stream
 from tamis.streams.appended import Irrelevant, Redundant

@@ -1,4 +1,4 @@
-"""Streams of whatever has rows and labels: a pair, a frame, dicts, batches; of a name, the function that opens it."""
+"""Conversion of rows and labels (a pair, a frame, dicts, batches) to a stream; for names, the function to call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["as_stream"]
 
 
 def as_stream(source: Any, label: str | None = None) -> Stream:
-    """Return a stream for whatever has rows and labels.
+    """Return a stream for any supported source of rows and labels.
 
     Parameters
     ----------
@@ -30,9 +30,9 @@ def as_stream(source: Any, label: str | None = None) -> Stream:
     Raises
     ------
     TypeError
-        If the argument is none of these; of a path or a name, the message has the function that opens it.
+        If the argument is none of these; for a path or a name, the message names the function that opens it.
     DataError
-        If `label` is missing, is not a column, or is given where the labels are known already.
+        If `label` is missing, is not a column, or is given although the labels are known already.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def as_stream(source: Any, label: str | None = None) -> Stream:
     # Two dicts, or two pairs of dict and label, are rows.
     is_pair = is_pair and not all(isinstance(part, dict) for part in source)
     if label is not None and (isinstance(source, Stream) or is_pair):
-        raise DataError(f"label={label!r} is for a frame or dicts, but these rows have labels: leave it out.")
+        raise DataError(f"label={label!r} is for a frame or dicts, but these rows have labels: omit it.")
     if isinstance(source, Stream):
         return source
     if is_pair:
@@ -81,7 +81,7 @@ def _has_text(X: Any) -> bool:
 
 
 def _has_dicts(source: Iterable[Any]) -> bool:
-    """Return whether rows come as dicts, without taking one from a source that might miss it."""
+    """Return whether rows are dicts, without consuming one from an iterator."""
     if type(source).__module__.startswith("river."):
         return True
     first = source[0] if isinstance(source, list | tuple) and source else None

@@ -1,4 +1,4 @@
-"""Named real data sets: one comes with Tamis, the others are found in a data folder or fetched from OpenML.
+"""Named real data sets: one is bundled with Tamis, the others are read from a data folder or fetched from OpenML.
 
 A data folder holds one folder per set with `card.json` (what it is, where it comes from, its licence, the SHA-256 of
 the data) and `data.npz` (X, or the parts of a CSR matrix; y as codes; class_names; feature_names where known).
@@ -46,7 +46,7 @@ class DatasetStream(ArrayStream):
     def baselines(self) -> dict[str, float]:
         """Return the accuracy of the majority-class and no-change baselines, in this order of the rows.
 
-        In a set sorted by class the no-change baseline is nearly always right.
+        In a set sorted by class the no-change baseline is nearly always correct.
 
         Returns
         -------
@@ -67,7 +67,7 @@ class DatasetStream(ArrayStream):
         return str(self._options["name"])
 
     def describe(self) -> dict[str, Any]:
-        """Return the name of the set and how it was read."""
+        """Return the name of the set and the options it was read with."""
         return {**super().describe(), "kind": "dataset", **self._options}
 
 
@@ -88,7 +88,7 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        One of :func:`list_datasets`, in upper or lower case; ``"electricity"`` comes with Tamis.
+        One of :func:`list_datasets`, in upper or lower case; ``"electricity"`` is bundled with Tamis.
     data_home : path-like, optional
         Folder of data sets; by default the environment variable ``TAMIS_DATA``, else ``~/tamis_data``.
     shuffle : int, optional

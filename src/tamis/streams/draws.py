@@ -1,7 +1,7 @@
-"""Random numbers per row: row t has the same ones in any batch and order.
+"""Random numbers per row, independent of batches and order.
 
 SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) as a function of a counter: the number of slot j in row t of a table of n
-slots is mix(key + (n t + j) gamma). Nothing is carried from row to row, so a stream can begin anywhere.
+slots is mix(key + (n t + j) gamma). No state is carried from row to row, so a stream can begin anywhere.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _fill_consecutive(key: Any, first: Any, low: float, span: float, out: Array)
 
 @dataclass(frozen=True)
 class Ranges:
-    """Where the numbers of a few neighbouring columns lie: in [low, low + span), whole ones rounded down.
+    """Ranges of a few neighbouring columns: numbers in [low, low + span), integers rounded down.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Ranges:
 
     @cached_property
     def indices(self) -> NDArray[np.uint64]:
-        """Which of the columns are whole."""
+        """Which of the columns are integers."""
         return np.flatnonzero(self.whole).astype(np.uint64)
 
     @classmethod
@@ -98,7 +98,7 @@ class Draws:
 
     Examples
     --------
-    Row 5 has its numbers, alone or among others:
+    The numbers of row 5 are the same alone and among others:
 
     >>> draws = Draws(seed=0).child("noise")
     >>> many = draws.uniform(np.arange(10), 2)
@@ -116,7 +116,7 @@ class Draws:
         return np.uint64(self._key)
 
     def child(self, name: str | int) -> Draws:
-        """Return numbers independent of these: one family for each name."""
+        """Return independent numbers, one family for each name."""
         if name not in self._children:
             made = Draws.__new__(Draws)
             number = zlib.crc32(name.encode()) if isinstance(name, str) else name

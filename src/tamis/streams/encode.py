@@ -1,4 +1,4 @@
-"""Columns of a table as numbers, online: the same codes whenever the same rows are read in the same order."""
+"""Online encoding of table columns as numbers: the same rows in the same order always get the same codes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["MAX_CATEGORIES", "ColumnEncoder", "is_text", "time_parts"]
 
 
 class ColumnEncoder:
-    """Turns one column into float64, block by block; how the rows are cut into blocks makes no difference.
+    """Encodes one column as float64, block by block; the result does not depend on how rows are split into blocks.
 
     Numbers stay as they are, false and true become 0 and 1, dates and times seconds since 1970, times of day seconds
     since midnight, or the `part` of the time. Text becomes codes 0, 1, 2, ... in the order in which its values first
-    appear (or are declared); a missing text is a value of its own. After `MAX_CATEGORIES` values, those never seen
+    appear (or are declared); a missing text is a separate value. After `MAX_CATEGORIES` values, those never seen
     before share one more code.
 
     Parameters
@@ -27,7 +27,7 @@ class ColumnEncoder:
     name : str
         Name of the column, for messages.
     missing : {"error", "mean", "keep"}
-        What happens to missing numbers: rejected, replaced by the mean of the rows before (0 before any), or left NaN.
+        Treatment of missing numbers: rejected, replaced by the mean of earlier rows (0 before any), or kept as NaN.
     categorical : bool
         Whether the column is categorical even if its values look like numbers.
     declared : list of str, optional

@@ -83,12 +83,12 @@ def open_file(
     format : {"csv", "parquet", "arrow", "arff", "svmlight"}, optional
         By default inferred from the file name; "csv" for standard input.
     delimiter : str, optional
-        Of a CSV file; by default detected among comma, semicolon, tab and bar in the first lines.
+        Delimiter of a CSV file; by default detected among comma, semicolon, tab and bar in the first lines.
     decimal : {".", ","}, optional
         Decimal mark of a CSV file; by default detected in the first block. The other one may group thousands, and a
         column of numbers may have a currency or percent sign, which is dropped.
     encoding : str, optional
-        Of a CSV file; by default UTF-8, UTF-16 or Latin-1 (as Windows writes it), detected in the first block.
+        Encoding of a CSV file; by default UTF-8, UTF-16 or Latin-1 (as Windows writes it), detected in the first block.
     header : bool, default=True
         Whether the first line of a CSV file names the columns; else they are x0, x1, ...
     na : list of str
@@ -97,7 +97,7 @@ def open_file(
         Columns to be encoded as categories although they look like numbers; the label among them is read as text.
         Patterns such as ``"code_*"`` are columns of such a name.
     drop : list of str
-        Columns to leave out, such as names and serial numbers; patterns likewise.
+        Columns to exclude, such as names and serial numbers; patterns likewise.
     missing : {"error", "mean", "keep"}, default="error"
         How missing numbers are treated: an error, replaced by the mean of the column in earlier rows, or kept as NaN.
     times : {"seconds", "parts"}, default="seconds"
@@ -108,7 +108,7 @@ def open_file(
         Format of dates and times in a CSV file, as for ``strptime``, such as ``"%d/%m/%Y"``; by default ISO 8601, or
         detected in the first block.
     max_quoted_lines : int, default=100
-        The most lines that a quoted value of a CSV file may span, at least 1. Beyond that its quote counts as
+        Maximum number of lines that a quoted value of a CSV file spans, at least 1. Beyond it the quote counts as
         unclosed, which is an error.
     drop_unlabelled : bool, default=False
         Whether rows without a label are skipped (and counted in ``n_dropped``) instead of an error.

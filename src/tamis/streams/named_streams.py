@@ -41,7 +41,7 @@ __all__ = ["list_streams", "load_stream"]
 
 @dataclass(frozen=True)
 class _Plan:
-    """How the concepts of one stream are drawn."""
+    """Recipe for the concepts of one stream."""
 
     rng: np.random.Generator
     n_concepts: int
@@ -158,7 +158,7 @@ _RECIPES = {
     "hyperplane": _Recipe("which side of a plane in ten features", _random(Hyperplane), 40, 0.05),
     "RBF": _Recipe("clouds around random centres in ten features", _random(RandomRBF), 40),
     "linear-window": _Recipe(
-        "a linear target of 100 correlated columns that move on by one (Wang, Barbu 2021)", _linear, 900,
+        "a linear target of a sliding window of 100 correlated columns (Wang, Barbu 2021)", _linear, 900,
         n_drifts=49, width=0.0,
     ),
 }  # fmt: skip
@@ -287,7 +287,7 @@ def _with_share(concepts: list[Concept], positive_share: float | None, name: str
         return concepts
     if not all("positive_share" in vars(concept) for concept in concepts):
         raise ValueError(
-            f"The classes of {name} have their natural shares only: leave out positive_share={positive_share}."
+            f"The classes of {name} have their natural shares only: omit positive_share={positive_share}."
         )
     return [dataclasses.replace(cast(Any, concept), positive_share=positive_share) for concept in concepts]
 

@@ -36,7 +36,7 @@ OPENML: dict[str, tuple[int, str | None]] = {
 
 
 def contents_digest(X: Rows, y: Array) -> str:
-    """Return the SHA-256 of the rows and of which of them share a label, as hexadecimal digits.
+    """Return the SHA-256 of the rows and of the partition by label, as hexadecimal digits.
 
     It is independent of the order of the rows and of the names of the classes, since mirrors of a data set differ in
     both. Values count as float32.

@@ -98,7 +98,7 @@ class TableProfile:
     classes : dict of str to int
         Rows of each label, the largest class first; empty where the label is a number.
     excluded : dict of str to str
-        Excluded columns, and why.
+        Excluded columns, and the reason of each.
     notes : list of str
         Remarks that need no action.
     problems : list of Problem
@@ -131,13 +131,11 @@ class TableProfile:
             for column in self.columns
         }
         head = ("column", "holds", "missing", "different", "such as")
-        stands = "".join(
-            f"<p>{html_repr('In the way:', [problem.text])}</p>" for problem in self.problems[:20]
-        )
+        stands = "".join(f"<p>{html_repr('Problem:', [problem.text])}</p>" for problem in self.problems[:20])
         return html_repr(self.path, self._facts(), rows, head) + stands
 
     def _facts(self) -> list[str]:
-        rows = f"{self.n_rows:,} rows looked at" + (", all there are" if self.whole else "")
+        rows = f"{self.n_rows:,} rows profiled" + (", the whole file" if self.whole else "")
         n = len(self.problems)
         return [rows, f"{len(self.columns):,} columns", f"{n:,} problem{'s' * (n != 1)}"]
 
@@ -172,7 +170,7 @@ def profile_table(
     keep : list of str
         Columns, or patterns, that are never excluded.
     classes : bool, default=True
-        Whether the label must be classes, not a number.
+        Whether the label must be a class, not a number.
     most_texts : int, optional
         Exclude columns with more distinct texts.
     grows : bool, default=False

@@ -1,7 +1,7 @@
 """Quoted values of separated text: where they are, where rows end, and which quotes are not closed.
 
-A quote that is not closed would hold all rows after it. One that stands open for too many lines, that is closed in the
-middle of a value of a later line, or that is open where the text ends, is a mistake in the line where it opens.
+An unclosed quote would swallow all later rows. A quote that remains open for too many lines, that is closed in the
+middle of a value of a later line, or that is open at the end of the text, is an error in the line where it opens.
 """
 
 from __future__ import annotations

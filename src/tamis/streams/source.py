@@ -45,7 +45,7 @@ def _open_zstd(raw: BinaryIO, mode: str) -> Any:
 
 @dataclass(frozen=True)
 class Codec:
-    """How the bytes of a file are compressed: recognised by the first bytes, regardless of the file name."""
+    """Compression of a file, recognised by its first bytes, regardless of the file name."""
 
     name: str
     suffix: str
@@ -64,7 +64,7 @@ _BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")  # a name in a header may
 
 
 def codec_of(head: bytes) -> Codec | None:
-    """Return how a file that begins with these bytes is compressed, None if it is not.
+    """Return the compression of a file that begins with these bytes, None if it is not compressed.
 
     >>> codec_of(b"BZh91AY&SY").name, codec_of(b"BZh,state")
     ('bzip2', None)
@@ -284,7 +284,7 @@ class FileStream(Stream):
     ----------
     feature_names : list of str or None
     n_dropped : int
-        Rows passed over in the current pass because they have no label.
+        Rows skipped in the current pass because they have no label.
     """
 
     n_dropped = 0
@@ -297,7 +297,7 @@ class FileStream(Stream):
 
     @property
     def is_resumable(self) -> bool:
-        """Whether another pass can begin where one was left: not in standard input."""
+        """Whether another pass can resume where one stopped: not for standard input."""
         return not self._source.is_stdin
 
     def progress(self) -> float | None:

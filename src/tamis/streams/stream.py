@@ -1,4 +1,4 @@
-"""The base of streams of rows: batches of (X, y), the same rows for any batch size, from any row on."""
+"""The base class of streams: batches of (X, y), with the same rows for any batch size, from any row on."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Batch: TypeAlias = tuple[Rows, Array]
 
 
 class Stream(ABC):
-    """A source of rows that can be read in batches, again and again.
+    """A source of rows that can be read repeatedly in batches.
 
     Attributes
     ----------
     feature_names : list of str or None
         Names of the columns, if they have any.
     n_features, n_rows : int or None
-        None where the number is known only after reading.
+        None if the number is known only after reading.
     classes : ndarray of shape (n_classes,) or None
         Labels known in advance.
     categorical : sequence of int
@@ -73,7 +73,7 @@ class Stream(ABC):
         return _rechunk(self._blocks(int(start)), int(size))
 
     def with_late_features(self, late: Mapping[str, int]) -> Self:
-        """Return the same stream, some of whose values arrive after their row, as delayed labels do.
+        """Return the same stream with late features, whose values arrive after their row, as delayed labels do.
 
         Batches are unchanged: they have the values that arrive later. :func:`tamis.prequential` predicts a row with NaN
         in the late features, and trains on the entire row when its label and all of its values have arrived.

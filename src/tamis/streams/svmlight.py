@@ -1,7 +1,7 @@
 """svmlight files: rows of a label and the stored values, ``label index:value index:value ...``.
 
-The lines are read by scikit-learn's `load_svmlight_file`, a block at a time: what is ours is the blocks, the width,
-and the sentence that names the line.
+The lines are parsed by scikit-learn's `load_svmlight_file`, one block at a time; this module adds the blocks, the
+width, and error messages that name the line.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _LAST = (1 << 31) - 2  # column, from 0: so that every index of a batch, and its
 class SvmlightStream(FileStream):
     """Rows of an svmlight file, as CSR: ``label index:value index:value ...``.
 
-    The columns are counted from 1, or from 0 if `zero_based`. If neither this nor the number of columns is given, the
+    Columns are numbered from 1, or from 0 if `zero_based`. If neither this nor the number of columns is given, the
     file is read once beforehand to determine both. Labels are int64 as long as all are whole numbers.
 
-    With `n_features` "any" there is one pass, and each batch is as wide as the widest row so far. Where `zero_based` is
-    not given either, column j is then the one that the file calls j, and `n_unused` says whether there is one at 0. The
-    last column may be 2,147,483,646; a batch takes memory for its values only, however wide it is.
+    With `n_features` "any" there is one pass, and each batch is as wide as the widest row so far. If
+    `zero_based` is not given either, column j is the one with index j in the file, and `n_unused` indicates whether
+    column 0 is unused. The largest index is 2,147,483,646; a batch takes memory for its stored values only.
 
-    The name of a column is its number in the file: ``x1`` is the first one where they are counted from 1.
+    The name of a column is its index in the file: ``x1`` is the first one if they are numbered from 1.
     """
 
     def __init__(self, source: Source, n_features: int | str | None, zero_based: bool | None) -> None:
@@ -65,7 +65,7 @@ class SvmlightStream(FileStream):
 
     @property
     def n_unused(self) -> int:
-        """1 if the file, as far as it was read, counts its columns from 1 and so has none at 0; else 0."""
+        """1 if the rows read so far number their columns from 1, so that column 0 is unused; else 0."""
         return int(self._raw and bool(self._lowest))
 
     def describe(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class SvmlightStream(FileStream):
         return low, high
 
     def _check_column(self, column: int) -> int:
-        """Return the column; raise if it is larger than the bytes read so far make plausible."""
+        """Return the column; raise if it is implausibly large for the number of bytes read so far."""
         if column >= max(_COLUMNS, self._n_bytes):
             raise StreamError(
                 f"{self._source.name!r} names the column {column:,} in {self._n_bytes:,} bytes, which would make"

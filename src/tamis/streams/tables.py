@@ -25,7 +25,7 @@ class Head:
     columns : list of pyarrow.Array
     n_rows : int
     whole : bool
-        Whether they are all rows.
+        Whether these are all rows.
     """
 
     columns: list[Any]
@@ -186,7 +186,7 @@ class ParquetTable(Table):
 
 
 class _BoundedFile:
-    """A file whose reads are limited to its size: a damaged one requests gigabytes, which would be allocated."""
+    """A file whose reads are limited to its size, since a damaged one may request gigabytes."""
 
     def __init__(self, file: Any, size: int) -> None:
         self._file, self._size = file, size

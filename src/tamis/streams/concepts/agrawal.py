@@ -21,7 +21,7 @@ f   rule                                                                        
     from 20 years on, else 0
 ==  ===============================================================================================  ==================
 
-The values are perturbed after the class is settled: the fuzzy border of the paper, not a flipped label. Defects of
+The values are perturbed after the class is determined: a fuzzy boundary as in the paper, not label noise. Defects of
 other programs that are not here: MOA perturbs hvalue within [0, 135k], so that nearly all end there (`moa_compat` does
 it too); River inverts the classes of rules 1 to 6, tests salary where rule 5 says loan, draws commissions up to 85k and
 values houses by 8 - zipcode.

@@ -1,4 +1,4 @@
-"""The base of concepts: features with their ranges, the relevant ones, and how a row of a class is drawn.
+"""The base class of concepts: features with their ranges, the relevant ones, and sampling of rows given the class.
 
 A stream with drift is a list of concepts over the same features (`tamis.streams.SyntheticStream`).
 """

@@ -1,11 +1,11 @@
-"""The stream of Wang and Barbu (2021), section 3.2: a linear target of a window of columns that moves on.
+"""The stream of Wang and Barbu (2021), section 3.2: a linear target of a sliding window of columns.
 
     x_ij = nu z_i + e_ij,   z, e standard normal                                                              (21)
     y_i  = b (sum of x_ij over j in the window) + c + noise, standard normal                                  (20)
     window of row i: columns floor(i/l) to floor(i/l) + k - 1                                                 (22)
 
 Errata: by (21) the correlation of two features is nu^2 / (1 + nu^2), 0.2 for nu = 0.5, not nu / (1 + nu); the interval
-printed in (22) has k + 1 columns. The paper does not say how the number y becomes a class; here it is whether y > 0.
+printed in (22) has k + 1 columns. The paper does not specify how y becomes a class; here it is whether y > 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""SEA: two numbers of many, and whether their sum exceeds a threshold (Street, Kim, KDD 2001; feature drift: Barddal).
+"""SEA: whether the sum of two of many numbers exceeds a threshold (Street, Kim, KDD 2001; feature drift: Barddal).
 
-Deviations from the released generator: every feature is U(0, 10), not only the relevant ones, so that nothing leaks
-through the scale; the thresholds are those of the paper and of MOA (8, 9, 7, 9.5), not 5 for the first.
+Deviations from the released generator: every feature is U(0, 10), not only the relevant ones, so that the scale
+reveals nothing; the thresholds are those of the paper and of MOA (8, 9, 7, 9.5), not 5 for the first.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SEA(Concept):
         return make_features(self.n_features, 0.0, 10.0)
 
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
-        """Turn two uniform values into two of the class wanted: first their sum, then the first of them given the sum.
+        """Transform two uniform values into two of the required class: their sum, then the first one given the sum.
 
         The sum s of the two has the distribution function F(s) = s^2/200 up to 10 and 1 - (20 - s)^2/200 from there.
         """

@@ -1,7 +1,7 @@
 """STAGGER: three concepts about the size, colour and shape of an object (Schlimmer, Granger, Machine Learning 1, 1986).
 
-Size small, medium, large; colour red, blue, green; shape circle, square, triangle. From concept to concept other
-features matter: a natural stream with feature drift.
+Size small, medium, large; colour red, blue, green; shape circle, square, triangle. The relevant
+features differ between concepts, so the stream has feature drift.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One file of an endless stream: how much of it was read, and its identity.
+"""One file of an endless stream: the position up to which it was read, and its identity.
 
 A position is the name of a file, the number of bytes (Parquet: rows) read, and the identity of the file: its inode, and
 the SHA-256 of its first (Parquet: last) 4096 bytes. Resuming takes one seek.

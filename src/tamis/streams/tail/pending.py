@@ -24,8 +24,8 @@ class PendingRows:
     Attributes
     ----------
     counts : Counter
-        ``given_up``: rows that waited too long. ``unmatched``: labels that no row waited for. ``twice``: rows without
-        label whose key waited already; the first one counts.
+        ``given_up``: rows that waited too long. ``unmatched``: labels without a waiting row. ``twice``: rows without
+        label whose key is waiting already; the first one counts.
 
     Examples
     --------

@@ -92,17 +92,17 @@ def follow_files(
         Name of a column of standard input with increasing row numbers. With it, a producer may send rows again: rows up
         to the last number read are skipped.
     idle : float, optional
-        End when nothing new has come for this many seconds; 0: read only the rows that exist. By default wait for ever.
+        End when no row has arrived for this many seconds; 0: read only the existing rows. By default wait forever.
     dead_letters : path-like, optional
         File for the rows that cannot be read, one line of JSON each with its reason. By default such a row raises an
         error.
     label_key : str, optional
-        Name of a column by which a label that comes later finds its row. A row without a label waits for a row of the
+        Name of a column that matches a delayed label to its row. A row without a label waits for a row of the
         same key with a label. Nothing else is read of that second row; every other column may be empty there. The first
-        row is then returned with its label, in the order in which labels come. A row that has values and a label, and
-        whose key does not wait, is returned as it is.
+        row is then returned with its label, in the order in which labels arrive. A row with values and a label, whose
+        key is not waiting, is returned unchanged.
     max_waiting : int, default=100_000
-        The most rows that wait for their labels, at least 1; beyond that, the oldest are given up.
+        Maximum number of rows that wait for their labels, at least 1; beyond it, the oldest are dropped.
     judge : callable, optional
         Called with the first batch as a :class:`tamis.streams.tables.Table`; returns further options of the columns,
         such as ``{"drop": [...]}``.

@@ -391,7 +391,7 @@ def wrong(path, row):
         ([*RUN, "--report", "no/run.html"], 2, "Cannot write the report 'no/run.html': the folder 'no' does not"),
         ([*RUN, "--report", "."], 2, "this is a folder"),
         ([*RUN, "--out", "table.csv"], 2, "--out table.csv is a file"),
-        ([*RUN, "--out", "."], 2, "holds something else"),
+        ([*RUN, "--out", "."], 2, "contains other files"),
         ([*RUN, "--checkpoint", "no/run"], 2, "does not exist; make it first"),
         ([*RUN, "--checkpoint", "."], 2, "is a folder"),
         ([*RUN, "--checkpoint", "table.csv"], 2, "is the file that is read"),

@@ -145,10 +145,10 @@ def test_two_of_one_name_are_told_apart(call):
         (["--stream", SEA, "--seeds", "0"], "--seeds must be 1 or more, got 0."),
         (["--stream", SEA, "--jobs", "0"], "--jobs must be 1 or more, got 0."),
         (["--stream", SEA, "--report", "there/a.html"], "the folder 'there' does not exist"),
-        (["--stream", SEA, "--out", "."], "--out . holds something else: choose a new folder."),
+        (["--stream", SEA, "--out", "."], "--out . contains other files: choose a new folder."),
         (["nothing.csv", "--label", "state"], "There is no file 'nothing.csv'"),
         (["table.csv", "--label", "stat"], "no column 'stat'; did you mean 'state'?"),
-        (["--stream", "electricity", "--selector", "oracle"], "'oracle' needs a stream that knows"),
+        (["--stream", "electricity", "--selector", "oracle"], "'oracle' needs a stream with known"),
     ],
 )
 def test_mistakes_take_one_line(call, arguments, message):

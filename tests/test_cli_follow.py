@@ -185,8 +185,8 @@ def test_standard_input_whose_rows_have_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("a.csv",), "Say which column is the label"),
-        ((), "Say what to follow"),
+        (("a.csv",), "Name the label column"),
+        ((), "Name what to follow"),
         (("b.csv", "--label", "state"), "There is no file 'b.csv'"),
         (("-", "--label", "state", "--checkpoint", "c"), "let the producer number them and say --number"),
         (("a.csv", "--label", "state", "--number", "n"), "--number is for standard input"),

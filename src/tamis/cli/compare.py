@@ -139,7 +139,7 @@ def compare(
 def _file_stream(
     file: str, reading: ReadingOptions, quiet: bool, clock: tuple[str, ...]
 ) -> tuple[str, dict[str, Any]]:
-    """Return a file as a stream of the grid, after a look at it."""
+    """Profile a file, and return it as a stream of the grid."""
     table, how = reading.look(file, quiet=quiet, clock=clock)
     opts = {"label": reading.label_column(), "format": reading.format, **reading.dialect(), **how}
     if table is None:

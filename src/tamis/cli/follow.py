@@ -68,13 +68,13 @@ def follow(
         option(
             _SOURCE,
             "NAME",
-            "Column by which a label that comes later finds its row: a row without one waits for a row of its key.",
+            "Column that matches delayed labels to rows: a row without a label waits for one with the same key.",
         ),
     ] = None,
     max_waiting: Annotated[
         int,
         option(
-            _SOURCE, "N", "The most rows that wait for their label; beyond that, the oldest are given up."
+            _SOURCE, "N", "Maximum number of rows that wait for a label; beyond it, the oldest are dropped."
         ),
     ] = RunOptions.max_waiting,
     idle: Annotated[
@@ -82,7 +82,7 @@ def follow(
         option(
             _SOURCE,
             "SECONDS",
-            "End when no new row has come for this long; 0: read only the rows that exist.",
+            "End when no row has arrived for this long; 0: read only the existing rows.",
         ),
     ] = None,
     dead_letters: Annotated[
@@ -158,7 +158,7 @@ def follow(
         if position is not None:
             stream.seek(position)
         elif not _wait_for_first_batch(stream, options.rows_per_block):
-            note("nothing to learn from: there are too few rows for a first batch.")
+            note("nothing was learned: there are too few rows for a first batch.")
             return 0
         from tamis.evaluate.prequential.settings import features_of
 
@@ -196,7 +196,7 @@ def follow(
 
 
 def _wait_for_first_batch(stream: FollowedStream, size: int) -> bool:
-    """Wait for the first batch, with all modules loaded; return whether it came."""
+    """Wait for the first batch, with all modules loaded; return whether it arrived."""
     from importlib import import_module
 
     needed = ("numba", "pyarrow.csv", "sklearn.linear_model", "tamis.evaluate", "tamis.persistence.journal")
@@ -258,9 +258,9 @@ def _truncate(place: str | None) -> None:
 
 def _check(source: str | None, number: str | None, checkpoint: str | None, reading: ReadingOptions) -> None:
     if source is None:
-        raise MisuseError("Say what to follow: a FILE, a folder, a pattern such as 'parts/*.csv', or -.")
+        raise MisuseError("Name what to follow: a FILE, a folder, a pattern such as 'parts/*.csv', or -.")
     if reading.label is None:
-        raise MisuseError("Say which column is the label: --label NAME (or its position).")
+        raise MisuseError("Name the label column: --label NAME (or its position).")
     if reading.n_features is not None or reading.zero_based is not None or reading.format == "svmlight":
         raise MisuseError("svmlight files cannot be followed: only CSV and Parquet.")
     if source == "-" and checkpoint is not None and number is None:

@@ -124,7 +124,7 @@ def _show(console: Console, profile: TableProfile, top: int, command: str | None
 
 
 def _kinds(profile: TableProfile) -> str:
-    """Return how many columns there are of each kind, the most frequent kind first."""
+    """Return the number of columns of each kind, the most frequent kind first."""
     kinds = Counter(column.kind for column in profile.columns if column.kind != "label")
     plurals = {"number": "numbers", "flag": "flags", "category": "categories", "text": "free text", "time": "times",
                "identifier": "identifiers"}  # fmt: skip

@@ -260,7 +260,7 @@ def _check_existing(option: str, path: Path, place: str, *, is_folder: bool) -> 
         if not path.is_dir():
             raise MisuseError(f"{option} {place} is a file: choose a folder.")
         if not (path / "settings.json").is_file() and holds_something_else(path):
-            raise MisuseError(f"{option} {place} holds something else: choose a new folder.")
+            raise MisuseError(f"{option} {place} contains other files: choose a new folder.")
     if not is_folder and path.is_dir():
         raise MisuseError(f"{option} {place} is a folder: add the name of a file.")
     if not is_folder and not path.parent.is_dir():

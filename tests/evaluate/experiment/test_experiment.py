@@ -350,7 +350,7 @@ def test_mistakes_show_before_anything_runs(tmp_path, change, error, message):
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work", encoding="utf-8")
-    with pytest.raises(CheckpointError, match="holds something else: choose a new folder"):
+    with pytest.raises(CheckpointError, match="contains other files: choose a new folder"):
         run_experiment(**GRID, folder=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(CheckpointError, match="does not hold an experiment"):
@@ -392,7 +392,7 @@ def test_comparison_ranks_all_but_the_oracle(result):
     assert set(found.bayes) == set(found.nemenyi.ranks) - {found.holm.control}
     assert found.friedman.p == found.friedman.exact_p_value >= 1 / 6  # two streams, three methods
     assert found.friedman.says_too_little()
-    assert "2 streams are too few to say" in comparison_page(result)
+    assert "2 streams are too few to test" in comparison_page(result)
     assert sum(result.compare("seconds").friedman.ranks.values()) == pytest.approx(6)
     with pytest.raises(
         ValueError, match="needs two methods, and two streams on which each of them has a score"

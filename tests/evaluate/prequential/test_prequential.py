@@ -210,7 +210,7 @@ def test_results_survive_a_folder(tmp_path):
     (tmp_path / "mine" / "thesis.txt").write_text("precious")
     (tmp_path / "file").write_text("precious")
     for taken in ("mine", "file"):
-        with pytest.raises(CheckpointError, match="holds something else"):
+        with pytest.raises(CheckpointError, match="contains other files"):
             result.save(tmp_path / taken)
     with pytest.raises(CheckpointError, match="Cannot write"):
         result.save(tmp_path / "file" / "run")

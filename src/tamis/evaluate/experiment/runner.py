@@ -221,7 +221,7 @@ def _named(cell: Cell) -> dict[str, Any]:
 def _prepare(folder: Path) -> None:
     try:
         if folder.exists() and holds_something_else(folder):
-            raise CheckpointError(f"{str(folder)!r} holds something else: choose a new folder.")
+            raise CheckpointError(f"{str(folder)!r} contains other files: choose a new folder.")
         (folder / CELLS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CheckpointError(

@@ -379,7 +379,7 @@ class PrequentialResult:
         mine = {_SETTINGS, *(f"{kind}.parquet" for kind in self.frames)}
         known = mine | {f"{kind}.parquet" for kind in _KINDS}
         if folder.exists() and not (folder.is_dir() and {path.name for path in folder.iterdir()} <= known):
-            raise CheckpointError(f"{str(folder)!r} holds something else: choose a new folder.")
+            raise CheckpointError(f"{str(folder)!r} contains other files: choose a new folder.")
         document = {
             "settings": self.settings,
             "feature_names": self.feature_names,

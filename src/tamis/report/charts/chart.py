@@ -1,4 +1,4 @@
-"""The description of a chart: axes and marks, with no word on how they are drawn.
+"""The description of a chart: axes and marks, independent of how they are drawn.
 
 A chart is described once. The page draws it as SVG (:mod:`tamis.report.charts.svg`), a figure with matplotlib
 (:mod:`tamis.report.charts.axes`).
@@ -142,7 +142,7 @@ def limits(*columns: Column, within: tuple[float, float] | None = None) -> tuple
 
 
 def trend(values: Numbers) -> str:
-    """Return the range and the last value of a line, in words."""
+    """Return a description of the range and the last value of a line."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return "no values"

@@ -69,11 +69,11 @@ def write_comparison(
     result : ExperimentResult
         What :func:`tamis.run_experiment` returns.
     path : str or path
-        The file; one that exists is replaced in one step, or stays as it is if anything fails.
+        The file. An existing one is replaced atomically, or left unchanged on failure.
     title : str, optional
         Heading of the page.
     repeat : dict of str to str, optional
-        Lines that repeat the experiment, by where they are typed.
+        Lines that reproduce the experiment, by where they are run (shell, Python).
 
     Returns
     -------
@@ -155,7 +155,7 @@ def _finite_mean(values: Any) -> float:
 
 
 def _tables(result: ExperimentResult) -> Values | None:
-    # Where a class is rare, ranking comes first.
+    # For a rare class, ranking metrics come first.
     place = {metric: at for at, metric in enumerate(_RANKING if result.imbalanced else ())}
     ordered = sorted(_TABLES, key=lambda one: place.get(one[0], len(place)))
     known = [(_scores(result, metric), caption, form) for metric, caption, form in ordered]
@@ -201,8 +201,8 @@ def _verdict(tests: Significance) -> str:
     p, alpha, n = tests.friedman.p, tests.nemenyi.alpha, len(tests.streams)
     if tests.friedman.says_too_little(alpha):
         least = f"p cannot be below {tests.friedman.least_p_value:.3f}"
-        return f"{n} streams are too few to say whether the methods differ: however they rank, {least}."
-    how = "as corrected by Iman and Davenport" if math.isnan(tests.friedman.exact_p_value) else "counted out"
+        return f"{n} streams are too few to test whether the methods differ: for any ranks, {least}."
+    how = "as corrected by Iman and Davenport" if math.isnan(tests.friedman.exact_p_value) else "exact"
     said = f"Friedman's test, {how}: {'p < 0.001' if p < 0.001 else f'p = {p:.3f}'}."
     if n < _FEW:
         return f"{said} With so few streams the test has little power."
@@ -251,7 +251,7 @@ def _repeat(result: ExperimentResult, lines: dict[str, str]) -> Values:
         lines["In Python, the first of the runs"] = snippet(result.run(stream, method).settings)
     if not result.is_temporary:
         load = f"from tamis.evaluate import ExperimentResult\n\nresult = ExperimentResult.load({str(result.folder)!r})"
-        lines["In Python, to look at all of them again"] = load
+        lines["In Python, all runs"] = load
     listing = json.dumps(result.settings, indent=1, ensure_ascii=False, default=str)
     return {"lines": lines, "listings": {"All runs as JSON": listing}}
 

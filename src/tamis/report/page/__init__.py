@@ -1,1 +1,1 @@
-"""What every page of a report is made of: the document, text and tables in it, numbers as people read them."""
+"""Components of every report page: the document, its text and tables, and formatting of numbers."""

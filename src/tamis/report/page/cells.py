@@ -29,7 +29,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class Score:
-    """A number, its standard deviation, and whether it is the best of its row, or beside the comparison (italic)."""
+    """A number, its standard deviation, and whether it is the best of its row, or not compared (italic)."""
 
     value: str
     deviation: str = ""

@@ -1,4 +1,4 @@
-"""Numbers as people read them: digits that mean something, units that fit, ticks at round places."""
+"""Formatting of numbers: significant digits, suitable units, ticks at round values."""
 
 from __future__ import annotations
 

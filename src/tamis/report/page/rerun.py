@@ -1,4 +1,4 @@
-"""What it takes to run the same again: a few lines of Python, and one for the shell where that is enough."""
+"""Reproduction of a run: a few lines of Python, and a shell command if it can express the run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def subject(settings: Settings) -> str:
 
 
 def snippet(settings: Settings) -> str:
-    """Return the lines of Python that run the same again.
+    """Return the lines of Python that reproduce the run.
 
     Rows from memory have to be supplied by the reader; known properties are included.
     """
@@ -153,7 +153,7 @@ def _keywords(values: dict[str, Any]) -> list[str]:
 
 
 class _UnsayableError(Exception):
-    """The command line has no words for a setting."""
+    """Raised if the command line cannot express a setting."""
 
 
 def command_line(settings: Settings) -> str | None:
@@ -234,7 +234,7 @@ def _model_words(settings: Settings) -> list[str]:
 
 
 def _refit_words(entry: Entry, params: dict[str, Any]) -> list[str]:
-    """Return when, and on how many rows, a learner is refitted, where that is not the default."""
+    """Return the refit options of a learner that differ from the defaults."""
     usual = inspect.signature(entry.load()).parameters
     return [
         word
@@ -263,7 +263,7 @@ def _selector_words(selector: dict[str, Any], common: dict[str, Any]) -> list[st
 
 
 def _learner_entry(learner: dict[str, Any], common: dict[str, Any]) -> Entry:
-    """Return the row of the catalogue that makes the very same learner."""
+    """Return the catalogue entry of exactly this learner."""
     kind = _entry(learner, LEARNERS).load()
     params = dict(learner["params"])
     if kind.__name__ == "Refit":  # of which the command line has options
@@ -284,7 +284,7 @@ def _parameters(entry: Entry, common: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two values are the same in JSON, where a tuple is a list."""
+    """Return whether two values are equal as JSON, where a tuple is a list."""
     return json.dumps(one, default=repr, sort_keys=True) == json.dumps(other, default=repr, sort_keys=True)
 
 
@@ -304,7 +304,7 @@ def _option_words(values: dict[str, Any], known: tuple[str, ...]) -> list[str]:
 
 
 def _entry(model: dict[str, Any], entries: tuple[Entry, ...]) -> Entry:
-    """Return the row of the catalogue that is this very class."""
+    """Return the catalogue entry of exactly this class."""
     module, name = _split(model)
     for entry in entries:
         if entry.name == name and module in ("tamis", entry.module):

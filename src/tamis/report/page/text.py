@@ -1,4 +1,4 @@
-"""Short texts: names of any length and content made fit to be shown, numbers with their noun."""
+"""Short texts: names of any length and content prepared for display, numbers with their noun."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def printable(text: str) -> str:
 
 
 def shorten(text: object, at_most: int) -> str:
-    """Return a text with its middle left out if it is longer than `at_most`.
+    """Return a text with its middle elided if it is longer than `at_most`.
 
     >>> shorten("a" * 40, 10)
     'aaaaa…aaaaa'

@@ -1,4 +1,4 @@
-"""The report on columns that were scored one by one: the best of them, and how the scores fall."""
+"""The report on a univariate ranking of features: the best ones, and the decay of the scores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_report(
         The ``table_`` of a :class:`Screening <tamis.rows.screening.screening.Screening>`. With a column "rank", it is
         shown in its own order; otherwise it is sorted by the first of its scores.
     path : str or path
-        The file; one that exists is replaced in one step, or stays as it is if anything fails.
+        The file. An existing one is replaced atomically, or left unchanged on failure.
     title : str
     note, alert : str
         Further texts on the page: about the data, and about errors.

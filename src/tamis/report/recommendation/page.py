@@ -1,4 +1,4 @@
-"""The page of a recommendation: the line to copy, and accuracy over the number of columns for each learner."""
+"""The page of a recommendation: the command to copy, and accuracy by number of features for each learner."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _curve(learner: str, curves: dict[str, list[tuple[int, float]]], plain: dict
         [*lines, level, VerticalLines(np.array(at))], "wide",
     )  # fmt: skip
     joint = curves["joint"][0] if "joint" in curves else None
-    note = f"joint decides itself: {fraction(joint[1])} with {count(joint[0])} at the end." if joint else ""
+    note = f"joint sets the size: {fraction(joint[1])} with {count(joint[0])} at the end." if joint else ""
     return {"chart": chart, "table": _table(curves, sizes, word, note)}
 
 

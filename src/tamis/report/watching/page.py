@@ -35,7 +35,7 @@ def write_report(
     ----------
     watch : Watch
     path : str or path
-        The file; one that exists is replaced in one step, or stays as it is if anything fails.
+        The file. An existing one is replaced atomically, or left unchanged on failure.
     title : str
     repeat : dict of str to str, optional
         Headings and lines that repeat the result.

@@ -249,3 +249,13 @@ def test_a_feature_that_was_never_relevant_raises_no_alert():
     for start in range(0, 3000, 100):
         assert watch.update(X[start : start + 100], y=y[start : start + 100]) == []
     assert states(watch) == ["used and relevant", "used and relevant", "neither", "used but not relevant"]
+
+
+def test_a_feature_remains_relevant_at_a_weaker_threshold_than_it_becomes_so():
+    class Scores:
+        scores_ = np.array([1.0, 0.03, 0.5, 0.01])
+        pvalues_ = np.array([1e-9, 1e-9, 0.01, 1e-9])
+
+    watch = Watch(None)
+    for was, expected in ((False, [True, False, False, False]), (True, [True, True, True, False])):
+        assert watch._is_relevant(Scores(), np.full(4, was)).tolist() == expected

@@ -20,6 +20,9 @@ STATES = (
     "used but not relevant",
 )
 UNKNOWN = "unknown"
+# "Used but no longer relevant" raises alarms, and a weak feature can be insignificant in recent rows by chance. Where a
+# test detects lost features sooner, this state needs this many times `patience`.
+_LOST_FACTOR = 4
 
 
 class FeatureStates(ThreadSafe):
@@ -50,7 +53,11 @@ class FeatureStates(ThreadSafe):
         row: int,
         ages: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add the states after `row` rows; of features with an age above 0, since that many rows, with certainty."""
+        """Add the states after `row` rows; of features with an age above 0, since that many rows, with certainty.
+
+        With ages, a feature must have been without relevance for four times `patience` rows to be lost without one.
+        """
+        factor = 1 if ages is None else _LOST_FACTOR
         ages = np.zeros(len(used), dtype=np.int64) if ages is None else ages
         self._was_relevant |= ages > 0
         values = 2 * used.astype(np.int64) + relevant
@@ -58,10 +65,21 @@ class FeatureStates(ThreadSafe):
         changed = values != self._candidate
         self._candidate_since = np.where(changed, np.maximum(row - ages, 0), self._candidate_since)
         self._candidate = values
-        settled = (values != self._state) & ((row - self._candidate_since >= self.patience) | (ages > 0))
+        wait = np.where(values == 2, factor * self.patience, self.patience)
+        settled = (values != self._state) & ((row - self._candidate_since >= wait) | (ages > 0))
         self._since = np.where(settled, self._candidate_since, self._since)
         self._state = np.where(settled, values, self._state)
         self._was_relevant |= (self._state == 1) | (self._state == 3)
+
+    @property
+    def is_relevant(self) -> NDArray[np.bool_]:
+        """Whether each feature is in a state of relevant features."""
+        return np.isin(self._state, (1, 3))
+
+    @property
+    def is_used(self) -> NDArray[np.bool_]:
+        """Whether each feature is in a state of features that the model uses."""
+        return self._state >= 2
 
     @property
     def names(self) -> list[str]:

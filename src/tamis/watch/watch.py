@@ -57,7 +57,8 @@ Floats = NDArray[np.float64]
 DEFAULT_RULES = ('state("*") == "used but no longer relevant"', 'psi("*") > 0.2 for 500 rows')
 
 _LEAST_SHARE = 0.05  # of the largest value
-_ALPHA = 0.001  # over all features
+_ALPHA = 0.001  # over all features, to become relevant
+_STAYS = 0.05  # of each feature, to stay relevant
 _N_CLASSES = 5  # of a number whose dependence on the features is measured
 _OF_FEATURE = (
     "relevance",
@@ -102,7 +103,8 @@ class Watch(ThreadSafe):
     half_life : float, default=500
         Number of rows after which the weight of a row is halved, for components that are not passed.
     patience : int, default=500
-        Number of rows for which a state must last.
+        Number of rows for which a state must last; four times as many for "used but no longer relevant" where the test
+        of `rows_per_false_alarm` runs, which detects it sooner.
     window : int, default=1000
         Labelled rows over which the performance is measured.
     max_pending : int, default=10000
@@ -437,7 +439,8 @@ class Watch(ThreadSafe):
             classes = self._classes_of(target[:, None], self._target_quantiles)
         self._selector = _learn(self._selector, X, classes)
         ages = self._find_lost(X, y)
-        relevant, used = self._is_relevant(self._selector), self._is_used()
+        relevant = self._is_relevant(self._selector, self._states.is_relevant)
+        used = self._is_used(self._states.is_used)
         if relevant is not None and used is not None:
             lost = False if self._lost is None else self._lost.lost
             self._states.update(used, relevant & ~np.asarray(lost), self.n_rows_, ages)
@@ -449,20 +452,25 @@ class Watch(ThreadSafe):
         names = self._names if self._has_names else None
         return np.array(self._lost.update(self.model, X, y, names, self._reliances()), dtype=np.int64)
 
-    def _is_relevant(self, selector: Any) -> NDArray[np.bool_] | None:
-        """Return which features a selector finds dependent; None before two classes are seen."""
+    def _is_relevant(self, selector: Any, was: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """Return which features are relevant by a selector; None before two classes are seen.
+
+        A feature becomes relevant at a stricter threshold than it ceases to be: one whose relevance is near a single
+        threshold would change its state at random.
+        """
         if selector is None or getattr(selector, "warming_up_", False):
             return None
         scores = np.nan_to_num(np.asarray(selector.scores_, dtype=np.float64), nan=0.0)
         pvalues = getattr(selector, "pvalues_", None)
-        passes = selector.get_support() if pvalues is None else np.asarray(pvalues) < _ALPHA / len(scores)
-        return np.asarray(passes & (scores >= _LEAST_SHARE * scores.max()))
+        level = np.where(was, _STAYS, _ALPHA / len(scores))
+        passes = selector.get_support() if pvalues is None else np.asarray(pvalues) < level
+        return np.asarray(passes & _is_large(scores, was))
 
-    def _is_used(self) -> NDArray[np.bool_] | None:
+    def _is_used(self, was: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
         if self.model is None:
-            return self._is_relevant(self._of_predictions)
+            return self._is_relevant(self._of_predictions, was)
         values = np.nan_to_num(self._reliances(), nan=0.0)
-        return np.asarray((values > 0.0) & (values >= _LEAST_SHARE * values.max()))
+        return np.asarray((values > 0.0) & _is_large(values, was))
 
     def _alerts(self) -> list[dict[str, Any]]:
         assert self._performance is not None
@@ -580,3 +588,8 @@ def check_rules(rules: Sequence[Rule], features: Sequence[str], task: str) -> No
 def _learn(selector: Any, X: Floats, codes: Array) -> Any:
     selector.partial_fit(X, codes)
     return selector
+
+
+def _is_large(values: Floats, was: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which values are large beside the largest; half as much suffices for those that were."""
+    return np.asarray(values >= np.where(was, _LEAST_SHARE / 2.0, _LEAST_SHARE) * values.max())

@@ -145,7 +145,7 @@ def test_other_inputs_are_safe_too(call, here):
     assert (code, err) == (2, "tamis: --save prices.json is the file that is read: choose another place.\n")
     assert (here / "prices.json").read_bytes() == before
     code, _, err = call("run", *FILE, "--out", ".", "--force")
-    assert (code, "holds" in err) == (2, True)
+    assert (code, "contains" in err) == (2, True)
 
 
 @pytest.mark.parametrize(

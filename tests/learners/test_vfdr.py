@@ -49,7 +49,7 @@ def state_of(model):
     ],
 )
 def test_equals_the_twin_rule_by_rule(ordered, leaf, categorical, drift, max_rules):
-    X, y = turned(900)
+    X, y = turned(1500)
     tie = 0.3 if drift is None else 0.25
     twin = VFDRTwin(
         3, ordered=ordered, drift=drift, max_rules=max_rules, leaf=leaf, categorical=categorical, grace=40,

@@ -176,6 +176,8 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
 
     _target_kinds = ("binary", "multiclass", "regression")
 
+    _shapes = "_groups_of_rows (g) in [-1, g)"
+
     _allowed = parameters(
         model=("linear", "logistic", "multinomial", "poisson"),
         rule=(*RULES, SpendingRule),
@@ -236,9 +238,8 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
             )
             warn_heavy_tails(y, weight)
         self._start_model(y, weight, robust, self.pvalue == "exp")
-        self._groups_of_rows = np.empty(
-            0, np.int64
-        )  # class of each row, -1 without weight, if rows are grouped by it
+        # The class of each row, -1 without weight, if rows are grouped by it.
+        self._groups_of_rows = np.empty(0, np.int64)
         auto = self.variance == "auto" and self.pvalue == "exact" and self._is_series(y, weight)
         if auto and not robust:
             self._start_model(y, weight, robust=True)

@@ -101,7 +101,7 @@ class Member:
         n_drawn (=d)  n_places (=g)  drawn (s, d+1)  tally (2)  detectors (2, 629)  pools.links (n, 13)
         pools.numbers (n, 6)  pools.weights (n, k)  pools.gaussians (s, k, 5, g)  pools.counts (s, k, c)
         pools.totals (s, k, q)  pools.next_cell (c)  pools.state (11)  pools.notes (8, >n)  pools.lists (2, q)
-        pools.detectors (*, 629)
+        pools.detectors (*, 629)  pools.edges (s, r, e)  pools.bins (s, r, k, e+1)
     """)
 
     def __init__(self, n_numeric: int, n_categorical: int, n_classes: int, n_drawn: int, key: int) -> None:

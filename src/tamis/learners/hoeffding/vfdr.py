@@ -183,7 +183,7 @@ class VFDR(TreeClassifier):
         _rules_.pools.totals (s, k, q)  _rules_.pools.next_cell (c)  _rules_.pools.detectors (*, 629)
         _rules_.pools.state (11)  _rules_.pools.notes (8, >n)  _rules_.pools.lists (2, q)  _rules_.features (n, l)
         _rules_.operators (n, l)  _rules_.values (n, l)  _rules_.gains (n, l)  _rules_.order (n)  _rules_.tally (n, 2)
-        _rules_.detectors (n?, 629)
+        _rules_.detectors (n?, 629)  _rules_.pools.edges (s, r, e)  _rules_.pools.bins (s, r, k, e+1)
         _categories_.values (v)  _categories_._table (2*v, 3)
     """
 

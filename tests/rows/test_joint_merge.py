@@ -23,6 +23,7 @@ def _counts(model):
     return model._arrays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_merged_counts_are_those_of_one_part(kind):
     X, y = _rows()
@@ -57,6 +58,7 @@ def test_a_part_counts_as_a_selector_whose_levels_it_has():
         np.testing.assert_array_equal(mine, theirs, err_msg=name)
 
 
+@pytest.mark.slow
 def test_the_order_of_parts_decides_the_last_rows_alone():
     X, y = _rows(900)
     first = JointScreening(memory=64).fit(X[:64], y[:64])
@@ -70,6 +72,7 @@ def test_the_order_of_parts_decides_the_last_rows_alone():
     np.testing.assert_array_equal(more._last(64)[0], X[36:100])
 
 
+@pytest.mark.slow
 def test_of_selectors_that_are_no_parts_the_later_one_is_learned_again():
     X, y = _rows(1200)
     one, other = JointScreening().fit(X[:700], y[:700]), JointScreening().fit(X[700:], y[700:])

@@ -120,5 +120,5 @@ def test_memory_of_sparse_rows_does_not_grow_with_the_stream():
         for start in range(0, 1200, 100):
             model.partial_fit(rows[start : start + 100], y[start : start + 100])
         held.append(len(tamis.dumps(model)) / 1e6)
-    assert max(held) < 20.0
-    assert held[3] < held[1] + 1.0
+    assert max(held) < 40.0  # MB, saved
+    assert held[3] < held[0] + 1.0

@@ -104,9 +104,9 @@ def tell(result: ExperimentResult, args: Any, n_irrelevant: int) -> None:
         for stream in args.streams:
             words = []
             for selector in args.selectors:
-                told = known.get((stream, NAMES.get(learner, "") + SUFFIX.get(selector, "?")))
+                printed = known.get((stream, NAMES.get(learner, "") + SUFFIX.get(selector, "?")))
                 accuracies = 100.0 * values(result, stream, selector, learner, "accuracy")
-                words.append(with_interval(accuracies) + (f" ({told:.1f})" if told is not None else ""))
+                words.append(with_interval(accuracies) + (f" ({printed:.1f})" if printed is not None else ""))
             print(f"| {stream} | " + " | ".join(words) + " |")
     here = args.published if n_irrelevant == 500 else None
     columns = [(learner, selector) for learner in args.learners for selector in args.selectors]

@@ -11,7 +11,7 @@ present so far, and 0 where a value is absent.
 trapezoidal  The first tenth of the rows has a tenth of the features, the next one two tenths, and so on.
 capricious   Each value is absent with probability 0.5.
 vanishing    Each feature is present in half of the stream, an interval with a random beginning.
-pairs        Of each two neighbouring features one is absent, drawn anew for each row.
+pairs        Of each two neighbouring features one is absent, drawn independently for each row.
 
 "OLSF" re-implements the passive-aggressive learner of Zhang, Zhang, Long, Ding, Zhang and Wu (2016), IEEE TKDE 28(10):
 variant I with C = 1, with an intercept and without its truncation. "Hedge of blocks" has a logistic regression for each

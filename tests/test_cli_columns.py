@@ -77,7 +77,7 @@ def call(folder, capsys, monkeypatch):
 PRICE = ("table.csv", "--label", "price", "--drop", "visits", "--drop", "state", "--drop", "code", "-q")
 
 
-def told(call, *arguments):
+def document_of(call, *arguments):
     code, out, err = call(*arguments, "--json")
     assert (code, err) == (0, "")
     return json.loads(out)
@@ -94,18 +94,18 @@ def test_what_is_shown_fits_the_terminal(call):
     assert "p-value  threshold  wealth  coefficient" in out
     assert re.search(r"^ +1  a +\de-\d+ +0\.0125  0\.0375", out, flags=re.MULTILINE)
     assert re.search(r"^ +and \d more$", out, flags=re.MULTILINE)
-    told = " ".join(out.split())
+    text = " ".join(out.split())
     assert re.search(
-        r"candidates in .* s: \d+ accepted, \d+ rejected for insufficient evidence, \d+ constant, ", told
+        r"candidates in .* s: \d+ accepted, \d+ rejected for insufficient evidence, \d+ constant, ", text
     )
-    assert "collinear with accepted ones" in told
-    assert "had missing values, replaced by the mean of the others" in told
-    assert "Stopped: no more candidates; wealth left 0." in told
+    assert "collinear with accepted ones" in text
+    assert "had missing values, replaced by the mean of the others" in text
+    assert "Stopped: no more candidates; wealth left 0." in text
     assert max(map(len, lines)) <= 80
 
 
 def test_numbers_are_those_of_the_api(call, table):
-    found = told(
+    found = document_of(
         call, *PRICE, "--interactions", "--pca", "2", "--shuffle", "--seed", "3", "--target-fdr", "0.1"
     )
     frame = pd.get_dummies(table[["a", "b", "c", "colour", "sex", "twice"]], prefix_sep="=", dtype=float)
@@ -135,7 +135,7 @@ def test_every_spending_rule_has_its_name():
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule != "alpha-investing"])
 def test_every_rule_finds_what_shows(call, rule):
-    found = told(call, "table.parquet", "--label", "state", "--rule", rule.upper())
+    found = document_of(call, "table.parquet", "--label", "state", "--rule", rule.upper())
     assert found["rule"] == rule
     assert found["selected"][0] == "a"
     assert found["n_offered"] == 3
@@ -153,7 +153,7 @@ def test_every_rule_finds_what_shows(call, rule):
     ],
 )
 def test_model_is_guessed_and_said(call, words, model):
-    found = told(call, "table.csv", "-q", *words)
+    found = document_of(call, "table.csv", "-q", *words)
     assert found["model"] == model
     if model != "poisson":
         return
@@ -176,21 +176,23 @@ def test_a_stand_in_is_let_go(call, folder):
         header="like,true,y",
         comments="",
     )
-    assert told(call, "like.csv", "--label", "y")["selected"] == ["like", "true"]
-    assert told(call, "like.csv", "--label", "y", "--release", "0.05")["selected"] == ["true"]
+    assert document_of(call, "like.csv", "--label", "y")["selected"] == ["like", "true"]
+    assert document_of(call, "like.csv", "--label", "y", "--release", "0.05")["selected"] == ["true"]
 
 
 @pytest.mark.slow
 def test_svmlight_and_wide_tables(call):
-    found = told(call, "words.svm")
+    found = document_of(call, "words.svm")
     assert {"x8", "x91"} <= set(found["selected"])  # counted from 1, as in the file
     assert found["classes"] == [-1, 1] or found["classes"] == [1, -1]
-    found = told(call, "words.svm", "--interactions", "--rule", "bic", "--max-features", "2")
+    found = document_of(call, "words.svm", "--interactions", "--rule", "bic", "--max-features", "2")
     assert len(found["selected"]) == 2
     assert found["ended"].startswith("max_features")
-    assert told(call, "genes.csv", "--label", "type")["selected"] == ["g1234"]
+    assert document_of(call, "genes.csv", "--label", "type")["selected"] == ["g1234"]
     assert (
-        told(call, "genes.csv", "--label", "type", "--rule", "saola", "--max-candidates", "50")["n_offered"]
+        document_of(call, "genes.csv", "--label", "type", "--rule", "saola", "--max-candidates", "50")[
+            "n_offered"
+        ]
         == 50
     )
 
@@ -214,9 +216,9 @@ SENSORS = ("sensors.csv", "--label", "fails", "--rule", "gfsfs")
 
 def test_groups_by_prefix_are_decided_on_together(call, sensors):
     """The exclusive or of two columns shows only if both arrive in one group."""
-    alone = told(call, *SENSORS)
+    alone = document_of(call, *SENSORS)
     assert not {"s2_a", "s2_b"} & set(alone["selected"])
-    grouped = told(call, *SENSORS, "--groups", "prefix")
+    grouped = document_of(call, *SENSORS, "--groups", "prefix")
     assert {"s2_a", "s2_b"} <= set(grouped["selected"])
     assert not {"s1_a", "s1_b", "s3.a"} & set(grouped["selected"])
     code, out, _ = call(*SENSORS, "--groups", "prefix", "-q")
@@ -229,7 +231,7 @@ def test_groups_of_a_file_are_those_of_the_api(call, sensors, folder):
     (folder / "groups.json").write_text(json.dumps(groups))
     lines = [f"{column},{group}\n" for group, columns in groups.items() for column in columns]
     (folder / "groups.csv").write_text("".join(lines))
-    by_json, by_csv = (told(call, *SENSORS, "--groups", f"groups.{kind}") for kind in ("json", "csv"))
+    by_json, by_csv = (document_of(call, *SENSORS, "--groups", f"groups.{kind}") for kind in ("json", "csv"))
     assert by_json["selected"] == by_csv["selected"]
     metals = [f"metal={value}" for value in sorted(set(sensors["metal"]))]
     order = ["s1_a", "s3.b", "s2_a", "s2_b", "s1_b", "s3.a", *metals]
@@ -243,7 +245,7 @@ def test_groups_of_a_file_are_those_of_the_api(call, sensors, folder):
 
 
 def test_spending_rules_take_groups(call, sensors):
-    found = told(call, "sensors.csv", "--label", "fails", "--groups", "text")
+    found = document_of(call, "sensors.csv", "--label", "fails", "--groups", "text")
     assert {name for name in found["selected"] if name.startswith("metal=")}
 
 
@@ -257,7 +259,7 @@ def test_spending_rules_take_groups(call, sensors):
         ("a.csv", "s1_a\n", "--groups a.csv: line 1 has 1 field: write a column and its group."),
     ],
 )
-def test_a_wrong_file_of_groups_is_told(call, sensors, folder, name, text, message):
+def test_a_wrong_file_of_groups_is_rejected(call, sensors, folder, name, text, message):
     (folder / name).write_text(text)
     code, out, err = call(*SENSORS, "--groups", name)
     assert (code, out) == (2, "")
@@ -265,7 +267,7 @@ def test_a_wrong_file_of_groups_is_told(call, sensors, folder, name, text, messa
 
 
 def test_stepwise_searches_all_columns(call, table):
-    found = told(call, *PRICE, "--rule", "stepwise-bic", "--drop", "c")
+    found = document_of(call, *PRICE, "--rule", "stepwise-bic", "--drop", "c")
     assert found["selected"][0] in ("a", "twice")
     assert set(found["selected"][1:]) <= {"colour=red", "colour=blue", "colour=green", "sex=m", "b"}
     assert found["features"][0]["name"] == found["selected"][0]
@@ -279,13 +281,13 @@ def test_stepwise_searches_all_columns_of_a_wide_table(call, folder):
     X[:, 5] = X[:, -1] + 0.5 * rng.normal(size=60)  # comes first, in a block of its own if there were blocks
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(20_000)])
     frame.assign(y=y).to_parquet(folder / "wide.parquet")
-    found = told(call, "wide.parquet", "--label", "y", "--rule", "stepwise-ric")
+    found = document_of(call, "wide.parquet", "--label", "y", "--rule", "stepwise-ric")
     assert found["selected"] == tamis.ForwardStepwise("ric").fit(frame, y).selected_
     assert found["selected"][:2] == ["x19998", "x19999"] or found["selected"][:2] == ["x19999", "x19998"]
 
 
 def test_stepwise_takes_sparse_rows(call, folder, tmp_path):
-    found = told(call, "words.svm", "--rule", "stepwise-bic", "--save", tmp_path / "words.tamis")
+    found = document_of(call, "words.svm", "--rule", "stepwise-bic", "--save", tmp_path / "words.tamis")
     X, _ = load_svmlight_file(str(folder / "words.svm"))
     assert {"x8", "x91"} <= set(found["selected"])
     places = sorted(int(name[1:]) - 1 for name in found["selected"])
@@ -294,7 +296,7 @@ def test_stepwise_takes_sparse_rows(call, folder, tmp_path):
 
 
 def test_features_are_made_again_from_what_was_saved(call, table, tmp_path):
-    found = told(call, *PRICE, "--interactions", "--save", tmp_path / "price.tamis")
+    found = document_of(call, *PRICE, "--interactions", "--save", tmp_path / "price.tamis")
     saved = tamis.load(tmp_path / "price.tamis")
     frame = pd.get_dummies(table, prefix_sep="=", dtype=float)
     made = saved["recipes"].transform(frame)
@@ -319,7 +321,7 @@ def test_report_says_how_to_repeat_it(call, tmp_path):
 
 def test_interrupt_keeps_what_was_found_and_goes_on(call, tmp_path, monkeypatch):
     line = (*PRICE, "--interactions", "--checkpoint", tmp_path / "walk.tamis")
-    whole = told(call, *PRICE, "--interactions")
+    whole = document_of(call, *PRICE, "--interactions")
     draw = Interactions._draw
 
     def interrupted(self, selector, width):
@@ -332,7 +334,7 @@ def test_interrupt_keeps_what_was_found_and_goes_on(call, tmp_path, monkeypatch)
     assert (code, err) == (130, "tamis: interrupted; the same command resumes from the checkpoint\n")
     assert "Stopped: interrupted" in out
     assert "This search was interrupted" in (tmp_path / "part.html").read_text(encoding="utf-8")
-    rest = told(call, *line)
+    rest = document_of(call, *line)
     for name in ("selected", "features", "n_offered", "decisions"):
         assert rest[name] == whole[name]
 

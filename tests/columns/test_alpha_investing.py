@@ -774,7 +774,7 @@ def test_rows_sorted_by_class_are_not_a_series(model, rng):
     auto = AlphaInvesting(model, target_fdr=0.05).fit(X, y)
     assert not auto.rows_dependent_
     assert auto.get_support().tolist() == [False, False, False, True, False, False]
-    X[:, 5] = np.cumsum(rng.normal(size=len(y)))  # a series: what it says about so few runs is undetermined
+    X[:, 5] = np.cumsum(rng.normal(size=len(y)))  # a series: its evidence from so few runs is undetermined
     auto = AlphaInvesting(model, target_fdr=0.05).fit(X, y)
     assert auto.selected_ == ["x3"]
     assert auto.trace_["p_value"][5] == 1.0

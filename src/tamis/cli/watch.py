@@ -203,7 +203,7 @@ class _Log:
         name = (self.stream.feature_names or [])[self.prediction]
         labels: NDArray[Any] = np.array(self.stream.categories[name])  # type: ignore[attr-defined]
         if y.dtype.kind in "iuf":
-            with contextlib.suppress(ValueError):  # labels that are no numbers are all wrong
+            with contextlib.suppress(ValueError):  # labels that cannot be converted count as wrong
                 labels = labels.astype(y.dtype)
         return labels[values.astype(np.int64)]
 

@@ -24,7 +24,7 @@ from tamis.summaries.quantile_points import ClassPoints
 from tamis.summaries.quantile_reading import TOLERANCE, Runs, up_to, weight_before
 from tamis.summaries.quantile_thinning import copy_columns
 
-__all__ = ["MOST_CLASSES", "EdgeWindows"]
+__all__ = ["MOST_CLASSES", "EdgeWindows", "first_not_below"]
 
 _SIDE = 16  # entries on each side of an edge
 _ROOM = 3 * _SIDE  # of a window: as many rows may enter
@@ -33,7 +33,7 @@ _CHUNK = 256  # features whose windows stay in the cache
 
 
 @njit(allocates=False)
-def _from(values: Array, low: int, high: int, x: float) -> int:
+def first_not_below(values: Array, low: int, high: int, x: float) -> int:
     """Return the first place in [low, high) whose value is x or larger."""
     while low < high:
         mid = (low + high) >> 1
@@ -64,7 +64,7 @@ def _to_the_left(
         if place[r] > start[r] and values[place[r] - 1] == x:
             last, first = place[r], place[r] - 1
             if first > start[r] and values[first - 1] == x:
-                first = _from(values, start[r], first, x)
+                first = first_not_below(values, start[r], first, x)
             of_first = weight_before(first, start[r], unit[r], below)
             group[of_class[r]] += weight_before(last, start[r], unit[r], below) - of_first
             place[r] = first

@@ -179,12 +179,8 @@ class DriftMagnitude(ThreadSafe):
         check_number("n_bins", n_bins, low=2, integer=True)
         check_choice("distance", distance, _DISTANCES)
         check_choice("corrected", corrected, (True, False))
-        self.window, self.n_bins, self.distance, self.corrected = (
-            int(window),
-            int(n_bins),
-            distance,
-            corrected,
-        )
+        self.window, self.n_bins = int(window), int(n_bins)
+        self.distance, self.corrected = distance, corrected
         self.categorical = [int(j) for j in categorical]
         self._classes: Array = np.zeros(0)
         self._counts: WindowCounts | None = None

@@ -113,8 +113,8 @@ class Watch(ThreadSafe):
         With a classifier as model, a sequential test (:mod:`tamis.watch.lost`) finds within some 20 to 400 rows which
         feature it uses although it is no longer relevant, so its state changes without `patience`. This is the mean
         number of labelled rows between two false alarms, at least 100, if the model is calibrated. The test takes up to
-        21 predictions per labelled row and begins after 1,200 labelled rows of the first model. None: there is no such
-        test.
+        21 predictions per labelled row and begins after 1,200 labelled rows of the first model. None disables
+        the test.
     random_state : int or None, default=0
         Seed of the default importance and of the test.
 

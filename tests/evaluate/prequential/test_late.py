@@ -83,8 +83,8 @@ def test_equals_the_plain_loop(n_classes, never):
     assert result.settings["labels"] == {
         "waiting": int((np.maximum(comes, now) > now[-1]).sum()), "never": int(np.isnan(comes).sum()), "given_up": 0,
     }  # fmt: skip
-    told = [remark for remark in result.remarks() if "never arrived" in remark]
-    assert told == (
+    remarks = [remark for remark in result.remarks() if "never arrived" in remark]
+    assert remarks == (
         [f"These rows were not learned: {int(np.isnan(comes).sum())} labels never arrived."] if never else []
     )
 

@@ -1,4 +1,4 @@
-"""The report on acquired values: its numbers, its figures, and a page that shows what it is told."""
+"""The report on acquired values: its numbers, its figures, and the page that shows them."""
 
 import re
 

@@ -2,9 +2,9 @@
 
 The first distinct values of a feature are the edges, with their counts. A later value is counted in its bin: the values
 above the edge before and at or below its own. A bin with more than twice its share of the weight is divided at a value
-inside, each class by half, and the two neighbours with the least weight are joined (Gibbons, Matias, Poosala: Fast
-incremental maintenance of approximate histograms, VLDB 1997). The range of the values does not matter, so thresholds
-fit heavy tails, and a monotone transformation of a feature changes no split but for its threshold.
+inside, half of each class on either side, and the two neighbours with the least weight are joined (Gibbons, Matias,
+Poosala: Fast incremental maintenance of approximate histograms, VLDB 1997). The range of the values does not matter, so
+thresholds fit heavy tails, and a monotone transformation of a feature changes no split but for its threshold.
 """
 
 from __future__ import annotations
@@ -14,24 +14,12 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis.dependence.split_gain import gain_of_two
+from tamis.summaries.quantile_windows import first_not_below
 
 __all__ = ["best_edge", "count_value", "weight_up_to"]
 
 Floats = NDArray[np.float64]
 _LARGEST_SHARE = 2.0  # of the mean weight of a bin
-
-
-@njit(strict=True, allocates=False)
-def _place(edges: Floats, x: float) -> int:
-    """Return the bin of a value: the position of the first edge that is not below it."""
-    low, high = 0, edges.shape[0]
-    while low < high:
-        middle = (low + high) // 2
-        if edges[middle] < x:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @njit(strict=True, allocates=False)
@@ -102,7 +90,8 @@ def count_value(edges: Floats, bins: Floats, c: int, x: float, weight: float, to
     total : float
         Weight of all values, this one included.
     """
-    at, n = _place(edges, x), edges.shape[0]
+    n = edges.shape[0]
+    at = first_not_below(edges, 0, n, x)
     if edges[n - 1] == np.inf:
         if edges[at] != x:
             _insert(edges, bins, at, n - 1, x)

@@ -636,8 +636,8 @@ class JointScreening(RowSelector):
         TypeError
             If `other` is of another class.
         ValueError
-            If its columns or parameters differ, or there is a `level` or are categories, for which neither counts nor
-            stored rows suffice.
+            If its columns or parameters differ, or if `level` is set or features are categorical: counts and stored
+            rows do not determine their evidence and encoding.
 
         Examples
         --------

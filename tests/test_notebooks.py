@@ -26,6 +26,7 @@ def test_a_notebook_shows_what_its_cells_return(path):
     executed = copy.deepcopy(stored)
     nbclient.NotebookClient(executed, timeout=300, kernel_name="python3").execute()
     assert shown(executed) == shown(stored), (
-        f"run `python -m nbconvert --to notebook --execute --inplace {path}`"
+        "run `python -m nbconvert --to notebook --execute --inplace "
+        f"--ExecutePreprocessor.record_timing=False {path}`"
     )
     assert any(is_picture for _, is_picture in shown(stored))

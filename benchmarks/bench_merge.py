@@ -5,8 +5,8 @@
 
 Each state learned half of the rows, in batches of 1000, of two classes; the columns are normal, so quantiles are
 thinned. `dumps` is the whole state as bytes. The last two columns are a `merge_tree` of 16 states that learned a
-sixteenth of the rows each, and its bytes over those of one pass. `--by-rule`: what the merges lose that average
-coefficients, on 20,000 rows of 100 columns, of which ten are relevant with falling slopes, and ten are correlated
+sixteenth of the rows each, and its bytes over those of one pass. `--by-rule`: what the merges lose that follow a
+rule, on 20,000 rows of 100 columns, of which ten are relevant with falling slopes, and ten are correlated
 with these at .7: relevant columns among ten kept, and kept ones shared with one pass, by the number of parts.
 """
 
@@ -67,11 +67,12 @@ def row(entry: Any, n_columns: int, n_rows: int) -> str:
 
 
 def losses(n_draws: int = 5) -> None:
-    """Print how merges that average coefficients compare with one pass."""
+    """Print how merges that follow a rule compare with one pass."""
     methods = {
         "FIRES": lambda: tamis.FIRES(10, half_life=math.inf),
         "FIRES, assumed-density": lambda: tamis.FIRES(10, half_life=math.inf, update="assumed-density"),
         "OFS": lambda: tamis.OFS(10),
+        "DISCUSS": lambda: tamis.DISCUSS(10),
     }
     print("| selector | parts | relevant of 10 | the same as one pass | rank correlation of the scores |")
     print("| --- | --- | --- | --- | --- |")

@@ -145,6 +145,25 @@ def test_pairs_of_features_are_selected_from_files(spark, tmp_path):
     np.testing.assert_array_equal(selector._counts.alone, one._counts.alone)
 
 
+def test_a_window_and_its_counts_from_partitions(spark, tmp_path):
+    """By DISCUSS, whose parts have the scale and the bins of the first window."""
+    rng = np.random.default_rng(0)
+    names = list("abcdef")
+    X = rng.normal(size=(4500, 6))
+    frame = pd.DataFrame(X, columns=names).assign(y=np.where(X[:, 1] > X[:, 4], "yes", "no"))
+    selector = screen(stored(spark, frame, tmp_path, 3), "y", tamis.DISCUSS(window=300))
+    first = tamis.DISCUSS(window=300).fit(frame[names][:300], frame["y"][:300])
+    parts = [
+        first.clone_unfitted().partial_fit(frame[names][i : i + 1500], frame["y"][i : i + 1500])
+        for i in range(0, 4500, 1500)
+    ]
+    merged = tamis.merge_tree(parts)
+    assert set(selector.get_feature_names_out()) == {"b", "e"}
+    assert selector.n_seen_ == 4500
+    np.testing.assert_array_equal(selector.scores_, merged.scores_)
+    np.testing.assert_array_equal(selector._present._tables, merged._present._tables)
+
+
 @pytest.mark.parametrize("n_files", [1, 9])
 def test_a_deep_tree(spark, frame, tmp_path, monkeypatch, n_files):
     monkeypatch.setattr(jobs, "_GROUP_BYTES", 1)  # two at a time

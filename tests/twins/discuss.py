@@ -378,3 +378,13 @@ class DiscussTwin:
             log(1 / self.delta) / (2 * self.w)
         )
         return near and pair > su[c]
+
+
+def counted_in_bins(rows, codes, edges, n_classes):
+    """Rows of each bin and class: below or at each edge, above all, missing; the last two bins of each feature."""
+    tables = [[[0] * n_classes for _ in range(len(own) + 2)] for own in edges]
+    for row, code in zip(rows, codes, strict=True):
+        for j, x in enumerate(row):
+            b = bin_of(x, edges[j], False)
+            tables[j][-1 if b == "missing" else b][code] += 1
+    return tables

@@ -36,6 +36,8 @@ class SoftsignScaler:
     array([0. , 0.5, 1. ])
     >>> squash.back(0.5, 0)
     5.0
+    >>> squash.inverse(np.array([[0.0], [0.5]]))[:, 0]
+    array([3., 5.])
     """
 
     def __init__(self, rows: Array) -> None:
@@ -64,6 +66,22 @@ class SoftsignScaler:
         result._middle, result._unit = self._middle.copy(), self._unit.copy()
         result._middle[columns], result._unit[columns] = 0.0, 1e-300
         return result
+
+    def inverse(self, U: Array) -> Floats:
+        """Return the numbers whose scaled values are given, shape (n_rows, n_columns)."""
+        z = U / np.maximum(1.0 - np.abs(U), 1e-16)
+        with np.errstate(over="ignore"):
+            X = 2.0 * (self._middle + self._unit * z)
+        most = np.finfo(np.float64).max
+        result: Floats = np.clip(X, -most, most)
+        return result
+
+    def equals(self, other: SoftsignScaler | None) -> bool:
+        """Return whether another scaler gives the same values, bit for bit."""
+        return other is not None and all(
+            np.array_equal(mine, theirs)
+            for mine, theirs in ((self._middle, other._middle), (self._unit, other._unit))
+        )
 
     def back(self, u: float, column: int) -> float:
         """Return the number whose scaled value is u."""

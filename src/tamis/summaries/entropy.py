@@ -392,6 +392,23 @@ class WindowCounts(ThreadSafe):
             else:  # all in the first cell, as if far away: the next build looks at the rows
                 self._counted[:, : kept.shape[1], 0] = kept.sum(axis=2)
 
+    def reorder(self, order: NDArray[np.intp]) -> None:
+        """Change the code of each class, in new arrays: class c becomes what class ``order[c]`` was.
+
+        Parameters
+        ----------
+        order : ndarray of shape (n_classes,), int
+            A permutation of the codes.
+        """
+        code = np.argsort(order)
+        self._class_counts, self._ring = self._class_counts[order], code[self._ring]
+        columns = np.r_[0, 1 + order]  # the first one counts the rows of all classes
+        if self._sparse is not None:
+            self._sparse = self._sparse.reordered(columns)
+        elif "_start" in vars(self):
+            self._counts = np.ascontiguousarray(self._counts[:, columns])
+            self._counted = np.ascontiguousarray(self._counted[:, order])
+
     def widen(self, n_features: int, categorical: bool = False) -> None:
         """Make room, in new arrays, for new features after the old ones, which were 0 in all rows so far.
 

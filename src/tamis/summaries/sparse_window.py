@@ -113,6 +113,12 @@ class SparseWindow(ThreadSafe):
         """Make room for new classes."""
         self._ones = np.pad(self._ones, ((0, 0), (0, n_classes + 1 - self._ones.shape[1])))
 
+    def reordered(self, columns: NDArray[np.intp]) -> SparseWindow:
+        """Return the same with the counts of classes in another order; the first column counts all rows."""
+        result = copy.copy(self)
+        result._ones = np.ascontiguousarray(self._ones[:, columns])
+        return result
+
     def widened(self, n_new: int) -> SparseWindow:
         """Return the same with further features, which were 0 in all rows."""
         wide = copy.copy(self)

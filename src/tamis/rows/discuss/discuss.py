@@ -64,12 +64,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._atomic import atomic
 from tamis._guard import locked_and_validated
 from tamis._kernels import njit
 from tamis._validation import (
     Array,
     Rows,
     are_categories,
+    check_choice,
     check_number,
     columns_of,
     is_integer,
@@ -79,6 +81,7 @@ from tamis.base import RowSelector, n_to_select
 from tamis.rows.discuss.bayes_watch import empty_watch, expect, judge
 from tamis.rows.discuss.present import LOOK, Present
 from tamis.rows.discuss.uncertainty_walk import SelectionRules, WindowStatistics, view
+from tamis.rows.relation_change import critical_values
 from tamis.rows.row_repetition import repeat_rows
 from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler
 from tamis.summaries.entropy import WindowCounts, update_row
@@ -231,6 +234,7 @@ class DISCUSS(RowSelector):
     """
 
     _equals_rows = "exactly"
+    _merge_equals_one_pass = False
     _copied_per_byte = 16
     _shapes = """
         _counts (its own)  _counts._class_counts (c)  _counts._numeric (a)
@@ -444,7 +448,7 @@ class DISCUSS(RowSelector):
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if sample_weight is not None:
             X, y = repeat_rows(X, y, sample_weight)
-        if self._counts.n_seen == 0 and sp.issparse(X) and not len(self._columns):
+        if self._counts.n_seen == 0 and self._scaler is None and sp.issparse(X) and not len(self._columns):
             self._places = np.full(self.n_features_in_, -1, np.int32)
             self._known = np.zeros(0, np.int64)
         rows: Iterator[Array]
@@ -504,20 +508,23 @@ class DISCUSS(RowSelector):
         self.drift_detected_ = False
 
     def _learn_rows(self, X: Array, y: Array) -> None:
-        fading = 0.0 if self.half_life is None else 1.0 - 0.5 ** (1.0 / self.half_life)
         if self._early and self._scaler is None:
             first = self._early - self._counts.n_seen
-            self._take_in_parts(X[:first], y[:first], fading)
+            self._take_in_parts(X[:first], y[:first])
             if self._counts.n_seen < self._early:
                 return
             self._rescale_counted_rows()
             X, y = X[first:], y[first:]
-        self._take_in_parts(self._scaled_rows(X), y, fading)
+        self._take_in_parts(self._scaled_rows(X), y)
 
-    def _take_in_parts(self, X: Array, y: Array, fading: float) -> None:
+    @property
+    def _fading(self) -> float:
+        return 0.0 if self.half_life is None else 1.0 - 0.5 ** (1.0 / self.half_life)
+
+    def _take_in_parts(self, X: Array, y: Array) -> None:
         while len(X):
             n = self._counts.prepare(X, y)
-            self._take_rows(X[:n], y[:n], fading)
+            self._take_rows(X[:n], y[:n])
             X, y = X[n:], y[n:]
 
     def _scaled_rows(self, X: Array) -> Array:
@@ -543,8 +550,8 @@ class DISCUSS(RowSelector):
             _watch(X[:n], codes[:n], state, False, 0.0, n, -1, -never, never, none, none, 0, watch, np.inf)
             X, codes = X[n:], codes[n:]
 
-    def _take_rows(self, X: Array, y: Array, fading: float) -> None:
-        counts = self._counts
+    def _take_rows(self, X: Array, y: Array) -> None:
+        counts, fading = self._counts, self._fading
         while len(X):
             n, limit = self._rows_until_look(), -np.log(self._present.alpha) * self._inflation
             taken, event = _watch(
@@ -562,6 +569,180 @@ class DISCUSS(RowSelector):
                 self._renew(int(self.window))
             elif self._selected and self.trigger == "crossing":
                 self._look()
+
+    # -- merging -------------------------------------------------------------------------------------------
+
+    @property
+    def _n_first(self) -> int:  # type: ignore[override]
+        return int(self.window)
+
+    def clone_unfitted(self) -> Self:
+        """Return an unfitted selector that scales and bins as this one; see `RowSelector.clone_unfitted`.
+
+        Parts of the same origin add all of their counts. (Not of sparse rows, whose features differ by part.)
+        """
+        fresh = super().clone_unfitted()
+        if self._places is not None or self._counts.n_rows < self.window:
+            return fresh
+        part, scaler = copy.copy(self), self._scaler
+        part._unseen, part.n_seen_ = np.arange(len(self.classes_)), 0
+        part._start_places(self.n_features_in_, self._columns)
+        part._scaler = scaler
+        part._present.share_bins(self._present, self._counts)
+        return part
+
+    @atomic
+    def merge(self, other: Self, when: str = "after") -> Self:
+        """Add the rows of another selector, which precede or follow those of this one.
+
+        If the later part has at most `window` rows, the earlier one learns them, as in one pass. Otherwise the window,
+        the selection and its drift detection are those of the later part. If no drift was detected in it, or between
+        the parts, the counts of both since the last drift are added. Between the parts, the relation of each feature
+        to the class is tested, as in one pass.
+
+        Parameters
+        ----------
+        other : DISCUSS
+            With the same columns and parameters.
+        when : {"after", "before"}, default="after"
+            Whether the rows of `other` follow or precede those of this selector.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `other` is of another class.
+        ValueError
+            If its columns or parameters differ, or for regression: the parts cut the target differently.
+
+        Notes
+        -----
+        The window has the rows of one pass. Numbers are stored as scaled by the first 32 rows of their part, so they
+        are restored up to rounding, and are binned by the rows of their part. Parts that :meth:`clone_unfitted` of one
+        selector returned have the same scale and the same bins: their counts are added exactly, except those of the
+        first `window` rows of each part, which no part counts. Of parts with other bins, the last `window` rows of the
+        earlier one are counted. The running mean of SU is weighted as in one pass.
+
+        Examples
+        --------
+        >>> import numpy as np, tamis
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(4000, 20))
+        >>> y = X[:, 2] > X[:, 5]
+        >>> first = tamis.DISCUSS().fit(X[:500], y[:500])
+        >>> parts = [first.clone_unfitted().partial_fit(X[i : i + 1000], y[i : i + 1000]) for i in range(0, 4000, 1000)]
+        >>> merged = tamis.merge_tree(parts)
+        >>> merged.n_seen_, merged.drift_detected_, merged.get_support(indices=True)
+        (4000, False, array([2, 5]))
+        """
+        check_choice("when", when, ("after", "before"))
+        if not self._check_mergeable(other, ()):
+            return self
+        earlier, later = (self, other) if when == "after" else (other, self)
+        merged = copy.deepcopy(earlier)
+        merged._append(later)
+        self.__dict__.update({**vars(merged), **self.get_params(deep=False)})
+        return self
+
+    def _append(self, later: Self) -> None:
+        codes, classes = self._joint_classes(later)
+        joint = {**classes, "n_seen_": self.n_seen_ + later.n_seen_}
+        if 0 < later._counts.n_seen <= self.window and self._counts.n_seen:
+            self.__dict__.update(joint)
+            self._learn_window(later, codes)
+        elif later._counts.n_seen:
+            whole = copy.deepcopy(later)
+            whole.__dict__.update(joint)
+            whole._recode(codes)
+            if self._counts.n_seen:
+                whole._prepend(self)
+            self.__dict__.update(vars(whole))
+        self.__dict__.update(joint)
+
+    def _learn_window(self, later: Self, codes: NDArray[np.intp]) -> None:
+        """Learn the rows of the window of a later part, whose classes have these codes here."""
+        if self._places is None and self._scaler is not None and self._scaler.equals(later._scaler):
+            X, y = later._counts.rows()
+            with locked_and_validated(self._counts):
+                self._prepare_batch()
+                self._take_in_parts(np.array(X, order="C"), codes[y])
+        else:
+            X, y = later._window_rows(later._counts.n_rows)
+            self._learn(X, codes[y], None)
+
+    def _window_rows(self, n: int) -> tuple[Rows, Array]:
+        """Return the last n rows of the window before they were scaled, and their classes."""
+        X, codes = self._counts.rows()
+        first = len(codes) - n
+        X, codes = np.array(X[first:], order="C"), codes[first:]
+        if self._scaler is not None:
+            X[:, self._numeric] = self._scaler.inverse(X[:, self._numeric])
+        if self._places is None:
+            return X, codes
+        assert self._known is not None
+        n_known = int(np.count_nonzero(self._known < _RESERVE))
+        rows, at = np.nonzero(X[:, :n_known])
+        shape = (len(X), self.n_features_in_)
+        return sp.csr_matrix((X[rows, at], (rows, self._known[at])), shape=shape), codes
+
+    def _recode(self, codes: NDArray[np.intp]) -> None:
+        """Give the classes the codes that they have beside those of an earlier part."""
+        n_classes = len(self.classes_)
+        order = np.full(n_classes, -1)
+        order[codes] = np.arange(len(codes))
+        order[order < 0] = np.arange(len(codes), n_classes)
+        self._counts.grow(n_classes)
+        self._counts.reorder(order)
+        self._present = self._present.recoded(order)
+        if self._label_series is not None:
+            self._label_series.grow(n_classes)
+            self._label_series.reorder(order)
+
+    def _prepend(self, earlier: Self) -> None:
+        """Add the counts of an earlier part since its last drift, if they are of the present concept."""
+        present, theirs = self._present, earlier._present
+        if not present.is_stationary or theirs.is_in_transition:
+            return
+        age, later_age = theirs.age(earlier._counts), present.age(self._counts)
+        if self._watches:
+            X, codes = earlier._window_rows(min(age, earlier._counts.n_rows))
+            bars = critical_values(present.alpha, self.n_features_in_, len(self.classes_))
+            rows = self._scaled_rows(self._placed(X))
+            present = self._present  # `_placed` may have replaced it
+            if not present.prepend(theirs, age, rows, codes, self._inflation * bars, int(self.window)):
+                self.drift_detected_ = True
+                return
+            if self._label_series is not None and earlier._label_series is not None:
+                series = copy.deepcopy(earlier._label_series)
+                series.grow(len(self.classes_))
+                self._label_series.merge(series, first=True)
+                self._inflation = self._label_series.variance_inflation()
+        else:
+            present.began -= age
+        self._mean_after(earlier, age, later_age)
+
+    def _placed(self, X: Rows) -> Array:
+        """Return rows of another selector in the order of the state."""
+        if self._places is None:
+            return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
+        X = sp.csr_matrix(X)
+        self._place_columns(X)
+        return self._placed_rows(X)
+
+    def _mean_after(self, earlier: Self, age: int, later_age: int) -> None:
+        """Average the running means of both parts, of these numbers of rows, weighted as after one pass."""
+        fading = self._fading
+        if fading == 0.0:
+            return
+        mean = earlier._mean if earlier._places is None else np.append(earlier._mean, 0.0)[earlier._places]
+        if self._known is not None:
+            mean = np.append(mean, 0.0)[np.minimum(self._known, self.n_features_in_)]
+        kept = (1.0 - fading) ** later_age
+        weight = kept * (1.0 - (1.0 - fading) ** age)
+        self._mean = self._mean + weight / (weight + 1.0 - kept) * (mean - self._mean)
 
     # -- when to select ------------------------------------------------------------------------------------
 

@@ -27,6 +27,8 @@ from tamis.summaries.entropy import WindowCounts
 
 __all__ = ["LOOK", "Present"]
 
+Floats = NDArray[np.float64]
+
 LOOK = 50  # rows between two tests of the relations
 _YOUNG = 150  # recent rows that are compared with the rest of the window
 _LEAST = 30  # minimum number of rows after a reset
@@ -69,6 +71,82 @@ class Present:
         """Make room for new classes."""
         self._forget(counts)
         self.watch(selected, counts)
+
+    def recoded(self, order: NDArray[np.intp]) -> Present:
+        """Return a copy with more classes, and these in another order: class c is what class ``order[c]`` was."""
+        result, empty = copy.copy(self), empty_watch(len(order))
+        more = len(order) - self.bayes[-1].shape[1]
+        columns, edges, exact, tables, totals, tally, evidence, steps = self.bayes
+        tables = np.pad(tables, ((0, 0), (0, 0), (0, more)), constant_values=0.5)
+        totals, steps = (np.pad(part, ((0, 0), (0, more))) for part in (totals, steps))
+        tally = np.hstack([tally, empty.tally[:, :more]])
+        by_class = [np.ascontiguousarray(part[..., order]) for part in (tables, totals, tally, steps)]
+        result.bayes = (columns, edges, exact, *by_class[:3], evidence, by_class[3])
+        if len(self._edges):
+            result._tables = np.pad(self._tables, ((0, 0), (0, 0), (0, more)))[..., order]
+        return result
+
+    def share_bins(self, other: Present, counts: WindowCounts) -> None:
+        """Count in the bins of another selector with the same features, which are those of its window if it has none.
+
+        Parameters
+        ----------
+        other : Present
+        counts : WindowCounts
+            The full window of the other one.
+        """
+        self._edges = other._edges if len(other._edges) else cuts(counts.rows()[0], self._exact)
+        self._tables = self._empty_tables(counts.n_classes)
+
+    def _empty_tables(self, n_classes: int) -> Floats:
+        return np.zeros((len(self._edges), self._edges.shape[1] + 2, n_classes))
+
+    @property
+    def is_stationary(self) -> bool:
+        """Whether all rows since the start belong to one concept."""
+        return self.began <= 0 and not self.is_in_transition
+
+    @property
+    def is_in_transition(self) -> bool:
+        """Whether the first rows since the last drift may be from both concepts."""
+        return self._found >= 0
+
+    def prepend(self, before: Present, age: int, X: Array, codes: Array, bars: Array, window: int) -> bool:
+        """Add the counts of an earlier part, in new arrays, unless the relation changed between the parts.
+
+        Parameters
+        ----------
+        before : Present
+            With the same classes. Its counts are added if its bins are the same.
+        age : int
+            Number of rows since the last drift there.
+        X, codes : ndarray
+            Its last rows since then, at most a window. Those that its counts lack are counted; if it has other bins,
+            all of them.
+        bars : ndarray
+            Critical values.
+        window : int
+
+        Returns
+        -------
+        bool
+            Whether the parts are of one concept.
+        """
+        if not len(self._edges):
+            self._edges = cuts(X, self._exact)
+            self._tables = self._empty_tables(self.bayes[-1].shape[1])
+        tables = np.zeros_like(self._tables)
+        if np.array_equal(before._edges, self._edges):
+            tables[..., : before._tables.shape[2]] = before._tables
+            first_look = -before.began % LOOK  # age at which windows end there
+            n_left = (age - first_look) % window if before._tables.any() else len(codes)
+            X, codes = X[len(codes) - n_left :], codes[len(codes) - n_left :]
+        count(np.ascontiguousarray(X), codes, self._edges, self._exact, tables)
+        if find_changed_table(tables, self._tables, bars) >= 0:
+            return False
+        self._tables = self._tables + tables
+        self.began -= age // window * window  # by windows, so that each row is counted once
+        return True
 
     def widened(self, exact: NDArray[np.bool_]) -> Present:
         """Return a copy with additional features, which were 0 in all rows; `exact` covers all features."""
@@ -143,7 +221,7 @@ class Present:
         X, codes = counts.rows()
         if not len(self._edges):
             self._edges = cuts(X, self._exact)
-            self._tables = np.zeros((X.shape[1], self._edges.shape[1] + 2, counts.n_classes))
+            self._tables = self._empty_tables(counts.n_classes)
         tables = np.zeros_like(self._tables)
         count(X, codes, self._edges, self._exact, tables)
         changed = find_changed_table(self._tables, tables, bars) >= 0

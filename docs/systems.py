@@ -89,14 +89,14 @@ def _system(name: str, entries: list[Entry]) -> System:
 
 def _table_of(page: str, text: str) -> str:
     """Return the page and section with the figures: where the section only refers to another one, that one."""
-    heading, section = _section_with_figures(text)
+    heading, section = _section_with_figures(page, text)
     reference = re.search(r"\]\(([\w./]+\.md(?:#[\w-]+)?)\)", section)
     if reference and not re.search(r"\d", section.replace(reference[1], "")):
         return posixpath.normpath(posixpath.join(posixpath.dirname(page), reference[1]))
     return f"{page}#{_slug(heading)}"
 
 
-def _section_with_figures(text: str) -> tuple[str, str]:
+def _section_with_figures(page: str, text: str) -> tuple[str, str]:
     """Return heading and text of the section of evidence: of those with a table the one "as published", if any.
 
     Where evidence is a slow version alone, it is the section that names the program of the page's figures.
@@ -107,6 +107,10 @@ def _section_with_figures(text: str) -> tuple[str, str]:
         sections = [(heading, rest) for heading, _, rest in parts if _PROGRAM.search(rest)]
     with_table = [one for one in sections if _TABLE.search(one[1])]
     published = [one for one in with_table if "published" in one[0].lower()]
+    if not sections:
+        raise ValueError(
+            f"docs/{page} has no section with figures: add '## Evidence', and name the program that prints them."
+        )
     return (published or with_table or sections)[0]
 
 

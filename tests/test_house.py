@@ -284,9 +284,13 @@ def test_the_page_of_a_method_is_short(page: str) -> None:
     """At most 800 words, code aside: the problem, an example, the parameters; the rest is on the linked page."""
     text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     words = re.findall(r"[A-Za-z0-9][\w'.-]*", re.sub(r"(?s)```.*?```", "", text))
-    assert len(words) <= 800
-    assert "## When to use it" in text or page in ("watch", "which_selector")
-    assert page not in LINKED or f"](evidence/{page}.md#" in text
+    assert len(words) <= 800, f"docs/{page}.md has {len(words)} words: move some to docs/evidence/{page}.md"
+    assert "## When to use it" in text or page in ("watch", "which_selector"), (
+        f"docs/{page}.md has no section '## When to use it'"
+    )
+    assert page not in LINKED or f"](evidence/{page}.md#" in text, (
+        f"docs/{page}.md has no link to its evidence"
+    )
 
 
 @pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"])

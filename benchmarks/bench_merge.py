@@ -73,6 +73,8 @@ def losses(n_draws: int = 5) -> None:
         "FIRES, assumed-density": lambda: tamis.FIRES(10, half_life=math.inf, update="assumed-density"),
         "OFS": lambda: tamis.OFS(10),
         "DISCUSS": lambda: tamis.DISCUSS(10),
+        "Auto": tamis.Auto,
+        "Auto, 10 features": lambda: tamis.Auto(10),
     }
     print("| selector | parts | relevant of 10 | the same as one pass | rank correlation of the scores |")
     print("| --- | --- | --- | --- | --- |")

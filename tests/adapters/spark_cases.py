@@ -164,6 +164,18 @@ def test_a_window_and_its_counts_from_partitions(spark, tmp_path):
     np.testing.assert_array_equal(selector._present._tables, merged._present._tables)
 
 
+def test_auto_compares_selectors_on_the_workers(spark, tmp_path):
+    """Its parts have the classes of the first rows."""
+    rng = np.random.default_rng(0)
+    names = [f"c{j}" for j in range(12)]
+    X = rng.normal(size=(6000, 12))
+    y = np.where(X[:, 4] + X[:, 11] + 0.5 * rng.normal(size=6000) > 0, "yes", "no")
+    df = stored(spark, pd.DataFrame(X, columns=names).assign(y=y), tmp_path, 3)
+    selector = screen(df, "y", tamis.Auto(), classes=["yes", "no"])
+    assert (selector.n_seen_, selector.classes_.tolist()) == (6000, ["yes", "no"])
+    assert set(selector.get_feature_names_out()) == {"c4", "c11"}
+
+
 @pytest.mark.parametrize("n_files", [1, 9])
 def test_a_deep_tree(spark, frame, tmp_path, monkeypatch, n_files):
     monkeypatch.setattr(jobs, "_GROUP_BYTES", 1)  # two at a time

@@ -468,6 +468,14 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             )
         return True
 
+    def _check_no_categories(self, other: RowSelector) -> None:
+        """Reject parts with categories."""
+        for one in (self, other):
+            if one._encoder is not None and one._encoder.categories:
+                raise ValueError(
+                    "Categories are encoded by the target of the rows before, so parts cannot be merged: give numbers."
+                )
+
     def _split(self, X: Any, *, is_first: bool) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
         """Return the categories of the rows, the rows with 0 in their place, and the names of the columns."""
         if not self._encodes:

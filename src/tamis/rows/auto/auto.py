@@ -47,7 +47,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._validation import Array, Rows, columns_of
+from tamis._atomic import atomic
+from tamis._validation import Array, Rows, check_choice, columns_of, short_repr
 from tamis._validation.parameters import COLUMNS, SEED, number, parameters, with_methods
 from tamis.base import RowSelector, n_to_select
 from tamis.base.target_levels import N_LEVELS, TargetLevels
@@ -234,6 +235,7 @@ class Auto(RowSelector):
     """
 
     _equals_rows = "exactly"
+    _merge_equals_one_pass = False
     _copied_per_byte = 40
     _shapes = f"""
         _pending.size in [{_BLOCK}, {_BLOCK}]
@@ -697,20 +699,22 @@ class Auto(RowSelector):
     def _rank(self, X: Rows, y: Array, weight: Array) -> None:
         """Update the active selectors, and rank the features again."""
         self._let_rest()
-        ranks, classes = self._ranks.copy(), self._all_classes
+        for name, selector in self._rankers.items():
+            if selector is None or name in self.resting_:
+                continue
+            n_drifts = len(getattr(selector, "drifts_", ()))
+            selector.partial_fit(X, y, self._all_classes, None if name == "joint" else weight)
+            if len(getattr(selector, "drifts_", ())) > n_drifts:
+                self._alarm = self._rows
+        self._rank_again()
+
+    def _rank_again(self) -> None:
+        """Rank the features by the scores of the active selectors."""
+        ranks = self._ranks.copy()
         for at, (name, selector) in enumerate(self._rankers.items()):
             if name in self.resting_:
                 continue
-            if selector is None:
-                scores = self._scores_without_selector(name)
-                self._set_own_size(at, knee(scores, self._sizes[-1]))
-                ranks[at] = _places(scores)
-                continue
-            n_drifts = len(getattr(selector, "drifts_", ()))
-            selector.partial_fit(X, y, classes, None if name == "joint" else weight)
-            if len(getattr(selector, "drifts_", ())) > n_drifts:
-                self._alarm = self._rows
-            scores = selector.scores_
+            scores = self._scores_without_selector(name) if selector is None else selector.scores_
             if name == "joint":
                 kept = selector.get_support()
                 scores = scores + kept * (1.0 + np.ptp(scores))
@@ -784,6 +788,164 @@ class Auto(RowSelector):
             },
         ]  # fmt: skip
         self._arm = arm
+
+    # -- merging -------------------------------------------------------------------------------------------
+
+    _n_first = _BLOCK
+
+    def clone_unfitted(self) -> Self:
+        """Return an unfitted selector with the classes of this one; see `RowSelector.clone_unfitted`."""
+        _ = self.warming_up_  # raises if not fitted
+        part = copy.copy(self)
+        if not self._is_regression():
+            part._unseen = np.arange(len(self.classes_))
+        part.n_seen_ = 0
+        part._start(self.n_features_in_)
+        return part
+
+    @atomic
+    def merge(self, other: Self, when: str = "after") -> Self:
+        """Add the rows of another selector, which precede or follow those of this one.
+
+        If the later part still stores all of its rows (500; 2000 with trees), the earlier one learns them, as in one
+        pass. Otherwise the comparison continues with the learners and losses of both parts, on the rankings of both.
+
+        Parameters
+        ----------
+        other : Auto
+            With the same columns and parameters, except the seed.
+        when : {"after", "before"}, default="after"
+            Whether the rows of `other` follow or precede those of this selector.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `other` is of another class.
+        ValueError
+            If its columns, parameters or kind of learner differ, if its classes have another order, or if features are
+            categorical.
+
+        Notes
+        -----
+        Moments of the classes are added, exactly. ``forward``, ``fires`` and ``joint`` merge by their own rules; with
+        more than 1000 columns, and ``joint`` for regression, those of the later part are used. Linear learners are
+        averaged, weighted by rows. The losses are those of the last 2000 tested rows of both. After a restart in the
+        later part, nothing is added. No drift is tested for between the parts.
+
+        Examples
+        --------
+        >>> import numpy as np, tamis
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(6000, 30))
+        >>> y = X[:, 4] + X[:, 11] + 0.5 * rng.normal(size=6000) > 0
+        >>> parts = [tamis.Auto().fit(X[i : i + 2000], y[i : i + 2000]) for i in range(0, 6000, 2000)]
+        >>> merged = tamis.merge_tree(parts)
+        >>> merged.n_seen_, merged.followed_, merged.get_support(indices=True)
+        (6000, 'forward 2', array([ 4, 11]))
+        """
+        check_choice("when", when, ("after", "before"))
+        if self._kind != other._kind:
+            raise ValueError(
+                f"The learner is of kind {self._kind!r} here and {other._kind!r} there: merge selectors of one kind."
+            )
+        if not self._check_mergeable(other, ("learner", "random_state")):
+            return self
+        self._check_no_categories(other)
+        earlier, later = (self, other) if when == "after" else (other, self)
+        merged = copy.deepcopy(earlier)
+        merged._append(copy.deepcopy(later))
+        self.__dict__.update({**vars(merged), **self.get_params(deep=False)})
+        return self
+
+    def _append(self, later: Self) -> None:
+        """Add a later part, which is changed."""
+        joint: dict[str, Any] = {"n_seen_": self.n_seen_ + later.n_seen_}
+        if not self._is_regression():
+            codes, classes = self._joint_classes(later)
+            joint.update(classes)
+            if not np.array_equal(codes, np.arange(len(codes))):
+                raise ValueError(
+                    f"The classes are in the order {short_repr(self.classes_.tolist())} here and"
+                    f" {short_repr(later.classes_.tolist())} there: declare them, by classes= in the first call."
+                )
+        if not self._rows + self._pending.n_rows:
+            self.__dict__.update(vars(later))
+        elif later._stores_all_rows:
+            self.__dict__.update(joint)
+            pending = (later._pending.rows(),) if later._pending.n_rows else ()
+            if later._window or pending:
+                X, y, weight = joined((*later._window, *pending))
+                if self._encoder is not None:
+                    self._encoder = self._encoder.with_rows(X, {}, y)[1]
+                self._learn(X, y, weight)
+        else:
+            for part in (self, later):
+                part.__dict__.update(joint)
+                if part._pending.n_rows:
+                    part._take_block()
+                part._make_room()
+            later._prepend(self)
+            self.__dict__.update(vars(later))
+        self.__dict__.update(joint)
+
+    @property
+    def _stores_all_rows(self) -> bool:
+        return sum(len(y) for _, y, _ in self._window) == self._rows
+
+    def _prepend(self, earlier: Self) -> None:
+        """Add an earlier part, unless the learners have restarted since."""
+        n_before, has_restarted = earlier._rows, bool(self.restarts_)
+        if not has_restarted:
+            self._add_summaries(earlier)
+        if self.arms_ == earlier.arms_:
+            self._course = self._course.after(earlier._course)
+            if not has_restarted:
+                self._add_race(earlier)
+        for name in ("_changed_at", "_alarm"):  # 0: never
+            setattr(
+                self, name, getattr(self, name) + n_before if getattr(self, name) else getattr(earlier, name)
+            )
+        self._fit_at, self._level = self._fit_at + n_before, self._level + n_before
+        self._counted_from += n_before
+        self._woke = {name: row + n_before for name, row in self._woke.items()}
+        self.restarts_ = [*earlier.restarts_, *(row + n_before for row in self.restarts_)]
+        self.drifts_ = [*earlier.drifts_, *(row + n_before for row in self.drifts_)]
+        moved = [{**switch, "row": switch["row"] + n_before} for switch in self.switches_]
+        self.switches_ = [*earlier.switches_, *moved]
+        self._rows, self._blocks = self._rows + n_before, self._blocks + earlier._blocks
+        self._rank_again()
+        self._follow(drifted=False)
+
+    def _add_summaries(self, earlier: Self) -> None:
+        """Add the moments of the classes, and the states of the selectors that are active in both parts."""
+        if not self._is_regression():
+            for mine, theirs, keep in (
+                (self._old, earlier._old, 1.0), (self._young, earlier._young, _YOUNG**self._rows),
+            ):  # fmt: skip
+                theirs.fade(keep)
+                mine.merge(theirs)
+        for name, selector in self._rankers.items():
+            before = earlier._rankers.get(name)
+            if selector is None or before is None or name in (*self.resting_, *earlier.resting_):
+                continue
+            is_large = any(getattr(one, "_marginals", None) is not None for one in (selector, before))
+            if not is_large and not (name == "joint" and self._is_regression()):
+                selector.merge(before, when="before")
+
+    def _add_race(self, earlier: Self) -> None:
+        """Add losses of the same measure, and the linear learners."""
+        if self._rare == earlier._rare and not self._changed_at:
+            for name in ("_paired", "_paired_young"):
+                mine, theirs = getattr(self, name), getattr(earlier, name)
+                setattr(self, name, theirs.with_rows(mine.losses, mine.weight))
+            self._n_tested += earlier._n_tested
+        if self._learners.W.shape == earlier._learners.W.shape:
+            share = earlier._rows / (earlier._rows + self._rows)
+            self._learners = self._learners.averaged(earlier._learners, share)
 
     # -- read-outs -----------------------------------------------------------------------------------------
 

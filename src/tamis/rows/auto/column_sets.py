@@ -173,6 +173,12 @@ class LogisticRegressions:
         result.W[:, :, columns] = 0.0
         return result
 
+    def averaged(self, other: LogisticRegressions, share: float) -> LogisticRegressions:
+        """Return the weighted mean with learners of the same sets and classes, whose share is in [0, 1]."""
+        result = copy.copy(self)
+        result.W, result.b = self.W + share * (other.W - self.W), self.b + share * (other.b - self.b)
+        return result
+
     def of(self, sets: Array) -> LogisticRegressions:
         """Return a copy of some sets, which may be repeated."""
         result = copy.copy(self)

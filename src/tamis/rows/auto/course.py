@@ -82,6 +82,18 @@ class Course:
         self.n_tested[:half] = self.n_tested.reshape(half, 2).sum(axis=1)
         self.n_records, self.span, self.in_last = half, 2 * self.span, 2 * self.span
 
+    def after(self, earlier: Self) -> Self:
+        """Return the course of an earlier part with the same arms, followed by this one."""
+        longer, n_before = copy.deepcopy(earlier), int(earlier.n_seen[max(earlier.n_records - 1, 0)])
+        for at in range(self.n_records):
+            longer = longer.with_block(
+                n_before + int(self.n_seen[at]),
+                int(self.followed[at]),
+                self.errors[at],
+                int(self.n_tested[at]),
+            )
+        return longer
+
     def of(self, came_from: Array, goes_to: Array) -> Self:
         """Return the course with other arms: `came_from` are the previous arms of each, `goes_to` the new ones."""
         other = copy.copy(self)

@@ -657,11 +657,7 @@ class JointScreening(RowSelector):
             )
         if not self._check_mergeable(other, ()) or not other.n_seen_:
             return self
-        for one in (self, other):
-            if one._encoder is not None and one._encoder.categories:
-                raise ValueError(
-                    "Categories are encoded by the target of the rows before, so parts cannot be merged: give numbers."
-                )
+        self._check_no_categories(other)
         codes, joint = self._joint_classes(other)
         n_seen = self.n_seen_ + other.n_seen_
         if self._counts_with(other):

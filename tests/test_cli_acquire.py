@@ -115,6 +115,17 @@ def test_training_says_how_well_it_does(call, folder, model):
     )  # fmt: skip
     assert "225 training rows" in out
     assert "No value is worth its cost: every decision follows the class shares." in out
+    (hint,) = re.findall(r"To rank rows by probability instead: (.*)", out)
+    code, out, _ = call(
+        "train", "table.csv", "--label", "state", "--cost", "5", *hint.split(), "--max-rows", "300",
+        "--save", "n.tamis", "--force", "--json",
+    )  # fmt: skip
+    ranked = json.loads(out)["held_out"]
+    beside = {one["name"]: one["auc"] for one in ranked["baselines"]}
+    assert code == 0
+    assert beside["nothing"] == 0.5
+    assert ranked["auc"] >= 0.5
+    assert beside["all values, logistic"] > 0.9
 
 
 def test_prices_and_errors_may_be_in_a_currency(call, folder):

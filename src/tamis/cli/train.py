@@ -393,6 +393,7 @@ def _summary(
         summary["held_out"] = {
             "n_rows": len(held),
             ("r2" if model._is_regression else "accuracy"): own.accuracy,
+            **({} if own.auc is None else {"auc": own.auc}),
             "loss": own.loss,
             "loss_error": own.error,
             "mean_features": own.n_values,
@@ -404,10 +405,9 @@ def _summary(
 
 
 def _named(model: CellClassifier, baseline: dict[str, Any]) -> dict[str, Any]:
-    """Return a baseline with the name of its measure."""
-    if not model._is_regression:
-        return baseline
-    return {"r2" if key == "accuracy" else key: value for key, value in baseline.items()}
+    """Return a baseline with the names of its measures."""
+    names = {"accuracy": "r2"} if model._is_regression else {}
+    return {names.get(key, key): value for key, value in baseline.items() if value is not None}
 
 
 def _show(summary: dict[str, Any]) -> None:
@@ -427,15 +427,17 @@ def _show(summary: dict[str, Any]) -> None:
             console.print(f"  {one['name']:<26}  {one['loss']:.4f}{ahead}", markup=False)
     if held := summary.get("held_out"):
         own = {
-            "name": summary["method"], "loss": held["loss"], measure: held[measure],
+            "name": summary["method"], "loss": held["loss"], measure: held[measure], "auc": held.get("auc"),
             "cost": held["mean_cost"], "n_values": held["mean_features"],
         }  # fmt: skip
         console.print(
-            f"\n  {held['n_rows']:,} held-out rows".ljust(31) + f"loss    {measure:<8}  price   values"
+            f"\n  {held['n_rows']:,} held-out rows".ljust(31)
+            + f"loss    {measure:<8}  {'' if own['auc'] is None else 'AUC    '}price   values"
         )
         for one in [own, *held["baselines"]]:
+            auc = "" if one.get("auc") is None else f"{one['auc']:.3f}  "
             console.print(
-                f"  {one['name']:<26}  {one['loss']:.4f}  {one[measure]:.3f}     {one['cost']:.4f}"
+                f"  {one['name']:<26}  {one['loss']:.4f}  {one[measure]:.3f}     {auc}{one['cost']:.4f}"
                 f"  {one['n_values']:.2f}",
                 markup=False,
             )
@@ -446,6 +448,8 @@ def _show(summary: dict[str, Any]) -> None:
                 "decision follows the class shares" if measure == "accuracy" else "prediction is the mean"
             )
             console.print(f"  No value is worth its cost: every {follows}.")
+            if measure == "accuracy":
+                console.print("  To rank rows by probability instead: --method adaptive --set objective=auc")
     for name in ("model", "report"):
         if name in summary:
             console.print(f"\nThe {name}: {summary[name]}", markup=False, soft_wrap=True)

@@ -211,6 +211,8 @@ class Baseline:
         Standard error of `loss`.
     accuracy, cost, n_values : float
         Accuracy (for a numeric target: the coefficient of determination), and price and number of the values per row.
+    auc : float or None
+        Area under the ROC curve, one-vs-rest, weighted by class frequency; None for a numeric target.
     """
 
     name: str
@@ -219,6 +221,7 @@ class Baseline:
     accuracy: float
     cost: float
     n_values: float
+    auc: float | None
 
 
 def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> list[Baseline]:
@@ -240,35 +243,25 @@ def baselines(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -
     from tamis.cells.bins import indicators
 
     y, y_held = np.asarray(y), np.asarray(y_held)
-    fixed = fixed_subset(model, X, y, None)
-    result = [
-        _baseline(model, name, one.predict(X_held), y_held, one.cost_, one.n_features_used_)
-        for name, one in ((type(model).__name__, model), ("same values for every row", fixed))
-    ]
-    decided = model._decide(model.prior_[None])[0]
+    fixed, own_name = fixed_subset(model, X, y, None), type(model).__name__
+    result = []
+    for name, one in ((own_name, model), ("same values for every row", fixed)):
+        posterior = one.predict_proba(X_held)
+        result.append(_baseline(model, name, posterior, y_held, one.cost_, one.n_features_used_))
     nothing = np.zeros(len(y_held))
-    name, kind = ("nothing: the mean", np.float64) if model._is_regression else ("nothing", y.dtype)
-    result.append(_baseline(model, name, np.full(len(y_held), decided, kind), y_held, nothing, nothing))
+    name = "nothing: the mean" if model._is_regression else "nothing"
+    prior = np.tile(model.prior_, (len(y_held), 1))
+    result.append(_baseline(model, name, prior, y_held, nothing, nothing))
     rows, held = _sides(model, X, X_held)
     if rows.shape[1] <= _WIDE:
         rows, held = (part.toarray() if sp.issparse(part) else part for part in (rows, held))
         there = ~np.isnan(np.asarray(held, dtype=np.float64))
+        prices, n_values = _total_prices(model, there), there.sum(axis=1)
         for name, other in _peers(model):
             seen, asked = (indicators(part, model._sizes) for part in (rows, held))
             other.fit(seen, y)
-            label = (
-                other.predict(asked) if model._is_regression else model._decide(other.predict_proba(asked))
-            )
-            result.append(
-                _baseline(
-                    model,
-                    f"all values, {name}",
-                    label,
-                    y_held,
-                    _total_prices(model, there),
-                    there.sum(axis=1),
-                )
-            )
+            predicted = other.predict(asked) if model._is_regression else other.predict_proba(asked)
+            result.append(_baseline(model, f"all values, {name}", predicted, y_held, prices, n_values))
     return result
 
 
@@ -295,7 +288,17 @@ def _linear(*, is_number: bool = False, sparse: bool = False) -> Any:
     return make_pipeline(SimpleImputer(), scaler, Ridge() if is_number else LogisticRegression(max_iter=500))
 
 
-def _baseline(model: CellClassifier, name: str, label: Any, y: Any, cost: Any, n_values: Any) -> Baseline:
+def _baseline(
+    model: CellClassifier, name: str, predicted: Floats, y: Any, cost: Any, n_values: Any
+) -> Baseline:
+    """Return the results of class probabilities, or of predicted numbers."""
+    label, auc = (model._decide(predicted) if predicted.ndim == 2 else predicted), None
+    if not model._is_regression:
+        known = np.isin(y, model.classes_)
+        codes = np.searchsorted(model.classes_, y[known])
+        auc = (
+            1.0 - float(ranking_losses(predicted[known], codes).mean()) if len(np.unique(codes)) > 1 else None
+        )
     loss = model._losses(y, label) + cost
     error = float(loss.std() / np.sqrt(max(len(loss), 1)))
     return Baseline(
@@ -305,6 +308,7 @@ def _baseline(model: CellClassifier, name: str, label: Any, y: Any, cost: Any, n
         float(r2_score(y, label) if model._is_regression else np.mean(label == y)),
         float(np.mean(cost)),
         float(np.mean(n_values)),
+        auc,
     )
 
 

@@ -48,6 +48,24 @@ def test_only_the_first_rows_are_read():
     assert choose_learner((X, y), max_rows=500).n_rows == 500
 
 
+@pytest.mark.parametrize("wait", [50, 10**6])
+def test_values_that_arrive_late_are_missing_when_learners_are_compared(wait):
+    X = rows()
+    stream = ArrayStream(X, X[:, 0] * X[:, 1] > 0, ["a", "b", "c", "d"])
+    on_time, late = (choose_learner(one) for one in (stream, stream.with_late_features({"a": wait})))
+    assert on_time.scores["adaptive-random-forest"] > 0.8
+    assert 0.4 < late.scores["adaptive-random-forest"] < 0.6
+
+
+def test_a_learner_is_chosen_where_values_are_missing():
+    X = rows()
+    y = X[:, 0] * X[:, 1] > 0
+    X[::5, 2] = np.nan
+    choice = choose_learner((X, y))
+    assert choice.name == "adaptive-random-forest"
+    assert {"nb", "logistic"} < set(choice.scores)
+
+
 def test_where_a_class_is_rare_average_precision_decides_and_200_rows_of_it_are_waited_for():
     rng = np.random.default_rng(0)
     X = rows(12_000)

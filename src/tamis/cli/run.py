@@ -60,6 +60,14 @@ def run(
     models: Models,
     options: Annotated[RunOptions, Panel("Evaluation")],
     reading: Reading,
+    late: Annotated[
+        list[str] | None,
+        option(
+            "Evaluation",
+            "FEATURE=ROWS",
+            "A feature whose values arrive this many rows after their row; may be repeated.",
+        ),
+    ] = None,
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
     out: Annotated[str | None, option(_OUTPUT, "FOLDER", "Save the result as Parquet and JSON.")] = None,
     checkpoint: Annotated[
@@ -97,17 +105,33 @@ def run(
         )
     output = Output(report, out, checkpoint, as_json, quiet, save=save, columns=columns)
     output.check(reading.inputs, force)
+    waits = _parse_late(late or [])
     with alone(checkpoint, out):
-        stream = reading.open(classes=not models.is_regression, quiet=quiet, clock=options.clock)
+        stream = reading.open(
+            classes=not models.is_regression, quiet=quiet, clock=options.clock
+        ).with_late_features(waits)
         from tamis.evaluate.prequential.settings import features_of
 
-        models = _with_learner(models, reading, options, quiet=quiet)
+        models = _with_learner(models, reading, options, waits, quiet=quiet)
         selector, learner = models.make(features_of(stream, options)[1])
         kept = replace(options, checkpoint=checkpoint, checkpoint_every=checkpoint_every)
         return output.finish(evaluate(stream, selector, learner, output, kept))
 
 
-def _with_learner(models: Models, reading: Reading, options: RunOptions, *, quiet: bool) -> Models:
+def _parse_late(given: list[str]) -> dict[str, int]:
+    """Return the number of rows after which the values of each late feature arrive."""
+    waits = {}
+    for text in given:
+        name, _, rows = text.rpartition("=")
+        if not name or not rows.isdecimal():
+            raise MisuseError(f"--late must be FEATURE=ROWS, as in price=48, got {text!r}.")
+        waits[name] = int(rows)
+    return waits
+
+
+def _with_learner(
+    models: Models, reading: Reading, options: RunOptions, waits: dict[str, int], *, quiet: bool
+) -> Models:
     """Choose a learner on the first rows if neither learner nor selector is named; standard input is read once."""
     if models.learner or models.is_regression or reading.file == "-" or models.selector not in (None, "auto"):
         return models
@@ -117,7 +141,9 @@ def _with_learner(models: Models, reading: Reading, options: RunOptions, *, quie
     try:
         with warnings_in_one_line(console):
             choice = choose_learner(
-                reading.open(quiet=True, clock=options.clock), random_state=models.seed, max_rows=None
+                reading.open(quiet=True, clock=options.clock).with_late_features(waits),
+                random_state=models.seed,
+                max_rows=None,
             )
     except DataError:  # too few rows to choose by
         return models

@@ -2,7 +2,8 @@
 
 Each is evaluated prequentially (test-then-train) on these rows, with all features. The most accurate one is chosen. If
 one of two classes is rare, it is the one with the largest average precision, since the majority-class baseline is
-nearly always correct there. If features are categorical, categorical naive Bayes replaces the Gaussian one.
+nearly always correct there. If features are categorical or have missing values, the naive Bayes that accepts them
+replaces the Gaussian one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from tamis.streams.stream import ArrayStream
 __all__ = ["LearnerChoice", "choose_learner"]
 
 CANDIDATES = ("logistic", "perceptron", "naive-bayes", "adaptive-random-forest")
-_COUNTING = {"naive-bayes": "nb"}  # in its place where columns are categories; it takes codes for numbers
+# In its place where features are categorical, whose codes it takes for numbers, or have missing values.
+_TOLERANT = {"naive-bayes": "nb"}
 _ROWS = 2000
 _RARE_ROWS, _MOST = 200, 50_000  # rows of it that are waited for, and rows that are read at most
 
@@ -103,6 +105,8 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
         check_number("max_rows", max_rows, low=100, integer=True)
     source = as_stream(stream)
     X, y = _first_rows(source, max_rows)
+    # A feature that is later than these rows would leave none to compare on.
+    waits = {name: min(rows, len(y) // 4) for name, rows in source.late_features.items()}
     labels, counts = np.unique(y, return_counts=True)
     if len(y) < 100 or len(labels) < 2:
         reason = f"has {len(y)} rows" if len(y) < 100 else f"has one class in its first {len(y):,} rows"
@@ -111,13 +115,18 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     measure = "average_precision" if rare else "accuracy"
     scores, total = dict[str, float](), dict[str, float]()
     categorical = [int(j) for j in getattr(source, "categorical", ())]
-    for name in (_COUNTING.get(name, name) if categorical else name for name in CANDIDATES):
+    is_missing = any(waits.values()) or (not sp.issparse(X) and bool(np.isnan(X).any()))
+    for name in (_TOLERANT.get(name, name) if categorical or is_missing else name for name in CANDIDATES):
         entry = find_learner(name)
         if sp.issparse(X) and not entry.sparse:
             continue
         learner = entry.load()(**model_parameters(entry, seed=random_state, categorical=categorical))
         result = prequential(
-            ArrayStream(X, y, classes=labels), None, learner, baselines="none", auc=bool(rare)
+            ArrayStream(X, y, source.feature_names, classes=labels).with_late_features(waits),
+            None,
+            learner,
+            baselines="none",
+            auc=bool(rare),
         )
         total = result.summary()
         scores[name] = float(total[measure])

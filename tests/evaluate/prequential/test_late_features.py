@@ -96,14 +96,14 @@ def test_a_run_is_resumed(tmp_path):
 
 
 def test_the_printed_program_repeats_it():
-    stream = load_stream("SEA", n_rows=1000, n_drifts=0).with_late_features({"x1": 250})
-    settings = json.loads(json.dumps(prequential(stream, FIRES(3)).settings))
-    assert ".with_late_features({'x1': 250})" in snippet(settings)
-    assert command_line(settings) is None
+    stream = load_stream("SEA").with_late_features({"x1": 250, "x2": 100})
+    settings = json.loads(json.dumps(prequential(stream, FIRES(3), max_rows=1000).settings))
+    assert ".with_late_features({'x1': 250, 'x2': 100})" in snippet(settings)
+    assert " --late=x1=250 --late=x2=100 " in command_line(settings)
 
 
 def test_what_cannot_be_late_is_told():
-    with pytest.raises(DataError, match="late_features names 'lat'"):
+    with pytest.raises(DataError, match="late_features must name features, got 'lat'"):
         run({"lat": 100})
     with pytest.raises(ValueError, match="late\\['late'\\]"):
         run({"late": -1})

@@ -223,7 +223,7 @@ class Run:
         names = self.names or [f"x{j}" for j in range(self.n_features)]
         if missing := [name for name in late if name not in names]:
             raise DataError(
-                f"late_features names {missing[0]!r}, which is not a feature: {', '.join(names[:20])}."
+                f"late_features must name features, got {missing[0]!r}; the features are {', '.join(names[:20])}."
             )
         if sp.issparse(X):
             raise DataError(

@@ -160,9 +160,11 @@ def command_line(settings: Settings) -> str | None:
     """Return the command line, or None if it cannot express the whole run."""
     options = RunOptions.from_settings(settings)
     try:
-        if (of_run := options.words()) is None or settings.get("stream", {}).get("late_features"):
+        if (of_run := options.words()) is None:
             raise _UnsayableError
-        words = [*_stream_words(settings.get("stream", {}), options.clock), *_model_words(settings), *of_run]
+        stream = dict(settings.get("stream", {}))
+        late = [f"--late={name}={rows}" for name, rows in stream.pop("late_features", {}).items()]
+        words = [*_stream_words(stream, options.clock), *_model_words(settings), *of_run, *late]
     except _UnsayableError:
         return None
     return shlex.join(["tamis", "run", *words, "--report", "report.html"])

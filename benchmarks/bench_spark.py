@@ -1,11 +1,12 @@
 """What Spark costs beside one process, in CPU time, and what that makes of a large cluster.
 
-    python benchmarks/bench_spark.py [--rows 400000] [--columns 50] [--routes files columns vectors]
+    python benchmarks/bench_spark.py [--rows 400000] [--columns 50] [--routes files frame rows vectors]
 
 Parquet files of float32 columns, in 8 parts. "One process" reads them with pyarrow and calls `partial_fit`. Spark, with
-two local workers, learns from the files by their path, from a DataFrame of these columns, and from one vector column.
-It is asked for all rows, which starts the workers and compiles the kernels, for a tenth of them, and for all again:
-the difference of the last two is the cost of rows. CPU time is that of all processes of the session, Java included.
+two local workers, learns from the files by their path, from a DataFrame that is a scan of them ("frame"), from one with
+a filter, whose rows Spark hands over ("rows"), and from one vector column. It is asked for all rows, which starts the
+workers and compiles the kernels, for a tenth of them, and for all again: the difference of the last two is the cost of
+rows. CPU time is that of all processes of the session, Java included.
 Then the state of mutual information, by its rows: its bytes for a column, and the cost of merging two. From these comes
 the table of a cluster.
 """
@@ -34,7 +35,7 @@ from tamis.adapters.spark import file_rows, jobs
 from tamis.adapters.spark.selection import ForwardOnce
 
 PARTS = 8
-ROUTES = ("files", "columns", "vectors")
+ROUTES = ("files", "frame", "rows", "vectors")
 SELECTORS = {"TScore": tamis.TScore(10), "MutualInformation": tamis.MutualInformation(10)}
 
 
@@ -81,6 +82,8 @@ def with_spark(folder: str, cores: int, routes: list[str]) -> None:
 
     def rows_of(route: str, path: str) -> Any:
         df = path if route == "files" else spark.read.parquet(path)
+        if route == "rows":
+            df = df.filter(F.col("x0").isNotNull())
         if route == "vectors":
             columns = [F.col(n).cast("double") for n in df.columns if n != "y"]
             df = df.select("y", array_to_vector(F.array(*columns)).alias("x"))

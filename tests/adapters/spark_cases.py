@@ -19,6 +19,8 @@ from sklearn.base import clone
 
 import tamis
 from tamis.adapters.spark import StreamingScreen, file_rows, jobs, recommend, screen, select, transform
+from tamis.adapters.spark.frame_files import plain_files
+from tamis.adapters.spark.sources import FrameRows
 from tamis.errors import DataError, StreamError
 
 pytest.importorskip("pyspark", reason="no Spark here: pip install 'tamis[spark]'")
@@ -692,3 +694,63 @@ def test_ten_thousand_columns_of_a_file_are_no_part_of_the_plan(spark, tmp_path)
     assert screen(tmp_path / "wide.parquet", "y", tamis.TScore(1)).get_feature_names_out().tolist() == [
         "x7777"
     ]
+
+
+# -- DataFrames that are files ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def plain(spark, frame, tmp_path_factory):
+    """A folder with two files, whose name has to be quoted in a URL."""
+    folder = tmp_path_factory.mktemp("plain") / "rows of a b%"
+    folder.mkdir()
+    for i, rows in enumerate(np.split(np.arange(3000), [1200])):
+        pq.write_table(pa.Table.from_pandas(frame.iloc[rows], preserve_index=False), folder / f"{i}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("selector", [tamis.TScore(2), tamis.MutualInformation(2)], ids=repr)
+def test_a_frame_that_is_files_is_read_by_the_workers(spark, frame, plain, selector, monkeypatch):
+    df = spark.read.parquet(str(plain))
+    monkeypatch.setattr(FrameRows, "map", None)  # the rows of Spark
+    monkeypatch.setattr(FrameRows, "first", None)
+    for one in (df, df.select("y", *NAMES), df.select(F.col("e"), "y", *NAMES[:4]).select("y", *NAMES)):
+        got = screen(one, "y", selector, features=NAMES)
+        by_path = screen(str(plain), "y", selector, features=NAMES)
+        assert (got.n_seen_, got.get_feature_names_out().tolist()) == (
+            3000,
+            by_path.get_feature_names_out().tolist(),
+        )
+        np.testing.assert_array_equal(got.scores_, by_path.scores_)
+    np.testing.assert_allclose(screen(df, "y", tamis.TScore(2), weight="w").n_seen_, 3000)
+
+
+def test_what_spark_computes_is_not_read_from_files(spark, frame, plain, tmp_path):
+    df = spark.read.parquet(str(plain))
+    df.write.partitionBy("y").parquet(str(tmp_path / "folders"))
+    cached = spark.read.parquet(str(plain)).persist()
+    try:
+        for one in (
+            df.filter("a > 0"), df.limit(10), df.withColumn("a", -F.col("a")), df.select("y", F.col("b").alias("a")),
+            df.union(df), df.sample(0.5, seed=0), df.repartition(2), cached, spark.createDataFrame(frame),
+            spark.read.schema("a float, y string").parquet(str(plain)), spark.read.parquet(str(tmp_path / "folders")),
+        ):  # fmt: skip
+            assert plain_files(one, ["y", "a"]) is None, one
+    finally:
+        cached.unpersist()
+    assert [Path(path).name for path, _ in plain_files(df, ["y", "a"])] == ["0.parquet", "1.parquet"]
+    got = screen(df.filter("a > 0"), "y", tamis.TScore(2), features=NAMES)
+    one = tamis.TScore(2).fit(frame.loc[frame["a"] > 0, NAMES], frame.loc[frame["a"] > 0, "y"])
+    np.testing.assert_allclose(got.scores_, one.scores_, rtol=1e-12)
+
+
+def test_a_column_that_a_file_lacks_is_missing(spark, frame, tmp_path):
+    pq.write_table(pa.Table.from_pandas(frame[:1000], preserve_index=False), tmp_path / "0.parquet")
+    late = frame[1000:].drop(columns="b")
+    pq.write_table(pa.Table.from_pandas(late, preserve_index=False), tmp_path / "1.parquet")
+    df = spark.read.option("mergeSchema", "true").parquet(str(tmp_path))
+    assert plain_files(df, ["y", *NAMES]) is not None
+    whole = frame.copy()
+    whole.loc[1000:, "b"] = np.nan
+    got = screen(df, "y", tamis.TScore(2), features=NAMES)
+    np.testing.assert_allclose(got.scores_, tamis.TScore(2).fit(whole[NAMES], whole["y"]).scores_, rtol=1e-12)

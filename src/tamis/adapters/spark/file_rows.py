@@ -8,7 +8,7 @@ of the first file that are asked for.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tamis._validation import short_repr
@@ -17,7 +17,7 @@ from tamis.errors import DataError
 from tamis.streams.files import SUFFIXES, open_table
 from tamis.streams.tables import Table
 
-__all__ = ["Share", "arrow_schema", "first_rows", "list_files", "read_part", "split_files"]
+__all__ = ["Share", "arrow_schema", "first_rows", "list_files", "needed_columns", "read_part", "split_files"]
 
 Share = tuple[str, int, int]
 
@@ -109,14 +109,19 @@ def arrow_schema(path: str) -> dict[str, Any]:
         return dict(zip(schema.names, schema.types, strict=True))
 
 
+def needed_columns(columns: dict[str, Any]) -> list[str]:
+    """Return the names of label, features and weight."""
+    return [columns["label"], *columns["features"], *([columns["weight"]] if columns["weight"] else [])]
+
+
 def read_part(part: Sequence[Share], columns: dict[str, Any]) -> Iterator[Any]:
     """Yield the needed columns of the rows of a partition as Arrow batches."""
-    names = [columns["label"], *columns["features"], *([columns["weight"]] if columns["weight"] else [])]
-    n_rows = max(16, MAX_VALUES // len(names))
+    names, may_lack = needed_columns(columns), columns.get("may_lack", False)
     for path, share, n_shares in part:
-        yield from (_read_csv if _kind(path) == "csv" else _read_parquet)(
-            path, names, n_rows, share, n_shares
-        )
+        if _kind(path) == "csv":
+            yield from _read_csv(path, names)
+        else:
+            yield from _read_parquet(path, names, share, n_shares, may_lack=may_lack)
 
 
 def first_rows(parts: Sequence[Sequence[Share]], columns: dict[str, Any], n_rows: int) -> Iterator[Any]:
@@ -140,16 +145,30 @@ def _parquet(path: str) -> Any:
         raise DataError(f"{path!r} cannot be read as Parquet ({error}).") from None
 
 
-def _read_parquet(path: str, names: list[str], n_rows: int, share: int, n_shares: int) -> Iterator[Any]:
+def _read_parquet(path: str, names: list[str], share: int, n_shares: int, *, may_lack: bool) -> Iterator[Any]:
+    n_rows = max(16, MAX_VALUES // len(names))
     with _parquet(path) as file:
-        _check_names(path, names, file.schema_arrow.names)
+        own = set(file.schema_arrow.names)
+        if not may_lack:
+            _check_names(path, names, own)
         n = file.num_row_groups
         groups = list(range(n * share // n_shares, n * (share + 1) // n_shares))
+        columns = [name for name in names if name in own]
         if groups:
-            yield from file.iter_batches(n_rows, row_groups=groups, columns=names, use_threads=False)
+            for batch in file.iter_batches(n_rows, row_groups=groups, columns=columns, use_threads=False):
+                yield batch if len(columns) == len(names) else _with_nulls(batch, names)
 
 
-def _read_csv(path: str, names: list[str], n_rows: int, share: int, n_shares: int) -> Iterator[Any]:
+def _with_nulls(batch: Any, names: list[str]) -> Any:
+    """Return the batch with null in the columns that it lacks."""
+    import pyarrow as pa
+
+    nulls = pa.nulls(batch.num_rows, pa.float32())
+    own = set(batch.schema.names)
+    return pa.RecordBatch.from_arrays([batch.column(n) if n in own else nulls for n in names], names)
+
+
+def _read_csv(path: str, names: list[str]) -> Iterator[Any]:
     import pyarrow as pa
 
     table = _csv(path)
@@ -175,6 +194,7 @@ def _csv(path: str) -> Table:
     return table
 
 
-def _check_names(path: str, names: list[str], sequence: Sequence[str]) -> None:
-    if lacking := [name for name in names if name not in set(sequence)]:
+def _check_names(path: str, names: list[str], own: Iterable[str]) -> None:
+    known = set(own)
+    if lacking := [name for name in names if name not in known]:
         raise DataError(f"{path!r} has no column {lacking[0]!r}, which the first file has.")

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from tamis._validation import short_repr
 from tamis.adapters.spark.arrow_rows import batches, vectors_to_arrow
-from tamis.adapters.spark.file_rows import arrow_schema, first_rows, list_files, split_files
+from tamis.adapters.spark.file_rows import (
+    arrow_schema,
+    first_rows,
+    list_files,
+    needed_columns,
+    split_files,
+)
+from tamis.adapters.spark.frame_files import plain_files
 from tamis.errors import DataError
 
 if TYPE_CHECKING:
@@ -39,17 +46,29 @@ class FrameRows:
         said = {name: kind.simpleString() for name, kind in kinds.items()}
         vectors = {name for name, kind in kinds.items() if is_vector(kind)}
         self.columns = _columns("df", said, vectors, label, features, weight)
-        needed = _needed(self.columns)
-        self._rows = df if set(needed) == set(names) else df.select(*map(column_of, needed))
+
+    @property
+    def _rows(self) -> DataFrame:
+        needed = needed_columns(self.columns)
+        # `select` with Column objects takes seconds for 10,000 of them.
+        frame: DataFrame = (
+            self._df if set(needed) == set(self._df.columns) else self._df.selectExpr(*map(_quoted, needed))
+        )
+        return frame
+
+    def files(self) -> list[tuple[str, int]] | None:
+        """Return the files, and their sizes, if the workers can read the same rows from them; None otherwise."""
+        return None if self.columns["vector"] else plain_files(self._df, needed_columns(self.columns))
 
     def first(self, n_rows: int) -> Iterator[tuple[Any, Any, Any]]:
         """Yield features, labels and weights of the first rows."""
         import pyarrow as pa
 
-        if rows := self._rows.head(n_rows):
+        frame = self._rows
+        if rows := frame.head(n_rows):
             values: dict[str, Any] = {
                 name: list(column)
-                for name, column in zip(self._rows.columns, zip(*rows, strict=True), strict=True)
+                for name, column in zip(frame.columns, zip(*rows, strict=True), strict=True)
             }
             if self.columns["vector"]:
                 name = self.columns["features"][0]
@@ -65,15 +84,19 @@ class FrameRows:
 class FileRows:
     """Rows of files; a worker receives the number of its partition and reads the files."""
 
-    def __init__(self, source: Any, label: str, features: Any, weight: str | None) -> None:
+    def __init__(self, files: list[tuple[str, int]], columns: dict[str, Any], session: Any) -> None:
+        self.columns, self.session = {**columns, "parts": split_files(files)}, session
+
+    @classmethod
+    def of_paths(cls, source: Any, label: str, features: Any, weight: str | None) -> FileRows:
+        """Return the rows of a path, or of a list of paths."""
         from pyspark.sql import SparkSession
 
         files = list_files(source)
         kinds = arrow_schema(files[0][0])
         said = {name: str(kind) for name, kind in kinds.items()}
-        self.columns = _columns(repr(files[0][0]), said, set(), label, features, weight)
-        self.columns["parts"] = split_files(files)
-        self.session = SparkSession.builder.getOrCreate()
+        columns = _columns(repr(files[0][0]), said, set(), label, features, weight)
+        return cls(files, columns, SparkSession.builder.getOrCreate())
 
     def first(self, n_rows: int) -> Iterator[tuple[Any, Any, Any]]:
         """Yield features, labels and weights of the first rows."""
@@ -94,18 +117,17 @@ def open_rows(source: Any, label: str, features: Any, weight: str | None) -> Fra
             raise ValueError(
                 "df is a stream: give a StreamingScreen to df.writeStream.foreachBatch, which learns batch by batch."
             )
-        return FrameRows(source, label, features, weight)
+        rows = FrameRows(source, label, features, weight)
+        files = rows.files()
+        # A schema that the user gave may have columns that a file lacks: they are null.
+        return rows if files is None else FileRows(files, {**rows.columns, "may_lack": True}, rows.session)
     paths = [source] if isinstance(source, str | os.PathLike) else source
     if isinstance(paths, list | tuple) and paths and all(isinstance(p, str | os.PathLike) for p in paths):
-        return FileRows(source, label, features, weight)
+        return FileRows.of_paths(source, label, features, weight)
     raise TypeError(
         f"df must be a DataFrame of Spark, a path or a list of paths, got {short_repr(source)}: others are for"
         " selector.fit."
     )
-
-
-def _needed(columns: dict[str, Any]) -> list[str]:
-    return [columns["label"], *columns["features"], *([columns["weight"]] if columns["weight"] else [])]
 
 
 def _columns(
@@ -179,4 +201,8 @@ def column_of(name: str) -> Any:
     """Return a column by its exact name, which may contain dots."""
     from pyspark.sql import functions
 
-    return functions.col(f"`{name.replace('`', '``')}`")
+    return functions.col(_quoted(name))
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["fill_docstring"]
 
-_C = TypeVar("_C", bound=type)
+_C = TypeVar("_C", bound=Callable[..., Any])
 
 
 def fill_docstring(paragraphs: Mapping[str, str]) -> Callable[[_C], _C]:
-    """Return a decorator that replaces each line ``%(name)s`` of a class's docstring with the paragraph of this name.
+    """Return a decorator that replaces each line ``%(name)s`` of a docstring with the paragraph of this name.
+
+    It decorates classes, functions and methods.
 
     Parameters
     ----------
@@ -40,9 +42,9 @@ def fill_docstring(paragraphs: Mapping[str, str]) -> Callable[[_C], _C]:
     def paragraph(line: re.Match[str]) -> str:
         return textwrap.indent(textwrap.dedent(paragraphs[line[2]]).strip("\n"), line[1])
 
-    def fill(cls: _C) -> _C:
-        if cls.__doc__ is not None:  # python -OO
-            cls.__doc__ = re.sub(r"^( *)%\((\w+)\)s$", paragraph, cls.__doc__, flags=re.MULTILINE)
-        return cls
+    def fill(item: _C) -> _C:
+        if item.__doc__ is not None:  # python -OO
+            item.__doc__ = re.sub(r"^( *)%\((\w+)\)s$", paragraph, item.__doc__, flags=re.MULTILINE)
+        return item
 
     return fill

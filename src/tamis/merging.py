@@ -13,6 +13,24 @@ __all__ = ["merge_tree"]
 
 State = TypeVar("State")
 
+# Paragraphs of the docstrings of `merge`.
+MERGE_DOCS = {
+    "when": """
+        when : {"after", "before"}, default="after"
+            Whether the rows of `other` follow or precede those of this selector.
+    """,
+    "returns_and_raises": """
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If `other` is of another class.
+    """,
+}
+
 
 def merge_tree(states: Iterable[State], **how: Any) -> State:
     """Merge any number of states, pairs of equal size first, so that no state is merged many times.

@@ -46,9 +46,11 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from tamis._atomic import atomic
+from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, are_categories, check_choice, columns_of
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
+from tamis.merging import MERGE_DOCS
 from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.entropy import WindowCounts
 
@@ -214,6 +216,7 @@ class FCBF(RowSelector):
             self._counts.update(X, y)
 
     @atomic
+    @fill_docstring(MERGE_DOCS)
     def merge(self, other: Self, when: str = "after") -> Self:
         """Add the rows of another selector, which precede or follow those of this one; the last `window` rows count.
 
@@ -225,17 +228,9 @@ class FCBF(RowSelector):
         ----------
         other : FCBF
             With the same columns and parameters (except the number of selected features).
-        when : {"after", "before"}, default="after"
-            Whether the rows of `other` follow or precede those of this selector.
+        %(when)s
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError
-            If `other` is of another class.
+        %(returns_and_raises)s
         ValueError
             If its columns or parameters differ.
 

@@ -50,11 +50,13 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tamis._atomic import atomic
+from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, check_choice, is_integer
 from tamis._validation.parameters import SEED, number, parameters
 from tamis.base import n_to_select, top_mask
+from tamis.merging import MERGE_DOCS
 from tamis.rows.linear_classes import LinearClasses, row_margin
 
 __all__ = ["OFS"]
@@ -416,6 +418,7 @@ class OFS(LinearClasses):
         )  # fmt: skip
 
     @atomic
+    @fill_docstring(MERGE_DOCS)
     def merge(self, other: Self, when: str | None = None) -> Self:
         """Average the weights with those of a selector of other rows, weighted by their numbers, and truncate the mean.
 
@@ -429,14 +432,7 @@ class OFS(LinearClasses):
         when : {"after", "before"}, optional
             Whether the rows of `other` follow or precede those of this selector; it has no influence.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError
-            If `other` is of another class.
+        %(returns_and_raises)s
         ValueError
             If its columns or parameters differ.
 

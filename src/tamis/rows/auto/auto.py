@@ -48,12 +48,14 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from tamis._atomic import atomic
+from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, check_choice, columns_of, short_repr
 from tamis._validation.parameters import COLUMNS, SEED, number, parameters, with_methods
 from tamis.base import RowSelector, n_to_select
 from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.drift import HDDMA
 from tamis.errors import DataError
+from tamis.merging import MERGE_DOCS
 from tamis.rows.auto.column_sets import (
     LinearRegressions,
     LogisticRegressions,
@@ -804,6 +806,7 @@ class Auto(RowSelector):
         return part
 
     @atomic
+    @fill_docstring(MERGE_DOCS)
     def merge(self, other: Self, when: str = "after") -> Self:
         """Add the rows of another selector, which precede or follow those of this one.
 
@@ -814,17 +817,9 @@ class Auto(RowSelector):
         ----------
         other : Auto
             With the same columns and parameters, except the seed.
-        when : {"after", "before"}, default="after"
-            Whether the rows of `other` follow or precede those of this selector.
+        %(when)s
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError
-            If `other` is of another class.
+        %(returns_and_raises)s
         ValueError
             If its columns, parameters or kind of learner differ, if its classes have another order, or if features are
             categorical.

@@ -65,6 +65,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._atomic import atomic
+from tamis._docstrings import fill_docstring
 from tamis._guard import locked_and_validated
 from tamis._kernels import njit
 from tamis._validation import (
@@ -78,6 +79,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
+from tamis.merging import MERGE_DOCS
 from tamis.rows.discuss.bayes_watch import empty_watch, expect, judge
 from tamis.rows.discuss.present import LOOK, Present
 from tamis.rows.discuss.uncertainty_walk import SelectionRules, WindowStatistics, view
@@ -592,6 +594,7 @@ class DISCUSS(RowSelector):
         return part
 
     @atomic
+    @fill_docstring(MERGE_DOCS)
     def merge(self, other: Self, when: str = "after") -> Self:
         """Add the rows of another selector, which precede or follow those of this one.
 
@@ -604,17 +607,9 @@ class DISCUSS(RowSelector):
         ----------
         other : DISCUSS
             With the same columns and parameters.
-        when : {"after", "before"}, default="after"
-            Whether the rows of `other` follow or precede those of this selector.
+        %(when)s
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError
-            If `other` is of another class.
+        %(returns_and_raises)s
         ValueError
             If its columns or parameters differ, or for regression: the parts cut the target differently.
 

@@ -66,11 +66,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomic
+from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Rows, check_choice, reject_nonfinite
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.errors import DataError
+from tamis.merging import MERGE_DOCS
 from tamis.rows.fires.normal_linear import NormalLinear
 from tamis.rows.fires.quadrature import GAUSSIAN, LOGIT, POISSON, PROBIT
 from tamis.rows.screening.redundancy import LastRows, by_discount
@@ -398,6 +400,7 @@ class FIRES(RowSelector):
         self._models.settle(rows, keep)
 
     @atomic
+    @fill_docstring(MERGE_DOCS)
     def merge(self, other: Self, when: str = "after") -> Self:
         """Average the coefficients with those of a selector of other rows, weighted by rows times precision.
 
@@ -413,14 +416,7 @@ class FIRES(RowSelector):
             Whether the rows of `other` follow or precede those of this selector. With a `half_life`, the evidence of
             the earlier part fades by the rows of the later one.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError
-            If `other` is of another class.
+        %(returns_and_raises)s
         ValueError
             If its columns or parameters differ.
 

@@ -50,9 +50,11 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 
 from tamis._atomic import atomic
+from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, check_choice, check_number
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
+from tamis.merging import MERGE_DOCS
 from tamis.rows.forward.error_watch import ErrorWatch
 from tamis.rows.forward.linear_model import fitted, guess, inverse, inverse_root, solve, target_scales
 from tamis.rows.forward.marginals import Marginals
@@ -688,6 +690,7 @@ class ForwardPartialCorrelation(RowSelector):
     # -- merging -------------------------------------------------------------------------------------------
 
     @atomic
+    @fill_docstring(MERGE_DOCS)
     def merge(self, other: Self, when: str = "after", age: float | None = None) -> Self:
         """Add what another selector has learned from other rows of the same stream.
 
@@ -698,19 +701,11 @@ class ForwardPartialCorrelation(RowSelector):
         ----------
         other : ForwardPartialCorrelation
             With the same columns and parameters (except the number of selected features).
-        when : {"after", "before"}, default="after"
-            Whether the rows of `other` follow or precede those of this selector.
+        %(when)s
         age : float, optional
             The number of rows by which the earlier part fades, if not that of the later part. Requires a `half_life`.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError
-            If `other` is of another class.
+        %(returns_and_raises)s
         ValueError
             If its columns or parameters differ, `age` is negative, or there are more than `max_columns` features: the
             two matrices may then contain different features.

@@ -43,12 +43,14 @@ from scipy.special import chdtri
 from sklearn.base import clone
 
 from tamis._atomic import atomic, ring_slots
+from tamis._docstrings import fill_docstring
 from tamis._kernels import njit, overwrite
 from tamis._validation import Array, Rows, check_choice
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.dependence.e_values import e_bh, restart_level
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
+from tamis.merging import MERGE_DOCS
 from tamis.rows.joint.gains_alone import gain_alone, trend_alone
 from tamis.rows.joint.pair_counts import (
     BLOCK,
@@ -612,6 +614,7 @@ class JointScreening(RowSelector):
             self._set_bars()
 
     @atomic
+    @fill_docstring(MERGE_DOCS)
     def merge(self, other: Self, when: str = "after") -> Self:
         """Add the rows of another selector of the same stream.
 
@@ -624,17 +627,9 @@ class JointScreening(RowSelector):
         ----------
         other : JointScreening
             With the same columns and parameters.
-        when : {"after", "before"}, default="after"
-            Whether the rows of `other` follow or precede those of this selector.
+        %(when)s
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError
-            If `other` is of another class.
+        %(returns_and_raises)s
         ValueError
             If its columns or parameters differ, or if `level` is set or features are categorical: counts and stored
             rows do not determine their evidence and encoding.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._atomic import atomic
+from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, check_choice, check_number, columns_of, reject_nonfinite
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
@@ -24,6 +25,7 @@ from tamis.dependence.e_values import e_bh, restart_level
 from tamis.dependence.long_run import Inflation, inflated_pvalue, uncertainty
 from tamis.dependence.mean_band import mean_band
 from tamis.errors import DataError
+from tamis.merging import MERGE_DOCS
 from tamis.rows.relation_change import LOOK, RelationWatch
 from tamis.rows.screening.bin_counts import BinCounts, gini_of_categories, gini_statistic
 from tamis.rows.screening.mean_variance import (
@@ -428,6 +430,7 @@ class Screener(RowSelector):
         return fresh
 
     @atomic
+    @fill_docstring(MERGE_DOCS)
     def merge(
         self, other: Self, when: str | None = None, age: float | dict[Any, float] | None = None
     ) -> Self:
@@ -449,14 +452,7 @@ class Screener(RowSelector):
             ticks of the later part. The earlier part is this selector, unless ``when="before"``. For ``clock="class"``,
             a dict may contain the ticks of each class.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError
-            If `other` is of another class.
+        %(returns_and_raises)s
         ValueError
             If its columns or parameters (except the number of selected features) differ; the message names both. If
             rows fade and neither `when` nor `age` is passed, or `age` is negative.

@@ -1,6 +1,6 @@
 """What stands for missing values and categories: means, moments of pairs, indicators; codes, frequencies, mean targets.
 
-    python experiments/encodings.py            # 3 minutes
+    python experiments/encodings.py            # 6 minutes
 
 Accuracy of boosted trees on the columns that a selector chooses in the first half of a real set, in the second half.
 The trees get the values as they are, missing ones and categories too. docs/screening.md has the tables.
@@ -10,12 +10,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from tamis import FIRES, ForwardPartialCorrelation, JointScreening, SGDLogisticRegression, prequential
+from tamis import (
+    FIRES,
+    AdaptiveRandomForest,
+    Auto,
+    ForwardPartialCorrelation,
+    JointScreening,
+    SGDLogisticRegression,
+    load_stream,
+    prequential,
+)  # fmt: skip
 from tamis.streams import ArrayStream
 
 DATA = Path(os.environ.get("TAMIS_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"
@@ -161,17 +171,23 @@ def encoded(X, y, way, prior=10.0):
     return found
 
 
+def in_categories(name):
+    """Return a set of categories, with three columns of identifiers, in codes without an order, as those of text."""
+    X, y = a8a() if name == "a8a" else dense(name)
+    rng = np.random.default_rng(0)
+    if name == "electricity":
+        cuts = [np.digitize(x, np.quantile(x, np.arange(1, 12) / 12)) for x in X[:, 2:].T]
+        X = np.column_stack([np.round(48 * X[:, 1]), *cuts])
+    X = np.column_stack([X, rng.integers(0, 400, (len(X), 3))])
+    for j in range(X.shape[1]):
+        values, codes = np.unique(X[:, j], return_inverse=True)
+        X[:, j] = rng.permutation(len(values))[codes]
+    return X, y
+
+
 def categories():
     for name in ("splice", "a8a", "german", "electricity"):
-        X, y = a8a() if name == "a8a" else dense(name)
-        rng = np.random.default_rng(0)
-        if name == "electricity":
-            cuts = [np.digitize(x, np.quantile(x, np.arange(1, 12) / 12)) for x in X[:, 2:].T]
-            X = np.column_stack([np.round(48 * X[:, 1]), *cuts])
-        X = np.column_stack([X, rng.integers(0, 400, (len(X), 3))])  # identifiers
-        for j in range(X.shape[1]):  # codes without an order, as those of text
-            values, codes = np.unique(X[:, j], return_inverse=True)
-            X[:, j] = rng.permutation(len(values))[codes]
+        X, y = in_categories(name)
         n_selected, half, found = max(3, round(0.15 * X.shape[1])), slice(0, len(y) // 2), {}
         for way, prior in (
             ("codes", 0.0),
@@ -186,7 +202,30 @@ def categories():
                 few = [at for at, j in enumerate(columns) if len(np.unique(X[:, j])) < 250]
                 key = f"{type(selector).__name__} {way} {prior:g}".removesuffix(" 0")
                 found[key] = round(accuracy(X, y, columns, few), 3)
+        columns = np.argsort(-JointScreening(categorical="all").fit(X[half], y[half]).scores_)[:n_selected]
+        few = [at for at, j in enumerate(columns) if len(np.unique(X[:, j])) < 250]
+        found["JointScreening, its own encoding"] = round(accuracy(X, y, columns, few), 3)
         print(name, found, flush=True)
+
+
+def forests():
+    """Accuracy of a forest behind `Auto` that encodes every category by its mean target, and few of them by index."""
+    for name in ("BG1", "BG2", "BG3", "AN", "AGR", "RTG", "splice", "a8a", "german", "electricity"):
+        accuracy: dict[int, list[float]] = {0: [], 10: []}
+        is_real = name.islower()
+        for seed in range(1 if is_real else 3):
+            if is_real:
+                X, y = in_categories(name)
+                stream = ArrayStream(X.astype(float), y)
+                stream.categorical = list(range(X.shape[1]))
+            else:
+                stream = load_stream(name, seed=seed, n_rows=8000, n_drifts=1)
+            for n_exact, values in accuracy.items():
+                with patch.object(Auto, "_n_exact_categories", n_exact):
+                    selector, learner = Auto(learner="trees"), AdaptiveRandomForest()
+                    run = prequential(stream, selector, learner, baselines="none", auc=False, batch_size=100)
+                values.append(run.summary()["accuracy"])
+        print(name, {n: round(float(np.mean(values)), 3) for n, values in accuracy.items()}, flush=True)
 
 
 # -- what a linear learner receives ------------------------------------------------------------------------
@@ -219,4 +258,5 @@ if __name__ == "__main__":
     with np.errstate(invalid="ignore", divide="ignore"):  # columns without values, or constant ones
         missing()
     categories()
+    forests()
     learners()

@@ -33,27 +33,39 @@ def mixed(n=1500, seed=0):
     return frame, y
 
 
-def in_numbers(frame, y):
+def in_numbers(frame, y, n_exact=0):
     columns = [
-        encoded([None if v is None or v != v else v for v in frame[c].tolist()], y, c in ("state", "user"))
+        encoded(
+            [None if v is None or v != v else v for v in frame[c].tolist()],
+            y,
+            c in ("state", "user", "few"),
+            n_exact=n_exact,
+        )
         for c in frame.columns
     ]
     return np.array(columns, dtype=float).T
 
 
+@pytest.mark.parametrize("n_exact", [0, 10])
 @pytest.mark.parametrize("bounds", [[0], [0, 1, 2, 90, 1000, 1001], [0, 700, 1300]])
-def test_numbers_are_those_of_the_definition(bounds):
+def test_numbers_are_those_of_the_definition(bounds, n_exact):
     frame, y = mixed()
     target = class_targets(y)
-    encoder, found = RowEncoder(6, [4, 5]), []
-    raw = {j: [None if v is None or v != v else v for v in frame.iloc[:, j].tolist()] for j in (4, 5)}
-    X = np.column_stack([frame[list("abcd")].to_numpy(), np.zeros((len(y), 2))])
+    frame["few"] = [
+        f"{min(v, 2 + i // 100)}" for i, v in enumerate(np.random.default_rng(1).integers(0, 20, len(y)))
+    ]
+    encoder, found = RowEncoder(7, [4, 5, 6], n_exact), []
+    raw = {j: [None if v is None or v != v else v for v in frame.iloc[:, j].tolist()] for j in (4, 5, 6)}
+    X = np.column_stack([frame[list("abcd")].to_numpy(), np.zeros((len(y), 3))])
     for start, stop in zip(bounds, [*bounds[1:], len(y)], strict=True):
         part = {j: values[start:stop] for j, values in raw.items()}
         rows, encoder = encoder.with_rows(X[start:stop], part, target[start:stop])
         found.append(rows)
-    np.testing.assert_allclose(np.vstack(found), in_numbers(frame, target), rtol=1e-9)
+    np.testing.assert_allclose(np.vstack(found), in_numbers(frame, target, n_exact), rtol=1e-9)
     assert np.isnan(X).any()  # the caller's rows stay as they are
+    assert set(encoder.many) == (
+        {4, 5} if n_exact else set()
+    )  # of `few`, the eleventh category comes in row 900
 
 
 @methods
@@ -66,7 +78,7 @@ def test_frames_of_both_libraries_are_learned_as_their_numbers(method):
         }
     )
     one, other, plain = method(), method(), method()
-    numbers = in_numbers(frame, class_targets(y))
+    numbers = in_numbers(frame, class_targets(y), one._n_exact_categories)
     for start in range(0, len(y), 100):
         rows = slice(start, start + 100)
         one.partial_fit(frame.iloc[rows], y[rows], classes=[0, 1])
@@ -137,3 +149,19 @@ def test_three_classes_and_many_categories_in_bounded_memory(monkeypatch):
     assert model.get_feature_names_out().tolist() == ["state"]
     assert len(model._encoder.categories[2]) == 50
     assert model._encoder.tables[2].shape == (51, 2)
+
+
+@pytest.mark.parametrize(
+    "method", [JointScreening(), Auto(2, learner="trees")], ids=["JointScreening", "Auto"]
+)
+def test_categories_that_matter_only_together_are_found(method):
+    """Each colour and each shape is as frequent in both classes, so their mean targets are equal."""
+    rng = np.random.default_rng(0)
+    colour, shape = rng.integers(0, 4, (2, 4000))
+    y = (colour + shape) % 2
+    frame = pd.DataFrame({f"n{j}": rng.normal(size=4000) for j in range(6)})
+    frame.insert(2, "colour", [("red", "green", "blue", "black")[v] for v in colour])
+    frame.insert(5, "shape", [f"s{v}" for v in shape])
+    for start in range(0, 4000, 100):
+        method.partial_fit(frame[start : start + 100], y[start : start + 100])
+    assert set(method.get_feature_names_out()) == {"colour", "shape"}

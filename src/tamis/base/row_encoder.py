@@ -12,6 +12,10 @@
   several classes, the target of class c is the fractional part of 0.618 c: for two classes, (1) is the proportion of
   the second one, up to its unit; for more, a projection of all proportions in which distinct categories rarely
   coincide. Missing is a category of its own. After 10,000 categories of a feature, new ones share a code.
+* Categories that are relevant only in combination all have about the same mean target, so (1) cannot tell them apart.
+  For methods that count values, a category is encoded by k / K instead, k the index of the category and K = `n_exact`.
+  After the first K, later categories have larger codes, in the order of (1). A feature of which more than K categories
+  occur in the first 64 rows is encoded by (1) from then on.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ __all__ = ["PRIOR", "RowEncoder", "class_targets"]
 _HALVED_AFTER = 1000  # rows
 PRIOR = 10.0  # rows
 _GOLDEN = 0.6180339887498949
+_FIRST = 64  # rows in which a feature shows whether it has few categories
 
 
 @njit(strict=True)
@@ -102,6 +107,8 @@ class RowEncoder:
     n_features : int
     columns : list of int
         The categorical features.
+    n_exact : int, default=0
+        Number of categories of a feature that are encoded by their index.
 
     Attributes
     ----------
@@ -114,6 +121,8 @@ class RowEncoder:
         Count and mean target of each category.
     total : ndarray of shape (2,), float64
         Count and mean target of all rows.
+    many : tuple of int
+        The features with more than `n_exact` categories in the first rows.
 
     Examples
     --------
@@ -129,12 +138,18 @@ class RowEncoder:
 
     _state_spec = Shapes("""
         totals (2, j) finite  totals[1:] float in [0, inf)  n_rows in [0, 2**62)
-        tables[] (K, 2) float in [-inf, inf)  total (2) finite
+        tables[] (K, 2) float in [-inf, inf)  total (2) finite  n_exact in [0, 2**31)
+        many[] in [0, j)
     """)
 
     _most = MAX_CATEGORIES
 
-    def __init__(self, n_features: int, columns: list[int]) -> None:
+    n_exact = 0  # an older file has none
+    many: tuple[int, ...] = ()
+
+    def __init__(self, n_features: int, columns: list[int], n_exact: int = 0) -> None:
+        if n_exact:
+            self.n_exact = n_exact
         self.totals, self.n_rows = np.zeros((2, n_features)), 0
         self.categories: dict[int, list[Any]] = {j: [] for j in columns}
         self.tables = {j: np.zeros((0, 2)) for j in columns}
@@ -182,10 +197,13 @@ class RowEncoder:
         later.n_rows += n
         if raw:
             counted = np.ones(len(X), np.bool_) if counted is None else counted
-            X = later._encode_rows(np.array(X, np.float64), raw, target, counted)
+            numbers = self.n_rows + np.cumsum(counted) - counted
+            X = later._encode_rows(np.array(X, np.float64), raw, target, counted, numbers)
         return X, later
 
-    def _encode_rows(self, X: Array, raw: dict[int, list[Any]], target: Array, counted: Array) -> Array:
+    def _encode_rows(
+        self, X: Array, raw: dict[int, list[Any]], target: Array, counted: Array, numbers: Array
+    ) -> Array:
         total = self.total
         self.categories, self.tables = dict(self.categories), dict(self.tables)
         for j, values in raw.items():
@@ -195,8 +213,18 @@ class RowEncoder:
             table[: len(old)] = old
             self.total, codes = total.copy(), np.empty(len(X))
             _encode(slots, target, counted, PRIOR, table, self.total, codes)
-            self.tables[j], X[:, j] = table, codes
+            self.tables[j] = table
+            X[:, j] = self._with_indices(j, codes, slots, numbers) if self.n_exact else codes
         return X
+
+    def _with_indices(self, j: int, codes: Array, slots: Array, numbers: Array) -> Array:
+        """Return indices in place of the codes of a feature, up to the row that shows that it has many categories."""
+        few = 0 if j in self.many else len(codes)
+        if few and len(beyond := np.flatnonzero((slots >= self.n_exact) & (numbers < _FIRST))):
+            few, self.many = int(beyond[0]), (*self.many, j)
+        later = 1.5 + np.arctan(codes) / np.pi  # the same order, in (1, 2)
+        indices = np.where(slots < self.n_exact, slots / self.n_exact, later)
+        return np.where(np.arange(len(codes)) < few, indices, codes)
 
     def _slots(self, j: int, values: list[Any]) -> NDArray[np.int64]:
         """Return the index of each category; new ones are appended."""

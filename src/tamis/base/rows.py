@@ -112,6 +112,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # names.
     _encodes = False
 
+    # Number of categories of a feature that are encoded by their index: for methods that count values.
+    _n_exact_categories = 0
+
     _unsupervised = False  # True: labels are not used, so `y` is optional
     _n_unlabelled = 0  # unlabelled rows; an instance attribute only once there are any
 
@@ -366,7 +369,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             self._reset()
             self._initialize(X, names, classes)
             if self._encodes:
-                self._encoder = RowEncoder(self.n_features_in_, list(raw))
+                self._encoder = RowEncoder(self.n_features_in_, list(raw), self._n_exact_categories)
             target = self._target_of(y, sample_weight, X.shape[0])
         if y is None:
             self._n_unlabelled += X.shape[0]

@@ -134,7 +134,8 @@ class Auto(RowSelector):
         set whatever its size.
     categorical : "all", list of int or str, or bool mask, optional
         Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
-        their mean target, and missing values by the mean of the feature (:mod:`tamis.base.row_encoder`).
+        their mean target, with trees up to ten categories of a feature by their index, and missing values by the mean
+        of the feature (:mod:`tamis.base.row_encoder`).
     random_state : int, RandomState or None, default=0
         Seed of the learners.
 
@@ -320,6 +321,11 @@ class Auto(RowSelector):
 
     def _is_regression(self) -> bool:
         return self.task == "regression"
+
+    @property
+    def _n_exact_categories(self) -> int:  # type: ignore[override]
+        """A forest combines categories; the other learners use each by itself, best by its mean target."""
+        return JointScreening._n_exact_categories if self._kind == "trees" else 0
 
     # -- arms ----------------------------------------------------------------------------------------------
 

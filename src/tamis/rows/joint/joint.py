@@ -133,8 +133,9 @@ class JointScreening(RowSelector):
         Classification or regression. A numeric target is discretized into five levels of about equal frequency
         (:mod:`tamis.base.target_levels`).
     categorical : "all", list of int or str, or bool mask, optional
-        Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
-        their mean target, and missing values by the mean of the feature (:mod:`tamis.base.row_encoder`).
+        Categorical features. Text columns and categorical columns of a frame are always included. Up to ten
+        categories of a feature are distinguished, more are encoded by their mean target, and missing values by the mean
+        of the feature (:mod:`tamis.base.row_encoder`).
     level : float in (0, 1), optional
         Bound on the false discovery rate. Of the features selected by the tests, only those with sufficient evidence
         are kept. At any time, for any number of reads and drifts, the expected proportion of irrelevant features among
@@ -244,6 +245,7 @@ class JointScreening(RowSelector):
     _cuts_target = True
     _allows_nan = True
     _encodes = True
+    _n_exact_categories = 10  # as many as a feature has levels
     categorical = None  # an older file has none
     task = "classification"  # an older file has none
     _older: tuple[Array, ...] | None  # the counts of the previous chunk

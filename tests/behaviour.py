@@ -40,9 +40,11 @@ def stream() -> tuple[np.ndarray, np.ndarray]:
 
 
 def variants(entry: Entry) -> list[Any]:
-    """Return the method with its defaults, and as published where a class has that."""
+    """Return the method with its defaults, with categorical columns and as published where a class has that."""
     cls = entry.load()
     made = [cls(**dict(entry.parameters))]
+    if "categorical" in made[0].get_params(deep=False) and "categorical" not in dict(entry.parameters):
+        made.append(cls(**dict(entry.parameters), categorical=[6, 7, 8]))
     published = getattr(cls, "published", getattr(cls, "paper", None))
     if published is not None and not entry.parameters:
         made.append(published())

@@ -119,13 +119,30 @@ def write_bins(n: int, state: State) -> None:
     """Write the bins in which PaD has the last n rows."""
     raw, bins, ring, seen, _ = state[0]
     numeric, cuts, grid, _, _, _, _ = state[2]
+    w = len(ring)
+    first, last = (seen[0] - n) % w, seen[0] % w
     for j in range(len(numeric)):
-        if numeric[j] < 0:
+        if numeric[j] < 0 or n == 0:
             continue
-        p = (seen[0] - n) % len(ring)
-        for _ in range(n):
-            bins[j, p] = _bin_of(cell_of(raw[numeric[j], p], grid[j]), cuts, j, cuts.shape[1] + 1)
-            p = p + 1 if p + 1 < len(ring) else 0
+        own = raw[numeric[j]]
+        if first < last:
+            _write_bins(own[first:last], grid[j], cuts[j], bins[j, first:last])
+        else:
+            _write_bins(own[first:], grid[j], cuts[j], bins[j, first:])
+            _write_bins(own[:last], grid[j], cuts[j], bins[j, :last])
+
+
+@njit(strict=True, allocates=False)
+def _write_bins(values: Array, grid: Array, cuts: Array, bins: Array) -> None:
+    """Write the bins of some values of a feature, one cut after the other, so that several are compared at a time."""
+    origin, scale, missing = grid[0], grid[1], np.int32(len(cuts) + 1)
+    for p in range(len(values)):
+        bins[p] = missing if (0.5 * values[p] - origin) * scale != (0.5 * values[p] - origin) * scale else 0
+    for cut in cuts:
+        if cut == np.inf:
+            break
+        for p in range(len(values)):  # beyond the last cell of the bin; NaN never is
+            bins[p] += np.int32((0.5 * values[p] - origin) * scale >= cut + 1.0)
 
 
 @njit(strict=True, allocates=False)

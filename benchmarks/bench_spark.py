@@ -7,9 +7,8 @@ two local workers, learns from the files by their path, from a DataFrame that is
 a filter, whose rows Spark hands over ("rows"), and from one vector column. It is asked for all rows, which starts the
 workers and compiles the kernels, for a tenth of them, and for all again: the difference of the last two is the cost of
 rows. CPU time is that of all processes of the session, Java included.
-Then the state of mutual information, by its rows: its bytes for a column, and the cost of loading and
-merging one. From these comes
-the table of a cluster.
+Then the state of mutual information, by its rows: its bytes for a column, and the cost of loading and merging one. From
+these comes the table of a cluster.
 """
 
 from __future__ import annotations

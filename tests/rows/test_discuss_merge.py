@@ -37,6 +37,18 @@ def test_counts_of_parts_of_one_origin_are_sums():
     assert sorted(merged.selected_) == [2, 5]
 
 
+def test_parts_with_a_large_window_need_a_thousand_first_rows():
+    X, y = _rows(6000)
+    first = DISCUSS(window=2000).fit(X[:999], y[:999])
+    assert not hasattr(first.clone_unfitted(), "n_seen_")
+    first.partial_fit(X[999:1000], y[999:1000])
+    parts = [first.clone_unfitted().partial_fit(X[i : i + 3000], y[i : i + 3000]) for i in (0, 3000)]
+    assert parts[0]._scaler.equals(parts[1]._scaler)
+    merged = parts[0].merge(parts[1])
+    assert merged.n_seen_ == 6000
+    assert sorted(merged.selected_) == [2, 5]
+
+
 def test_window_and_scores_are_those_of_one_pass():
     X, y = _rows()
     X = np.round(np.nan_to_num(X / X.std(axis=0)))  # few values: no bins to choose

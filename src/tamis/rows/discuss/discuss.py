@@ -99,6 +99,7 @@ _INERTIA = 1.05  # advantage of the selected features in the order
 _ROUND = 16  # rows between two updates of the expected errors
 _CROSSED, _DRIFT = 1, 2
 _RESERVE, _MORE = 1 << 61, 64  # marks a place without a feature; fewest new places
+_FIRST = 1000  # rows that determine the scale and the bins of parts, at most
 _CELLS = 1 << 19  # values of sparse rows that are dense at once
 
 
@@ -576,7 +577,7 @@ class DISCUSS(RowSelector):
 
     @property
     def _n_first(self) -> int:  # type: ignore[override]
-        return int(self.window)
+        return min(int(self.window), _FIRST)
 
     def clone_unfitted(self) -> Self:
         """Return an unfitted selector that scales and bins as this one; see `RowSelector.clone_unfitted`.
@@ -584,7 +585,7 @@ class DISCUSS(RowSelector):
         Parts of the same origin add all of their counts. (Not of sparse rows, whose features differ by part.)
         """
         fresh = super().clone_unfitted()
-        if self._places is not None or self._counts.n_rows < self.window:
+        if self._places is not None or self._counts.n_rows < self._n_first:
             return fresh
         part, scaler = copy.copy(self), self._scaler
         part._unseen, part.n_seen_ = np.arange(len(self.classes_)), 0

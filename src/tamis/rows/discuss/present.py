@@ -87,13 +87,13 @@ class Present:
         return result
 
     def share_bins(self, other: Present, counts: WindowCounts) -> None:
-        """Count in the bins of another selector with the same features, which are those of its window if it has none.
+        """Count in the bins of another selector with the same features; if it has none, in those of its rows.
 
         Parameters
         ----------
         other : Present
         counts : WindowCounts
-            The full window of the other one.
+            The window of the other one.
         """
         self._edges = other._edges if len(other._edges) else cuts(counts.rows()[0], self._exact)
         self._tables = self._empty_tables(counts.n_classes)

@@ -219,13 +219,41 @@ def test_a_constant_relation_of_series_is_no_drift(kind, phi):
     assert alarms <= 2
 
 
+def inflation_within(y, level, long=11):
+    """(5) of label_series, block by block."""
+    counts = y[: len(y) >> level << level].reshape(-1, 1 << level).sum(axis=1).astype(float)
+    parents = [counts[at : at + (1 << long - level)] for at in range(0, len(counts), 1 << long - level)]
+    within = sum(((parent - parent.mean()) ** 2).sum() for parent in parents)
+    share = counts.sum() / (len(counts) << level)
+    return within / ((len(counts) - len(parents)) * (1 << level) * share * (1 - share))
+
+
+@pytest.mark.parametrize("n", [1500, 2048, 9001, 30_000])
+def test_the_inflation_is_that_of_the_definition(n):
+    rng = np.random.default_rng(1)
+    y = np.repeat((rng.random(n) < np.linspace(0.2, 0.8, n)).astype(int), 5)[:n]
+    series = LabelSeries(2)
+    series.update(y)
+    assert series.variance_inflation() == pytest.approx(
+        max(inflation_within(y, level) for level in range(2, 8))
+    )
+
+
 def test_independent_labels_hardly_raise_a_threshold_nor_does_a_change_of_share():
     rng = np.random.default_rng(0)
     series = LabelSeries(2)
     series.update(rng.integers(0, 2, 5000))
     assert series.variance_inflation() < 1.5
     series.update((rng.random(2000) < 0.7).astype(int))
-    assert series.variance_inflation() < 8.0
+    assert series.variance_inflation() < 4.0
+    for share in (0.2, 0.8, 0.5):
+        series.update((rng.random(20_000) < share).astype(int))
+    ratio = series.inflation()[0][:6]  # blocks of 4 to 128 rows
+    assert ratio.max() > 20.0
+    assert series.variance_inflation() < 3.0
     persistent = LabelSeries(2)
     persistent.update(np.repeat(rng.integers(0, 2, 500), 10))
     assert 7.0 < persistent.variance_inflation() < 14.0
+    for share in (0.2, 0.8, 0.5):
+        persistent.update(np.repeat((rng.random(3000) < share).astype(int), 10))
+    assert 8.0 < persistent.variance_inflation() < 14.0

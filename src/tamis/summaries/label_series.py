@@ -28,6 +28,12 @@ that of s rows before, n_s of them::
 over the lags s that exceed twice the correlation length. T is at most the number of lags in the mean for labels that
 decorrelate within it, since the variance of r_s is at most R / n_s (Bartlett 1946). Labels are cyclic where it is more.
 
+A change of the class shares is no dependence of nearby rows, but it raises R(l) too, in proportion to 2^l. The
+inflation of sums over at most m rows is therefore measured within long blocks P of 16 m rows, whose shares may differ.
+With n blocks b of 2^l rows, which lie in n_P long blocks (the last one may be incomplete)::
+
+    W_c(l) = sum_P sum_{b in P} (N_bc - mean over P)^2 / ((n - n_P) 2^l q_c),     sum_c W_c(l) / (C - 1)     (5)
+
 Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
 Bartlett: On the theoretical specification and sampling properties of autocorrelated time-series, Supplement to the
 Journal of the Royal Statistical Society 8, 1946.
@@ -262,12 +268,13 @@ class LabelSeries:
         dependent.
 
         As labels and features are correlated at lag k by the product of their autocorrelations, it is an upper bound
-        for every score of an unrelated feature, over up to `longest` rows.
+        for every score of an unrelated feature, over up to `longest` rows. A change of the class shares hardly counts,
+        (5).
 
         Parameters
         ----------
         longest : int, default=128
-            Rows of the longest blocks used, so that a change of the class shares counts for little.
+            Rows of the longest blocks used.
 
         Returns
         -------
@@ -275,7 +282,20 @@ class LabelSeries:
         """
         if not self.dependent:
             return 1.0
-        return max(1.0, float(self.inflation()[0][: max(longest.bit_length() - _LOWEST, 1)].max(initial=1.0)))
+        top = max(longest.bit_length() - 1, _LOWEST)
+        levels = np.arange(_LOWEST, top + 1)[self._blocks[_LOWEST : top + 1] >= _FEWEST]
+        above = top + 4
+        n_inner = 2 ** (above - levels)
+        left = self._blocks[levels] - n_inner * self._blocks[above]  # in the last, incomplete long block
+        rest = (self._total[levels] - self._total[above]).astype(np.float64)
+        within = self._squares[levels] - self._squares[above] / n_inner[:, None]
+        within -= rest * rest / np.maximum(left, 1)[:, None]
+        rows = 2.0**levels * np.maximum(self._blocks[levels] - self._blocks[above] - (left > 0), 1)
+        share = self._total[levels] / np.maximum(self._blocks[levels] * 2.0**levels, 1.0)[:, None]
+        seen = (share > 0.0) & (share < 1.0)
+        dispersion = np.divide(within, share * rows[:, None], out=np.zeros_like(within), where=seen)
+        freedom = np.maximum(seen.sum(axis=1) - 1.0, 1.0)
+        return max(1.0, float((dispersion.sum(axis=1) / freedom).max(initial=1.0)))
 
     @property
     def cyclic(self) -> bool:

@@ -152,6 +152,35 @@ def test_slots_of_a_ring_are_restored(n_seen: int) -> None:
         np.testing.assert_array_equal(one.rows, rows)
 
 
+class Rings(ThreadSafe):
+    """Two rings that learn a batch and up to two rows before it."""
+
+    def __init__(self) -> None:
+        self.rings = {"a": Ring(), "b": Ring()}
+
+    def _rows_of_items(self, n_rows: int) -> int:
+        return n_rows + 2
+
+
+@pytest.mark.parametrize("n_seen", range(12))
+def test_slots_of_rings_in_a_container_are_restored(n_seen: int) -> None:
+    for n_rows in range(1, 8):
+        one = Rings()
+        for ring in one.rings.values():
+            ring.add(np.arange(2.0 * n_seen).reshape(-1, 2))
+        rows = one.rings["a"].rows.copy()
+        before = Snapshot(one, n_rows=n_rows)
+        assert before.is_complete
+        if n_rows == 1 and n_seen % 5 <= 2:  # the three slots do not wrap around
+            assert sum(map(len, before._copies)) < sum(map(len, Snapshot(one)._copies))
+        for ring in one.rings.values():
+            ring.add(np.full((n_rows + 2, 2), -1.0))
+        before.restore()
+        for ring in one.rings.values():
+            assert ring.n_seen == n_seen
+            np.testing.assert_array_equal(ring.rows, rows)
+
+
 def test_a_snapshot_notices_that_attributes_have_other_types() -> None:
     one = Ring()
     for held in (

@@ -275,11 +275,14 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
     return scope["read"]  # type: ignore[no-any-return]
 
 
-def _read_rest(one: Any, parts_read: _Found) -> bool:
+def _read_rest(one: Any, parts_read: _Found, n_rows: int | None) -> bool:
     """Read the remaining parts; return whether one keeps state that is invisible to Python.
 
-    Items of containers may learn other rows than the batch, so their ring buffers are copied as a whole.
+    Items of containers may learn other rows than the batch, so their ring buffers are copied as a whole, unless the
+    class of the object declares how many rows they learn.
     """
+    learned = getattr(one, "_rows_of_items", None)
+    n_of_items = None if learned is None or n_rows is None else learned(n_rows)
     dicts, arrays, others, rest = parts_read
     has_foreign, seen = False, {id(one)}
     for part in rest:  # grows meanwhile
@@ -288,7 +291,7 @@ def _read_rest(one: Any, parts_read: _Found) -> bool:
             continue
         seen.add(id(part))
         if kind == _OBJECT:
-            for known, more in zip(parts_read, _read(part, None), strict=True):
+            for known, more in zip(parts_read, _read(part, n_of_items), strict=True):
                 known += more
         elif kind == _DICT:
             dicts += part, part.copy()
@@ -313,7 +316,8 @@ class Snapshot:
     """The state of an object and of all its parts, which can be restored into the same objects.
 
     A class may declare what need not be copied: `_written_once`, attributes whose arrays are never written into, and
-    `_ring_axes`, the axis of each array of which n rows overwrite only the slots `_next_slots(n)`, a slice.
+    `_ring_axes`, the axis of each array of which n rows overwrite only the slots `_next_slots(n)`, a slice. It may
+    define `_rows_of_items(n)`, how many rows the objects in its containers learn at most from a batch of n rows.
 
     Parameters
     ----------
@@ -346,7 +350,7 @@ class Snapshot:
 
     def __init__(self, one: Any, most: int | None = None, n_rows: int | None = None) -> None:
         parts_read = _read(one, n_rows)
-        has_foreign = _read_rest(one, parts_read) if parts_read[3] else False
+        has_foreign = _read_rest(one, parts_read, n_rows) if parts_read[3] else False
         self._dicts, self._arrays, self._others, _ = parts_read
         record = record_of(one) if isinstance(one, ThreadSafe) else None
         size = sys.maxsize if record is None else record.snapshot_size

@@ -58,6 +58,7 @@ _LONGEST = max(LAGS)
 _LEVELS = 48
 _LOWEST = 2  # blocks of 4 rows: as informative as blocks of 2, at a quarter of the cost
 _FEWEST = 8  # blocks of a level that is read
+_N_ROWS = 2.0 ** np.arange(_LEVELS)  # of a block, by level
 _SIGNIFICANT = 3.0
 
 
@@ -238,13 +239,14 @@ class LabelSeries:
         ratio, excess : ndarray of shape (n_levels,), float64
             From level 2 on: blocks of 4, 8, 16, ... rows.
         """
-        ratio, excess, _ = self._read()
+        ratio, excess, _, _ = self._read()
         return ratio, excess
 
-    def _read(self) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-        levels = np.arange(_LOWEST, _LOWEST + int((self._blocks >= _FEWEST).sum()))
+    def _read(self) -> tuple[NDArray[np.float64], ...]:
+        """Return R(l), its excess, and the dispersions (1) and class shares they are from."""
+        levels = slice(_LOWEST, _LOWEST + np.count_nonzero(self._blocks >= _FEWEST))
         blocks = self._blocks[levels].astype(np.float64)
-        total, rows = self._total[levels], 2.0**levels
+        total, rows = self._total[levels], _N_ROWS[levels]
         share = total / np.maximum(blocks * rows, 1.0)[:, None]
         seen = (share > 0.0) & (share < 1.0)
         spread = (self._squares[levels] - total * (total / np.maximum(blocks, 1.0)[:, None])) / (
@@ -253,10 +255,9 @@ class LabelSeries:
         dispersion = np.divide(spread, share, out=np.zeros_like(spread), where=seen)  # (1)
         freedom = np.maximum(seen.sum(axis=1) - 1.0, 0.0)
         # (2)
-        ratio = np.divide(dispersion.sum(axis=1), freedom, out=np.ones(len(levels)), where=freedom > 0.0)
+        ratio = np.divide(dispersion.sum(axis=1), freedom, out=np.ones(len(blocks)), where=freedom > 0.0)
         excess = (ratio - 1.0) * np.sqrt((blocks - 1.0) * freedom / 2.0)
-        by_class = np.divide(dispersion, 1.0 - share, out=np.zeros_like(spread), where=seen)
-        return ratio, excess, float(by_class.max(initial=1.0))
+        return ratio, excess, dispersion, share
 
     @property
     def dependent(self) -> bool:
@@ -290,8 +291,8 @@ class LabelSeries:
         rest = (self._total[levels] - self._total[above]).astype(np.float64)
         within = self._squares[levels] - self._squares[above] / n_inner[:, None]
         within -= rest * rest / np.maximum(left, 1)[:, None]
-        rows = 2.0**levels * np.maximum(self._blocks[levels] - self._blocks[above] - (left > 0), 1)
-        share = self._total[levels] / np.maximum(self._blocks[levels] * 2.0**levels, 1.0)[:, None]
+        rows = _N_ROWS[levels] * np.maximum(self._blocks[levels] - self._blocks[above] - (left > 0), 1)
+        share = self._total[levels] / np.maximum(self._blocks[levels] * _N_ROWS[levels], 1.0)[:, None]
         seen = (share > 0.0) & (share < 1.0)
         dispersion = np.divide(within, share * rows[:, None], out=np.zeros_like(within), where=seen)
         freedom = np.maximum(seen.sum(axis=1) - 1.0, 1.0)
@@ -300,7 +301,7 @@ class LabelSeries:
     @property
     def cyclic(self) -> bool:
         """Whether labels agree with those many rows before more often than labels of this dependence, (4)."""
-        ratio, _, length = self._read()
+        ratio, length = self._read()[0], self.correlation_length()
         share = self._total[_LOWEST] / max(int(self._total[_LOWEST].sum()), 1)
         by_chance = float((share**2).sum())
         use = (self._pairs > 0) & (np.array(LAGS) > 2.0 * length)
@@ -312,4 +313,7 @@ class LabelSeries:
 
     def correlation_length(self) -> float:
         """Return the largest R_c(l) of any class and level: over how many rows labels stay correlated, at least 1."""
-        return self._read()[2]
+        _, _, dispersion, share = self._read()
+        varies = (share > 0.0) & (share < 1.0)
+        by_class = np.divide(dispersion, 1.0 - share, out=np.zeros_like(share), where=varies)
+        return float(by_class.max(initial=1.0))

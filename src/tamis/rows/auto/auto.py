@@ -40,6 +40,7 @@ selector should be reset and trained on these.
 from __future__ import annotations
 
 import copy
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -240,6 +241,7 @@ class Auto(RowSelector):
     _equals_rows = "exactly"
     _merge_equals_one_pass = False
     _copied_per_byte = 40
+    _written_once = (*RowSelector._written_once, "_window")
     _shapes = f"""
         _pending.size in [{_BLOCK}, {_BLOCK}]
         _n_rankers (=r)
@@ -484,6 +486,10 @@ class Auto(RowSelector):
         self._window = tuple((without_columns(X, columns), y, weight) for X, y, weight in self._window)
 
     # -- rows ----------------------------------------------------------------------------------------------
+
+    def _rows_of_items(self, n_rows: int) -> int:
+        """Return how many rows the selectors learn at most from a batch: those of the incomplete block, too."""
+        return _BLOCK + n_rows
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if not float(np.abs(X.data if sp.issparse(X) else X).max(initial=0)) < _LARGEST:
@@ -1081,8 +1087,14 @@ def knee(scores: Array, most: int) -> int:
     if len(ordered) < 2 or not ordered[0] > ordered[-1]:
         return 1
     heights = (ordered - ordered[-1]) / (ordered[0] - ordered[-1])
-    below = np.linspace(1.0, 0.0, len(ordered)) - heights
+    below = _chord(len(ordered)) - heights
     return min(max(int(below.argmax()), 1), most)
+
+
+@lru_cache(maxsize=16)
+def _chord(n: int) -> NDArray[np.float64]:
+    """Return n heights from 1 to 0; `linspace` takes longer than the rest of `knee`."""
+    return np.linspace(1.0, 0.0, n)
 
 
 def _keys(arms: list[str]) -> dict[tuple[str, str | int], int]:

@@ -53,6 +53,9 @@ class Course:
         errors (g, a) finite
     """)
 
+    # `with_block` returns a copy.
+    _written_once = ("n_seen", "followed", "n_tested", "errors")
+
     def __init__(self, n_arms: int) -> None:
         self.n_records, self.span, self.in_last = 0, 1, 1  # batches per record, and in the last one
         self.n_seen, self.followed, self.n_tested = np.zeros((3, _MOST), np.int64)

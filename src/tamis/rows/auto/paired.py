@@ -90,7 +90,10 @@ class PairedLosses:
         differences = self.losses - self.losses[:, [best]]
         mean = share @ differences
         n_effective = max(1.0 / max(float(share @ share), 1e-300) - 1.0, 1.0)
-        variance = share @ (differences - mean) ** 2
+        # In place: a new array of 2000 rows is one of new pages of memory.
+        differences -= mean
+        differences *= differences
+        variance = share @ differences
         return mean, np.sqrt(variance / n_effective)
 
 

@@ -658,11 +658,13 @@ class Auto(RowSelector):
 
     def _teach(self, X: Rows, y: Array, codes: Array, weight: Array) -> None:
         """Update the moments, of the classes or levels in `codes`, and the linear learners."""
-        n, before = len(y), self._old
+        n, is_linear = len(y), self._is_linear(X)
+        # As in the test of these rows: of the rows before.
+        scale = Scale(self._old) if is_linear and self._rows else None
         self._old, self._young = copy.copy(self._old), copy.copy(self._young)
         self._old.update(X, codes, weight)
-        if self._is_linear(X):
-            learners, scale = copy.copy(self._learners), Scale(before if self._rows else self._old)
+        if is_linear:
+            learners, scale = copy.copy(self._learners), scale or Scale(self._old)
             # At first on all features, so that a feature selected later has a weight.
             masks = self._masks if self._rows >= _BLOCK else np.ones_like(self._masks)
             if isinstance(learners, LinearRegressions):

@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from tamis import FIRES, OFS, FisherScore, HoeffdingTree, TScore, WeightedNaiveBayes
+from tamis import FIRES, OFS, AdaptiveRandomForest, FisherScore, HoeffdingTree, TScore, WeightedNaiveBayes
 
 ROWS = 200  # in a round
 OURS: dict[str, Callable[[], Any]] = {
@@ -30,12 +30,13 @@ OURS: dict[str, Callable[[], Any]] = {
     "FIRES": lambda: FIRES(5),
     "WeightedNaiveBayes": WeightedNaiveBayes,
     "HoeffdingTree": HoeffdingTree,
+    "AdaptiveRandomForest": AdaptiveRandomForest,
 }
 
 
 def peers() -> dict[str, tuple[str, Callable[[], Any]]]:
     """Return what River has in place of each."""
-    from river import feature_selection, naive_bayes, stats, tree
+    from river import feature_selection, forest, naive_bayes, stats, tree
 
     def best() -> Any:
         return feature_selection.SelectKBest(similarity=stats.PearsonCorr(), k=5)
@@ -45,6 +46,7 @@ def peers() -> dict[str, tuple[str, Callable[[], Any]]]:
         **dict.fromkeys(("TScore", "FisherScore", "OFS", "FIRES"), selecting),
         "WeightedNaiveBayes": ("GaussianNB", naive_bayes.GaussianNB),
         "HoeffdingTree": ("HoeffdingTreeClassifier", tree.HoeffdingTreeClassifier),
+        "AdaptiveRandomForest": ("ARFClassifier", lambda: forest.ARFClassifier(max_features=None, seed=0)),
     }
 
 

@@ -35,13 +35,14 @@ __all__ = [
 class _Record:
     """Data about an object other than its attributes, for its lifetime."""
 
-    __slots__ = ("failure", "lock", "passed_parameters", "reference", "snapshot_size")
+    __slots__ = ("addresses", "failure", "lock", "passed_parameters", "reference", "snapshot_size")
 
     def __init__(self, reference: weakref.ref[Any], lock: Any) -> None:
         self.reference = reference
         self.lock = lock
         self.failure: str | None = None  # the exception that left the object partially updated
         self.passed_parameters: tuple[Any, ...] | None = None
+        self.addresses: Any = None  # a table of its arrays for kernels that read many
         self.snapshot_size = sys.maxsize  # bytes of its arrays when they were last copied
 
 

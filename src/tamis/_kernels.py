@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import gc
 import hashlib
@@ -15,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-__all__ = ["njit", "overwrite"]
+__all__ = ["carray", "njit", "overwrite", "pointer"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -182,6 +183,64 @@ def overwrite(target: Any, values: Any) -> None:
     """
     for i in range(target.shape[0]):
         target[i] = values[i]
+
+
+# -- arrays by their addresses -----------------------------------------------------------------------------------
+#
+# An argument of a kernel takes 0.1 us. A kernel that reads hundreds of arrays receives a table of their addresses; its
+# caller keeps the arrays alive.
+
+
+class _OfNumba(_Kernel):
+    """A function for kernels that needs Numba, which is imported when the first kernel is compiled."""
+
+    def __init__(self, function: Any, make: Callable[[], Any]) -> None:
+        super().__init__(function, {"fastmath": False, "_nrt": True})
+        self.make = make
+
+    @functools.cached_property
+    def inner(self) -> Any:
+        from numba import config
+
+        return self.function if getattr(config, "DISABLE_JIT", 0) else self.make()
+
+
+def _int_to_pointer() -> Any:
+    from numba.core import types
+    from numba.core.cgutils import voidptr_t
+    from numba.extending import intrinsic
+
+    def pointer_to(_: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], voidptr_t)
+
+        return types.voidptr(address), generate
+
+    return intrinsic(pointer_to)
+
+
+def _numba_carray() -> Any:
+    import numba
+
+    return numba.carray  # type: ignore[attr-defined]
+
+
+def _address(address: int) -> int:
+    """Return the pointer for `carray` to an address."""
+    return address
+
+
+def _array_at(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Return the C-contiguous array at a pointer."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    if size == 0:
+        return np.empty(shape, dtype)
+    memory = (ctypes.c_char * size).from_address(int(address))
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+pointer: Any = _OfNumba(_address, _int_to_pointer)
+carray: Any = _OfNumba(_array_at, _numba_carray)
 
 
 # -- kernels that only kernels call -----------------------------------------------------------------------------

@@ -200,3 +200,29 @@ def test_parameters_that_mean_nothing_are_refused(options):
     with pytest.raises(ValueError, match=name):
         model.partial_fit([[1.0, 2.0]], [0])
     assert not hasattr(model, "n_seen_")
+
+
+@pytest.mark.parametrize("make", [AdaptiveRandomForest, StreamingRandomPatches])
+def test_an_error_after_one_row_restores_trees_that_split_or_are_replaced(make, monkeypatch):
+    """Each of 300 rows fails once: trees split, background trees start, drifts replace trees, a class appears."""
+    X, y = turned(1200)
+    y[950:1100] = 2 - y[950:1100]
+    y[1150:] += 2 * (np.arange(50) % 5 == 0)
+    forest = make(3, grace_period=20, tie_threshold=0.5, warning=0.9, drift=0.5).fit(X[:900], y[:900])
+    nodes, drifts, learn = forest.n_nodes_.copy(), forest.n_drifts_, make._learn
+
+    def late(self, rows, codes):
+        learn(self, rows, codes)
+        raise MemoryError
+
+    for i in range(900, 1200):
+        before, row = tamis.dumps(forest), (X[i : i + 1], y[i : i + 1])
+        with monkeypatch.context() as patch:
+            patch.setattr(make, "_learn", late)
+            with pytest.raises(MemoryError):
+                forest.partial_fit(*row)
+        assert tamis.dumps(forest) == before
+        assert tamis.dumps(forest.partial_fit(*row)) == tamis.dumps(tamis.loads(before).partial_fit(*row))
+    assert (forest.n_nodes_ != nodes).any()
+    assert forest.n_drifts_ > drifts
+    assert len(forest.classes_) > 2

@@ -33,10 +33,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._guard import record_of
 from tamis._validation import Array
 from tamis._validation.parameters import SEED, integer, number, parameters
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
-from tamis.learners.hoeffding.member import DRIFT, WARNING, Member, Sampling
+from tamis.learners.hoeffding.member import NOTHING, WARNING, Member, Sampling
+from tamis.learners.hoeffding.members import (
+    COMPLETE,
+    EVENT,
+    HELD,
+    ROW,
+    SIGNAL,
+    STATUS,
+    MemberTable,
+    RowUndo,
+    learn_members,
+    new_progress,
+    vote_members,
+)
 from tamis.learners.hoeffding.nodes import LIVE
 from tamis.learners.hoeffding.records import Node, importances, node_records
 from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
@@ -258,57 +272,94 @@ class AdaptiveRandomForest(TreeEnsemble):
         if not self._events_.flags.writeable:  # memory-mapped from a file
             self._events_ = self._events_.copy()
 
-        def learn(t: int) -> None:
-            self._learn_tree(t, numbers, cells, codes, sampling._replace(seed=sampling.seed + t), rules)
+        table = self._table()
+        undo = table.take_undo()
+        progress = new_progress(len(self._trees_), undo is not None)
+
+        def learn(some: slice) -> None:
+            own, reached = table.rows[some], progress[some]
+            memory = table.entries, table.words, table.used
+            while not learn_members(
+                own, reached, numbers, cells, codes, self.n_seen_, rules, sampling, *memory
+            ):
+                for t in range(*some.indices(len(progress))):
+                    if progress[t, STATUS] != COMPLETE:
+                        self._unblock(t, progress[t], table, undo)
 
         for _ in self._each(learn):
             pass
 
-    def _each(self, work: Callable[[int], Any]) -> Iterator[Any]:
-        """Yield the result of `work` for each tree, in order; trees are independent, so threads may share them."""
-        trees = range(len(self._trees_))
+    def _each(self, work: Callable[[slice], Any]) -> Iterator[Any]:
+        """Yield the result of `work` for slices of the trees, in order: all, or one for each call in a thread."""
         n_jobs = os.cpu_count() if self.n_jobs == -1 else self.n_jobs
         if n_jobs in (None, 1):
-            yield from map(work, trees)
+            yield work(slice(0, len(self._trees_)))
             return
         with ThreadPoolExecutor(n_jobs) as pool:
-            yield from pool.map(work, trees)
+            yield from pool.map(work, [slice(t, t + 1) for t in range(len(self._trees_))])
+
+    def _table(self) -> MemberTable:
+        """Return the addresses of the current trees."""
+        record = record_of(self)
+        if record.addresses is None or len(record.addresses.rows) != len(self._trees_):
+            record.addresses = MemberTable(len(self._trees_))
+        table: MemberTable = record.addresses.update(self._trees_, self._background_)
+        return table
+
+    def _snapshot(self, n_rows: int) -> RowUndo | None:
+        if n_rows != 1 or len(self._categorical_) or self.n_jobs not in (None, 1):
+            return None
+        table, members = self._table(), self._trees_ + self._background_
+        table.undo = RowUndo(self, table, members, (self._trees_, self._background_, self._events_))
+        return table.undo
+
+    def _grow(self, n_classes: int) -> None:
+        addresses = record_of(self).addresses
+        for tree in self._all() if addresses is not None and addresses.undo is not None else ():
+            addresses.undo.save(tree)
+        super()._grow(n_classes)
 
     def _sampling(self) -> Sampling:
         counts = np.zeros(1) if self.bagging is None else _poisson_shares(float(self.bagging))
         seed = (int(self.random_state) << 24) + (1 << 23)
         return Sampling(seed, 0, self._by_leaf, counts, float(self.warning or 0.0), float(self.drift or 0.0))
 
-    def _learn_tree(
-        self, t: int, numbers: Array, cells: Array, codes: Array, sampling: Sampling, rules: Any
-    ) -> None:
-        """Train a tree and its background tree; between two events, both learn the same rows."""
-        quiet, at = sampling._replace(warning=0.0, drift=0.0), 0
-        while at < len(codes):
-            first, X, C, y = self.n_seen_ + at, numbers[at:], cells[at:], codes[at:]
-            n, event = self._trees_[t].learn(X, C, y, first, rules, sampling)
-            background = self._background_[t]
-            if background is not None:
-                background.learn(X[:n], C[:n], y[:n], first, rules, quiet)
-            at += n
-            if event == WARNING:
-                self._events_[0, t] += 1
-                self._trees_[t].detectors[0] = 0.0
-                self._background_[t] = self._new_tree(t)
-            elif event == DRIFT:
-                self._events_[1, t] += 1
-                self._trees_[t] = self._new_tree(t) if background is None else background
-                self._background_[t] = None
+    def _unblock(self, t: int, progress: NDArray[np.int64], table: MemberTable, undo: RowUndo | None) -> None:
+        """Give a tree room for its pending changes, or replace it after an event."""
+        background, status = self._background_[t], progress[STATUS]
+        if status != SIGNAL:
+            kind = int(status) - 1
+            tree = (self._trees_[t], background)[kind]
+            assert tree is not None
+            if progress[HELD + kind] and undo is not None:
+                undo.save(tree)
+            progress[HELD + kind] = False
+            tree.make_room()
+            table.write(kind, t, tree)
+            return
+        event, progress[EVENT] = progress[EVENT], NOTHING
+        if event == WARNING:
+            self._events_[0, t] += 1
+            self._trees_[t].detectors[0] = 0.0
+            self._background_[t] = self._new_tree(t)
+        else:
+            self._events_[1, t] += 1
+            self._trees_[t] = self._new_tree(t) if background is None else background
+            self._background_[t] = None
+        progress[ROW + 1] = progress[ROW]
+        table.write(0, t, self._trees_[t])
+        table.write(1, t, self._background_[t])
 
     # -- reading -------------------------------------------------------------------------------------------
 
     def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
         mode = LEAVES.index(self.leaf)
 
-        def vote(t: int) -> Array:
+        table = self._table()
+
+        def vote(some: slice) -> Array:
             proba = np.zeros_like(votes)
-            right, seen = self._trees_[t].tally.tolist()
-            self._trees_[t].vote(numbers, cells, mode, (right + 1.0) / (seen + votes.shape[1]), proba)
+            vote_members(table.rows[some], numbers, cells, mode, proba)
             return proba
 
         votes[:] = 0.0

@@ -53,7 +53,17 @@ from tamis.learners.hoeffding.nodes import (
 from tamis.learners.hoeffding.splits import SplitOptions, add_branch, features_in_use, split
 from tamis.learners.hoeffding.validation import check_trees, require
 
-__all__ = ["DRIFT", "WARNING", "Member", "Sampling", "apply_pending", "learn_row"]
+__all__ = [
+    "DRIFT",
+    "NOTHING",
+    "WARNING",
+    "Member",
+    "Sampling",
+    "add_votes",
+    "apply_pending",
+    "learn_member",
+    "learn_row",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -112,21 +122,6 @@ class Member:
         self.detectors: Floats = np.zeros((2, STATE_SIZE))
         self.key = key
 
-    def learn(
-        self, X: Floats, cells: Ints, codes: Ints, first: int, rules: SplitOptions, sampling: Sampling
-    ) -> tuple[int, int]:
-        """Learn rows, the first with number `first`, until a detector signals; return their number and the event."""
-        self.make_writable()
-        sampling, at, event = sampling._replace(key=self.key), 0, NOTHING
-        while (at < len(codes) and not event) or self.pools.state[PENDING]:
-            stop = at if event else len(codes)  # no further row, only the pending changes
-            at, event = _learn(
-                self.pools.arrays(), self.drawn, self.tally, self.detectors, X[:stop], cells[:stop], codes[:stop],
-                at, first, event, rules, sampling,
-            )  # fmt: skip
-            self.make_room()
-        return at, event
-
     def check(self, n_numeric: int, categories: Categories) -> None:
         """Reject a tree with unreachable or invalid nodes.
 
@@ -147,7 +142,7 @@ class Member:
     def vote(self, X: Floats, cells: Ints, mode: int, weight: float, votes: Floats) -> None:
         """Add the tree's class probabilities, times a weight."""
         self.make_writable()
-        _add_votes(self.pools.arrays(), self.drawn, X, cells, mode, weight, votes)
+        add_votes(self.pools.arrays(), self.drawn, X, cells, mode, weight, votes)
 
     def make_writable(self) -> None:
         """Copy memory-mapped arrays before they are written."""
@@ -211,19 +206,19 @@ def _project(drawn: Ints, row: Floats, cells: Ints, part: Floats, part_cells: In
 
 
 @njit()
-def _learn(
+def learn_member(
     tree: Arrays, drawn: Ints, tally: Floats, detectors: Floats, X: Floats, cells: Ints, codes: Ints, start: int,
-    first: int, event: int, rules: SplitOptions, sampling: Sampling,
+    first: int, event: int, rules: SplitOptions, sampling: Sampling, is_held: bool,
 ) -> tuple[int, int]:  # fmt: skip
     """Learn the rows from `start`; return the next row and the last event.
 
-    The next row is before the end if a pending change needs room or a detector has signalled.
+    The next row is before the end if a detector has signalled, or if a pending change needs room or `is_held`.
     """
     part, part_cells = np.empty(tree.gaussians.shape[3]), np.empty(cells.shape[1], np.int64)
     votes, no_guesses = np.empty(tree.weights.shape[1]), np.empty(0, np.int64)
     for i in range(start, len(codes) + 1):
         if tree.state[PENDING] > 0:
-            if not has_room(tree):
+            if is_held or not has_room(tree):
                 return i, event
             apply_pending(tree, drawn, X.shape[1], rules)
         if i == len(codes):
@@ -318,7 +313,7 @@ def learn_row(
 
 
 @njit()
-def _add_votes(
+def add_votes(
     tree: Arrays, drawn: Ints, X: Floats, cells: Ints, mode: int, weight: float, votes: Floats
 ) -> None:
     """Add the class probabilities of each row, times a weight."""

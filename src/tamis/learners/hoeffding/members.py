@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import carray, njit, pointer
 from tamis.drift.adwin import STATE_SIZE
+from tamis.errors import StateError
 from tamis.learners.hoeffding.member import NOTHING, Member, Sampling, add_votes, learn_member
 from tamis.learners.hoeffding.nodes import (
     LEFT,
@@ -52,6 +53,9 @@ Ints = NDArray[np.int64]
 
 _NAMES = ("drawn", "tally", "detectors", *(f"pools.{name}" for name in Arrays._fields))
 _arrays_of = attrgetter(*_NAMES)
+_TYPES = dict.fromkeys(
+    ("drawn", "pools.links", "pools.state", "pools.notes", "pools.lists", "pools.next_cell"), np.int64
+)
 
 # Columns of the table: the addresses of the arrays in the order of `_NAMES`, sizes, and the seed of the features.
 DRAWN, TALLY, DETECTORS, LINKS, NUMBERS, WEIGHTS, GAUSSIANS, COUNTS, TOTALS = range(9)
@@ -110,6 +114,12 @@ class MemberTable:
         member.make_writable()
         member.pools.arrays()  # copies memory-mapped arrays
         arrays, pools = _arrays_of(member), member.pools
+        # A kernel sees neither the type nor the order of what is at an address.
+        for name, array in zip(_NAMES, arrays, strict=True):
+            if array.dtype != _TYPES.get(name, np.float64) or not array.flags.c_contiguous:
+                raise StateError(
+                    f"{name} of a tree is not a C-contiguous array of its type: fit the model again."
+                )
         sizes = (
             *pools.weights.shape, *pools.gaussians.shape[::3], pools.counts.shape[2], pools.totals.shape[2],
             len(pools.detectors), pools.notes.shape[1], *pools.edges.shape[1:], member.drawn.shape[1],

@@ -98,6 +98,48 @@ def test_the_gain_is_that_over_as_many_values_for_every_row(fitted):
     assert gain.high - gain.mean == pytest.approx(1.96 * apart.std() / np.sqrt(len(apart)))
 
 
+@pytest.fixture(scope="module")
+def priced(fitted):
+    """The same rows; the prices of two relevant features differ by a factor of ten."""
+    _, X, y, held, y_held = fitted
+    prices = [0.02, 0.02, 0.02, 0.02, 0.2, 0.02]
+    return IFC2F(prices, order="relevance", random_state=0).fit(X, y), X, y, held, y_held
+
+
+def test_with_different_prices_the_gain_is_that_in_loss(priced):
+    model, X, y, held, y_held = priced
+    gain = gain_over_fixed(*priced)
+    own = (model.predict(held) != y_held) + model.cost_
+    subset = FixedSubset(model._costs()).fit(X, y)
+    fixed = (subset.predict(held) != y_held) + subset.cost_
+    assert gain.prices_differ
+    assert len(np.unique(model.n_features_used_)) > 1
+    assert gain.fixed == pytest.approx(fixed.mean())
+    assert gain.mean == pytest.approx((fixed - own).mean())
+    half = 1.96 * (fixed - own).std() / np.sqrt(len(own))
+    assert (gain.low, gain.high) == (pytest.approx(gain.mean - half), pytest.approx(gain.mean + half))
+
+
+def test_with_equal_prices_the_gain_is_that_in_accuracy(fitted):
+    assert not gain_over_fixed(*fitted).prices_differ
+
+
+@pytest.mark.slow
+def test_the_page_compares_losses_where_prices_differ(priced):
+    page = acquisition_page(*priced)
+    gain = gain_over_fixed(*priced)
+    expected = (
+        "pays"
+        if gain.low > 0
+        else "has a higher loss here"
+        if gain.high < 0
+        else "has no proven\nadvantage here"
+    )
+    assert f"Instance-wise acquisition {expected}:" in page
+    assert "errors and prices\ntogether" in page
+    assert "As many values" not in page
+
+
 @pytest.mark.slow
 def test_the_page_says_whether_acquiring_row_by_row_pays(fitted):
     page = acquisition_page(*fitted)

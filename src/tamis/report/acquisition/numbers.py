@@ -314,17 +314,24 @@ def _baseline(
 
 @dataclass(frozen=True)
 class Gain:
-    """The gain of instance-wise acquisition over the same number of values, the same ones for every row.
+    """The gain of instance-wise acquisition over the same values for every row.
+
+    With equal prices, the fixed subsets are as large as the model's own on average, and accuracies (or errors) are
+    compared. With different prices, equal numbers of values may differ in cost: the fixed subset is then the one whose
+    values are worth their prices, and losses are compared, which include the prices.
 
     Attributes
     ----------
     n_values : float
-        Mean number of values acquired by the model, and on average by the fixed subsets: between two integers, a
-        fraction of the rows is given the next larger subset.
+        Mean number of values acquired by the model. With equal prices, also that of the fixed subsets: between two
+        integers, a fraction of the rows is given the next larger subset.
     fixed : float
-        Accuracy of these fixed subsets, or their squared error as a share of the variance.
+        Accuracy of the fixed subsets, or their squared error as a share of the variance; with different prices, their
+        loss per row, of errors and prices.
     mean, low, high : float
-        Gain in accuracy, or reduction of the error, and its 95 % confidence interval.
+        Gain in accuracy, or reduction of the error or of the loss, and its 95 % confidence interval.
+    prices_differ : bool
+        Whether losses are compared.
     """
 
     n_values: float
@@ -332,21 +339,30 @@ class Gain:
     mean: float
     low: float
     high: float
+    prices_differ: bool = False
 
 
 def gain_over_fixed(model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any) -> Gain:
-    """Return the gain of the model over fixed subsets of its own size, paired on the held-out rows."""
+    """Return the gain of the model over fixed subsets, paired on the held-out rows."""
     y_held = np.asarray(y_held)
-    own = _of_rows(model, model.predict(X_held), y_held)
+    tariff = model._whole_tariff()
+    prices_differ = tariff.varies or bool(np.ptp(tariff.own) > 0.0)
+    predicted = model.predict(X_held)
     n_values = float(model.n_features_used_.mean())
-    below, fixed = int(n_values), np.zeros(len(own))
-    for k, share in ((below, 1.0 - n_values + below), (below + 1, n_values - below)):
-        if share > 0.0:
-            fixed += share * _of_rows(model, fixed_subset(model, X, y, k).predict(X_held), y_held)
-    apart = fixed - own if model._is_regression else own - fixed
+    if prices_differ:
+        own = model._losses(y_held, predicted) + model.cost_
+        subset = fixed_subset(model, X, y, None)
+        fixed = model._losses(y_held, subset.predict(X_held)) + subset.cost_
+    else:
+        own = _of_rows(model, predicted, y_held)
+        below, fixed = int(n_values), np.zeros(len(own))
+        for k, share in ((below, 1.0 - n_values + below), (below + 1, n_values - below)):
+            if share > 0.0:
+                fixed += share * _of_rows(model, fixed_subset(model, X, y, k).predict(X_held), y_held)
+    apart = fixed - own if prices_differ or model._is_regression else own - fixed
     half = 1.96 * float(apart.std()) / np.sqrt(max(len(apart), 1))
     mean = float(apart.mean())
-    return Gain(n_values, float(fixed.mean()), mean, mean - half, mean + half)
+    return Gain(n_values, float(fixed.mean()), mean, mean - half, mean + half, prices_differ)
 
 
 def _of_rows(model: CellClassifier, predicted: Any, y: Any) -> Floats:

@@ -226,3 +226,17 @@ def test_an_error_after_one_row_restores_trees_that_split_or_are_replaced(make, 
     assert (forest.n_nodes_ != nodes).any()
     assert forest.n_drifts_ > drifts
     assert len(forest.classes_) > 2
+
+
+@pytest.mark.parametrize("changed", [np.float32, np.asfortranarray])
+def test_an_array_of_another_type_or_order_is_refused(changed):
+    X, y = turned(300)
+    forest = AdaptiveRandomForest(2).fit(X, y)
+    forest._trees_[1].pools.weights = changed(forest._trees_[1].pools.weights)
+    for use in (
+        lambda: forest.partial_fit(X[:1], y[:1]),
+        lambda: forest.partial_fit(X, y),
+        lambda: forest.predict(X),
+    ):
+        with pytest.raises(tamis.errors.StateError, match=r"pools\.weights"):
+            use()

@@ -33,8 +33,8 @@ psi_present|^2; those in w also beta (|w|_1 + w (D - G) w), with D the sums of t
 values and of the mapped absent ones are weighted by exp(-.5 sum of squared losses). alpha is a quarter of the number of
 features, beta 1e-4: the best of six pairs of steps and alphas on another order of german, spambase and magic04.
 
-The formulas of OLVF and OCDS are those that public programs state, where the texts were not at hand; of OLVF's two
-classifiers the programs disagree on signs, and each step here descends its loss.
+The texts of OLVF and OCDS were not available, so their formulas are those of public programs. The programs disagree on
+the signs of OLVF's two classifiers; each step here descends its loss.
 
 "normal scores" is OVFM without its imputation: a logistic regression on normal scores, 0 where a value is absent.
 """

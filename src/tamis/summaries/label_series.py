@@ -28,7 +28,7 @@ that of s rows before, n_s of them::
 over the lags s that exceed twice the correlation length. T is at most the number of lags in the mean for labels that
 decorrelate within it, since the variance of r_s is at most R / n_s (Bartlett 1946). Labels are cyclic where it is more.
 
-A change of the class shares is no dependence of nearby rows, but it raises R(l) too, in proportion to 2^l. The
+A change of the class shares raises R(l) too, in proportion to 2^l, although nearby rows are independent. The
 inflation of sums over at most m rows is therefore measured within long blocks P of 16 m rows, whose shares may differ.
 With n blocks b of 2^l rows, which lie in n_P long blocks (the last one may be incomplete)::
 

@@ -66,9 +66,8 @@ N_NOTES, N_COUNTED, N_EDGES, N_DRAWN, KEY = range(23, 28)
 # Columns of the progress, for each tree: what is left to do, and the last event; for the tree and its background tree,
 # the next row, and whether changes of structure wait; and the number of the tree.
 STATUS, EVENT, ROW, HELD, TREE_NUMBER = 0, 1, 2, 4, 6
-COMPLETE, TREE, BACKGROUND, SIGNAL = range(
-    4
-)  # TREE and BACKGROUND: it needs room or a copy; SIGNAL: an event
+# Of the status. TREE and BACKGROUND: this one needs room or a copy; SIGNAL: an event.
+COMPLETE, TREE, BACKGROUND, SIGNAL = range(4)
 
 
 class MemberTable:

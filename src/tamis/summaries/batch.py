@@ -39,12 +39,12 @@ def check_batch(
         Finite and not negative.
     keep : float or ndarray of shape (n_classes,), in [0, 1]
     n_features, n_classes : int
-        Of the summary.
+        Number of features and classes of the summary.
 
     Raises
     ------
     DataError
-        Naming the invalid argument.
+        If an argument is invalid; the message names it.
 
     Examples
     --------
@@ -70,12 +70,12 @@ def check_batch(
 
 
 def check_waiting(blocks: list[tuple[Any, ...]], n_features: int) -> None:
-    """Reject loaded rows that wait, each with codes and perhaps weights, if they are not of these features.
+    """Validate loaded pending rows (with codes, possibly weights): their number of columns must be `n_features`.
 
     Raises
     ------
     StateError
-        If so.
+        If it differs.
     """
     for X, *others in blocks:
         if X.shape[1:] != (n_features,) or any(one.shape != X.shape[:1] for one in others):

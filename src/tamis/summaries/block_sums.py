@@ -1,25 +1,25 @@
 """Sums of every feature within every class, by blocks of consecutive rows, for long-run variances.
 
-Rows are summed in at most K blocks of L rows (32 for up to four classes, 16 for up to eight, else 8). When all blocks
-are complete, neighbours are joined, and L doubles. So there are always between K / 2 and K blocks, and every row is in
-one of them. Where rows fade, L stops at a 16th of the effective number of rows, and the two oldest blocks are joined
-instead.
+Rows are summed in at most K blocks of L rows (K is 32 for up to four classes, 16 for up to eight, else 8). When all
+blocks are complete, adjacent blocks are merged and L doubles, so there are always between K / 2 and K blocks that
+together contain every row. With fading, L stops at 1/16 of the effective number of rows; the two oldest blocks are then
+merged instead.
 
 With s_kc, n_kc the sums and the weights of class c in block k, and w2_kc the sum of the squared weights::
 
     m_c = sum_k s_kc / sum_k n_kc,    U_kc = s_kc - m_c n_kc,    f_kc = w2_kc / sum_k w2_kc                   (1)
 
-U_kc sums to 0 over the blocks. If blocks are longer than the dependence between rows, E U_kc^2 is proportional to
-f_kc (1 - f_kc), so the long-run covariance of the class means is estimated, with 1 / max_c sum_k f_kc^2 - 1 degrees of
-freedom (K - 1 for equal blocks), by::
+U_kc sums to 0 over the blocks. If blocks are longer than the range of dependence between rows, E U_kc^2 is proportional
+to f_kc (1 - f_kc). The long-run covariance of the class means, with 1 / max_c sum_k f_kc^2 - 1 degrees of freedom
+(K - 1 for equal blocks), is then estimated by::
 
     cov(m_c, m_d) = sum_k U_kc U_kd / (n_c n_d sqrt(1 - sum_k f_kc^2) sqrt(1 - sum_k f_kd^2))                 (2)
 
-Blocks may differ in length, so those of two parts of a stream are simply listed one after the other.
+Blocks may differ in length, so merging two parts of a stream concatenates their blocks.
 
-A cycle that feature and label have in common is not noise that averages out within blocks. It is visible when each row
-is paired with an earlier label: the difference of the class means then varies with the lag, as it would for another
-phase of the cycle. So the sums are also stored by the label `s` rows before, for a few lags s.
+A cycle shared by feature and label does not average out within blocks. Pairing each row with an earlier label reveals
+it: the difference of the class means then varies with the lag, as it would with the phase of the cycle. The sums are
+therefore also stored by the label `s` rows before, for a few lags s.
 
 Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
 Schmeiser: Batch size effects in the analysis of simulation output, Operations Research 30(3), 1982 (10 to 30 blocks).
@@ -47,7 +47,7 @@ _NO_LABELS = np.empty(0, np.int32)
 
 @njit()
 def _add_values(X: Array, codes: Array, weight: Array, sums: Array) -> bool:
-    """Add rows without NaN; return False, and change nothing, if a sum is not finite."""
+    """Add rows without NaN; return False, with nothing changed, if a sum is not finite."""
     added = np.zeros(sums.shape)
     for i in range(X.shape[0]):
         row, w, s = X[i], weight[i], added[codes[i]]
@@ -93,7 +93,7 @@ def _add_weights(codes: Array, weight: Array, sums: Array, squares: Array) -> No
 
 @njit(strict=True)
 def _pair(before: Array, codes: Array, labels: Array) -> None:
-    """Write the label of each row that many rows before, lag by lag; -1 where there is none."""
+    """Write the label that precedes each row by each lag; -1 where there is none."""
     for at in range(len(LAGS)):
         for i in range(codes.shape[0]):
             row = i - LAGS[at]
@@ -106,7 +106,7 @@ def _pair(before: Array, codes: Array, labels: Array) -> None:
 
 @njit(strict=True)
 def _pair_weights(labels: Array, weight: Array, paired: Array) -> None:
-    """Add the weight of each row at its class, lag by lag."""
+    """Add the weight of each row to its class, lag by lag."""
     for at in range(labels.shape[0]):
         for i in range(labels.shape[1]):
             if labels[at, i] >= 0:
@@ -150,10 +150,10 @@ def _add_lags_stored(
 
 
 @njit(strict=True)
-def _cells(X: Array, edges: Array, first: Array, result: Array) -> None:
-    """Write the bin of each value less that of 0; NaN where it is missing. `edges` is (n_bins - 1, n_features)."""
+def _cells(X: Array, edges: Array, first: Array, cells: Array) -> None:
+    """Write the bin of each value minus that of 0; NaN where missing. `edges` is (n_bins - 1, n_features)."""
     for i in range(X.shape[0]):
-        row, bins = X[i], result[i]
+        row, bins = X[i], cells[i]
         for j in range(X.shape[1]):
             bins[j] = -first[j] if row[j] == row[j] else np.nan
         for h in range(edges.shape[0]):
@@ -162,12 +162,12 @@ def _cells(X: Array, edges: Array, first: Array, result: Array) -> None:
 
 
 @njit(strict=True)
-def _cells_stored(data: Array, indices: Array, edges: Array, first: Array, result: Array) -> None:
+def _cells_stored(data: Array, indices: Array, edges: Array, first: Array, cells: Array) -> None:
     for at in range(data.shape[0]):
         x, j, b = data[at], indices[at], 0
         for h in range(edges.shape[1]):
             b += x > edges[j, h]
-        result[at] = b - first[j] if x == x else np.nan
+        cells[at] = b - first[j] if x == x else np.nan
 
 
 @njit(strict=True)
@@ -183,7 +183,7 @@ def _count(cells: Array, first: Array, codes: Array, weight: Array, table: Array
 def _count_values(X: Array, edges: Array, codes: Array, weight: Array, table: Array) -> None:
     """Count the bins of values. `edges` is (n_bins - 1, n_features)."""
     n_edges, exceed = edges.shape[0], np.zeros(table.shape)
-    # Values above each edge are summed, as this needs no indices: the bins are the differences. A NaN is in none.
+    # Count the values above each edge, which needs no indices; the bins are the differences. NaN is in no bin.
     for i in range(X.shape[0]):
         row, w, sums = X[i], weight[i], exceed[codes[i]]
         lowest, edge = sums[0], edges[0]
@@ -223,16 +223,16 @@ class BlockSums:
     edges : ndarray of shape (n_features, n_bins - 1), optional
         Ascending. With edges, the bins of the values are counted; without, the values are summed.
     fades : bool, default=False
-        Whether older rows lose weight, by the `keep` of :meth:`update`.
+        Whether the `keep` of :meth:`update` reduces the weight of older rows.
     lags : bool, default=True
-        Whether rows are added to the sums by earlier labels; may be changed between batches. It needs a `keep` that is
-        the same for all classes.
+        Whether rows are also summed by earlier labels; may be changed between batches. Requires the same `keep` for
+        all classes.
 
     Notes
     -----
     Memory: 8 K C m bytes per feature for K blocks of C classes, with m = 1 (values) or the number of bins, and 64 C for
-    the lags: 640 bytes for the values of two classes. Features with missing values take twice as much. The rows of a
-    batch equal the same rows one at a time, up to rounding.
+    the lags: 640 bytes for the values of two classes. Features with missing values take twice as much. A batch is
+    equivalent to its rows one at a time, up to rounding.
 
     References
     ----------
@@ -241,8 +241,8 @@ class BlockSums:
 
     Examples
     --------
-    Two series with an autocorrelation of 0.9. The variance of the difference of the class means is about ten times that
-    of independent rows, 4 / n:
+    For two series with an autocorrelation of 0.9, the variance of the difference of the class means is about ten times
+    that of independent rows, 4 / n:
 
     >>> from scipy.signal import lfilter
     >>> noise = np.random.default_rng(0).normal(size=(20000, 2))
@@ -335,7 +335,7 @@ class BlockSums:
     # -- classes and columns ---------------------------------------------------------------------------------
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones, in new arrays."""
+        """Add classes, with codes after the existing ones, in new arrays."""
         more = n_classes - self.n_classes
         for name in self._BY_BLOCK[:-1] + self._BY_LAG:
             value = getattr(self, name)
@@ -343,13 +343,13 @@ class BlockSums:
         self._gain = np.r_[self._gain, np.ones(more)]
 
     def reorder(self, order: Array) -> None:
-        """Change the code of each class: class c becomes what class `order[c]` was."""
+        """Reorder the classes: the new class c is the old class `order[c]`."""
         for name in self._BY_BLOCK[:-1] + self._BY_LAG:
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, order]))
         self._gain = self._gain[order]
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, which were 0 in all (CSR) rows so far."""
+        """Add features, which were 0 in all (CSR) rows so far."""
         more = n_features - self.n_features
         for name in ("_sums", "_missing", "_stored", "_lag_sums", "_lag_missing"):
             value = getattr(self, name)
@@ -360,7 +360,7 @@ class BlockSums:
             self._edges = np.pad(self._edges, ((0, more), (0, 0)))
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Forget some features; they then count as 0 in all (CSR) rows so far."""
+        """Forget some features: they then count as 0 in all (CSR) rows so far."""
         for name in ("_sums", "_missing", "_stored", "_lag_sums", "_lag_missing"):
             value = getattr(self, name).copy()
             if value.shape[-1]:
@@ -380,7 +380,7 @@ class BlockSums:
         keep: float | Array = 1.0,
         before: Array | None = None,
     ) -> None:
-        """Add a batch of rows that has been checked.
+        """Add a validated batch of rows.
 
         Parameters
         ----------
@@ -390,7 +390,7 @@ class BlockSums:
             Class of each row, below `n_classes`.
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float or ndarray of shape (n_classes,), in [0, 1]
-            Factor of the weight of all earlier rows (of each class), applied first.
+            Factor for the weight of all earlier rows (per class, if an array), applied first.
         before : ndarray of shape (n,), int64, optional
             Codes of the rows just before these, oldest first, for the lags.
         """
@@ -409,7 +409,7 @@ class BlockSums:
             start = stop
 
     def _as_cells(self, X: Rows) -> Rows:
-        """Return the bin of each value, less the bin of 0."""
+        """Return the bin of each value minus the bin of 0."""
         if sp.issparse(X):
             values = np.empty(X.nnz)
             _cells_stored(X.data, X.indices, self._edges, self._first, values)
@@ -425,7 +425,7 @@ class BlockSums:
             effective = (
                 self._weight.sum(axis=0) ** 2 / squares
             ).sum()  # class by class, as their clocks may differ
-            # Rows that fade: the blocks span the effective number of rows, and no more than twice as many.
+            # With fading, the blocks span between one and two times the effective number of rows.
             if self.fades and effective < 0.5 * self._most * self.length:
                 pairs = np.r_[0, np.arange(2, len(self._rows))]
             else:
@@ -488,16 +488,16 @@ class BlockSums:
             _add_lags_present(cells, *into)
 
     def fade(self, keep: float | Array) -> None:
-        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         if isinstance(keep, float) and keep == 1.0:
             return
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             self._rescale()
         self._gain = self._gain / keep
 
     def _rescale(self) -> None:
-        """Divide all weights by the gain: the same state in smaller numbers."""
+        """Divide all weights by the gain: an equivalent state with smaller numbers."""
         for name in self._BY_BLOCK[:-1] + self._BY_LAG:
             value = getattr(self, name)
             by = self._gain**2 if name == "_weight2" else self._gain
@@ -510,9 +510,9 @@ class BlockSums:
         Parameters
         ----------
         other : BlockSums
-            If it has other edges, the part with more rows is kept.
+            If its edges differ, only the sums with more rows are kept.
         first : bool, default=False
-            Whether the rows of `other` came before those of this one.
+            Whether the rows of `other` precede those of this object.
         """
         parts: list[Any] = [self._now(), other._now()]
         if not np.array_equal(self._edges, other._edges):
@@ -535,11 +535,11 @@ class BlockSums:
             self.length *= 2
 
     def _now(self) -> Self:
-        """Return a copy whose weights are those at the last row."""
-        result = type(self)(0, 0, fades=self.fades, lags=self.lags)
-        result.__dict__.update(vars(self))
-        result._rescale()
-        return result
+        """Return a copy with the weights as of the last row."""
+        now = type(self)(0, 0, fades=self.fades, lags=self.lags)
+        now.__dict__.update(vars(self))
+        now._rescale()
+        return now
 
     # -- results -------------------------------------------------------------------------------------------
 
@@ -574,26 +574,26 @@ class BlockSums:
     def covariance(self, shortest: float = 1.0) -> tuple[NDArray[np.float64], float]:
         """Return the long-run covariance of the class means, (2), and its degrees of freedom.
 
-        Of counts, they are the means of the bins.
+        For counts, the means are those of the bins.
 
         Parameters
         ----------
         shortest : float, default=1
-            Least number of rows of a block; neighbours are joined until they have as many.
+            Minimum number of rows in a block; adjacent blocks are merged until they reach it.
 
         Returns
         -------
         covariance : ndarray of shape (n_classes, n_classes, n_features), float64
-            0 for a class that has no rows, or all of them in one block: see :meth:`spread_out`.
+            0 for a class without rows or with all rows in one block; see :meth:`spread_out`.
         freedom : float
-            Of the other classes; 0 without any.
+            Degrees of freedom for the other classes; 0 if there are none.
         """
         sums, weight, weight2 = self.by_block(shortest)
         if not len(sums):
             return np.zeros((self.n_classes, self.n_classes, self.n_features)), 0.0
         share = weight2 / np.maximum(weight2.sum(axis=0), 1e-300)
         concentration = (share**2).sum(axis=0)  # of each class
-        if self._counts:  # of the bins, less the bin of 0
+        if self._counts:  # bins minus the bin of 0
             bins = np.arange(sums.shape[2])[:, None] - self._first
             values = (sums * bins).sum(axis=2)
         else:
@@ -609,23 +609,23 @@ class BlockSums:
         return np.einsum("kcj,kdj->cdj", U, U), freedom
 
     def spread_out(self, shortest: float = 1.0) -> NDArray[np.bool_]:
-        """Return which classes have rows in two blocks at least, of `shortest` rows or more; shape (n_classes,)."""
+        """Return which classes have rows in at least two blocks of `shortest` or more rows; shape (n_classes,)."""
         weight2 = self.by_block(shortest)[2]
-        result: NDArray[np.bool_] = (weight2 > 0.0).sum(axis=0) > 1
-        return result
+        is_spread: NDArray[np.bool_] = (weight2 > 0.0).sum(axis=0) > 1
+        return is_spread
 
     def lagged_means(self, shortest: float = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the mean of each feature over the rows whose label some rows before is of a class, lag by lag.
+        """Return the mean of each feature given the class of an earlier label, for each lag.
 
         Parameters
         ----------
         shortest : float, default=1
-            Least lag.
+            Smallest lag.
 
         Returns
         -------
         mean, weight : ndarray of shape (n_lags, n_classes, n_features), float64
-            Of the lags with at least half the rows. Of counts, the mean of the bins, less the bin of 0.
+            For the lags with at least half the rows. For counts, the mean bin minus the bin of 0.
         """
         total = (self._weight / self._gain).sum()
         lagged = self._lag_weight / self._gain
@@ -641,7 +641,7 @@ class BlockSums:
 def _add_sums(
     X: Rows, codes: Array, weight: Array, sums: Array, missing: Array, at: int
 ) -> NDArray[np.float64]:
-    """Add the values of each class; return the weights of the missing ones, which are allocated for the first."""
+    """Add the values of each class; return the weights of missing values, allocated when the first one occurs."""
     if not sp.issparse(X) and _add_values(X, codes, weight, sums):
         return missing
     if not missing.shape[2] and _lacks_values(X):

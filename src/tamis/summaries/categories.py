@@ -1,9 +1,9 @@
 """Slots for the categories of every feature: one small hash table each, in one flat array.
 
-Feature j owns the slots ``start[j]`` to ``start[j + 1] - 1``; the last is that of missing values, the others, a power
-of two of them, are a table with open addressing. The slot of a category is its place in the table. A table is filled to
-three quarters; then categories whose count is 0 give up their slots, and if that does not help, it grows. So the
-memory depends on the categories in the window, not on all that ever occurred.
+Feature j owns the slots ``start[j]`` to ``start[j + 1] - 1``. The last slot is for missing values; the others, a power
+of two, form a hash table with open addressing, and the slot of a category is its position there. When a table is three
+quarters full, categories with a count of 0 are removed; if that is not enough, it grows. Memory therefore depends on
+the categories in the window, not on all that ever occurred.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HALF = np.uint64(32)
 
 @njit(strict=True, allocates=False)
 def find_slot(x: float, bits: int, keys: Array, first: int, last: int) -> int:
-    """Return the slot of a category, or the free one where it would go: the key there is NaN.
+    """Return the slot of a category, or the free slot (key NaN) where it would be inserted.
 
     Parameters
     ----------
@@ -33,10 +33,10 @@ def find_slot(x: float, bits: int, keys: Array, first: int, last: int) -> int:
         The bits of x.
     keys : ndarray of float64
     first, last : int
-        The table's slots are keys[first:last], a power of two of them, at least one of them free.
+        The table is keys[first:last]; its length is a power of two, and at least one slot is free.
     """
     mixed = ((bits ^ (bits >> _HALF)) * _MIX) >> _HALF
-    slot = int(mixed * np.uint64(x != 0.0)) & (last - first - 1)  # the two zeros are one category
+    slot = int(mixed * np.uint64(x != 0.0)) & (last - first - 1)  # 0.0 and -0.0 are one category
     while keys[first + slot] == keys[first + slot] and keys[first + slot] != x:
         slot = (slot + 1) & (last - first - 1)
     return first + slot
@@ -62,7 +62,7 @@ def insert(X: Array, columns: Array, start: Array, keys: Array, used: Array, sho
 
 
 def n_slots_for(n_categories: int) -> int:
-    """Return how many slots a table of so many categories gets, that of the missing included.
+    """Return the number of slots of a table of `n_categories`, including that for missing values.
 
     >>> n_slots_for(2), n_slots_for(10)
     (5, 17)
@@ -83,7 +83,7 @@ def _relocate(
     new_keys: Array,
     new_counts: Array,
 ) -> None:
-    """Move all tables to new places; those marked lose the categories that are in no row of the window."""
+    """Move all tables to new offsets; marked tables lose the categories that are in no row of the window."""
     moved = np.empty(len(keys), np.int64)
     for j in range(len(start) - 1):
         first, to = start[j], new_start[j]
@@ -108,20 +108,21 @@ def _relocate(
 
 
 def make_room(X: Array, columns: Array, table: Table, bins: Array, n: int, used: Array) -> Table:
-    """Return the tables with a slot for each category of the rows; new ones if a table had to grow or be cleared.
+    """Return the tables with a slot for each category of the rows, in new arrays if one had to grow or be cleared.
 
     Parameters
     ----------
     X : ndarray of shape (n_rows, n_features), float64
         C-contiguous.
     columns : ndarray of int64
-        Those that are categorical.
+        Categorical columns.
     table : tuple
         start (n_features + 1,), keys (n_slots,) and counts (n_slots, 1 + n_classes).
     bins : ndarray of shape (n_features, window), int32
-        Slots of the categories in the window, counted from the feature's first; the first `n` are in use; changed.
+        Slots of the categories in the window, relative to the feature's first slot; the first `n` entries are in use.
+        Modified in place.
     used : ndarray of shape (n_features,), int64
-        How many slots have a key; changed.
+        Number of slots with a key. Modified in place.
     """
     start, keys, counts = table
     short = np.zeros(len(used), np.bool_)

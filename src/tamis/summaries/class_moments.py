@@ -1,9 +1,10 @@
 """Count, mean and variance of every feature within every class, in one pass and fixed memory.
 
-Values are summed as deviations from the mean so far (Chan, Golub and LeVeque 1983), so a large offset costs no more
-digits than a mean of that size has lost: a score is off by 1e-9 where values lie 1e6 spreads from 0, by 1e-6 at 1e9.
-Older rows fade by forward decay (Cormode, Shkapenyuk, Srivastava and Xu 2009): instead of shrinking the statistics,
-new rows weigh more and more, which cancels in every ratio; nothing but the stored cells of a sparse row is touched.
+Values are summed as deviations from the current mean (Chan, Golub and LeVeque 1983), so a large offset costs no more
+digits than are lost in a mean of that size: the error of a score is 1e-9 if values are 1e6 standard deviations from 0,
+and 1e-6 at 1e9. Older rows fade by forward decay (Cormode, Shkapenyuk, Srivastava and Xu 2009): instead of scaling
+the statistics down, new rows get increasing weights, which cancel in every ratio. Only the stored cells of a sparse row
+are updated.
 
 ==============  ==================================================================================
 here            meaning
@@ -12,7 +13,7 @@ gain_c          weight of a new row of class c
 W_c, W2_c       sums of the weights, and of their squares, of the rows of class c
 P_cj            sum of the weights of the values present: all but NaN and the zeros of CSR rows
 m_cj, M_cj      mean of those values, sum of their weighted squared deviations from it
-Z_cj            weight of the zeros not stored: that of all CSR rows less that of their stored cells
+Z_cj            weight of the implicit zeros: that of all CSR rows minus that of their stored cells
 ==============  ==================================================================================
 """
 
@@ -39,7 +40,7 @@ _ROUNDING = 1e-12  # of the weight of all CSR rows
 
 @njit()
 def _sum_rows(X: Array, some: Array, w: Array, centre: Array, s1: Array, s2: Array) -> None:
-    """s1 += sum w (x - c), s2 += sum w (x - c)^2 over some rows, four of them in each pass over the sums."""
+    """s1 += sum w (x - c), s2 += sum w (x - c)^2 over some rows, four rows per pass over the sums."""
     last = len(some) - 1
     for i in range(0, last + 1, 4):
         r1, r2, r3 = some[min(i + 1, last)], some[min(i + 2, last)], some[min(i + 3, last)]
@@ -66,7 +67,7 @@ def _sum_class_present(
     s2: Array,
     arrived: Array,
 ) -> bool:
-    """As `_sum_class` without the NaN, whose rows do not arrive for their feature; False if a value is infinite."""
+    """Sum the values of one class, skipping NaN feature by feature; return False if a value is infinite."""
     for i in range(X.shape[0]):
         if codes[i] != c:
             continue
@@ -87,7 +88,7 @@ def _sum_class_present(
 
 @njit()
 def _centre(X: Array, codes: Array, c: int, mean: Array, centre: Array) -> None:
-    """The first row of the class in the batch, which is near the others; the mean so far where it is missing."""
+    """Write the first row of the class in the batch, which is near the others; the mean where it has NaN."""
     for i in range(X.shape[0]):
         if codes[i] == c:
             for j in range(mean.shape[0]):
@@ -107,7 +108,7 @@ def _absorb(
     mean: Array,
     m2: Array,
 ) -> None:
-    """Join the moments of the batch and those so far (Chan's formula)."""
+    """Combine the moments of the batch with the current ones (Chan's formula)."""
     for j in range(mean.shape[0]):
         w = arrived[j] if arrived.shape[0] else everywhere
         if w > 0.0:
@@ -123,7 +124,7 @@ def _absorb(
 def _add_dense(
     X: Array, codes: Array, gain: Array, weight: Array, present: Array, mean: Array, m2: Array
 ) -> bool:
-    """Take in rows without NaN, all classes in one call; False, and nothing is changed, if a sum is not finite."""
+    """Add rows without NaN, of all classes; return False, with nothing changed, if a sum is not finite."""
     n_classes, n_features = mean.shape
     w, arrived, by_class = np.empty(len(codes)), np.zeros(n_classes), np.empty(len(codes), np.int64)
     at = np.zeros(n_classes + 1, np.int64)  # where the rows of each class begin in `by_class`
@@ -155,7 +156,7 @@ def _update_csr(
     data: Array, indices: Array, indptr: Array, codes: Array, gain: Array, weight: Array,
     present: Array, mean: Array, m2: Array, stored: Array,
 ) -> None:  # fmt: skip
-    """West's update of every stored value; a stored NaN is neither present nor zero."""
+    """Apply West's update to every stored value; a stored NaN is neither present nor zero."""
     for i in range(codes.shape[0]):
         c = codes[i]
         w = gain[c] * (weight[i] if weight.shape[0] else 1.0)
@@ -173,32 +174,32 @@ def _update_csr(
 
 @njit(strict=True)
 def _read(
-    present: Array, mean: Array, m2: Array, stored: Array, sparse_weight: Array, gain: Array, result: Array
+    present: Array, mean: Array, m2: Array, stored: Array, sparse_weight: Array, gain: Array, moments: Array
 ) -> None:
-    """Write count, mean and variance of each class and feature; a zero that is not stored is a value like any other."""
+    """Write count, mean and variance of each class and feature; implicit zeros are included."""
     for c in range(mean.shape[0]):
         for j in range(mean.shape[1]):
             zeros = sparse_weight[c] - stored[c, j] if stored.shape[1] else 0.0
             if zeros < _ROUNDING * sparse_weight[c]:
-                zeros = 0.0  # of two sums of the same weights; times a large mean it would be a variance
+                zeros = 0.0  # rounding error of two equal sums; a large mean would turn it into a variance
             total = present[c, j] + zeros
             if total > 0.0:
-                result[0, c, j] = total / gain[c]
+                moments[0, c, j] = total / gain[c]
                 # The ratio may be exactly 1, so that a constant is unchanged.
-                result[1, c, j] = mean[c, j] * (present[c, j] / total)
+                moments[1, c, j] = mean[c, j] * (present[c, j] / total)
                 squares = m2[c, j] + mean[c, j] ** 2 * present[c, j] * (zeros / total)
-                result[2, c, j] = squares / total
+                moments[2, c, j] = squares / total
 
 
 @njit(strict=True)
-def _effective(weight: Array, weight2: Array, gain: Array, count: Array, result: Array) -> None:
+def _effective(weight: Array, weight2: Array, gain: Array, count: Array, effective: Array) -> None:
     """Write the counts times W / W2, W and W2 being the weight of the class and the sum of its squares."""
     for c in range(count.shape[0]):
         faded, share = weight[c] / gain[c], 0.0
         if faded > 0.0 and weight2[c] > 0.0:
             share = weight[c] * weight[c] / weight2[c] / faded
         for j in range(count.shape[1]):
-            result[c, j] = count[c, j] * share
+            effective[c, j] = count[c, j] * share
 
 
 class ClassMoments(ThreadSafe):
@@ -210,9 +211,9 @@ class ClassMoments(ThreadSafe):
 
     Notes
     -----
-    Memory: 24 bytes per feature and class, 32 once CSR rows have been seen. A dense batch costs one pass over it, CSR
-    rows O(stored values). Counts are exact up to 2**53 rows. The zeros of CSR rows are what is left of the rows'
-    weight; those that together weigh less than 1e-12 of it count as none.
+    Memory: 24 bytes per feature and class, 32 once CSR rows have been seen. Time: one pass over a dense batch,
+    O(stored values) for CSR rows. Counts are exact up to 2**53 rows. The weight of implicit zeros is the difference of
+    two sums; below 1e-12 of the rows' weight it is treated as 0.
 
     Examples
     --------
@@ -256,19 +257,19 @@ class ClassMoments(ThreadSafe):
         return self._mean.shape[1]
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones."""
+        """Add classes, with codes after the existing ones."""
         for name, value in vars(self).items():
             shape = (n_classes - len(value), *value.shape[1:])
             setattr(self, name, np.concatenate([value, np.full(shape, 1.0 if name == "_gain" else 0.0)]))
 
     def widen(self, n_features: int, *, dense_too: bool = False) -> None:
-        """Make room for further features, which count as 0 in all rows so far.
+        """Add features, which count as 0 in all rows so far.
 
         Parameters
         ----------
         n_features : int
         dense_too : bool, default=False
-            Whether they were 0 in dense rows too; else all rows must have been CSR rows.
+            Whether they were also 0 in dense rows; otherwise all rows must have been CSR.
 
         Raises
         ------
@@ -290,7 +291,7 @@ class ClassMoments(ThreadSafe):
             )
 
     def forget(self, columns: NDArray[np.intp], *, dense_too: bool = False) -> None:
-        """Forget some features; they then count as 0 in all rows. Parameters and errors as for :meth:`widen`."""
+        """Forget some features: they then count as 0 in all rows. Parameters and errors as for :meth:`widen`."""
         if not dense_too:
             self._refuse_dense()
         for name in ("_present", "_mean", "_m2", "_stored"):
@@ -301,7 +302,7 @@ class ClassMoments(ThreadSafe):
         self._present[:, columns] = (self._weight - self._sparse_weight)[:, None]
 
     def reorder(self, order: Array) -> None:
-        """Change the code of each class: row c becomes what row `order[c]` was."""
+        """Reorder the classes: the new row c is the old row `order[c]`."""
         for name, value in vars(self).items():
             setattr(self, name, value[order])
 
@@ -318,17 +319,17 @@ class ClassMoments(ThreadSafe):
             Class of each row, below `n_classes`.
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float or ndarray of shape (n_classes,), in [0, 1]
-            Factor of the weight of all earlier rows (of each class), applied first.
+            Factor for the weight of all earlier rows (per class, if an array), applied first.
 
         Returns
         -------
         bool
-            False if the state is left unchanged, because a value is infinite (or too large to be squared).
+            False, with the state unchanged, if a value is infinite (or too large to be squared).
         """
         weight = _NO_WEIGHT if sample_weight is None else sample_weight
         gain = self._gain
         if not (isinstance(keep, float) and keep == 1.0):
-            keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+            keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
             if (gain / keep).max(initial=0.0) > _LARGEST_GAIN:
                 self._rescale()
             gain = self._gain / keep
@@ -368,7 +369,7 @@ class ClassMoments(ThreadSafe):
         )
 
     def _take_present(self, X: Array, codes: Array, weight: Array, gain: Array) -> bool:
-        """Take in rows of which some values are NaN; False, and nothing is changed, if others are infinite."""
+        """Add rows with NaN; return False, with nothing changed, if a value is infinite."""
         sums: list[tuple[Any, ...]] = []
         for c in np.flatnonzero(np.bincount(codes, minlength=self.n_classes)).tolist():
             centre = np.empty(self.n_features)
@@ -383,7 +384,7 @@ class ClassMoments(ThreadSafe):
         return True
 
     def _rescale(self) -> None:
-        """Divide all weights by the gain: the same state in smaller numbers."""
+        """Divide all weights by the gain: an equivalent state with smaller numbers."""
         by = self._gain[:, None]
         self._present, self._m2, self._stored = self._present / by, self._m2 / by, self._stored / by
         self._weight, self._sparse_weight = self._weight / self._gain, self._sparse_weight / self._gain
@@ -391,13 +392,15 @@ class ClassMoments(ThreadSafe):
         self._gain = np.ones_like(self._gain)
 
     def fade(self, keep: float | Array) -> None:
-        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         self._rescale()
-        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        self._gain = self._gain / np.maximum(
+            keep, 1.0 / _LARGEST_GAIN
+        )  # a smaller factor would overflow the gain
 
     @atomic
     def merge(self, other: ClassMoments) -> None:
-        """Add another summary of the same features and classes; both are taken as of their last row.
+        """Add another summary of the same features and classes, each with its weights as of its last row.
 
         Raises
         ------
@@ -437,7 +440,7 @@ class ClassMoments(ThreadSafe):
         )
 
     def effective_count(self, count: Array) -> NDArray[np.float64]:
-        """Return the effective number of values of each class and feature, of which there are (faded) `count`.
+        """Return the effective number of values of each class and feature from their (faded) `count`.
 
         Parameters
         ----------
@@ -447,33 +450,33 @@ class ClassMoments(ThreadSafe):
         -------
         ndarray of shape (n_classes, n_features), float64
         """
-        result = np.empty_like(count)
-        _effective(self._weight, self._weight2, self._gain, count, result)
-        return result
+        effective = np.empty_like(count)
+        _effective(self._weight, self._weight2, self._gain, count, effective)
+        return effective
 
     def read(self) -> NDArray[np.float64]:
-        """Return (faded) count of the values, mean and variance, shape (3, n_classes, n_features); 0 without values.
+        """Return (faded) count, mean and variance of the values, shape (3, n_classes, n_features); 0 without values.
 
-        The variance is divided by the weight, not the weight less one.
+        The variance is the population variance (divisor: the weight, not the weight minus one).
         """
-        result = np.zeros((3, *self._mean.shape))
-        _read(self._present, self._mean, self._m2, self._stored, self._sparse_weight, self._gain, result)
-        return result
+        moments = np.zeros((3, *self._mean.shape))
+        _read(self._present, self._mean, self._m2, self._stored, self._sparse_weight, self._gain, moments)
+        return moments
 
     def count(self) -> NDArray[np.float64]:
-        """Return the faded number of values of each class and feature that are not missing."""
-        result: NDArray[np.float64] = self.read()[0]
-        return result
+        """Return the (faded) number of non-missing values of each class and feature."""
+        counts: NDArray[np.float64] = self.read()[0]
+        return counts
 
     def mean(self) -> NDArray[np.float64]:
         """Return the mean of each class and feature, shape (n_classes, n_features)."""
-        result: NDArray[np.float64] = self.read()[1]
-        return result
+        means: NDArray[np.float64] = self.read()[1]
+        return means
 
     def variance(self) -> NDArray[np.float64]:
         """Return the variance of each class and feature, shape (n_classes, n_features)."""
-        result: NDArray[np.float64] = self.read()[2]
-        return result
+        variances: NDArray[np.float64] = self.read()[2]
+        return variances
 
     @property
     def nbytes(self) -> int:

@@ -1,4 +1,4 @@
-"""Counts of every feature's bins within every class, and the scores computed from them.
+"""Counts of the bins of each feature by class, and the scores computed from them.
 
 With counts T[b, c] of bin b and class c, r_b = sum_c T[b, c], k_c = sum_b T[b, c] and n = sum_b r_b::
 
@@ -6,9 +6,9 @@ With counts T[b, c] of bin b and class c, r_b = sum_c T[b, c], k_c = sum_b T[b, 
     chi-square         = sum_bc (T[b, c] - r_b k_c / n)^2 / (r_b k_c / n)                              (2)
     Gini decrease      = max_h sum_c [A_c^2 / a + B_c^2 / b - k_c^2 / n] / n                           (3)
 
-where A_c counts class c up to edge h, B_c beyond it, a = sum_c A_c and b = sum_c B_c. Empty bins and classes add
-nothing. In Wang and Barbu (2021) the Gini index is the remaining impurity, smaller for a better feature; (3) is the
-decrease of the impurity 1 - sum_c (k_c / n)^2, so that larger is more relevant in all three.
+where A_c counts class c up to edge h, B_c beyond it, a = sum_c A_c and b = sum_c B_c. Empty bins and classes contribute
+0. The Gini index of Wang and Barbu (2021) is the remaining impurity, which is smaller for a better feature; (3) is the
+decrease of the impurity 1 - sum_c (k_c / n)^2, so that for all three a larger score means more relevant.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 Table = NDArray[np.float64]  # (n_features, n_bins, n_classes)
 _LARGEST_GAIN = 1e100
-_EXPECTED = 5.0  # counts in every cell, from which chi-square is used (Cochran 1954, Biometrics 10)
+_EXPECTED = 5.0  # smallest expected count for chi-square (Cochran 1954, Biometrics 10)
 
 
 @njit(strict=True)
@@ -60,7 +60,7 @@ def _first_unfit(X: Array, n_bins: int) -> tuple[int, int]:
 
 
 class Contingency(ThreadSafe):
-    """Weight of each value of discrete features within each class; exact and mergeable.
+    """Weights of the values of discrete features in each class; exact and mergeable.
 
     Parameters
     ----------
@@ -117,13 +117,13 @@ class Contingency(ThreadSafe):
         return self._table.nbytes + self._gain.nbytes
 
     def grow(self, n_classes: int, n_bins: int | None = None) -> None:
-        """Make room for new classes, and for more values, with codes after the old ones."""
+        """Add classes, and optionally bins, with codes after the existing ones."""
         bins, n = 0 if n_bins is None else n_bins - self.n_bins, n_classes - self.n_classes
         self._gain = np.r_[self._gain, np.ones(n)]
         self._table = np.pad(self._table, ((0, 0), (0, bins), (0, n)))
 
     def reorder(self, order: Array) -> None:
-        """Change the code of each class: class c becomes what class `order[c]` was."""
+        """Reorder the classes: the new class c is the old class `order[c]`."""
         self._gain, self._table = self._gain[order], np.ascontiguousarray(self._table[..., order])
 
     def update(
@@ -139,7 +139,7 @@ class Contingency(ThreadSafe):
             Class of each row, below `n_classes`.
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float or ndarray of shape (n_classes,), in [0, 1]
-            Factor of the weight of all earlier rows (of each class), applied first.
+            Factor for the weight of all earlier rows (per class, if an array), applied first.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Contingency(ThreadSafe):
                 f"Column {column} holds {X[row, column]} in row {row} of the batch: encode the values as"
                 f" 0 to {self.n_bins - 1}, or raise n_bins."
             )
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             self._rescale()
         self._gain = self._gain / keep
@@ -164,18 +164,20 @@ class Contingency(ThreadSafe):
         self._table, self._gain = self.table(), np.ones_like(self._gain)
 
     def fade(self, keep: float | Array) -> None:
-        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         self._rescale()
-        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        self._gain = self._gain / np.maximum(
+            keep, 1.0 / _LARGEST_GAIN
+        )  # a smaller factor would overflow the gain
 
     @atomic
     def merge(self, other: Contingency) -> None:
-        """Add another table of the same features, bins and classes; both are taken as of their last row.
+        """Add another table of the same features, bins and classes, each with its weights as of its last row.
 
         Raises
         ------
         ValueError
-            If their numbers differ.
+            If the number of features, bins or classes differs.
         """
         if other._table.shape != self._table.shape:
             theirs, mine = (
@@ -187,8 +189,8 @@ class Contingency(ThreadSafe):
 
     def table(self) -> Table:
         """Return the (faded) counts, shape (n_features, n_bins, n_classes)."""
-        result: Table = self._table / self._gain
-        return result
+        counts: Table = self._table / self._gain
+        return counts
 
 
 @njit()
@@ -215,23 +217,23 @@ def _freedom(r: Array, k: Array) -> int:
 
 
 @njit()
-def _mutual_information(table: Array, result: Array) -> None:
+def _mutual_information(table: Array, information: Array) -> None:
     r, k = np.empty(table.shape[1]), np.empty(table.shape[2])
     for j in range(table.shape[0]):
         n, total = _margins(table, j, r, k), 0.0
         if _freedom(r, k) == 0:
-            result[j] = 0.0
+            information[j] = 0.0
             continue
         for b in range(table.shape[1]):
             for c in range(table.shape[2]):
                 t = table[j, b, c]
                 if t > 0.0:
                     total += t * np.log(t * n / (r[b] * k[c]))  # (1)
-        result[j] = max(total / n, 0.0) if n > 0.0 else 0.0
+        information[j] = max(total / n, 0.0) if n > 0.0 else 0.0
 
 
 @njit()
-def _chi_square(table: Array, result: Array, freedom: Array) -> None:
+def _chi_square(table: Array, statistic: Array, freedom: Array) -> None:
     r, k = np.empty(table.shape[1]), np.empty(table.shape[2])
     for j in range(table.shape[0]):
         n, total = _margins(table, j, r, k), 0.0
@@ -241,11 +243,11 @@ def _chi_square(table: Array, result: Array, freedom: Array) -> None:
                 if expected > 0.0:
                     total += (table[j, b, c] - expected) ** 2 / expected  # (2)
         freedom[j] = _freedom(r, k)
-        result[j] = total if freedom[j] > 0 else 0.0  # else it is rounding
+        statistic[j] = total if freedom[j] > 0 else 0.0  # otherwise rounding error
 
 
 @njit()
-def _gini_decrease(table: Array, result: Array) -> None:
+def _gini_decrease(table: Array, decrease: Array) -> None:
     r, k, below = np.empty(table.shape[1]), np.empty(table.shape[2]), np.empty(table.shape[2])
     for j in range(table.shape[0]):
         n, a, best = _margins(table, j, r, k), 0.0, 0.0
@@ -255,11 +257,11 @@ def _gini_decrease(table: Array, result: Array) -> None:
             gain = 0.0
             for c in range(table.shape[2]):
                 below[c] += table[j, b, c]
-                # A^2 / a + B^2 / b - k^2 / n, without the digits that cancel
+                # A^2 / a + B^2 / b - k^2 / n, without cancellation
                 gain += (below[c] * n - k[c] * a) ** 2
             if a > 0.0 and n > a:
                 best = max(best, gain / (a * (n - a) * n))  # (3)
-        result[j] = best / n if n > 0.0 else 0.0
+        decrease[j] = best / n if n > 0.0 else 0.0
 
 
 def mutual_information(table: Table) -> NDArray[np.float64]:
@@ -281,9 +283,9 @@ def mutual_information(table: Table) -> NDArray[np.float64]:
     >>> mutual_information(np.array([[[50.0, 0.0], [0.0, 50.0]], [[25.0, 25.0], [25.0, 25.0]]]))
     array([0.69314718, 0.        ])
     """
-    result = np.empty(len(table))
-    _mutual_information(table, result)
-    return result
+    information = np.empty(len(table))
+    _mutual_information(table, information)
+    return information
 
 
 def chi_square(table: Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -313,10 +315,10 @@ def chi_square(table: Table) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 def independence_statistic(table: Table, log: bool) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the statistic of the chi-square test, or of the G-test, and its degrees of freedom, of each feature.
+    """Return the statistic of the chi-square test or the G-test, and its degrees of freedom, for each feature.
 
-    If some expected count is below five, chi-square is too large for a single row of a rare class, and G is too large
-    if all expected counts are small; the smaller of the two avoids both.
+    If an expected count is below five, the smaller of the two statistics is returned: a single row of a rare class
+    inflates chi-square, and G is inflated if all expected counts are small.
 
     Parameters
     ----------
@@ -327,7 +329,7 @@ def independence_statistic(table: Table, log: bool) -> tuple[NDArray[np.float64]
 
     Examples
     --------
-    The feature occurs once in 3000 rows, in one of the 30 rows of class 1:
+    A feature that occurs in one of 3000 rows, which is one of the 30 rows of class 1:
 
     >>> import numpy as np
     >>> once = np.array([[[2970.0, 29.0], [0.0, 1.0]]])
@@ -364,12 +366,12 @@ def chi_square_pvalue(statistic: Array, freedom: Array) -> NDArray[np.float64]:
     array([0.05, 1.  ])
     """
     tail = scipy.special.chdtrc(np.maximum(freedom, 1), statistic)
-    result: NDArray[np.float64] = np.where(freedom > 0, tail, 1.0)
-    return result
+    p_values: NDArray[np.float64] = np.where(freedom > 0, tail, 1.0)
+    return p_values
 
 
 def gini_decrease(table: Table) -> NDArray[np.float64]:
-    """Return equation (3) of each feature: the largest decrease of Gini impurity by a cut at an edge, in [0, 1).
+    """Return equation (3) of each feature: the largest decrease of Gini impurity by a split at an edge, in [0, 1).
 
     Parameters
     ----------
@@ -387,6 +389,6 @@ def gini_decrease(table: Table) -> NDArray[np.float64]:
     >>> gini_decrease(np.array([[[50.0, 0.0], [0.0, 50.0]], [[25.0, 25.0], [25.0, 25.0]]]))
     array([0.5, 0. ])
     """
-    result = np.empty(len(table))
-    _gini_decrease(table, result)
-    return result
+    decrease = np.empty(len(table))
+    _gini_decrease(table, decrease)
+    return decrease

@@ -1,33 +1,33 @@
-"""Bins of the numbers in a sliding window: PaD, and window quantiles.
+"""Discretization of numeric features in a sliding window: PaD and window quantiles.
 
-Barddal's thesis, section 6.2 (PaD, after the PiD of Gama and Pinto, SAC 2006). Two layers for every feature:
+Barddal's thesis, section 6.2 (PaD, after the PiD of Gama and Pinto, SAC 2006). Each feature has two layers:
 
-* layer 1 is a grid of cells of equal width, cell(x) = floor((x - origin) / width), open to both sides; at first the
-  range of the window is ``CELLS_PER_BIN * n_bins`` cells wide;
-* layer 2 joins neighbouring cells to at most `n_bins` bins of about equal weight: a bin is closed once it holds the
-  rows that are left / the bins that are left. A value is binned through its cell.
+* layer 1 is a grid of cells of equal width, cell(x) = floor((x - origin) / width), unbounded on both sides; initially
+  the range of the window spans ``CELLS_PER_BIN * n_bins`` cells;
+* layer 2 merges adjacent cells into at most `n_bins` bins of about equal weight: a bin is closed once it contains
+  (remaining rows) / (remaining bins). A value is binned through its cell.
 
-Layer 2 is built again when the count of a bin that gained or lost a row leaves [(1 - ``TOLERANCE``) smallest,
-(1 + ``TOLERANCE``) largest], the extremes at the last build, but at most once in ``MIN_GAP`` rows; what falls due
-earlier is done then. A build moves the grid too where the range of the window has become 10 times wider or narrower.
-The values of each cell are counted by class as they come and go, so a build need not look at the rows, as long as none
-is far outside of the grid.
+Layer 2 is rebuilt when the count of a bin that gained or lost a row leaves [(1 - ``TOLERANCE``) smallest,
+(1 + ``TOLERANCE``) largest], where the extremes are those of the last build, but at most once in ``MIN_GAP`` rows; an
+earlier rebuild is postponed until then. A rebuild also renews the grid if the range of the window has become 10 times
+wider or narrower. The values of each cell are counted by class as rows enter and leave, so a rebuild does not read the
+rows unless one is far outside the grid.
 
-The algorithm as printed (Algorithm 2) cannot be run. Corrections:
+Algorithm 2 cannot be executed as printed. Corrections:
 
 =================================== ==================================================================================
 printed                             here
 =================================== ==================================================================================
 cell width 1 / (max - min)          (max - min) / (20 n_bins)
-loop until ``end = F binLength``    over the cells; a floating-point equality that need not come true
+loop until ``end = F binLength``    over the cells; the floating-point equality may never hold
 "F bins of equal width"             layer 2 is of equal frequency, as in the text
-the last, incomplete group is lost  it takes the rest
-0 means "not set"                   0 is a value like any other
-T_min, T_max of no stated time      the extremes at the last build
-rebuilt after any change of 1 %     at most once in 20 rows: 1 % of 20 rows is one row
+the last, incomplete group is lost  it contains the remaining cells
+0 means "not set"                   0 is an ordinary value
+T_min, T_max at an unstated time    the extremes at the last build
+rebuilt after any change of 1 %     at most once in 20 rows, since 1 % of 20 rows is less than one row
 counts of moved bins                recounted from the window, so they always equal a recount
-no bins until the window is full    built again whenever the rows double, so there are bins from the first row on
-a constant feature                  one bin for its value, one below, one above, so that another value shows at once
+no bins until the window is full    rebuilt whenever the number of rows doubles, so bins exist from the first row on
+a constant feature                  one bin for its value, one below and one above, so another value is seen at once
 =================================== ==================================================================================
 
 The grid spans the window's range, so one far outlier makes the cells coarse while it is in the window; the quantiles
@@ -57,15 +57,15 @@ __all__ = [
 CELLS_PER_BIN = 20
 TOLERANCE = 0.01
 MIN_GAP = 20
-_WIDER = 10  # the range may grow and shrink by this factor before the grid is renewed
-_FAR = 1 << 30  # cells from the origin, beyond which the grid is renewed
-_POINT = 1e300  # cells per unit where all values are equal: every other value is far away
+_WIDER = 10  # factor by which the range may grow or shrink before the grid is renewed
+_FAR = 1 << 30  # distance from the origin, in cells, beyond which the grid is renewed
+_POINT = 1e300  # cells per unit if all values are equal: every other value is far away
 
 
 def n_counted(n_bins: int, n_classes: int, window: int) -> int:
-    """Return in how many cells a window is counted; 2: in none, for to look at them would take longer than at the rows.
+    """Return the number of cells in which a window is counted; 2 means none, if reading the rows is faster.
 
-    Capacity for twice the cells of a new grid, and two cells for the values below and above.
+    This is twice the number of cells of a new grid, and two cells for the values below and above.
     """
     n_cells = CELLS_PER_BIN * n_bins
     return 2 + (2 * n_cells if n_cells * n_classes <= 2 * window else 0)
@@ -80,29 +80,29 @@ def cell_of(x: float, grid: Array) -> float:
 
 @njit(strict=True, allocates=False)
 def place_of(cell: float, grid: Array, n: int) -> int:
-    """Return at which of n places a cell is counted: the first is for all below, the last for all above."""
+    """Return the position, of n, at which a cell is counted: the first is for all below, the last for all above."""
     place: int = int(min(max(cell - grid[2], 0.0), n - 1.0))
     return place
 
 
 @njit(strict=True, allocates=False)
 def join_counted(grid: Array, cuts: Array, band: Array, counted: Array, cells: Array) -> int:
-    """Build layer 2 from the cells as they were counted, if all values are near and the grid fits.
+    """Build layer 2 from the cell counts, if all values are near and the grid fits.
 
     Parameters
     ----------
     grid, cuts, band, cells
         See :func:`build_bins`.
     counted : ndarray of shape (n_classes, n_counted(n_bins, n_classes, window)), int32
-        How many values of each class are at each place.
+        Number of values of each class at each position.
 
     Returns
     -------
     int
-        How many places are in use, from 1 on; 0 if it could not be done, and nothing has changed.
+        Number of positions in use, at least 1; 0, with nothing changed, if the rows must be read instead.
     """
     n, left = counted.shape[1], 0
-    if n > cells.shape[0]:  # not as it was made: the rows are looked at
+    if n > cells.shape[0]:  # of another size than allocated: read the rows
         return 0
     totals = cells[:n]
     totals[:] = 0
@@ -128,7 +128,7 @@ def join_counted(grid: Array, cuts: Array, band: Array, counted: Array, cells: A
 def build_bins(
     values: Array, fresh: bool, grid: Array, cuts: Array, band: Array, cells: Array, bins: Array
 ) -> int:
-    """Build layer 2 from the values of the window; layer 1 too if it is to be fresh, or no longer fits.
+    """Build layer 2 from the values of the window, and layer 1 if `fresh` or if it no longer fits.
 
     Parameters
     ----------
@@ -137,16 +137,16 @@ def build_bins(
     fresh : bool
         Whether to renew the grid in any case.
     grid : ndarray of shape (3,), float64
-        Half the origin, and cells per half unit (halves, so that no difference overflows); changed. Then the cell that
-        is counted first, see :func:`place_of`.
+        Half the origin and cells per half unit (halves, so that no difference overflows), then the first cell counted,
+        see :func:`place_of`. Modified in place.
     cuts : ndarray of shape (n_bins - 1,), float64
-        The last cell of each bin but the last; infinite where there are fewer bins; written.
+        Output: the last cell of each bin except the last; infinite where there are fewer bins.
     band : ndarray of shape (2,), float64
-        The counts below and above which a bin calls for the next build; written.
+        Output: a bin count below the first or above the second triggers the next build.
     cells : ndarray of shape (10 CELLS_PER_BIN n_bins + 2,), int32
         Working space.
     bins : ndarray of shape (n,), int32
-        Bin of each value, that of NaN n_bins; written.
+        Output: bin of each value; `n_bins` for NaN.
 
     Returns
     -------
@@ -195,7 +195,7 @@ def build_bins(
 
 @njit(strict=True, allocates=False)
 def _find_cells(values: Array, grid: Array, known: int, bins: Array) -> bool:
-    """Write the cell of each value, that of NaN _FAR; return whether all but NaN are nearer."""
+    """Write the cell of each value, _FAR for NaN; return whether all other values are nearer than _FAR."""
     origin, scale, near = grid[0], grid[1], 0
     for p in range(len(values)):
         v = np.floor((0.5 * values[p] - origin) * scale)
@@ -228,7 +228,7 @@ def _renew_grid(values: Array, n_cells: int, grid: Array) -> None:
 
 @njit(strict=True, allocates=False)
 def _join_cells(cells: Array, low: int, left: int, cuts: Array, band: Array) -> None:
-    """Cut the cells, each with its count, into bins; write the bin of each cell in place of its count."""
+    """Group the cells into bins by their counts; overwrite each count with the bin of its cell."""
     closed, count, smallest, largest = 0, 0, left, 0
     cuts[:] = np.inf
     for c in range(len(cells)):
@@ -243,7 +243,7 @@ def _join_cells(cells: Array, low: int, left: int, cuts: Array, band: Array) -> 
 
 
 def quantile_cuts(values: Array, n_bins: int) -> NDArray[np.float64]:
-    """Return the exact quantiles that cut the values of each feature into bins of about equal weight.
+    """Return the exact quantiles that divide the values of each feature into bins of about equal weight.
 
     Parameters
     ----------
@@ -254,8 +254,8 @@ def quantile_cuts(values: Array, n_bins: int) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_features, n_bins - 1), float64
-        Each the smallest value that at least h / n_bins of all do not exceed, for h = 1, 2, ...; a bin holds the
-        values above one cut, up to and including the next. Infinite where a feature has no values.
+        For h = 1, 2, ..., the smallest value x such that at least h / n_bins of the values are <= x. A bin contains the
+        values above one cut, up to and including the next. Infinite for a feature without values.
 
     Examples
     --------

@@ -9,12 +9,12 @@ and f(k) = k log2 k::
     IG = H(Y) - H(Y|X)     gain ratio = IG / H(X)     SU = 2 IG / (H(X) + H(Y))              (3)
     bias = (values - 1) (classes - 1) / (2 n ln 2)                                           (4)
 
-A row that arrives or leaves changes one term of each sum. f comes from a table of whole multiples of a power of two, so
-the sums are integers: no rounding errors accumulate for any length of the stream, and the state depends on the rows of
-the window alone. (1) to (3) equal their values from a recount within about 1e-15. The thesis updates entropies by
-floating-point recurrences (Algorithm 1), right but for windows of 0 and 1 rows, which drift by 3e-10 in a million rows;
-its Eq. 6.7 prints H(X|Y) where (2) is meant. (4) is the mean information gain of an irrelevant feature (Miller, Madow);
-"values" are those with counts. Corrected scores subtract it from IG and stop at 0.
+A row that enters or leaves changes one term of each sum. f is tabulated as integer multiples of a power of two, so the
+sums are integers: rounding errors do not accumulate over the stream, and the state depends only on the rows of the
+window. (1) to (3) agree with a recount within about 1e-15. The thesis updates entropies by floating-point recurrences
+(Algorithm 1), which are correct except for windows of 0 and 1 rows and drift by 3e-10 in a million rows; its Eq. 6.7
+prints H(X|Y) where (2) is meant. (4) is the mean information gain of an irrelevant feature (Miller, Madow), where
+"values" counts the values that occur. Corrected scores subtract it from IG and are clipped at 0.
 
 Entropies are in bits. SU is 0 while the window has fewer than two classes, and for constant features.
 
@@ -23,25 +23,25 @@ Numbers are binned (:mod:`tamis.summaries.discretize`), categories counted one b
 
 After every row
 ---------------
-An algorithm that looks at SU after every row calls, from its own kernel::
+An algorithm that needs SU after every row calls this function from its own kernel::
 
-    update_row(row, code, state, su, corrected)      # all of them change in place: state, su
+    update_row(row, code, state, su, corrected)      # modifies state and su in place
 
     row : ndarray of shape (n_features,), float64, C-contiguous; NaN is missing
     code : int, the row's class
-    state : ``counts.state``, tuples of arrays: ask for it again after each ``counts.prepare`` and ``counts.grow``
+    state : ``counts.state``, tuples of arrays: read it again after each ``counts.prepare`` and ``counts.grow``
     su : ndarray of shape (n_features,), float64; overwritten by ``symmetrical_uncertainty(corrected)``
     corrected : bool
 
-and takes in only as many rows at a time as ``prepare`` says, which makes room for their categories::
+It adds at most as many rows at a time as ``prepare`` returns, which allocates slots for their categories::
 
     while len(X):
-        n = counts.prepare(X, codes)                 # checks them, too
-        for row, code in zip(X[:n], codes[:n]):      # in a kernel of its own
+        n = counts.prepare(X, codes)                 # also validates them
+        for row, code in zip(X[:n], codes[:n]):      # in a kernel
             update_row(row, code, counts.state, su, corrected)
         X, codes = X[n:], codes[n:]
 
-Dense rows only. The state is then that after ``update``, bit for bit.
+This works for dense rows only. The state equals that after ``update``, bit for bit.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ from tamis.summaries.window import (
 __all__ = ["WindowCounts", "update_row"]
 
 Floats = NDArray[np.float64]
-_BITS = 60  # of the sums
-_PLAIN = np.dtype(np.float64), np.dtype(np.int64)  # types of rows and codes in kernels
-_ROWS = 1024  # counted at once, so that memory does not follow the batch
+_BITS = 60  # bits of the sums
+_PLAIN = np.dtype(np.float64), np.dtype(np.int64)  # dtypes of rows and codes in kernels
+_ROWS = 1024  # rows counted at a time, so that memory does not depend on the batch size
 _OF_FEATURES = (
     "_raw",
     "_bins",
@@ -94,24 +94,24 @@ _OF_FEATURES = (
 
 
 class WindowCounts(ThreadSafe):
-    """Counts of every feature's values, together with the class, over the last rows.
+    """Joint counts of each feature's values and the class over a sliding window.
 
     Parameters
     ----------
     n_features : int, at least 1
     n_classes : int, at least 0
-        Classes are the codes 0, 1, ..., n_classes - 1; :meth:`grow` makes room for more.
+        Classes are the codes 0, 1, ..., n_classes - 1; :meth:`grow` adds classes.
     window : int, at least 1, default=200
-        w: how many of the last rows count.
+        w, the number of rows in the window.
     categorical : sequence of int, default=()
-        Columns whose values are categories: any finite numbers. All others are numbers, to be binned.
+        Columns whose values are categories: any finite numbers. All other columns are numeric and are binned.
     n_bins : int, at least 2, default=10
-        Most bins of a number.
+        Maximum number of bins of a numeric feature.
     discretizer : {"pad", "quantile"}, default="pad"
-        How numbers are binned: adaptively (PaD), or by the exact quantiles of the window, taken again every w / 4 rows.
-        Either way, all rows of the window are counted in the present bins.
+        How numeric features are binned: adaptively (PaD), or by the exact quantiles of the window, recomputed every
+        w / 4 rows. In both cases, all rows of the window are counted in the current bins.
     missing : {"category", "skip"}, default="category"
-        Whether NaN is a category of its own, or a row with NaN does not count for that feature.
+        Whether NaN is a separate category, or a row with NaN is skipped for that feature.
 
     Attributes
     ----------
@@ -128,11 +128,11 @@ class WindowCounts(ThreadSafe):
 
     Notes
     -----
-    Rows are counted one by one: a batch leaves the same scores, bit for bit, as its rows in any other batches.
+    Rows are counted one by one, so scores do not depend on how rows are divided into batches, bit for bit.
 
-    Memory: 12 bytes per number and 4 per category in the window, 4 per feature, bin and class, and about 300 per
-    feature; with PaD 160 more per number's column, bin and class, as far as there are ten rows for each. Of CSR rows
-    the ones are kept, 4 bytes each, and 4 bytes per feature and class.
+    Memory: 12 bytes per numeric and 4 per categorical value in the window, 4 per feature, bin and class, and about 300
+    per feature; with PaD another 160 per numeric feature, bin and class if the window has at least ten rows for each.
+    CSR rows: 4 bytes per one in the window, and 4 per feature and class.
 
     Examples
     --------
@@ -199,8 +199,8 @@ class WindowCounts(ThreadSafe):
         self.discretizer, self.missing = discretizer, missing
         self._numeric = _numeric_columns(categorical, self.n_features)
         self._n_numeric = int(np.count_nonzero(self._numeric >= 0))
-        self._sparse: SparseWindow | None = None  # replaces the following state, if the first rows are CSR
-        self._raw = np.zeros((0, self.window))  # made by the first rows, as is the rest of the state
+        self._sparse: SparseWindow | None = None  # replaces the state below if the first rows are CSR
+        self._raw = np.zeros((0, self.window))  # allocated by the first rows, like the rest of the state
         self._bins = np.zeros((0, self.window), np.int32)
         self._ring = np.zeros(self.window, np.int64)
         self._seen = np.zeros(1, np.int64)
@@ -211,17 +211,17 @@ class WindowCounts(ThreadSafe):
         self._f = np.rint(np.ldexp(f, scale)).astype(np.int64)
         self._step = np.r_[0, np.diff(self._f)]
         self._options = np.array([discretizer == "pad", missing == "skip", scale], np.int64)
-        self._renewed = 0  # when the quantiles were last taken
+        self._renewed = 0  # row of the last quantile computation
         self._n_counted = 0
-        self._binned = (0, 0)  # when the bins of PaD were last written, and of how many rows
+        self._binned = (0, 0)  # row at which PaD's bins were last written, and number of rows written
 
     def check_state(self) -> None:
-        """Raise if loaded counts are not those of the rows that were loaded: a kernel would count below zero.
+        """Validate that loaded counts match the loaded rows; otherwise a kernel would count below zero.
 
         Raises
         ------
         StateError
-            If so.
+            If they differ.
         """
         order = self._order()
         if not np.array_equal(np.bincount(self._ring[order], minlength=self.n_classes), self._class_counts):
@@ -234,7 +234,7 @@ class WindowCounts(ThreadSafe):
     def _check_counts(self, order: NDArray[np.int64]) -> None:
         numeric, start, k = self._numeric >= 0, self._start, self.n_classes
         width = np.diff(start)
-        room = width[~numeric] - 1  # of a table of categories
+        room = width[~numeric] - 1  # slots of a category table
         if (
             start[0] != 0
             or (width[numeric] != self.n_bins + 1).any()
@@ -256,7 +256,7 @@ class WindowCounts(ThreadSafe):
         if (np.isinf(self._grid[:, 0]) & (self._grid[:, 1] == 0.0)).any():  # a cell would be NaN
             raise _mismatch("_grid")
         if pad and self._n_numeric:
-            # PaD looks at the cells of numbers, and writes their bins only where they are read.
+            # PaD counts numeric features by cell and writes their bins only when they are read.
             grid, cuts, raw = self._grid[numeric][:, None], self._cuts[numeric], self._raw[:, order]
             with np.errstate(over="ignore", invalid="ignore"):
                 cells = np.floor((0.5 * raw - grid[..., 0]) * grid[..., 1])
@@ -274,7 +274,7 @@ class WindowCounts(ThreadSafe):
             raise _mismatch("_counts")
 
     def _check_cells(self, places: NDArray[np.int64], y: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
-        """Raise unless each number is counted in its cell, or was in the first one when classes were added."""
+        """Raise unless each value is counted in its cell, or in the first cell if classes were added since."""
         shape = self._counted.shape
         at = (np.arange(shape[0])[:, None] * shape[1] + y) * shape[2] + places
         more = self._counted - np.bincount(at[known], minlength=self._counted.size).reshape(shape)
@@ -285,7 +285,7 @@ class WindowCounts(ThreadSafe):
 
     @property
     def n_classes(self) -> int:
-        """Number of classes that there is room for."""
+        """Number of classes."""
         return len(self._class_counts)
 
     @property
@@ -328,7 +328,7 @@ class WindowCounts(ThreadSafe):
             (self._f, self._step, self._options, self._measures),
         )
 
-    _jointly_set_by = ("_build",)  # a loaded one that has a part of this has all of it
+    _jointly_set_by = ("_build",)  # a loaded object has all of these attributes or none
 
     def _build(self) -> None:
         d = self.n_features
@@ -347,12 +347,12 @@ class WindowCounts(ThreadSafe):
         self._measures = np.zeros((4, d))
 
     def _empty_cells(self) -> NDArray[np.int32]:
-        """Return cells in which nothing is counted yet."""
+        """Return empty cell counts."""
         self._n_counted = n_counted(self.n_bins, self.n_classes, self.window)
         return np.zeros((self._n_numeric, self.n_classes, self._n_counted), np.int32)
 
     def with_bins(self, n: int) -> State:
-        """Return `state`, where the bins of the last n rows are written: those of PaD may change with each row.
+        """Return `state` with the bins of the last n rows written; with PaD, bins may change with each row.
 
         Parameters
         ----------
@@ -372,12 +372,12 @@ class WindowCounts(ThreadSafe):
     # -- learning ------------------------------------------------------------------------------------------
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones.
+        """Add classes, with codes after the existing ones.
 
         Parameters
         ----------
         n_classes : int
-            All classes, not fewer than before.
+            New number of classes, not smaller than before.
         """
         check_number("n_classes", n_classes, low=self.n_classes, integer=True)
         new = n_classes - self.n_classes
@@ -389,11 +389,11 @@ class WindowCounts(ThreadSafe):
             kept, self._counted = self._counted, self._empty_cells()
             if kept.shape[2] == self._counted.shape[2]:
                 self._counted[:, : kept.shape[1]] = kept
-            else:  # all in the first cell, as if far away: the next build looks at the rows
+            else:  # all in the first cell, as if far away: the next build reads the rows
                 self._counted[:, : kept.shape[1], 0] = kept.sum(axis=2)
 
     def reorder(self, order: NDArray[np.intp]) -> None:
-        """Change the code of each class, in new arrays: class c becomes what class ``order[c]`` was.
+        """Reorder the classes, in new arrays: the new class c is the old class ``order[c]``.
 
         Parameters
         ----------
@@ -410,14 +410,14 @@ class WindowCounts(ThreadSafe):
             self._counted = np.ascontiguousarray(self._counted[:, order])
 
     def widen(self, n_features: int, categorical: bool = False) -> None:
-        """Make room, in new arrays, for new features after the old ones, which were 0 in all rows so far.
+        """Add features after the existing ones, in new arrays; they were 0 in all rows so far.
 
         Parameters
         ----------
         n_features : int
-            All features, not fewer than before.
+            New number of features, not smaller than before.
         categorical : bool, default=False
-            Whether the values of the new ones are categories.
+            Whether the new features are categorical.
         """
         check_number("n_features", n_features, low=self.n_features, integer=True)
         more = int(n_features) - self.n_features
@@ -436,13 +436,13 @@ class WindowCounts(ThreadSafe):
             self._measures, self._binned = np.zeros((4, self.n_features)), (0, 0)
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Know, in new arrays, that some features were 0 in all rows so far, which must have been dense.
+        """Forget some features, in new arrays: they then count as 0 in all rows so far, which must have been dense.
 
         Parameters
         ----------
         columns : ndarray of int
         """
-        _ = self.state  # made
+        _ = self.state  # allocates
         for name in _OF_FEATURES:
             setattr(self, name, getattr(self, name).copy())
         for j in columns.tolist():
@@ -460,13 +460,13 @@ class WindowCounts(ThreadSafe):
     def _zero_counts(self, categorical: bool) -> WindowCounts:
         """Return the counts of one feature that was 0 in all rows so far.
 
-        Where its bins are was decided until the window was full, and all due was done: no later row has changed them.
+        Its bins were determined while the window filled, so no later row has changed them.
         """
         zeros = WindowCounts(
             1, self.n_classes, self.window, categorical=[0] if categorical else [], n_bins=self.n_bins,
             discretizer=self.discretizer, missing=self.missing,
         )  # fmt: skip
-        _ = zeros.state  # made
+        _ = zeros.state  # allocates
         n = min(self.n_seen, self.window + MIN_GAP + 2)
         zeros.update(np.zeros((n, 1)), np.zeros(n, np.int64))
         if zeros.n_seen:
@@ -481,14 +481,14 @@ class WindowCounts(ThreadSafe):
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_features), or CSR matrix of zeros and ones
-            Finite numbers, or NaN. If the first rows are CSR, the counts are kept by the ones alone: O(ones) per row.
+            Finite numbers or NaN. If the first rows are CSR, only ones are counted: O(ones) per row.
         codes : ndarray of shape (n_rows,), int
             Class of each row, below `n_classes`.
 
         Raises
         ------
         DataError
-            If X or codes are not as above; nothing is changed.
+            If X or codes are invalid; the state is unchanged.
         """
         sparse = self._sparse
         if sparse is None and sp.issparse(X) and self.n_seen == 0:
@@ -506,12 +506,12 @@ class WindowCounts(ThreadSafe):
             learn(X, codes, self._arrays())
 
     def prepare(self, X: Array, codes: Array) -> int:
-        """Make ready for rows, and return how many of them :func:`update_row` may take before this is called again.
+        """Prepare for rows; return how many of them :func:`update_row` may add before this is called again.
 
         Parameters
         ----------
         X, codes : ndarray
-            As :meth:`update` takes them, dense.
+            As in :meth:`update`, dense.
 
         Returns
         -------
@@ -521,9 +521,9 @@ class WindowCounts(ThreadSafe):
         Raises
         ------
         DataError
-            As :meth:`update`.
+            As in :meth:`update`.
         """
-        _ = self.state  # raises if there is none, since the first rows were CSR
+        _ = self.state  # raises if the first rows were CSR
         return self._make_ready(self._validate(X, codes)[0])
 
     def _validate(self, X: Rows, codes: Array) -> tuple[Array, Array]:
@@ -536,11 +536,11 @@ class WindowCounts(ThreadSafe):
             reject_nonfinite(X, allow_nan=True)
         if plain:
             return X, codes
-        # Kernels would be compiled once more for arrays that cannot be written to.
+        # Kernels would be compiled again for read-only arrays.
         return np.require(X, np.float64, ["C", "A", "W"]), np.require(codes, np.int64, ["C", "A", "W"])
 
     def _make_ready(self, X: Array) -> int:
-        """Take the quantiles again if it is time, give all categories a slot; return for how many rows it is done."""
+        """Recompute quantiles if due and allocate slots for categories; return for how many rows this is valid."""
         if "_start" not in vars(self):
             self._build()
         n = min(len(X), _ROWS)
@@ -563,7 +563,7 @@ class WindowCounts(ThreadSafe):
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
         if self._sparse is not None:
             return self._sparse.measures(self._class_counts, self._f, int(self._options[2]))
-        # Loaded from a file that is only read.
+        # Arrays loaded from a file may be read-only.
         if "_start" in vars(self) and not self._measures.flags.writeable:
             self._measures = np.empty_like(self._measures)
         measure(self.state)
@@ -571,8 +571,8 @@ class WindowCounts(ThreadSafe):
 
     def entropy(self) -> Floats:
         """Return H(X) of each feature in bits, (1): shape (n_features,), from 0 to log2 of its values."""
-        result: Floats = self._measure()[0].copy()
-        return result
+        h_x: Floats = self._measure()[0].copy()
+        return h_x
 
     def class_entropy(self) -> float:
         """Return H(Y) of the window in bits, (1): from 0 to log2(n_classes)."""
@@ -581,8 +581,8 @@ class WindowCounts(ThreadSafe):
 
     def conditional_entropy(self) -> Floats:
         """Return H(Y|X) of each feature in bits, (2): shape (n_features,), from 0 to H(Y)."""
-        result: Floats = self._measure()[2].copy()
-        return result
+        h_y_x: Floats = self._measure()[2].copy()
+        return h_y_x
 
     def information_gain(self, corrected: bool = False) -> Floats:
         """Return IG of each feature in bits, (3): shape (n_features,), from 0 to H(Y).
@@ -593,15 +593,15 @@ class WindowCounts(ThreadSafe):
             Whether to subtract the bias (4).
         """
         _, h_y, h_y_x, bias = self._measure()
-        result: Floats = np.maximum(h_y - h_y_x - (bias if corrected else 0.0), 0.0)
-        return result
+        gain: Floats = np.maximum(h_y - h_y_x - (bias if corrected else 0.0), 0.0)
+        return gain
 
     def gain_ratio(self) -> Floats:
         """Return IG / H(X) of each feature, (3): shape (n_features,), 0 where H(X) is 0."""
         h_x, h_y, h_y_x, _ = self._measure()
         gain = np.maximum(h_y - h_y_x, 0.0)
-        result: Floats = np.divide(gain, h_x, out=np.zeros(self.n_features), where=h_x > 0.0)
-        return result
+        ratio: Floats = np.divide(gain, h_x, out=np.zeros(self.n_features), where=h_x > 0.0)
+        return ratio
 
     def symmetrical_uncertainty(self, corrected: bool = False) -> Floats:
         """Return SU of each feature and the class, (3): shape (n_features,), in [0, 1].
@@ -626,8 +626,8 @@ class WindowCounts(ThreadSafe):
         Returns
         -------
         ndarray of shape (m,), float64
-            In [0, 1]; of a feature with itself 1, or 0 if it is constant. With missing="skip", over the rows that have
-            both.
+            In [0, 1]; 1 for a feature with itself, or 0 if it is constant. With missing="skip", over the rows in which
+            both values are present.
         """
         others = np.asarray(others, np.int64)
         for j in (i, *others.tolist()):
@@ -641,7 +641,7 @@ class WindowCounts(ThreadSafe):
     # -- the bins ------------------------------------------------------------------------------------------
 
     def table(self, j: int) -> NDArray[np.int64]:
-        """Return how often feature j has each value together with each class.
+        """Return the joint counts of the values of feature j and the classes.
 
         Parameters
         ----------
@@ -650,7 +650,7 @@ class WindowCounts(ThreadSafe):
         Returns
         -------
         ndarray of shape (n_values, n_classes), int64
-            Row b counts what :meth:`binned` calls b; the last row counts NaN.
+            Row b counts the value with code b in :meth:`binned`; the last row counts NaN.
         """
         self._check_feature(j)
         if self._sparse is not None:
@@ -681,7 +681,7 @@ class WindowCounts(ThreadSafe):
     # -- the window ----------------------------------------------------------------------------------------
 
     def _order(self) -> NDArray[np.int64]:
-        """Return the places of the window's rows, oldest first."""
+        """Return the positions of the window's rows in the ring, oldest first."""
         return np.arange(self.n_seen - self.n_rows, self.n_seen) % self.window
 
     def binned(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -690,8 +690,8 @@ class WindowCounts(ThreadSafe):
         Returns
         -------
         bins : ndarray of shape (n_rows, n_features), int32
-            The bin of a number, in order of size; the rank of a category among those in the window. NaN is `n_bins`,
-            or the number of the window's categories.
+            The bin of a numeric value, in ascending order, or the rank of a category among those in the window. The
+            code of NaN is `n_bins` or the number of categories in the window.
         codes : ndarray of shape (n_rows,), int64
         """
         order = self._order()
@@ -706,7 +706,7 @@ class WindowCounts(ThreadSafe):
         return bins, self._ring[order]
 
     def rows(self) -> tuple[Rows, NDArray[np.int64]]:
-        """Return the window's rows as they came, oldest first, and their classes.
+        """Return the original rows of the window, oldest first, and their classes.
 
         Returns
         -------
@@ -719,7 +719,7 @@ class WindowCounts(ThreadSafe):
         _, (start, keys, _, _), _, _ = self.state
         if self._n_numeric == self.n_features:
             return self._raw[:, order].T, self._ring[order]
-        X = keys[start[:-1] + self._bins[:, order].T]  # those of numbers have no keys
+        X = keys[start[:-1] + self._bins[:, order].T]  # numeric features have no keys
         X[:, self._numeric >= 0] = self._raw[:, order].T
         return X, self._ring[order]
 
@@ -739,7 +739,7 @@ def _mismatch(name: str) -> StateError:
 
 
 def _numeric_columns(categorical: Any, n_features: int) -> NDArray[np.int64]:
-    """Return how many numeric columns are before each numeric one, and -1 for the others."""
+    """Return the index of each numeric column among the numeric ones, and -1 for the others."""
     numeric = np.ones(n_features, np.bool_)
     for j in np.asarray(categorical).reshape(-1).tolist():
         if not (is_integer(j) and 0 <= j < n_features):
@@ -747,5 +747,5 @@ def _numeric_columns(categorical: Any, n_features: int) -> NDArray[np.int64]:
                 f"categorical names the column {j!r}, but the columns are 0 to {n_features - 1}: give their numbers."
             )
         numeric[j] = False
-    result: NDArray[np.int64] = np.where(numeric, np.cumsum(numeric) - 1, -1)
-    return result
+    index: NDArray[np.int64] = np.where(numeric, np.cumsum(numeric) - 1, -1)
+    return index

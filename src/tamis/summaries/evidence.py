@@ -1,30 +1,30 @@
-"""E-values, valid at any time, against "this feature is irrelevant to the class".
+"""Anytime-valid e-values against the null hypothesis that a feature is irrelevant to the class.
 
-Rows are taken in blocks of 32. If a feature is irrelevant to the class, then within a block, given the values and the
-labels, all permutations of the labels are equally likely. With phi_i a function of the feature's value in row i, and
-z_i = 1 if the row is of class c, else 0, a block of m rows adds
+Rows are processed in blocks of 32. If a feature is irrelevant to the class, then within a block, given the values and
+the labels, all permutations of the labels are equally likely. With phi_i a function of the feature's value in row i,
+and z_i = 1 if the row is of class c, else 0, a block of m rows contributes
 
     D = sum_i (phi_i - mean) z_i                                                                            (1)
 
-whose mean over the orders is 0, and whose covariance is R Y / (m - 1), R = sum_i (phi_i - mean) (phi_i - mean)^T and
-Y = m_c - m_c^2 / m for the m_c rows of the class. For every vector l, exp(l^T D - l^T V l / 2) with
+whose mean over the permutations is 0 and whose covariance is R Y / (m - 1), with R = sum_i (phi_i - mean) (phi_i -
+mean)^T and Y = m_c - m_c^2 / m for the m_c rows of the class. For every vector l, exp(l^T D - l^T V l / 2) with
 
     V = D D^T / 3 + 2 R Y / (3 (m - 1))                                                                     (2)
 
-has a mean of 1 at most over the orders, since exp(x - x^2 / 6) <= 1 + x + x^2 / 3 for every x (Delyon 2009). So with
-S and V summed over the blocks, and l averaged over a normal distribution of covariance tau^2 I,
+has a mean of at most 1 over the permutations, since exp(x - x^2 / 6) <= 1 + x + x^2 / 3 for every x (Delyon 2009).
+With S and V summed over the blocks, and l averaged over a normal distribution of covariance tau^2 I,
 
     e = exp(S^T (V + I / tau^2)^-1 S / 2) / sqrt(det(I + tau^2 V))                                          (3)
 
-is an e-value: it starts at 1, and its mean is 1 at most at any time at which one may choose to look. Nothing is assumed
-of the values' distribution, nor that it, or the shares of the classes, stay the same from block to block. Within a
-block, rows must be exchangeable: values that depend on those before them, beside labels that do, break this. A row
-counts once: weights that go with the values, as amounts of money do, would look like a relation to the class. The
-e-values of the classes, each against the rest, are averaged; features may depend on one another in any way
+is therefore an e-value: it starts at 1, and its mean is at most 1 at any stopping time. No assumption is made about the
+distribution of the values, and both this distribution and the class proportions may change from block to block. Within
+a block, rows must be exchangeable, which is violated if both values and labels are autocorrelated. Sample weights are
+ignored: weights correlated with the values, such as amounts of money, would look like a relation to the class. The
+one-vs-rest e-values of the classes are averaged; features may depend on one another in any way
 (:func:`tamis.dependence.e_values.e_bh`).
 
-phi is the value over its standard deviation in the block (K = 1), which moves with the class means, or the indicators
-of K bins times sqrt(K), whose edges do not depend on the labels.
+phi is the value divided by its standard deviation in the block (K = 1), which is sensitive to a difference of the class
+means, or the indicators of K bins times sqrt(K), whose edges do not depend on the labels.
 
 Delyon: Exponential inequalities for sums of weakly dependent variables, Electronic Journal of Probability 14, 2009.
 De la Pena, Lai, Shao: Self-Normalized Processes, Springer, 2009 (the mixture).
@@ -46,13 +46,13 @@ from tamis.summaries.batch import check_waiting
 
 __all__ = ["BLOCK", "Evidence"]
 
-BLOCK = 32  # rows that are permuted
-_TAU2 = 0.02  # of l: effects of about a seventh of a standard deviation are expected
+BLOCK = 32  # rows permuted together
+_TAU2 = 0.02  # variance of l: the expected effect is about 1/7 of a standard deviation
 
 
 @njit(strict=True)
 def _add_values(X: Array, codes: Array, columns: Array, s: Array, v: Array) -> None:
-    """Add (1) and (2) of the values over their standard deviation; NaN is skipped."""
+    """Add (1) and (2) for the values divided by their standard deviation; NaN is skipped."""
     n_classes = s.shape[1]
     for at in range(columns.shape[0]):
         j, m, mean, largest = columns[at], 0, 0.0, 0.0
@@ -80,7 +80,7 @@ def _add_values(X: Array, codes: Array, columns: Array, s: Array, v: Array) -> N
 
 @njit(strict=True)
 def _add_cells(cells: Array, codes: Array, columns: Array, s: Array, v: Array) -> None:
-    """Add (1) and (2) of the indicators of the bins; a cell below 0 is missing."""
+    """Add (1) and (2) for the bin indicators; a cell below 0 is missing."""
     n_classes, n_bins = s.shape[1], s.shape[2]
     for at in range(columns.shape[0]):
         j, m = columns[at], 0
@@ -107,18 +107,18 @@ def _add_cells(cells: Array, codes: Array, columns: Array, s: Array, v: Array) -
 
 
 class Evidence(ThreadSafe):
-    """E-values of every feature against "it is irrelevant to the class"; mergeable.
+    """E-values of each feature against the null hypothesis that it is irrelevant to the class; mergeable.
 
     Parameters
     ----------
     n_features, n_classes : int
     n_bins : int
-        1: values; else the number of bins.
+        Number of bins, or 1 to test the values themselves.
 
     Notes
     -----
-    Memory: 8 (1 + K + K^2) bytes per feature and class, K = `n_bins`, and up to 32 rows; before the bins are defined,
-    all rows. CSR rows cost 32 operations per column that stores a value in the block.
+    Memory: 8 (1 + K + K^2) bytes per feature and class, K = `n_bins`, and up to 32 rows (all rows until the bins are
+    defined). CSR rows cost 32 operations per column that stores a value in the block.
 
     Examples
     --------
@@ -148,12 +148,12 @@ class Evidence(ThreadSafe):
         self._waiting: list[tuple[Rows, Array]] = []
 
     def check_state(self) -> None:
-        """Raise if loaded rows that wait have other columns, or another number of classes.
+        """Validate the columns and classes of loaded pending rows.
 
         Raises
         ------
         StateError
-            If so.
+            If their number of columns or classes differs.
         """
         check_waiting(self._waiting, len(self._sum))
 
@@ -169,14 +169,14 @@ class Evidence(ThreadSafe):
         return rows + self._sum.nbytes + self._spread.nbytes + self._start.nbytes
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, each of which begins with the mean e-value of those before."""
+        """Add classes, each of which starts with the mean e-value of the existing ones."""
         n, mean = n_classes - self.n_classes, self.log_e()[:, None]
         self._start = np.concatenate([self._start, np.repeat(mean, n, axis=1)], axis=1)
         self._sum = np.pad(self._sum, ((0, 0), (0, n), (0, 0)))
         self._spread = np.pad(self._spread, ((0, 0), (0, n), (0, 0), (0, 0)))
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, which were 0 in all (CSR) rows so far: constant, so nothing is missed."""
+        """Add features, which were 0 in all (CSR) rows so far; being constant, they have no evidence yet."""
         n = n_features - len(self._sum)
         self._sum, self._spread, self._start = (
             np.concatenate([a, np.zeros((n, *a.shape[1:]))]) for a in (self._sum, self._spread, self._start)
@@ -187,7 +187,7 @@ class Evidence(ThreadSafe):
         ]
 
     def reorder(self, order: Array) -> None:
-        """Change the code of each class: class c becomes what class `order[c]` was."""
+        """Reorder the classes: the new class c is the old class `order[c]`."""
         new = np.argsort(order)
         self._sum, self._spread, self._start = (a[:, order] for a in (self._sum, self._spread, self._start))
         self._waiting = [(X, new[codes]) for X, codes in self._waiting]
@@ -200,15 +200,15 @@ class Evidence(ThreadSafe):
         codes: Array,
         cells_of: Callable[[Array, Array], Array] | None = None,
     ) -> None:
-        """Add rows that have been checked.
+        """Add validated rows.
 
         Parameters
         ----------
         X : ndarray or CSR matrix of shape (n_rows, n_features), floating
         codes : ndarray of shape (n_rows,), int64
         cells_of : callable, optional
-            Takes values (n_rows, n) of some columns, and which these are; gives their bins, below 0 where missing. With
-            more than one bin, rows wait until it is given.
+            Function of values (n_rows, n) and their column numbers that returns their bins, negative where missing.
+            With more than one bin, rows are buffered until it is passed.
         """
         self.wait(X, codes)
         self.weigh(cells_of)
@@ -232,11 +232,11 @@ class Evidence(ThreadSafe):
 
     @property
     def n_waiting(self) -> int:
-        """Number of rows that wait for their block, or for the bins."""
+        """Number of buffered rows."""
         return sum(codes.shape[0] for _, codes in self._waiting)
 
     def first_waiting(self, n: int) -> Rows:
-        """Return the first of the rows that wait."""
+        """Return the first n buffered rows."""
         return self._stack_waiting()[0][:n]
 
     def _stack_waiting(self) -> tuple[Rows, Array]:
@@ -262,7 +262,7 @@ class Evidence(ThreadSafe):
 
     @atomic
     def merge(self, other: Evidence, cells_of: Callable[[Array, Array], Array] | None = None) -> None:
-        """Add the evidence of other rows, of the same features, classes and bins: e-values multiply."""
+        """Add the evidence of other rows of the same features, classes and bins; e-values are multiplied."""
         self._sum, self._spread = self._sum + other._sum, self._spread + other._spread
         self._start = self._start + other._start
         mine, self._waiting = self._waiting, []
@@ -283,5 +283,5 @@ class Evidence(ThreadSafe):
             quadratic, volume = (self._sum * solved).sum(axis=-1), np.linalg.slogdet(precision)[1]
         log_e = self._start + 0.5 * quadratic - 0.5 * (volume + self.n_bins * np.log(_TAU2))  # (3)
         largest = log_e.max(axis=1)
-        result: NDArray[np.float64] = largest + np.log(np.mean(np.exp(log_e - largest[:, None]), axis=1))
-        return result
+        log_mean: NDArray[np.float64] = largest + np.log(np.mean(np.exp(log_e - largest[:, None]), axis=1))
+        return log_mean

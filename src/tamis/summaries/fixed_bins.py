@@ -1,16 +1,16 @@
-"""Counts of every feature's bins within every class, exact, at edges that are cut early and then stay.
+"""Exact counts of the bins of each feature by class, with edges that are determined early and then fixed.
 
-The edges of a bin score follow all the values, and its counts are off by the rank error of a summary of them. That
-error is no larger than `eps`, but a test of n rows sees differences of 1 / sqrt(n), so it takes the error for a signal
-once n is large. Here the first rows wait, and the edges are the quantiles of their values (their classes are not looked
-at). From then on every row is counted exactly: given the edges, and if feature and class are independent, the counts
-have the distribution that a chi-square test assumes, however many rows there are.
+The edges of a bin score are quantiles of all values, and its counts have the rank error of a quantile summary. This
+error is at most `eps`, but a test on n rows detects differences of 1 / sqrt(n), so for large n it mistakes the error
+for a signal. Here the first rows are buffered, and the edges are the quantiles of their values, regardless of class.
+From then on every row is counted exactly: given the edges, and if feature and class are independent, the counts
+have the distribution that a chi-square test assumes, for any number of rows.
 
-With counts T[b, c] at one set of edges, W_c and W2_c the sums of the weights, and of their squares, of the rows of
-class c, the test reads T[b, c] W_c / W2_c: the number of rows that the weighted ones are worth, class by class.
+With counts T[b, c] at one set of edges, and W_c and W2_c the sums of the weights and of their squares over the rows of
+class c, the test uses T[b, c] W_c / W2_c, the effective number of rows of each class.
 
-Edges that differ (after merging, or cut again where rows fade) make a part each; statistics and degrees of freedom of
-the parts that hold at least half as many rows as the largest add up.
+Each set of edges (after merging, or renewed as rows fade) has its own part; the statistics and degrees of freedom of
+the parts with at least half as many rows as the largest are added.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["FixedBins", "zeros_in_first_bin"]
 
-FIRST = 256  # rows that wait for the edges
-_CHUNK = 512  # features whose counts stay in the cache
+FIRST = 256  # rows buffered to determine the edges
+_CHUNK = 512  # features whose counts fit in the cache
 _LARGEST_GAIN = 1e100
 
 
@@ -59,7 +59,7 @@ def _count(X: Array, codes: Array, weight: Array, edges: Array, table: Array) ->
 def _count_csr(
     data: Array, indices: Array, indptr: Array, codes: Array, weight: Array, edges: Array, table: Array, stored: Array
 ) -> None:  # fmt: skip
-    """As `_count`; a stored NaN is neither counted nor zero."""
+    """Count CSR rows; a stored NaN is neither counted nor zero."""
     for i in range(codes.shape[0]):
         c, w = codes[i], weight[i]
         for at in range(indptr[i], indptr[i + 1]):
@@ -101,7 +101,7 @@ class Part:
         return cls(edges, table, np.zeros((0, n_classes)), none, none, none)
 
     def classes(self, change: Callable[[Array], Array]) -> Part:
-        """Return the part with another last axis, that of the classes, in all counts."""
+        """Return the part with `change` applied to the last axis, that of the classes, of all counts."""
         names = ("table", "stored", "sparse_weight", "weight", "weight2")
         return replace(self, **{name: change(getattr(self, name)) for name in names})
 
@@ -110,39 +110,38 @@ class Part:
         return replace(self.classes(lambda counts: counts * by), weight2=self.weight2 * by**2)
 
     def plus(self, other: Part) -> Part:
-        """Return both parts, of the same edges, as one."""
+        """Return the sum of two parts with the same edges."""
         a, b = self.stored, other.stored
         stored = a + b if len(a) and len(b) else a if len(a) else b
         names = ("table", "sparse_weight", "weight", "weight2")
         return replace(self, stored=stored, **{n: getattr(self, n) + getattr(other, n) for n in names})
 
     def rows(self) -> NDArray[np.float64]:
-        """Return the counts as numbers of rows that the weighted ones are worth."""
+        """Return the counts as effective numbers of rows."""
         table = self.table
         if len(self.stored):
             table = table.copy()
             zero = (self.edges < 0.0).sum(axis=1)
             table[np.arange(len(table)), zero] += np.maximum(self.sparse_weight - self.stored, 0.0)
         worth = np.divide(self.weight, self.weight2, out=np.zeros_like(self.weight), where=self.weight2 > 0.0)
-        result: NDArray[np.float64] = table * worth
-        return result
+        n_effective: NDArray[np.float64] = table * worth
+        return n_effective
 
 
 class FixedBins(ThreadSafe):
-    """Weight of the values of each feature in bins whose edges are cut once, within each class; mergeable.
+    """Weights of each feature's values in bins with fixed edges, by class; mergeable.
 
     Parameters
     ----------
     n_features, n_classes : int
     n_bins : int, at least 2
     cut_every : float, default=inf
-        After how many rows (or calls, with `per_call`) the edges are cut again, for rows that fade.
+        Number of rows (or calls, with `per_call`) after which the edges are renewed, for fading rows.
     per_call : bool, default=False
 
     Notes
     -----
-    The first 256 rows wait, as they are. Memory after that: 8 bytes per feature and edge, and per feature, bin and
-    class.
+    Memory: the first 256 rows are buffered; then 8 bytes per feature and edge, and per feature, bin and class.
 
     Examples
     --------
@@ -182,19 +181,19 @@ class FixedBins(ThreadSafe):
         self.cut_every = cut_every
         self.per_call = per_call
         self._gain = np.ones(n_classes)  # weight of a new row of each class
-        self._parts: list[Part] = []  # the rows that come are counted in the last one
-        # Rows, codes, weights; in one scale with the parts.
+        self._parts: list[Part] = []  # new rows are counted in the last one
+        # Rows, codes and weights, on the same scale as the parts.
         self._waiting: list[tuple[Rows, Array, Array]] = []
-        self._open = True  # whether rows wait for edges
+        self._open = True  # whether rows are buffered for edges
         self._since = 0  # rows or calls since the edges were due
 
     def check_state(self) -> None:
-        """Raise if loaded rows that wait have other columns, classes or weights, or parts other edges.
+        """Validate loaded pending rows (columns, classes, weights) and the edges of the parts.
 
         Raises
         ------
         StateError
-            If so.
+            If any of them is inconsistent.
         """
         check_waiting(self._waiting, self.n_features)
         shape = (self.n_features, self.n_bins, self.n_classes)
@@ -220,13 +219,13 @@ class FixedBins(ThreadSafe):
 
     @property
     def rows_until_cut(self) -> int:
-        """How many rows the next edges wait for; 0 while rows are counted."""
+        """Number of rows until the next edges are determined; 0 while rows are counted."""
         return self._room() if self._open else 0
 
     # -- classes and columns ---------------------------------------------------------------------------------
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones."""
+        """Add classes, with codes after the existing ones."""
         n = n_classes - self.n_classes
         self._gain = np.r_[self._gain, np.ones(n)]
         self._parts = [
@@ -237,7 +236,7 @@ class FixedBins(ThreadSafe):
             self._first = np.pad(self._first, ((0, 0), (0, 0), (0, n)))
 
     def reorder(self, order: Array) -> None:
-        """Change the code of each class: class c becomes what class `order[c]` was."""
+        """Reorder the classes: the new class c is the old class `order[c]`."""
         self._gain, new = self._gain[order], np.argsort(order)
         self._parts = [part.classes(lambda a: np.ascontiguousarray(a[..., order])) for part in self._parts]
         self._waiting = [(X, new[codes], weight) for X, codes, weight in self._waiting]
@@ -245,7 +244,7 @@ class FixedBins(ThreadSafe):
             self._first = np.ascontiguousarray(self._first[..., order])
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, which were 0 in all (CSR) rows so far."""
+        """Add features, which were 0 in all (CSR) rows so far."""
         more = ((0, n_features - self.n_features), (0, 0))
         self._parts = [
             replace(
@@ -268,7 +267,7 @@ class FixedBins(ThreadSafe):
         self.n_features = n_features
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Forget some features; they then count as 0 in all (CSR) rows so far."""
+        """Forget some features: they then count as 0 in all (CSR) rows so far."""
         if self._first is not None:
             self._first = zeros_in_first_bin(self._first, columns)
         self._parts, parts = [], self._parts
@@ -281,7 +280,7 @@ class FixedBins(ThreadSafe):
         self._waiting = [(without_columns(X, columns), codes, weight) for X, codes, weight in self._waiting]
 
     def cut_at(self, edges: Array) -> None:
-        """Count the rows that come in bins of these edges, (n_features, n_bins - 1); none have come yet."""
+        """Fix the edges, (n_features, n_bins - 1), before the first row."""
         self._parts, self._open = [Part.empty(edges, self.n_classes)], False
         self._first = np.zeros((self.n_features, self.n_bins, self.n_classes))
 
@@ -290,7 +289,7 @@ class FixedBins(ThreadSafe):
     def update(
         self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
     ) -> None:
-        """Add a batch of rows that has been checked; as :meth:`QuantileSummary.update`."""
+        """Add a validated batch of rows; parameters as for :meth:`QuantileSummary.update`."""
         self._fade(keep)
         weight = self._gain[codes] if sample_weight is None else self._gain[codes] * sample_weight
         start, n = 0, len(codes)
@@ -313,7 +312,7 @@ class FixedBins(ThreadSafe):
             self._cut_if_due()
 
     def _room(self) -> int:
-        """Return how many rows may be taken before edges are cut, or are due."""
+        """Return how many rows may be added before edges are determined or due."""
         if self._open:
             waiting: int = sum(codes.shape[0] for _, codes, _ in self._waiting)
             return FIRST - waiting
@@ -330,12 +329,12 @@ class FixedBins(ThreadSafe):
             self._open, self._since = True, 0
 
     def _new_edges(self) -> NDArray[np.float64]:
-        values = QuantileSummary(self.n_features, 1, 0.5 / FIRST, np.float64)  # exact of so few rows
+        values = QuantileSummary(self.n_features, 1, 0.5 / FIRST, np.float64)  # exact for so few rows
         for X, codes, weight in self._waiting:
             values.update(X, np.zeros_like(codes), weight)
         edges = values.quantile(np.arange(1, self.n_bins) / self.n_bins)
-        result: NDArray[np.float64] = np.where(np.isnan(edges), 0.0, edges)
-        return result
+        new_edges: NDArray[np.float64] = np.where(np.isnan(edges), 0.0, edges)
+        return new_edges
 
     def _count_waiting(self) -> None:
         waiting, self._waiting, self._open = self._waiting, [], False
@@ -343,24 +342,24 @@ class FixedBins(ThreadSafe):
             self._parts[-1] = _count_part(self._parts[-1], *rows)
 
     def _fade(self, keep: float | Array) -> None:
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             self._rescale()
         self._gain = self._gain / keep
 
     def fade(self, keep: float | Array) -> None:
-        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         self._fade(keep)
 
     def _rescale(self) -> None:
-        """Divide all weights by the gain: the same state in smaller numbers."""
+        """Divide all weights by the gain: an equivalent state with smaller numbers."""
         self._parts = [part.scaled(1.0 / self._gain) for part in self._parts]
         self._waiting = [(X, codes, weight / self._gain[codes]) for X, codes, weight in self._waiting]
         self._gain = np.ones_like(self._gain)
 
     @atomic
     def merge(self, other: FixedBins) -> None:
-        """Add the counts of another one with the same features, classes and bins, both as of their last row."""
+        """Add counts of the same features, classes and bins, each with its weights as of its last row."""
         other = copy.copy(other)
         other._rescale()
         self._rescale()
@@ -370,13 +369,13 @@ class FixedBins(ThreadSafe):
             if same:
                 parts[same[0]] = parts[same[0]].plus(theirs)
             else:
-                parts.insert(0, theirs)  # the last part is the one where rows are counted
+                parts.insert(0, theirs)  # new rows are counted in the last part
         began = bool(self._parts)
         if not began:
             self._first = other._first
         elif self.edges is not None and other.edges is not None and np.array_equal(self.edges, other.edges):
             self._first = None if self._first is None or other._first is None else self._first + other._first
-        if math.isfinite(self.cut_every):  # others were cut at other times; those that have faded are dropped
+        if math.isfinite(self.cut_every):  # edges differ in age; drop faded parts
             parts = [*(part for part in parts[:-1] if _share(part, parts) > 0.01), *parts[-1:]]
         self._parts = parts
         if parts and not began:
@@ -393,24 +392,24 @@ class FixedBins(ThreadSafe):
         return self._parts[-1].rows()
 
     def counts_since_cut(self) -> NDArray[np.float64] | None:
-        """Return as :meth:`counts`, without the rows that chose the edges; None where some rows have a weight."""
+        """Return :meth:`counts` without the rows that determined the edges; None if rows were weighted."""
         if not self._parts:
             return self.counts()
         part = self._parts[-1]
         if self._first is None or not np.array_equal(part.weight, part.weight2):
             return None
-        result: NDArray[np.float64] = part.rows() - self._first
-        return result
+        counts: NDArray[np.float64] = part.rows() - self._first
+        return counts
 
     def test(
         self, statistic_of: Callable[[Array], tuple[Array, Array]]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
-        """Return a statistic of the counts and its degrees of freedom, of each feature; None while rows wait.
+        """Return a test statistic and its degrees of freedom for each feature; None while rows are buffered.
 
         Parameters
         ----------
         statistic_of : callable
-            Takes counts of shape (n_features, n_bins, n_classes), gives statistic and degrees of freedom.
+            Function of counts of shape (n_features, n_bins, n_classes) that returns statistic and degrees of freedom.
         """
         large = [part for part in self._parts if _share(part, self._parts) >= 0.5]
         if not large:
@@ -420,21 +419,21 @@ class FixedBins(ThreadSafe):
 
 
 def zeros_in_first_bin(first: Array, columns: Any) -> NDArray[np.float64]:
-    """Return counts in which some features were 0 in all rows; no feature has more rows than there were."""
-    result: NDArray[np.float64] = first.copy()
-    result[columns] = 0.0
-    result[columns, 0] = first.sum(axis=1).max(axis=0, initial=0.0)
-    return result
+    """Return counts in which some features are 0 in all rows; the number of rows is that of the fullest feature."""
+    counts: NDArray[np.float64] = first.copy()
+    counts[columns] = 0.0
+    counts[columns, 0] = first.sum(axis=1).max(axis=0, initial=0.0)
+    return counts
 
 
 def _share(part: Part, parts: list[Part]) -> float:
-    """Return the weight of a part over that of the heaviest one."""
+    """Return the weight of a part relative to the heaviest one."""
     heaviest = max(float(p.weight.sum()) for p in parts)
     return float(part.weight.sum()) / heaviest if heaviest > 0.0 else 1.0
 
 
 def _count_part(part: Part, X: Rows, codes: Array, weight: Array) -> Part:
-    """Count these rows in the part's tables; return it with its weights."""
+    """Count rows in the part's tables; return the part with updated weights."""
     n_classes = len(part.weight)
     arrived = np.bincount(codes, weight, minlength=n_classes)
     table, stored, sparse_weight = part.table, part.stored, part.sparse_weight

@@ -1,33 +1,34 @@
-"""E-values, valid at any time, against "the label is independent of this feature, given the label before it".
+"""Anytime-valid e-values against the null hypothesis that label and feature are independent given the previous label.
 
 If labels are a Markov chain and a feature is unrelated to them, then label y_t is independent of the whole series of
-the feature given y_{t-1}, however strongly the feature depends on its own past. So one bets on y_t given y_{t-1} and
-the bin b_t of the feature. With N[a, b, c] the rows of bin b and class c after class a, and L[a, c] = sum_b N[a, b,
-c]::
+the feature given y_{t-1}, however strongly the feature depends on its own past. The bet is therefore on y_t given
+y_{t-1} and the bin b_t of the feature. With N[a, b, c] the rows of bin b and class c after class a, and L[a, c] =
+sum_b N[a, b, c]::
 
     log e = sum_ab log KT(N[a, b]) - sum_ac L[a, c] log(L[a, c] / sum_c L[a, c])                              (1)
 
-KT, the probability that a Dirichlet(1/2) mixture gives to the labels of a cell in their order, is a bet; the second
-term is the largest likelihood of the null hypothesis. So e is at most the bet's likelihood ratio to the true null,
-whose mean is 1 at any time at which one may choose to look (universal inference).
+KT, the probability that a Dirichlet(1/2) mixture assigns to the label sequence of a cell, is the bet; the second term
+is the maximum log-likelihood under the null hypothesis. Therefore e is at most the likelihood ratio of the bet to the
+true null distribution, whose mean is 1 at any stopping time (universal inference).
 
-Labels may depend on two or three before, as in a cycle of two rows. Of two classes, the counts after the last three
-labels are stored too, which give e_m for Markov chains of order m = 1, 2, 3. With KT_m the probability of the labels
-alone as a chain of order m, and prior weights w of 1/2, 1/4, 1/4::
+A label may depend on the two or three before it, as in a cycle of two rows. For two classes, the counts after the last
+three labels are therefore stored as well, which give e_m for Markov chains of order m = 1, 2, 3. With KT_m the
+probability of the labels alone as a chain of order m, and prior weights w of 1/2, 1/4, 1/4::
 
     M = argmax_m w_m KT_m exp(-.02 n m),    e = sum_(m >= M) w_m e_m                                          (2)
 
-An average of e-values is an e-value, so e is valid if the true order is at most M. KT_m charges half a log n for each
-context. Each further order also has to explain .02 nats a row, a partial correlation of .2 with that label: a weaker
-one, as of signs of AR(.9) series, inflates variances by at most 1.2 / .8 and is not worth the power of an order.
+An average of e-values is an e-value, so e is valid if the true order is at most M. KT_m costs (log n) / 2 for each
+context. Each further order must also explain 0.02 nats per row, a partial correlation of 0.2 with that label. A weaker
+one, such as that of signs of AR(0.9) series, inflates variances by at most 1.2 / 0.8, which does not justify the power
+lost with another order.
 
-Labels often depend on many before. Thinned to every k-th row, with y_{t-k} in place of y_{t-1}, they are closer to a
-chain. The counts of k = 1, 2, 4, ..., 64 are stored, and the smallest k is read that is at least a 16th of the
-correlation length of the labels, a function of the labels alone. The 16th was chosen on signs of AR(.9) series, where
-k = 1 leaves no false evidence. The order is chosen for k = 1 only. The bound is exact for Markov chains only
-(docs/dependent_rows.md has measurements).
+Labels often depend on many previous labels. Thinned to every k-th row, with y_{t-k} in place of y_{t-1}, they are
+closer to a Markov chain. The counts for k = 1, 2, 4, ..., 64 are stored; the k used is the smallest that is at least
+1/16 of the correlation length of the labels, which depends on the labels alone. The value 1/16 was chosen on signs of
+AR(0.9) series, where k = 1 produces no false evidence. The order is chosen for k = 1 only. The bound is exact for
+Markov chains only (measurements: docs/dependent_rows.md).
 
-The bins are thirds of the first 128 values of each feature, chosen without their labels, which are not counted.
+The bins are thirds of the first 128 values of each feature; these rows are not counted.
 
 Wasserman, Ramdas, Balakrishnan: Universal inference, PNAS 117(29), 2020. Krichevsky, Trofimov: The performance of
 universal encoding, IEEE Transactions on Information Theory 27(2), 1981.
@@ -53,7 +54,7 @@ _LEVELS = 7  # k = 1, 2, ..., 64
 _BINS = 3
 _ORDERS = 3
 _WEIGHTS = np.log([0.5, 0.25, 0.25])
-_PER_ROW = 0.02  # nats
+_PER_ROW = 0.02  # nats per row that a higher order must explain
 _LENGTHS_PER_STEP = 16.0
 
 
@@ -80,7 +81,7 @@ def _count(X: Array, labels: Array, n_before: int, start: int, edges: Array, cou
 def _count_after_three(
     X: Array, labels: Array, n_before: int, edges: Array, counts: Array, of_label: Array
 ) -> None:
-    """Count rows by the three labels before, of two classes; context l1 + 2 l2 + 4 l3."""
+    """Count rows of two classes by the three previous labels; context l1 + 2 l2 + 4 l3."""
     for i in range(X.shape[0]):
         at = n_before + i
         if at < 3:
@@ -99,24 +100,24 @@ def _count_after_three(
 def _log_kt(counts: Array) -> NDArray[np.float64]:
     """Return log KT of the labels of each cell; `counts` is (..., c, j), the result (..., j)."""
     n_classes = counts.shape[-2]
-    result: NDArray[np.float64] = (
+    log_kt: NDArray[np.float64] = (
         (gammaln(counts + 0.5) - gammaln(0.5)).sum(axis=-2)
         - gammaln(counts.sum(axis=-2) + 0.5 * n_classes)
         + gammaln(0.5 * n_classes)
     )
-    return result
+    return log_kt
 
 
 def _log_e(counts: Array) -> NDArray[np.float64]:
     """Return (1) of each feature from N, (a, b, c, j)."""
     after = counts.sum(axis=1)  # L
     share = after / np.maximum(after.sum(axis=1, keepdims=True), 1.0)
-    result: NDArray[np.float64] = _log_kt(counts).sum(axis=(0, 1)) - xlogy(after, share).sum(axis=(0, 1))
-    return result
+    log_e: NDArray[np.float64] = _log_kt(counts).sum(axis=(0, 1)) - xlogy(after, share).sum(axis=(0, 1))
+    return log_e
 
 
 class LabelPast:
-    """E-values of every feature given the label before; mergeable.
+    """E-values of each feature given the previous label; mergeable.
 
     Parameters
     ----------
@@ -124,13 +125,12 @@ class LabelPast:
 
     Notes
     -----
-    Memory: 168 C^2 bytes per feature for C classes, 384 more for two, and at first 128 rows. CSR rows are made dense,
-    batch by batch.
-    Equal to its rows one at a time, exactly. Rows count once, whatever their weights.
+    Memory: 168 C^2 bytes per feature for C classes, 384 more for two, and initially 128 rows. CSR rows are converted to
+    dense rows, batch by batch. A batch is equivalent to its rows one at a time, exactly. Sample weights are ignored.
 
     Examples
     --------
-    The label changes after 10 rows in the mean. The first feature is relevant, the second one only autocorrelated:
+    The label changes after 10 rows on average. The first feature is relevant, the second only autocorrelated:
 
     >>> rng = np.random.default_rng(0)
     >>> y = np.cumsum(rng.random(4000) < 0.1) % 2
@@ -181,14 +181,14 @@ class LabelPast:
         )
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones, in new arrays."""
+        """Add classes, with codes after the existing ones, in new arrays."""
         more = (0, n_classes - self._counts.shape[1])
         self._counts = np.pad(self._counts, ((0, 0), more, (0, 0), more, (0, 0)))
         if more[1]:
             self._make_contexts()
 
     def reorder(self, order: Array) -> None:
-        """Change the code of each class: class c becomes what class `order[c]` was."""
+        """Reorder the classes: the new class c is the old class `order[c]`."""
         self._counts = np.ascontiguousarray(self._counts[:, order][:, :, :, order])
         if len(self._after_three) and order[0] == 1:
             self._after_three, self._of_label = (
@@ -197,7 +197,7 @@ class LabelPast:
             )
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, which were 0 in all rows so far: constant, so nothing is missed."""
+        """Add features, which were 0 in all rows so far; being constant, they have no evidence yet."""
         more = n_features - self.n_features
         self._counts = np.pad(self._counts, (*[(0, 0)] * 4, (0, more)))
         self._after_three = np.pad(self._after_three, (*[(0, 0)] * 3, (0, more)))
@@ -207,7 +207,7 @@ class LabelPast:
             self._edges = np.pad(self._edges, ((0, more), (0, 0)))
 
     def update(self, X: Rows, codes: Array, before: Array) -> None:
-        """Add rows that have been checked.
+        """Add validated rows.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class LabelPast:
             NaN is skipped, feature by feature.
         codes : ndarray of shape (n_rows,), int64
         before : ndarray of shape (n,), int
-            Codes of the rows just before these, oldest first; of 64 at least, if there were as many.
+            Codes of the preceding rows, oldest first: at least 64 if that many exist.
         """
         if not len(self._edges):
             waiting = sum(len(rows) for rows in self._waiting)
@@ -245,7 +245,7 @@ class LabelPast:
         self._edges = np.where(np.isnan(edges), 0.0, edges)
 
     def merge(self, other: Self) -> None:
-        """Add the evidence of other rows of the same features and classes; e-values of other bins multiply."""
+        """Add the evidence of other rows of the same features and classes; e-values are multiplied if bins differ."""
         if not len(self._edges) or np.array_equal(self._edges, other._edges):
             self._edges = self._edges if len(self._edges) else other._edges
             self._counts = self._counts + other._counts
@@ -260,12 +260,12 @@ class LabelPast:
             self._after_three, self._of_label = mine._after_three, mine._of_label
 
     def log_e(self, correlation_length: float) -> NDArray[np.float64]:
-        """Return (2) of each feature where rows are not thinned and of two classes, else (1).
+        """Return log e of each feature: (2) for two classes without thinning, else (1).
 
         Parameters
         ----------
         correlation_length : float
-            Of the labels, in rows; it decides the k of the rows counted.
+            Correlation length of the labels, in rows; determines k.
 
         Returns
         -------
@@ -288,6 +288,6 @@ class LabelPast:
 
 
 def _older_summed(counts: Array, order: int) -> NDArray[np.float64]:
-    """Return counts after the last `order` labels from those after three."""
-    result: NDArray[np.float64] = counts.reshape(-1, 2**order, *counts.shape[1:]).sum(axis=0)
-    return result
+    """Return the counts by the last `order` labels from those by the last three."""
+    summed: NDArray[np.float64] = counts.reshape(-1, 2**order, *counts.shape[1:]).sum(axis=0)
+    return summed

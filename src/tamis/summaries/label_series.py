@@ -1,12 +1,12 @@
-"""Whether the labels of a stream depend on those before them, and over how many rows.
+"""Serial dependence of the labels of a stream, and its range in rows.
 
-If a feature is unrelated to the class, the score contributions of two rows correlate at lag k as the product of the
-autocorrelations of feature and label. So the labels alone decide whether tests that assume independent rows remain
-valid: where labels are exchangeable, they do for any autocorrelation of the features, and where the labels
+If a feature is unrelated to the class, the correlation of the score contributions of two rows at lag k is the product
+of the autocorrelations of feature and label. The labels alone therefore determine whether tests that assume independent
+rows remain valid: if labels are exchangeable, they do for any autocorrelation of the features, and if the labels
 decorrelate within some number of rows, so do the contributions.
 
-The blocking method (Flyvbjerg and Petersen 1989) measures it. At level l the rows form B blocks of 2^l rows. With
-N_bc the rows of class c in block b, and q_c the share of the class in all of them::
+The dependence is measured by the blocking method (Flyvbjerg and Petersen 1989). At level l the rows form B blocks of
+2^l rows. With N_bc the rows of class c in block b, and q_c the proportion of the class::
 
     D_c(l) = sum_b (N_bc - mean)^2 / ((B - 1) 2^l q_c)                                                        (1)
     R_c(l) = D_c(l) / (1 - q_c),     R(l) = sum_c D_c(l) / (C - 1)                                            (2)
@@ -16,21 +16,20 @@ with l towards the variance inflation of their sums. Labels are dependent where
 
     (R(l) - 1) sqrt((B - 1) (C - 1) / 2) > 3     at some level of at least 8 blocks                           (3)
 
-and their correlation length is the largest R_c(l), in rows. The factor 3 was chosen for its false alarms: 1 of 100
-streams of 3,000 exchangeable labels is called dependent (7 where a class has 0.5 % of the rows), which costs such a
-stream power only.
+and their correlation length is the largest R_c(l), in rows. With the threshold of 3, one of 100 streams of 3,000
+exchangeable labels is classified as dependent (7 if a class has 0.5 % of the rows); a false alarm only reduces power.
 
-A cycle of the label shows as agreement with the labels many rows before. With a_s the share of the rows whose label is
-that of s rows before, n_s of them::
+A cycle of the label appears as agreement with labels many rows before. With a_s the proportion of n_s rows whose label
+equals that of s rows before::
 
     r_s = (a_s - sum_c q_c^2) / (1 - sum_c q_c^2),     T = sum_s n_s r_s^2 / max(R, 1)                        (4)
 
-over the lags s that exceed twice the correlation length. T is at most the number of lags in the mean for labels that
-decorrelate within it, since the variance of r_s is at most R / n_s (Bartlett 1946). Labels are cyclic where it is more.
+over the lags s that exceed twice the correlation length. If labels decorrelate within it, the mean of T is at most the
+number of lags, since the variance of r_s is at most R / n_s (Bartlett 1946). Labels are cyclic if T is larger.
 
-A change of the class shares raises R(l) too, in proportion to 2^l, although nearby rows are independent. The
-inflation of sums over at most m rows is therefore measured within long blocks P of 16 m rows, whose shares may differ.
-With n blocks b of 2^l rows, which lie in n_P long blocks (the last one may be incomplete)::
+A change of the class proportions also increases R(l), in proportion to 2^l, although nearby rows are independent. The
+inflation of sums over at most m rows is therefore measured within long blocks P of 16 m rows, whose proportions may
+differ. With n blocks b of 2^l rows in n_P long blocks (the last one may be incomplete)::
 
     W_c(l) = sum_P sum_{b in P} (N_bc - mean over P)^2 / ((n - n_P) 2^l q_c),     sum_c W_c(l) / (C - 1)     (5)
 
@@ -57,8 +56,8 @@ LAGS = (67, 139, 223, 373, 683, 1283, 2203, 3187)
 _LONGEST = max(LAGS)
 _LEVELS = 48
 _LOWEST = 2  # blocks of 4 rows: as informative as blocks of 2, at a quarter of the cost
-_FEWEST = 8  # blocks of a level that is read
-_N_ROWS = 2.0 ** np.arange(_LEVELS)  # of a block, by level
+_FEWEST = 8  # smallest number of blocks of a level that is used
+_N_ROWS = 2.0 ** np.arange(_LEVELS)  # rows of a block, by level
 _SIGNIFICANT = 3.0
 
 
@@ -93,14 +92,14 @@ def _add(
 def _count_agreements(
     codes: Array, start: int, n_last: int, ring: Array, agreements: Array, pairs: Array
 ) -> None:
-    """Count the rows whose label is that of some rows before, lag by lag; before the ring receives these rows."""
+    """Count, for each lag, the rows whose label equals the one that many rows before; call before filling the ring."""
     n = codes.shape[0]
     for at in range(len(LAGS)):
         lag, agree = LAGS[at], 0
-        known = min(max(lag - n_last, 0), n)  # from here on, there is an earlier label
+        known = min(max(lag - n_last, 0), n)  # from here on, an earlier label exists
         first = min(lag, n)  # from here on, it is in this batch
         i = known
-        while i < first:  # consecutive places of the ring, twice at most
+        while i < first:  # consecutive positions of the ring, in at most two runs
             place = (start + i - lag) % ring.shape[0]
             stop = min(first, i + ring.shape[0] - place)
             for k in range(stop - i):
@@ -121,8 +120,9 @@ class LabelSeries:
 
     Notes
     -----
-    Memory: 1.2 kB per class, and the codes of the last 3,187 labels (13 kB), for any number of rows. Equal to its
-    rows one at a time, exactly. A merged part adds its complete blocks; the last labels are those of the later part.
+    Memory: 1.2 kB per class, and the codes of the last 3,187 labels (13 kB), for any number of rows. A batch is
+    equivalent to its rows one at a time, exactly. Merging adds the complete blocks of the other part; the last labels
+    are those of the later part.
 
     References
     ----------
@@ -131,7 +131,7 @@ class LabelSeries:
 
     Examples
     --------
-    Labels that remain the same for some ten rows, and the same labels in random order:
+    Labels that change every ten rows on average, and the same labels in random order:
 
     >>> rng = np.random.default_rng(0)
     >>> labels = np.repeat(rng.integers(0, 2, 300), rng.integers(1, 20, 300))
@@ -157,12 +157,12 @@ class LabelSeries:
     """)
 
     def __init__(self, n_classes: int) -> None:
-        self._pending = np.zeros((_LEVELS, n_classes), np.int64)  # rows of the block that is not complete
+        self._pending = np.zeros((_LEVELS, n_classes), np.int64)  # rows of the incomplete block
         self._total = np.zeros((_LEVELS, n_classes), np.int64)  # rows of the complete blocks
         self._squares = np.zeros((_LEVELS, n_classes))  # sum of the squared counts of the complete blocks
         self._blocks = np.zeros(_LEVELS, np.int64)
-        self._ring = np.zeros(_LONGEST, np.int32)  # the label of row i is at i modulo the length
-        self._agreements = np.zeros(len(LAGS), np.int64)  # rows whose label is that of so many rows before
+        self._ring = np.zeros(_LONGEST, np.int32)  # label of row i at i modulo the length
+        self._agreements = np.zeros(len(LAGS), np.int64)  # rows whose label equals the one at the lag
         self._pairs = np.zeros(len(LAGS), np.int64)  # rows compared
         self._n_last = 0
         self.n_rows = 0
@@ -184,13 +184,13 @@ class LabelSeries:
         return np.concatenate([self._ring[first:], self._ring[:first]])[_LONGEST - self._n_last :]
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones, in new arrays."""
+        """Add classes, with codes after the existing ones, in new arrays."""
         more = ((0, 0), (0, n_classes - self.n_classes))
         for name in ("_pending", "_total", "_squares"):
             setattr(self, name, np.pad(getattr(self, name), more))
 
     def reorder(self, order: Array) -> None:
-        """Change the code of each class: class c becomes what class `order[c]` was."""
+        """Reorder the classes: the new class c is the old class `order[c]`."""
         for name in ("_pending", "_total", "_squares"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, order]))
         self._ring = np.argsort(order).astype(np.int32)[self._ring]
@@ -218,7 +218,7 @@ class LabelSeries:
         ----------
         other : LabelSeries
         first : bool, default=False
-            Whether the rows of `other` came before those of this one.
+            Whether the rows of `other` precede those of this object.
         """
         early, late = (other, self) if first else (self, other)
         last = np.concatenate([early.last, late.last])[-_LONGEST:]
@@ -232,7 +232,7 @@ class LabelSeries:
         self._ring = np.roll(padded, self.n_rows % _LONGEST).astype(np.int32)
 
     def inflation(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return R(l), (2), of each level with at least 8 blocks, and by how many standard errors it exceeds 1.
+        """Return R(l), (2), of each level with at least 8 blocks, and its excess over 1 in standard errors.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class LabelSeries:
         return ratio, excess
 
     def _read(self) -> tuple[NDArray[np.float64], ...]:
-        """Return R(l), its excess, and the dispersions (1) and class shares they are from."""
+        """Return R(l), its excess, the dispersions (1) and the class proportions."""
         levels = slice(_LOWEST, _LOWEST + np.count_nonzero(self._blocks >= _FEWEST))
         blocks = self._blocks[levels].astype(np.float64)
         total, rows = self._total[levels], _N_ROWS[levels]
@@ -261,16 +261,15 @@ class LabelSeries:
 
     @property
     def dependent(self) -> bool:
-        """Whether the labels depend on those before them, (3)."""
+        """Whether the labels are serially dependent, (3)."""
         return bool(self.inflation()[1].max(initial=0.0) > _SIGNIFICANT)
 
     def variance_inflation(self, longest: int = 128) -> float:
-        """Return the factor by which the variance of sums over the labels exceeds that of independent ones; 1 unless
-        dependent.
+        """Return the variance of sums of the labels relative to independent labels; 1 unless :attr:`dependent`.
 
-        As labels and features are correlated at lag k by the product of their autocorrelations, it is an upper bound
-        for every score of an unrelated feature, over up to `longest` rows. A change of the class shares hardly counts,
-        (5).
+        The score contributions of an unrelated feature have the product of the autocorrelations of feature and label,
+        so this is an upper bound for the score of any unrelated feature, over up to `longest` rows. A change of the
+        class proportions has little effect, (5).
 
         Parameters
         ----------
@@ -287,7 +286,9 @@ class LabelSeries:
         levels = np.arange(_LOWEST, top + 1)[self._blocks[_LOWEST : top + 1] >= _FEWEST]
         above = top + 4
         n_inner = 2 ** (above - levels)
-        left = self._blocks[levels] - n_inner * self._blocks[above]  # in the last, incomplete long block
+        left = (
+            self._blocks[levels] - n_inner * self._blocks[above]
+        )  # blocks in the last, incomplete long block
         rest = (self._total[levels] - self._total[above]).astype(np.float64)
         within = self._squares[levels] - self._squares[above] / n_inner[:, None]
         within -= rest * rest / np.maximum(left, 1)[:, None]
@@ -300,7 +301,7 @@ class LabelSeries:
 
     @property
     def cyclic(self) -> bool:
-        """Whether labels agree with those many rows before more often than labels of this dependence, (4)."""
+        """Whether labels agree with much earlier ones more often than their correlation length explains, (4)."""
         ratio, length = self._read()[0], self.correlation_length()
         share = self._total[_LOWEST] / max(int(self._total[_LOWEST].sum()), 1)
         by_chance = float((share**2).sum())
@@ -312,7 +313,7 @@ class LabelSeries:
         return statistic > max(float(ratio.max(initial=1.0)), 1.0) * int(use.sum())
 
     def correlation_length(self) -> float:
-        """Return the largest R_c(l) of any class and level: over how many rows labels stay correlated, at least 1."""
+        """Return the correlation length in rows: the largest R_c(l) of any class and level, at least 1."""
         _, _, dispersion, share = self._read()
         varies = (share > 0.0) & (share < 1.0)
         by_class = np.divide(dispersion, 1.0 - share, out=np.zeros_like(share), where=varies)

@@ -1,8 +1,8 @@
 """Mean and variance of every feature of a stream, in one pass and fixed memory.
 
 Rows are summed as deviations from the running mean, so that a large offset costs no digits (Chan, Golub and
-LeVeque 1983). With fading, older rows weigh less: before a batch the weight of all earlier rows is multiplied by
-a factor, which scales the count and the sum of squares and leaves the mean as it is.
+LeVeque 1983). With fading, the weight of all earlier rows is multiplied by a factor before each batch, which scales the
+count and the sum of squares and leaves the mean unchanged.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _sum_csr(
     s1: Array,
     s2: Array,
 ) -> None:
-    """Every row first counts as all zeros, then its stored values make the difference."""
+    """Sum CSR rows: each row is first added as all zeros, then corrected by its stored values."""
     for j in range(centre.shape[0]):
         s1[j] = -total * centre[j]
         s2[j] = total * centre[j] * centre[j]
@@ -80,7 +80,7 @@ def all_finite(sums: Array) -> bool:
 
 @njit()
 def _absorb(s1: Array, s2: Array, weight: float, keep: float, mean: Array, m2: Array) -> tuple[Array, Array]:
-    """Return the mean and the sum of squares with the batch."""
+    """Return the mean and the sum of squares, updated with the batch."""
     new_mean, new_m2 = np.empty_like(mean), np.empty_like(m2)
     for j in range(mean.shape[0]):
         shift = s1[j] / weight
@@ -91,7 +91,7 @@ def _absorb(s1: Array, s2: Array, weight: float, keep: float, mean: Array, m2: A
 
 @njit()
 def _absorb_zeros(total: float, weight: float, keep: float, mean: Array, m2: Array) -> None:
-    """As `_absorb` for a batch of rows of zeros, of weight `total`; in place."""
+    """Update mean and sum of squares in place with rows of zeros, of total weight `total`."""
     for j in range(mean.shape[0]):
         s1 = -total * mean[j]
         shift = s1 / weight
@@ -101,7 +101,7 @@ def _absorb_zeros(total: float, weight: float, keep: float, mean: Array, m2: Arr
 
 @njit()
 def inverse_scale(m2: Array, weight: float) -> Array:
-    """Return one over the standard deviation of each feature; 0 for a constant one."""
+    """Return the reciprocal standard deviation of each feature; 0 for a constant feature."""
     inverse = np.zeros(m2.shape[0])
     for j in range(m2.shape[0]):
         if m2[j] > 0.0:
@@ -142,7 +142,7 @@ class RunningMoments(ThreadSafe):
         self.m2 = np.zeros(n_features)
 
     def copied(self) -> RunningMoments:
-        """Return the same moments in arrays of their own."""
+        """Return an independent copy."""
         moments: RunningMoments = copy.copy(self)
         moments.mean, moments.m2 = self.mean.copy(), self.m2.copy()
         return moments
@@ -155,18 +155,18 @@ class RunningMoments(ThreadSafe):
         X : ndarray or CSR matrix of shape (n_rows, n_features), floating
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float in (0, 1]
-            Factor of the weight of all earlier rows, applied first.
+            Factor for the weight of all earlier rows, applied first.
 
         Returns
         -------
         bool
-            False if the state is left unchanged, because a sum over the batch is NaN or infinite.
+            False, with the state unchanged, if a sum over the batch is NaN or infinite.
         """
         weight = _NO_WEIGHT if sample_weight is None else sample_weight
         arriving = float(X.shape[0]) if sample_weight is None else float(sample_weight.sum())
         s1, s2, centre = np.zeros_like(self.mean), np.zeros_like(self.m2), self.mean
         if self.weight == 0.0 and not sp.issparse(X) and np.isfinite(X[0]).all():
-            centre = X[0].astype(np.float64)  # nothing to deviate from yet: the first row will do
+            centre = X[0].astype(np.float64)  # no mean yet: use the first row
         if not self.add(X, weight, s1, s2, centre=centre):
             return False
         self.absorb(s1, s2, arriving, keep, centre=centre)
@@ -181,10 +181,10 @@ class RunningMoments(ThreadSafe):
         columns: Array | None = None,
         centre: Array | None = None,
     ) -> bool:
-        """Add the deviations of the rows from the mean, and their squares; False if a sum is not finite.
+        """Add the deviations of the rows from the mean, and their squares; return False if a sum is not finite.
 
-        `weight` is empty where every row weighs 1. CSR rows, and the sums, may be of some columns only. Where no row
-        has come yet, `centre` may stand for the mean, here and in `absorb`.
+        An empty `weight` means that every row weighs 1. CSR rows and sums may be restricted to some columns. Before the
+        first row, `centre` may replace the mean, here and in `absorb`.
         """
         mean = self.mean if centre is None else centre
         if sp.issparse(X):
@@ -204,9 +204,9 @@ class RunningMoments(ThreadSafe):
         columns: Array | None = None,
         centre: Array | None = None,
     ) -> None:
-        """Take in a batch of total weight `arriving` whose sums `add` or a kernel has made; they must be finite.
+        """Update the moments with a batch of weight `arriving` and its sums from `add` or a kernel; all finite.
 
-        If the sums are of some columns only, the others were 0 in all rows.
+        If the sums are restricted to some columns, the other columns were 0 in all rows.
         """
         self.weight = keep * self.weight + arriving
         if arriving <= 0.0:
@@ -220,21 +220,21 @@ class RunningMoments(ThreadSafe):
         self.mean[columns], self.m2[columns] = some
 
     def variance(self) -> NDArray[np.float64]:
-        """Return the variance (divided by the weight, not the weight less one), shape (n_features,)."""
+        """Return the population variance (divisor: the weight), shape (n_features,)."""
         return self.m2 / self.weight if self.weight > 0.0 else np.zeros_like(self.m2)
 
     def inverse_scale(self) -> NDArray[np.float64]:
-        """Return one over the standard deviation; 0 for a constant feature, which carries no information."""
+        """Return the reciprocal standard deviation of each feature; 0 for a constant feature."""
         inverse: NDArray[np.float64] = inverse_scale(self.m2, self.weight)
         return inverse
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, which count as 0 in all rows so far."""
+        """Add features, which count as 0 in all rows so far."""
         more = (0, n_features - len(self.mean))
         self.mean, self.m2 = np.pad(self.mean, more), np.pad(self.m2, more)
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Forget some features; they then count as 0 in all rows so far."""
+        """Forget some features: they then count as 0 in all rows so far."""
         self.mean, self.m2 = self.mean.copy(), self.m2.copy()
         self.mean[columns] = self.m2[columns] = 0.0
 
@@ -244,7 +244,7 @@ class RunningMoments(ThreadSafe):
 
     @atomic
     def merge(self, other: RunningMoments) -> None:
-        """Add another summary of the same features; both are taken as of their last row.
+        """Add another summary of the same features, each with its weights as of its last row.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The weighted quantile summary of Wang and Barbu: blocks of rows, merged and pruned like a binary counter.
+"""The weighted quantile summary of Wang and Barbu: blocks of rows are merged and pruned like a binary counter.
 
 Wang, Barbu: Online Feature Screening for Data Streams with Concept Drift, 2021, Section 2.2, after Zhang and Wang: A
 Fast Algorithm for Approximate Quantiles in High Speed Data Streams, SSDBM 2007. The default of the screens is
@@ -19,17 +19,17 @@ PRUNE to g values: with C_i the weight before the i-th value of n, and W that of
 
     group of value i = floor(g C_i / W),   i = 1, ..., n                 (1)
 
-A group becomes its largest value, with the weights of all (the exact weight update of Section 2.2.3). What lies before
-the largest value of a group weighs less than W / g, so this is the most that a cumulative weight can lose.
+A group is replaced by its largest value, with the sum of the weights (the exact weight update of Section 2.2.3). The
+values of a group before its largest weigh less than W / g in total, which bounds the error of a cumulative weight.
 
 Errata and deviations, each with its reason:
 
-* Algorithm 1 stores a pruned summary back at its level (line 14), and never uses a second one: the error then has no
-  bound. Here the level is emptied, and the summary carried to the next, as Zhang and Wang do.
-* The tuples of Section 2.2.2 also have bounds of the rank, r- and r+. After an exact weight update these bound nothing
-  any more; the weights are what the bin counts need.
-* Rows fade by forward decay, which equals the printed multiplication of each level, without a pass over all of them.
-* Zeros of CSR rows are values like others.
+* Algorithm 1 stores a pruned summary back at its level (line 14) and never uses a second one, so the error is
+  unbounded. Here the level is emptied and the summary carried to the next, as in Zhang and Wang.
+* The tuples of Section 2.2.2 also contain rank bounds, r- and r+. After an exact weight update they are no longer
+  bounds, and bin counts need only the weights.
+* Rows fade by forward decay, which is equivalent to the printed multiplication of each level without a pass over all.
+* Zeros of CSR rows are ordinary values.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ from tamis.summaries.batch import check_batch
 __all__ = ["PrunedQuantiles", "SubSummary"]
 
 # State, for J features and K classes:
-#   _staged    rows that wait, their codes and weights, in the units of new rows when they came
+#   _staged    buffered rows, their codes and weights, in the units of new rows when they arrived
 #   _levels, _finished   SubSummary: values (J, V) ascending, weights (J, V, K), error (J,)
 
 Floats = NDArray[np.float64]
 Staged = tuple[Array, NDArray[np.int64], Floats]
 
 _LARGEST_GAIN = 1e100
-_AT_ONCE = 1 << 21  # values that are read at once
+_AT_ONCE = 1 << 21  # values read at a time
 
 
 @njit(strict=True)
 def _prune(
     values: Array, weights: Array, scale: Array, g: int, out: Array, out_weights: Array, lost: Array
 ) -> None:
-    """Merge equal values of each feature and prune it by (1), if there are more than g; unused places weigh nothing."""
+    """Merge equal values of each feature and prune by (1) if more than g remain; unused entries have weight 0."""
     n_features, n, n_classes = weights.shape
     for j in range(n_features):
         total, distinct, last = 0.0, 0, 0.0
@@ -99,7 +99,7 @@ def _prune(
 
 @njit(strict=True)
 def _count(values: Array, weights: Array, n_bins: int, counts: Array) -> None:
-    """Add the weights of sorted values to the bins: value i is in bin #{h : weight of smaller values >= h W / K}."""
+    """Add the weights of sorted values to bins; value i belongs to bin #{h : weight of smaller values >= h W / K}."""
     n_features, n, n_classes = weights.shape
     for j in range(n_features):
         total = weights[j].sum()
@@ -123,7 +123,7 @@ class SubSummary:
     Parameters
     ----------
     values : ndarray of shape (n_features, n), float32 or float64
-        Ascending. Places without weight are at the end.
+        Ascending. Entries without weight are at the end.
     weights : ndarray of shape (n_features, n, n_classes), float64
     error : ndarray of shape (n_features,), float64
         In units of the weights.
@@ -137,7 +137,7 @@ class SubSummary:
         return SubSummary(self.values, self.weights * factor, self.error * factor.max(initial=0.0))
 
     def with_classes(self, order: Array, n_classes: int) -> SubSummary:
-        """Return the summary with class c having the weights of class `order[c]`, and none beyond."""
+        """Return the summary with the weights of class `order[c]` as class c; further classes have none."""
         weights = np.zeros((*self.weights.shape[:2], n_classes))
         weights[:, :, : len(order)] = self.weights[:, :, order]
         return SubSummary(self.values, weights, self.error)
@@ -151,7 +151,7 @@ def _sorted(parts: list[tuple[Array, Floats]]) -> tuple[Array, Floats]:
 
 
 def _pruned(parts: list[tuple[Array, Floats]], g: int, scale: Floats, error: Floats) -> SubSummary:
-    """MERGE and PRUNE."""
+    """Return the parts after MERGE and PRUNE."""
     values, weights = _sorted(parts)
     n = min(g, values.shape[1])
     kept, kept_weights = (
@@ -164,7 +164,7 @@ def _pruned(parts: list[tuple[Array, Floats]], g: int, scale: Floats, error: Flo
 
 
 class PrunedQuantiles(ThreadSafe):
-    """Weights of the values of each feature within each class, by MERGE and PRUNE as Wang and Barbu published them.
+    """Weights of the values of each feature by class, with MERGE and PRUNE as published by Wang and Barbu.
 
     Parameters
     ----------
@@ -173,13 +173,13 @@ class PrunedQuantiles(ThreadSafe):
         Error of a cumulative weight, as a fraction of all; `rank_error` returns the certified bound, which is up to
         twice as large.
     dtype : {"float32", "float64"}, default="float32"
-        How values are stored.
+        Data type of the stored values.
 
     Notes
     -----
     Memory per feature: about ``log2(eps n) (2 / eps)`` values for the finished sub-streams and ``L**2 / eps`` for the
-    present one, each with a weight per class. Features with at most ``1 / eps`` distinct values are exact. A batch is
-    the same as its rows one at a time.
+    current one, each with a weight per class. Features with at most ``1 / eps`` distinct values are exact. A batch is
+    equivalent to its rows one at a time.
 
     Examples
     --------
@@ -215,7 +215,7 @@ class PrunedQuantiles(ThreadSafe):
         self._n_staged = 0
         self._levels: tuple[SubSummary, ...] = ()
         self._finished: tuple[SubSummary, ...] = ()
-        self._n_blocks = 0  # of the present sub-stream
+        self._n_blocks = 0  # in the current sub-stream
 
     @property
     def n_classes(self) -> int:
@@ -224,7 +224,7 @@ class PrunedQuantiles(ThreadSafe):
 
     @property
     def _sub_stream(self) -> tuple[int, int]:
-        """Rows of a block of the present sub-stream, and the number of its blocks: the fewest levels that suffice."""
+        """Rows per block and number of blocks of the current sub-stream, for the fewest levels that suffice."""
         n_rows, levels = 2.0 ** len(self._finished) / self.eps, 1
         while math.ceil(2 * levels / self.eps) * 2.0**levels < n_rows:
             levels += 1
@@ -232,12 +232,12 @@ class PrunedQuantiles(ThreadSafe):
         return block, max(math.ceil(n_rows / block), 1)
 
     def check_state(self) -> None:
-        """Raise if a loaded object has another number of staged rows than it states, or more than a block.
+        """Validate the number of staged rows of a loaded object.
 
         Raises
         ------
         StateError
-            If so.
+            If it differs from `_n_staged` or exceeds a block.
         """
         n_staged = sum(len(codes) for _, codes, _ in self._staged)
         if self._n_staged != n_staged or n_staged >= self._sub_stream[0]:
@@ -246,11 +246,11 @@ class PrunedQuantiles(ThreadSafe):
     # -- classes and features ------------------------------------------------------------------------------
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones."""
+        """Add classes, with codes after the existing ones."""
         self._reorder(np.arange(self.n_classes), n_classes)
 
     def reorder(self, order: Array) -> None:
-        """Change the code of each class: class c becomes what class `order[c]` was."""
+        """Reorder the classes: the new class c is the old class `order[c]`."""
         self._reorder(order, len(order))
 
     def _reorder(self, order: Array, n_classes: int) -> None:
@@ -271,7 +271,7 @@ class PrunedQuantiles(ThreadSafe):
         raise ValueError("summary='pruned' cannot forget single columns: choose 'thinned'.")
 
     def merge(self, other: PrunedQuantiles) -> None:
-        """Raise ValueError: the published summary is of one stream."""
+        """Raise ValueError: the published summary cannot be merged."""
         raise ValueError("summary='pruned' cannot be merged: choose 'thinned'.")
 
     # -- learning ------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ class PrunedQuantiles(ThreadSafe):
         codes : ndarray of shape (n_rows,), int64
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float or ndarray of shape (n_classes,), in [0, 1]
-            Factor of the weight of all earlier rows (of each class), applied first.
+            Factor for the weight of all earlier rows (per class, if an array), applied first.
 
         Returns
         -------
@@ -297,7 +297,7 @@ class PrunedQuantiles(ThreadSafe):
         Raises
         ------
         DataError
-            If shapes, classes, weights or `keep` are not as above; nothing is changed.
+            If shapes, classes, weights or `keep` are invalid; the state is unchanged.
         """
         check_batch(X, codes, sample_weight, keep, self.n_features, self.n_classes)
         with np.errstate(over="ignore"):
@@ -314,7 +314,7 @@ class PrunedQuantiles(ThreadSafe):
         return True
 
     def _stage(self, rows: Array, codes: NDArray[np.int64], weight: Floats) -> None:
-        """Let rows wait; a whole block is pruned, and carried to the first empty level."""
+        """Buffer rows; prune each complete block and carry it to the first empty level."""
         self._staged = (*self._staged, (rows, codes, weight))
         self._n_staged += len(codes)
         block, n_blocks = self._sub_stream
@@ -345,7 +345,7 @@ class PrunedQuantiles(ThreadSafe):
         return SubSummary(empty, np.zeros((self.n_features, 0, self.n_classes)), np.zeros(self.n_features))
 
     def _points(self, features: slice = slice(None)) -> tuple[Array, Floats]:
-        """Return the rows that wait as values and weights of some features; a missing value weighs nothing."""
+        """Return the buffered rows as values and weights of some features; missing values have weight 0."""
         values = np.concatenate([rows[:, features] for rows, _, _ in self._staged]).T.copy()
         codes = np.concatenate([codes for _, codes, _ in self._staged])
         weight = np.concatenate([weight for _, _, weight in self._staged])
@@ -356,8 +356,8 @@ class PrunedQuantiles(ThreadSafe):
         return values, weights
 
     def fade(self, keep: float | Array) -> None:
-        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             factor = 1.0 / self._gain
             self._staged = tuple(

@@ -1,4 +1,4 @@
-"""The stored cells of CSR rows that wait to be sorted in together, so that each costs O(1)."""
+"""Buffer of the stored cells of CSR rows, which are sorted in bulk so that each costs O(1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["WaitingCells"]
 
 @njit(strict=True)
 def _group(columns: Array, order: Array, next_place: Array, grouped: Array) -> None:
-    """Write the places of the cells column by column, keeping their order within each."""
+    """Write the positions of the cells column by column, in their original order within each column."""
     for i in order:
         column = columns[i]
         grouped[next_place[column]] = i
@@ -22,12 +22,12 @@ def _group(columns: Array, order: Array, next_place: Array, grouped: Array) -> N
 
 
 class WaitingCells:
-    """Columns, values and weights of cells, in the order in which they came.
+    """Columns, values and weights of cells, in order of arrival.
 
     Parameters
     ----------
     dtype : str
-        Of the values.
+        Data type of the values.
     """
 
     def __init__(self, dtype: str) -> None:
@@ -37,7 +37,7 @@ class WaitingCells:
         self.weights = np.empty(0)
 
     def add(self, columns: Array, values: Array, weights: Array, most: int) -> None:
-        """Append cells; there are never to be more than `most`."""
+        """Append cells; `most` is the largest number that will be stored."""
         end = self.n + len(values)
         if len(self.values) < end:
             room = min(max(end, 2 * len(self.values)), max(end, most))
@@ -54,7 +54,7 @@ class WaitingCells:
         return self.columns[: self.n], self.values[: self.n], self.weights[: self.n]
 
     def table(self, n_features: int) -> Table:
-        """Return the cells feature by feature, each distinct value once."""
+        """Return the cells as a table: feature by feature, each distinct value once."""
         if self.n == 0:
             return empty_table(n_features, self.values.dtype.name)
         columns, values, weights = self.all()

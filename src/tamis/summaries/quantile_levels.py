@@ -1,4 +1,4 @@
-"""Buffers of sorted points on levels, like the digits of a binary counter, and the error bound of thinning them."""
+"""Buffers of sorted points on levels, like the digits of a binary counter, and the error bound of thinning."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tamis.summaries.quantile_thinning import halve, thin
 
 __all__ = ["CHUNK", "Buffer", "Levels"]
 
-CHUNK = 1 << 16  # values sorted at a time: they stay in the cache
+CHUNK = 1 << 16  # values sorted at a time, so that they fit in the cache
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """Sorted points of each thinned feature, all of one weight; weight 0: no points yet."""
+    """Sorted points of equal weight for each thinned feature; a weight of 0 means no points yet."""
 
     points: Array  # (n_slots, size)
     weight: NDArray[np.float64]  # (n_slots,)
 
     def widened(self, n_slots: int) -> Buffer:
-        """Return the same buffer with further slots, without points."""
+        """Return the buffer with added empty slots."""
         points, more = self.points, n_slots - len(self.weight)
         return Buffer(
             np.concatenate([points, np.zeros((more, points.shape[1]), points.dtype)]),
@@ -34,27 +34,27 @@ class Buffer:
 
     def mass(self) -> NDArray[np.float64]:
         """Return the weight of all points of each slot."""
-        result: NDArray[np.float64] = self.weight * self.points.shape[1]
-        return result
+        mass: NDArray[np.float64] = self.weight * self.points.shape[1]
+        return mass
 
 
 class Levels:
-    """The thinned points of some features, a slot each. Arrays are replaced, never written to in place.
+    """The thinned points of some features, one slot per feature. Arrays are replaced, never modified in place.
 
     Parameters
     ----------
     eps : float
-        What thinning may cost, as a fraction of the weight.
+        Largest error by thinning, as a fraction of the weight.
     dtype : str
-        Of the points.
+        Data type of the points.
     """
 
     def __init__(self, eps: float, dtype: str) -> None:
         self.eps = eps
         self.dtype = dtype
         self.buffers: list[Buffer | None] = []
-        self.low = np.empty(0)  # by how much the weight below any x may be too small, per slot
-        self.high = np.empty(0)  # ... too large
+        self.low = np.empty(0)  # bound by which the weight below any x may be too small, per slot
+        self.high = np.empty(0)  # bound by which it may be too large
 
     @property
     def n_slots(self) -> int:
@@ -62,14 +62,16 @@ class Levels:
         return len(self.low)
 
     def size(self, *, even: bool) -> int:
-        """Return how many points the next block is thinned to; rows of one weight need half of them."""
-        levels = max(len(self.buffers), 2) + 3  # each costs 1 / (4 size), and a new top one twice that
+        """Return the number of points of the next block after thinning; rows of equal weight need half as many."""
+        levels = (
+            max(len(self.buffers), 2) + 3
+        )  # each adds an error of 1 / (4 size), a new top level twice that
         size = math.ceil(levels / ((4.0 if even else 2.0) * self.eps))
         top = self.buffers[-1].points.shape[1] if self.buffers and self.buffers[-1] is not None else size
         return size + (size + top) % 2  # two buffers that are thinned together have an even number of points
 
     def new_block(self, size: int) -> Buffer:
-        """Return a buffer to be filled, which may add to what was lost."""
+        """Return an empty buffer for the next block."""
         self.low, self.high = self.low.copy(), self.high.copy()
         return Buffer(np.zeros((self.n_slots, size), self.dtype), np.zeros(self.n_slots))
 
@@ -79,7 +81,7 @@ class Levels:
         self.buffers = [buffer and buffer.widened(self.n_slots) for buffer in self.buffers]
 
     def without(self, slots: Array) -> Levels:
-        """Return the same without some features; the slots of the others move up."""
+        """Return the levels without some features; the slots of the others are renumbered."""
         levels = Levels(self.eps, self.dtype)
         levels.low, levels.high = np.delete(self.low, slots), np.delete(self.high, slots)
         levels.buffers = [
@@ -88,9 +90,9 @@ class Levels:
         return levels
 
     def mass(self, block: Buffer) -> NDArray[np.float64]:
-        """Return the weight of all points of each slot, those of the block included."""
-        result: NDArray[np.float64] = sum((b.mass() for b in self.buffers if b is not None), block.mass())
-        return result
+        """Return the weight of all points of each slot, including those of the block."""
+        mass: NDArray[np.float64] = sum((b.mass() for b in self.buffers if b is not None), block.mass())
+        return mass
 
     # -- thinning ------------------------------------------------------------------------------------------
 
@@ -126,7 +128,7 @@ class Levels:
             at += len(some)
 
     def enter(self, table: Table, slot: Array, block: Buffer) -> None:
-        """Thin counted values into the highest level, where few thinnings are still to come; else into the block."""
+        """Thin counted values into the highest level, where few thinnings will follow; otherwise into the block."""
         top = self.buffers[-1] if self.buffers else None
         if top is None:
             self.thin_table(block, table, slot)
@@ -136,7 +138,7 @@ class Levels:
             self.buffers = [*self.buffers[:-1], self._collapse(top, entering, self.mass(entering))]
 
     def carry(self, block: Buffer, level: int = 0, mass: NDArray[np.float64] | None = None) -> None:
-        """Put the block on its level; two on one level are thinned together and go to the next."""
+        """Place the block on its level; two buffers on one level are thinned together and carried to the next."""
         if not block.weight.any():
             return
         mass = self.mass(block) if mass is None else mass
@@ -151,7 +153,7 @@ class Levels:
         self.buffers = buffers
 
     def _collapse(self, a: Buffer, b: Buffer, mass: NDArray[np.float64]) -> Buffer:
-        """Join two buffers and thin them to half, or to as many points as the error allows."""
+        """Merge two buffers and thin them to half, or to as few points as the error allows."""
         left, right = a.points.shape[1], b.points.shape[1]
         n_slots, n = len(a.weight), left + right
         equal = bool((a.weight == b.weight).all())
@@ -171,7 +173,7 @@ class Levels:
         return joint
 
     def _room(self, a: Buffer, b: Buffer, mass: NDArray[np.float64], *, equal: bool) -> int:
-        """Return how many points two buffers are to be thinned to: half of them, or more to stay within eps."""
+        """Return the number of points of two buffers after thinning: half of them, or more to stay within eps."""
         n: int = a.points.shape[1] + b.points.shape[1]
         least, most = np.minimum(self.low, self.high), np.maximum(self.low, self.high)
         allowed = self.eps * mass
@@ -187,7 +189,7 @@ class Levels:
     # -- merging and fading --------------------------------------------------------------------------------
 
     def merge(self, other: Levels, slot: Array, block: Buffer) -> None:
-        """Take in other levels, whose slots are `slot` here; the block is to be carried next."""
+        """Add other levels, whose slots correspond to `slot` here; `block` must be carried next."""
         self.low[slot] += other.low
         self.high[slot] += other.high
         aligned = [buffer and self._align(buffer, slot) for buffer in other.buffers]
@@ -197,12 +199,12 @@ class Levels:
                 self.carry(buffer, level, mass)
 
     def _align(self, buffer: Buffer, slot: Array) -> Buffer:
-        result = Buffer(np.zeros((self.n_slots, buffer.points.shape[1]), self.dtype), np.zeros(self.n_slots))
-        result.points[slot], result.weight[slot] = buffer.points, buffer.weight
-        return result
+        aligned = Buffer(np.zeros((self.n_slots, buffer.points.shape[1]), self.dtype), np.zeros(self.n_slots))
+        aligned.points[slot], aligned.weight[slot] = buffer.points, buffer.weight
+        return aligned
 
     def scaled(self, factor: float) -> Levels:
-        """Return the same with all weights multiplied."""
+        """Return the levels with all weights multiplied."""
         levels = Levels(self.eps, self.dtype)
         levels.buffers = [b and replace(b, weight=b.weight * factor) for b in self.buffers]
         levels.low, levels.high = self.low * factor, self.high * factor

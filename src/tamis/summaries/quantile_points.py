@@ -1,4 +1,4 @@
-"""The points that one class keeps of every feature: staged rows, waiting cells, counted values, thinned points."""
+"""The points of each feature for one class: staged rows, buffered cells, counted values and thinned points."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tamis.summaries.quantile_thinning import copy_columns
 
 __all__ = ["ClassPoints"]
 
-_ROOM = 1 << 15  # values for which there is room at once: to make room often takes longer than to fill it
+_ROOM = 1 << 15  # values allocated at a time: frequent reallocation would cost more than filling
 
 
 class ClassPoints:
-    """The points of one class. Arrays are replaced, never written to in place, except what is staged or waits.
+    """The points of one class. Arrays are replaced, never modified in place, except staged rows and buffered cells.
 
     Parameters
     ----------
@@ -30,21 +30,21 @@ class ClassPoints:
     eps : float
         Largest error of the weight up to any value, as a fraction of the weight.
     dtype : str
-        Of the points.
+        Data type of the points.
     """
 
     def __init__(self, n_features: int, eps: float, dtype: str) -> None:
         self.dtype = dtype
         self.distinct = math.ceil(1.0 / eps)  # a feature with more values than that is thinned
-        # One weight for all rows and no missing values: half the size gives the same certificate.
+        # With equal weights and no missing values, half the size gives the same certificate.
         self.even = True
         self.weight_of_first = 0.0
         self.n_staged = 0
-        self.staged = np.empty((0, n_features), dtype)  # dense rows of the block to come
+        self.staged = np.empty((0, n_features), dtype)  # dense rows of the next block
         self.staged_weight = np.empty(0)
         self.waiting = WaitingCells(dtype)
-        self.table = empty_table(n_features, dtype)  # the features counted value by value
-        self.slot = np.full(n_features, -1, np.int32)  # where a thinned feature is in the levels, else -1
+        self.table = empty_table(n_features, dtype)  # features counted value by value
+        self.slot = np.full(n_features, -1, np.int32)  # slot of a thinned feature in the levels, else -1
         self.levels = Levels(eps, dtype)
 
     def thinned(self) -> NDArray[np.intp]:
@@ -54,19 +54,19 @@ class ClassPoints:
 
     @property
     def size(self) -> int:
-        """How many points the next block is thinned to, and half its rows."""
+        """Number of points of the next block after thinning, which is half its rows."""
         return self.levels.size(even=self.even)
 
     # -- rows ----------------------------------------------------------------------------------------------
 
     def first_weight(self, weight: float) -> float:
-        """Return the weight of the first row of all, which is this one's if there was none."""
+        """Return the weight of the very first row, which is `weight` if there was none."""
         if self.weight_of_first == 0.0:
             self.weight_of_first = weight
         return self.weight_of_first
 
     def add_rows(self, X: Array, rows: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
-        """Add these rows of a dense batch."""
+        """Add some rows of a dense batch."""
         at = 0
         while at < len(rows):
             block = max(2 * self.size, self.n_staged)
@@ -94,7 +94,7 @@ class ClassPoints:
         self.n_staged = need
 
     def _flush(self, X: Array, rows: NDArray[np.int64], weight: NDArray[np.float64]) -> None:
-        """Thin a block of dense rows; the features that are counted take in its values as they are."""
+        """Thin a block of dense rows; the values of counted features are added exactly."""
         n_features, n = len(self.slot), len(rows)
         block = self.levels.new_block(self.size)
         counted = int(np.count_nonzero(self.slot < 0))
@@ -115,7 +115,7 @@ class ClassPoints:
 
     @property
     def _most_waiting(self) -> int:
-        """At most so many stored cells wait, so that sorting them in costs O(1) each."""
+        """Largest number of buffered cells, so that sorting costs O(1) per cell."""
         thinned = 2 * self.size * self.levels.n_slots
         return max(1 << 14, len(self.slot) // 4, len(self.table.value), thinned)
 
@@ -137,40 +137,40 @@ class ClassPoints:
                 self._absorb(block, counted)
 
     def cells(self) -> Table:
-        """Return the waiting cells as a table."""
+        """Return the buffered cells as a table."""
         return self.waiting.table(len(self.slot))
 
     def widened(self, n_features: int) -> ClassPoints:
-        """Return the same points with further features, of which none were stored; no dense row may be staged."""
-        result, more = copy.copy(self), (0, n_features - len(self.slot))
-        result.staged = np.empty((0, n_features), self.dtype)
-        result.slot = np.pad(self.slot, more, constant_values=-1)
-        result.table = replace(self.table, start=np.pad(self.table.start, more, mode="edge"))
-        return result
+        """Return the points with added features that have no stored cells; no dense row may be staged."""
+        points, more = copy.copy(self), (0, n_features - len(self.slot))
+        points.staged = np.empty((0, n_features), self.dtype)
+        points.slot = np.pad(self.slot, more, constant_values=-1)
+        points.table = replace(self.table, start=np.pad(self.table.start, more, mode="edge"))
+        return points
 
     def without(self, columns: NDArray[np.intp]) -> ClassPoints:
-        """Return the same as if nothing of some features had been stored; no dense row may be staged."""
-        result, gone = copy.copy(self), np.zeros(len(self.slot), np.bool_)
+        """Return the points without any stored cells of some features; no dense row may be staged."""
+        points, gone = copy.copy(self), np.zeros(len(self.slot), np.bool_)
         gone[columns] = True
-        result.waiting, result.table = self.waiting.without(columns), split(self.table, gone)[1]
+        points.waiting, points.table = self.waiting.without(columns), split(self.table, gone)[1]
         thinned = self.thinned()
-        result.levels = self.levels.without(np.flatnonzero(gone[thinned]))
-        result.slot = np.full(len(self.slot), -1, np.int32)
+        points.levels = self.levels.without(np.flatnonzero(gone[thinned]))
+        points.slot = np.full(len(self.slot), -1, np.int32)
         left = thinned[~gone[thinned]]
-        result.slot[left] = np.arange(len(left))
-        return result
+        points.slot[left] = np.arange(len(left))
+        return points
 
     # -- counted and thinned features ----------------------------------------------------------------------
 
     def _absorb(self, block: Buffer, counted: Table) -> None:
-        """Add to the counted values; thin the features that have too many of them; carry the block upwards."""
+        """Add to the counted values, thin features with too many of them, and carry the block upwards."""
         table = join(self.table, counted) if len(counted.value) else self.table
         many = np.diff(table.start) > self.distinct
         if many.any():
             crowded, table = split(table, many)
             block = self._add_slots(np.flatnonzero(many), block)
             self.levels.enter(crowded, self.slot, block)
-        self.table = replace(table)  # another object: what was read from the points before is no longer valid
+        self.table = replace(table)  # a new object invalidates earlier readings
         self.levels.carry(block)
 
     def _add_slots(self, features: NDArray[np.intp], block: Buffer) -> Buffer:
@@ -180,7 +180,7 @@ class ClassPoints:
         return block.widened(self.levels.n_slots)
 
     def of_columns(self, columns: NDArray[np.intp]) -> ClassPoints:
-        """Return the points of some features, in ascending order, to be read; no stored cells may wait."""
+        """Return the points of some features, in ascending order, for reading; no cells may be buffered."""
         part, chosen = copy.copy(self), np.zeros(len(self.slot), np.bool_)
         chosen[columns] = True
         part.staged, part.slot = self.staged[: self.n_staged, columns], self.slot[columns]
@@ -189,41 +189,41 @@ class ClassPoints:
         return part
 
     def scaled(self, factor: float) -> ClassPoints:
-        """Return the same points with all weights multiplied."""
-        result = copy.copy(self)
-        result.staged_weight = self.staged_weight * factor
-        result.waiting = self.waiting.scaled(factor)
-        result.table = replace(self.table, weight=self.table.weight * factor)
-        result.levels = self.levels.scaled(factor)
-        return result
+        """Return the points with all weights multiplied."""
+        points = copy.copy(self)
+        points.staged_weight = self.staged_weight * factor
+        points.waiting = self.waiting.scaled(factor)
+        points.table = replace(self.table, weight=self.table.weight * factor)
+        points.levels = self.levels.scaled(factor)
+        return points
 
     def merged(self, other: ClassPoints) -> ClassPoints:
-        """Return these points and those of the same class from elsewhere, whose weights have the same meaning."""
-        result = self.scaled(1.0)
-        result.staged, result.even = self.staged.copy(), self.even and other.even
-        block, theirs = result.levels.new_block(result.size), other.thinned()
-        block = result._add_slots(theirs[result.slot[theirs] < 0], block)
-        result.levels.merge(other.levels, result.slot[theirs], block)
-        mine, result.table = split(result.table, result.slot >= 0)
-        crowded, counted = split(other.table, result.slot >= 0)
-        result.levels.enter(join(mine, crowded), result.slot, block)
-        result._absorb(block, counted)
-        result.add_rows(other.staged, np.arange(other.n_staged), other.staged_weight[: other.n_staged])
+        """Return these points merged with others of the same class, whose weights are on the same scale."""
+        points = self.scaled(1.0)
+        points.staged, points.even = self.staged.copy(), self.even and other.even
+        block, theirs = points.levels.new_block(points.size), other.thinned()
+        block = points._add_slots(theirs[points.slot[theirs] < 0], block)
+        points.levels.merge(other.levels, points.slot[theirs], block)
+        mine, points.table = split(points.table, points.slot >= 0)
+        crowded, counted = split(other.table, points.slot >= 0)
+        points.levels.enter(join(mine, crowded), points.slot, block)
+        points._absorb(block, counted)
+        points.add_rows(other.staged, np.arange(other.n_staged), other.staged_weight[: other.n_staged])
         if other.waiting.n:
-            result.add_cells(*other.waiting.all())
-        return result
+            points.add_cells(*other.waiting.all())
+        return points
 
     # -- results -------------------------------------------------------------------------------------------
 
     @property
     def width(self) -> int:
-        """How many points a feature may have beside its counted values and waiting cells."""
+        """Largest number of points of a feature, apart from counted values and buffered cells."""
         sizes: list[int] = [b.points.shape[1] for b in self.levels.buffers if b is not None]
         return sum(sizes) + self.n_staged + 1
 
     @property
     def most_runs(self) -> int:
-        """How many runs `read` writes at most."""
+        """Largest number of runs that `read` writes."""
         return 4 + len(self.levels.buffers)
 
     def read(self, first: int, stop: int, cells: Table, zero: Array, r: int, runs: Runs) -> int:

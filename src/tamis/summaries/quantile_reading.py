@@ -24,13 +24,13 @@ __all__ = [
     "weight_before",
 ]
 
-TOLERANCE = 1e-12  # relative; cumulative weights that differ by less are equal
+TOLERANCE = 1e-12  # relative; cumulative weights that differ by less are treated as equal
 
 
 class Runs(NamedTuple):
     """Several sorted runs per feature: run r of feature f at start[f, r]:stop[f, r]."""
 
-    values: Array  # of the summary's dtype
+    values: Array  # in the summary's dtype
     below: NDArray[np.float64]  # weight of the run up to and including each value; only where unit is 0
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
@@ -42,7 +42,7 @@ def read_even(
     points: Array, weight: Array, slot: Array, r: int, values: Array, below: Array, start: Array, stop: Array,
     unit: Array,
 ) -> None:  # fmt: skip
-    """Write the sorted points of each feature that has a slot as run r; they weigh the same, and NaN come last."""
+    """Write the sorted points of each feature with a slot as run r; equal weights, NaN last."""
     for f in range(slot.shape[0]):
         at = stop[f, r - 1] if r else start[f, 0]
         s, n = slot[f], 0
@@ -61,7 +61,7 @@ def read_rows(
     points: Array, order: Array, weight: Array, r: int, values: Array, below: Array, start: Array, stop: Array,
     unit: Array,
 ) -> None:  # fmt: skip
-    """Write rows of any weights, in the order of each feature, as run r."""
+    """Write rows of any weights, in sorted order for each feature, as run r."""
     for f in range(points.shape[0]):
         at = stop[f, r - 1] if r else start[f, 0]
         start[f, r] = at
@@ -109,14 +109,14 @@ def read_zero(
 
 @njit(allocates=False)
 def up_to(values: Array, low: int, high: int, x: float) -> int:
-    """Return the first place in [low, high) whose value is larger than x."""
+    """Return the first position in [low, high) whose value is larger than x."""
     while high - low > 16:
         mid = (low + high) >> 1
         if values[mid] <= x:
             low = mid + 1
         else:
             high = mid
-    array = np.float32(0.0)  # counting the last few takes no branch that could be mispredicted
+    array = np.float32(0.0)  # counting the last few values avoids mispredicted branches
     for i in range(low, high):
         array += np.float32(1.0) if values[i] <= x else np.float32(0.0)
     return low + int(array)
@@ -124,7 +124,7 @@ def up_to(values: Array, low: int, high: int, x: float) -> int:
 
 @njit(strict=True, allocates=False)
 def weight_before(place: int, start: int, unit: float, below: Array) -> float:
-    """Return the weight of a run before a place."""
+    """Return the weight of a run before a position."""
     if place == start:
         return 0.0
     return unit * (place - start) if unit > 0.0 else below[place - 1]
@@ -135,9 +135,9 @@ def _reach(
     values: Array, below: Array, start: Array, unit: Array, need: float, low: Array, high: Array, place: Array,
     reached: Array, low_weight: float, high_weight: float,
 ) -> tuple[float, float]:  # fmt: skip
-    """Return the smallest value up to which the weight needed lies, its places in `reached`, and the weight before.
+    """Return the smallest value that reaches the weight needed, and the weight before; write its positions.
 
-    The search closes in from both sides; low ends before the value, where the next one may begin.
+    The search narrows from both sides; low ends before the value, where the next search may start.
     """
     best, tries = np.nan, 0
     if low.shape[0] == 0:  # no rows yet
@@ -151,7 +151,7 @@ def _reach(
         if span == 0:
             return best, low_weight
         share = 0.5
-        # A run is usually a fair sample; where it is not, bisection helps.
+        # A run is usually a representative sample; otherwise bisection helps.
         if tries % 3 < 2 and high_weight > low_weight:
             share = min(max((need - low_weight) / (high_weight - low_weight), 0.0), 1.0)
         tries += 1
@@ -175,7 +175,7 @@ def _reach(
 def _around_zero(
     values: Array, below: Array, start: Array, stop: Array, unit: Array, after: Array
 ) -> tuple[float, float]:
-    """Return the weight below 0 and up to 0; the places after 0 in `after`."""
+    """Return the weight below 0 and up to 0; write the positions after 0 to `after`."""
     before, upto = 0.0, 0.0
     for r in range(after.shape[0]):
         place = after[r] = up_to(values, start[r], stop[r], 0.0)
@@ -189,12 +189,12 @@ def _around_zero(
 @njit(strict=True, allocates=False)
 def select(
     values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, fractions: Array,
-    room: Array, result: Array, weights: Array,
+    room: Array, quantiles: Array, weights: Array,
 ) -> None:  # fmt: skip
     """Find the smallest value up to which at least a fraction of the weight lies, for ascending fractions.
 
-    `weights[f, h]`, where there is room, takes the weight of each class up to the value. `room` is for five places in
-    each run.
+    `weights[f, h]`, if allocated, receives the weight of each class up to the value. `room` is working space for five
+    positions in each run.
     """
     n_runs = of_class.shape[0]
     low, high, place, reached, after_zero = room[0], room[1], room[2], room[3], room[4]
@@ -206,7 +206,7 @@ def select(
         before, upto = _around_zero(values, below, start[f], stop[f], unit[f], after_zero)
         for h in range(fractions.shape[0]):
             need = fractions[h] * total - TOLERANCE * total
-            if before < need <= upto:  # sparse rows are mostly 0: nothing to search
+            if before < need <= upto:  # sparse rows are mostly 0: no search needed
                 best = 0.0
                 overwrite(reached, after_zero)
             else:
@@ -219,8 +219,8 @@ def select(
                     reached[r] = stop[f, r]
                     if stop[f, r] > start[f, r] and not values[stop[f, r] - 1] <= best:
                         best = values[stop[f, r] - 1]
-            result[f, h] = best
-            if weights.shape[0] and h > 0 and best == result[f, h - 1]:  # a frequent value
+            quantiles[f, h] = best
+            if weights.shape[0] and h > 0 and best == quantiles[f, h - 1]:  # a frequent value
                 overwrite(weights[f, h], weights[f, h - 1])
             elif weights.shape[0] and best == best:
                 for r in range(n_runs):
@@ -228,27 +228,27 @@ def select(
 
 
 @njit(strict=True, allocates=False)
-def between(upto: Array, gain: Array, whole: Array, result: Array) -> None:
-    """Write the weight of each class between the cuts from its weight up to each, in units of `gain`, and the whole."""
-    for f in range(result.shape[0]):
-        for c in range(result.shape[2]):
+def between(upto: Array, gain: Array, whole: Array, counts: Array) -> None:
+    """Write the weight of each class between cuts from the cumulative weights, in units of `gain`, and the total."""
+    for f in range(counts.shape[0]):
+        for c in range(counts.shape[2]):
             before, most = 0.0, whole[c, f]
-            for h in range(result.shape[1]):
+            for h in range(counts.shape[1]):
                 weight = upto[f, h, c] / gain[c] if h < upto.shape[1] else most
                 if weight > (1.0 - TOLERANCE) * most:  # rounding
                     weight = most
-                result[f, h, c] = weight - before
+                counts[f, h, c] = weight - before
                 before = weight
 
 
 @njit(strict=True)
 def weigh(
     values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, cuts: Array,
-    result: Array,
+    weights: Array,
 ) -> None:  # fmt: skip
-    """Add up the weight of each class up to each cut."""
+    """Sum the weight of each class up to each cut."""
     for f in range(start.shape[0]):
         for r in range(of_class.shape[0]):
             for h in range(cuts.shape[1]):
                 place = up_to(values, start[f, r], stop[f, r], cuts[f, h])
-                result[f, h, of_class[r]] += weight_before(place, start[f, r], unit[f, r], below)
+                weights[f, h, of_class[r]] += weight_before(place, start[f, r], unit[f, r], below)

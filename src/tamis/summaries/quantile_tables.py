@@ -1,4 +1,4 @@
-"""Features with few distinct values: each value and its weight, exact."""
+"""Exact weights of the values of features with few distinct values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _union(
     start_a: Array, value_a: Array, weight_a: Array, start_b: Array, value_b: Array, weight_b: Array,
     start: Array, value: Array, weight: Array,
 ) -> int:  # fmt: skip
-    """Join two tables of (feature, value) in order; equal values add up. Return the length."""
+    """Merge two sorted tables of (feature, value), adding the weights of equal values; return the length."""
     at = 0
     for j in range(start.shape[0] - 1):
         a, b = start_a[j], start_b[j]
@@ -80,7 +80,7 @@ def empty_table(n_features: int, dtype: str) -> Table:
 
 
 def join(a: Table, b: Table) -> Table:
-    """Return the values of both tables, the weights of equal values added."""
+    """Return the union of two tables; the weights of equal values are added."""
     room = len(a.value) + len(b.value)
     start, value, weight = np.zeros_like(a.start), np.empty(room, a.value.dtype), np.empty(room)
     n = _union(a.start, a.value, a.weight, b.start, b.value, b.weight, start, value, weight)
@@ -88,7 +88,7 @@ def join(a: Table, b: Table) -> Table:
 
 
 def split(table: Table, chosen: NDArray[np.bool_]) -> tuple[Table, Table]:
-    """Return the table of the chosen features and that of the others."""
+    """Return the table of the chosen features and the table of the others."""
     lengths = np.diff(table.start)
     inside = np.repeat(chosen, lengths)
     parts = []

@@ -1,4 +1,4 @@
-"""Kernels that thin sorted points, and bound the resulting error of a rank."""
+"""Kernels that thin sorted points and bound the resulting rank error."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def copy_columns(X: Array, rows: Array, first: int, block: Array) -> None:
 def halve(
     points: Array, weight: Array, slot: Array, kept: Array, kept_weight: Array, low: Array, high: Array
 ) -> None:
-    """Thin sorted points of one weight per feature; NaN come last and are ignored.
+    """Thin sorted points of equal weight per feature; NaN come last and are ignored.
 
-    Of each pair the first or the second is kept, which changes the weight below any x by at most one point's weight, up
-    or down: the choice balances the sums of both errors.
+    The first or the second point of each pair is kept, which raises or lowers the weight below any x by at most one
+    point's weight. The choice balances the sums of both errors.
     """
     size = kept.shape[1]
     for f in range(points.shape[0]):
@@ -69,7 +69,7 @@ def thin(
     low: Array,
     high: Array,
 ) -> None:
-    """Thin points of any weights, given their order, to points of one weight per feature."""
+    """Thin points of any weights, given their order, to points of equal weight per feature."""
     size = kept.shape[1]
     for f in range(points.shape[0]):
         s = slot[f]

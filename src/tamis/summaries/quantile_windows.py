@@ -1,12 +1,12 @@
-"""The points around the edges of bins: counts are read again without the other points, and are the same to the bit.
+"""Windows of points around bin edges, from which counts are updated without reading the other points, bit for bit.
 
-While no block is thinned, rows are only added to a summary. An edge then moves by few ranks, so its new place is among
-the points next to it. Around each edge a window keeps the points with low < x < high, equal ones of a class as one
-entry, and the weight of each class up to `low`. New rows are compared with low and high, and few of them enter a
-window. The edge is the first value of the window up to which the weight needed lies. Where the edge has left the
-window, or a window is full, the feature is read from all its points.
+As long as no block is thinned, rows are only added to a summary. An edge then moves by few ranks, so its new position
+is among the points next to it. The window around an edge contains the points with low < x < high (equal values of a
+class in one entry) and the weight of each class up to `low`. New rows are compared with low and high; few of them enter
+a window. The edge is the first value of the window that reaches the weight needed. If the edge has left the window, or
+the window is full, the feature is read from all its points.
 
-All weights must be whole numbers: sums in any order are then equal.
+All weights must be integers, so that sums in any order are equal.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from tamis.summaries.quantile_thinning import copy_columns
 __all__ = ["MOST_CLASSES", "EdgeWindows", "first_not_below"]
 
 _SIDE = 16  # entries on each side of an edge
-_ROOM = 3 * _SIDE  # of a window: as many rows may enter
+_ROOM = 3 * _SIDE  # capacity of a window: 16 entries may be added
 MOST_CLASSES = 8  # each value of a window may need an entry per class
-_CHUNK = 256  # features whose windows stay in the cache
+_CHUNK = 256  # features whose windows fit in the cache
 
 
 @njit(allocates=False)
 def first_not_below(values: Array, low: int, high: int, x: float) -> int:
-    """Return the first place in [low, high) whose value is x or larger."""
+    """Return the first position in [low, high) whose value is at least x."""
     while low < high:
         mid = (low + high) >> 1
         if values[mid] < x:
@@ -53,7 +53,7 @@ def _is_whole(x: float) -> bool:
 def _to_the_left(
     values: Array, below: Array, start: Array, unit: Array, of_class: Array, place: Array, group: Array
 ) -> float:  # fmt: skip
-    """Move the places before the largest value on their left, and write its weight in each class; return the value."""
+    """Move the positions before the next smaller value and write its weight in each class; return the value."""
     x = -np.inf
     for r in range(place.shape[0]):
         if place[r] > start[r] and values[place[r] - 1] > x:
@@ -75,7 +75,7 @@ def _to_the_left(
 def _to_the_right(
     values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, place: Array, group: Array
 ) -> float:  # fmt: skip
-    """Move the places past the smallest value on their right, and write its weight in each class; return the value."""
+    """Move the positions past the next larger value and write its weight in each class; return the value."""
     x = np.inf
     for r in range(place.shape[0]):
         if place[r] < stop[r] and values[place[r]] < x:
@@ -95,7 +95,7 @@ def _to_the_right(
 
 @njit(strict=True, allocates=False)
 def _fits(group: Array, room: int) -> bool:
-    """Return whether a value has room for an entry of each class that has it."""
+    """Return whether the entries of a value, one per class that has it, fit into the room."""
     for c in range(group.shape[0]):
         room -= group[c] > 0.0
     return room >= 0
@@ -103,7 +103,7 @@ def _fits(group: Array, room: int) -> bool:
 
 @njit(strict=True, allocates=False)
 def _put(x: float, group: Array, n: int, values: Array, classes: Array, weights: Array) -> int:
-    """Append a value to a window of n entries; return its new size, or -1 if a weight is not a whole number."""
+    """Append a value to a window of n entries; return its new size, or -1 if a weight is not an integer."""
     for c in range(group.shape[0]):
         if group[c] > 0.0:
             values[n], classes[n], weights[n] = x, c, group[c]
@@ -118,7 +118,7 @@ def _fill(
     run_values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, place: Array,
     base: Array, group: Array, values: Array, classes: Array, weights: Array,
 ) -> tuple[int, float, float]:  # fmt: skip
-    """Write a window around places in the runs and the weights before it; return its size (or -1), low and high."""
+    """Write a window around positions in the runs and the weights before it; return its size (or -1), low and high."""
     n = 0
     while True:  # to the left, in descending order
         low = _to_the_left(run_values, below, start, unit, of_class, place, group)
@@ -127,7 +127,7 @@ def _fill(
         n = _put(low, group, n, values, classes, weights)
         if n < 0:
             return -1, low, low
-    base += group  # of the value that is `low`
+    base += group  # weight of the value `low`
     for r in range(place.shape[0]):
         base[of_class[r]] += weight_before(place[r], start[r], unit[r], below)
     for c in range(base.shape[0]):
@@ -156,7 +156,7 @@ def _open(
     run_values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, cuts: Array,
     low: Array, high: Array, base: Array, total: Array, size: Array, values: Array, classes: Array, weights: Array,
 ) -> None:  # fmt: skip
-    """Write the windows around the cuts; the size of a window is -1 where a weight is not a whole number."""
+    """Write the windows around the cuts; the size of a window is -1 if a weight is not an integer."""
     n_runs, n_classes = of_class.shape[0], base.shape[0]
     place, group, before = np.empty(n_runs, np.int64), np.empty(n_classes), np.empty(n_classes)
     for f in range(start.shape[0]):
@@ -204,7 +204,7 @@ def _add(
     X: Array, rows: Array, w: float, c: int, low: Array, high: Array, base: Array, total: Array, size: Array,
     values: Array, classes: Array, weights: Array,
 ) -> None:  # fmt: skip
-    """Add rows of class c and weight w."""
+    """Add rows of class c and weight w to the windows."""
     n_rows = rows.shape[0]
     block = np.empty((_CHUNK, n_rows), X.dtype)
     for first in range(0, X.shape[1], _CHUNK):
@@ -217,7 +217,7 @@ def _add(
             total[f] += w * there
             for e in range(low.shape[0]):
                 left, right, n_left, n_right = low[e, f], high[e, f], np.int32(0), np.int32(0)
-                for i in range(n_rows):  # counting takes no branch
+                for i in range(n_rows):  # branch-free counting
                     n_left += np.int32(block[b, i] <= left)
                     n_right += np.int32(block[b, i] >= right)
                 base[c, e, f] += w * n_left
@@ -235,7 +235,7 @@ def _trim(
     at: int, e: int, f: int, low: Array, high: Array, base: Array, size: Array, values: Array, classes: Array,
     weights: Array,
 ) -> None:  # fmt: skip
-    """Take the entries off a window that are more than _SIDE places before or after its place `at`."""
+    """Remove the entries of a window that are more than _SIDE positions before or after position `at`."""
     n, first = size[f, e], max(at - _SIDE, 0)
     if at + _SIDE < n:
         n = at + _SIDE
@@ -258,9 +258,9 @@ def _read(
     fractions: Array, upto: Array, is_read: Array, low: Array, high: Array, base: Array, total: Array, size: Array,
     values: Array, classes: Array, weights: Array,
 ) -> None:  # fmt: skip
-    """Write the weight of each class up to each edge; not of a feature of which an edge has left its window.
+    """Write the weight of each class up to each edge, except for features with an edge outside its window.
 
-    Windows lose the entries that are far from the edge, so that there is room for others.
+    Entries far from the edge are removed from the windows to make room for others.
     """
     for f in range(total.shape[0]):
         is_read[f] = total[f] > 0.0
@@ -287,14 +287,14 @@ def _read(
 
 @dataclass(frozen=True)
 class EdgeWindows:
-    """Windows around the edges of each feature, and the rows up to which they are known.
+    """Windows around the edges of each feature, and the number of rows that they include.
 
-    Memory per feature and edge: 48 entries of a value, a class and a weight, 0.6 to 0.8 kB.
+    Memory per feature and edge: 48 entries of value, class and weight, 0.6 to 0.8 kB.
     """
 
-    # Of each class, the buffers and the table: they are replaced when a block is thinned.
+    # The buffers and the table of each class, which are replaced when a block is thinned.
     points: list[tuple[Any, Any]]
-    n_staged: list[int]  # staged rows of each class that were added
+    n_staged: list[int]  # staged rows of each class that are included
     low: Array  # (n_edges, n_features), of the summary's dtype
     high: Array
     base: NDArray[np.float64]  # (n_classes, n_edges, n_features): weight up to `low`
@@ -306,7 +306,7 @@ class EdgeWindows:
 
     @classmethod
     def empty(cls, points: list[ClassPoints], n_features: int, n_edges: int, dtype: str) -> EdgeWindows:
-        """Return windows without content."""
+        """Return empty windows."""
         edges = (n_features, n_edges)
         return cls(
             [(one.levels.buffers, one.table) for one in points],
@@ -330,27 +330,27 @@ class EdgeWindows:
         return self.size, self.values, self.classes, self.weights
 
     def open(self, first: int, runs: Runs, of_class: Array, cuts: Array) -> None:
-        """Write the windows of some features, from `first` on, around their cuts of now."""
+        """Write the windows of some features, from `first` on, around their current cuts."""
         part = slice(first, first + len(cuts))
         arrays = (*(a[..., part] for a in self._by_edge), *(a[part] for a in self._by_feature))
         _open(*runs, of_class, cuts, *arrays)
 
     def replace(self, features: NDArray[np.intp], other: EdgeWindows) -> None:
-        """Take over the windows of some features."""
+        """Replace the windows of some features."""
         for mine, theirs in zip(self._by_edge, other._by_edge, strict=True):
             mine[..., features] = theirs
         for mine, theirs in zip(self._by_feature, other._by_feature, strict=True):
             mine[features] = theirs
 
     def are_of(self, points: list[ClassPoints]) -> bool:
-        """Return whether only rows were added to these points since."""
+        """Return whether these points have changed only by added rows since."""
         return len(points) == len(self.points) and all(
             one.levels.buffers is buffers and one.table is table and one.n_staged >= n and one.waiting.n == 0
             for one, (buffers, table), n in zip(points, self.points, self.n_staged, strict=True)
         )
 
     def add_staged(self, points: list[ClassPoints]) -> bool:
-        """Add the rows that were staged since; False, and the windows are of no use, if their weights differ."""
+        """Add the rows staged since; return False, with the windows invalid, if their weights differ."""
         for c, one in enumerate(points):
             rows = np.arange(self.n_staged[c], one.n_staged)
             weight = one.staged_weight[rows]
@@ -363,7 +363,7 @@ class EdgeWindows:
         return True
 
     def read(self, fractions: Array, upto: Array) -> NDArray[np.bool_]:
-        """Write the weight of each class up to each edge into `upto`; return of which features."""
+        """Write the weight of each class up to each edge into `upto`; return for which features."""
         is_read = np.zeros(len(self.total), np.bool_)
         _read(fractions, upto, is_read, *self._by_edge, *self._by_feature)
         return is_read

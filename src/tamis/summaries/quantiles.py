@@ -1,21 +1,22 @@
-"""Quantiles of every feature within every class, in one pass and bounded memory, with a certified rank error.
+"""Quantiles of each feature by class, in one pass and bounded memory, with a certified rank error.
 
-Each class keeps its own points, so its counts are its own. A block of 2k rows is sorted, feature by feature, and
-every second value is kept with twice the weight; two such buffers are joined, sorted and thinned in the same way, and
-so on like a binary counter (Munro and Paterson 1980; Manku, Rajagopalan and Lindsay 1998). All features share one
-layout, so that sorting runs over one contiguous array. The largest error of a rank by each thinning is known,
-and their sum is the certificate, for any values in any order.
+Each class has its own points. A block of 2k rows is sorted feature by feature, and every second value is kept with
+twice the weight; two such buffers are merged, sorted and thinned in the same way, and so on like a binary counter
+(Munro and Paterson 1980; Manku, Rajagopalan and Lindsay 1998). All features share one layout, so that sorting runs over
+one contiguous array. The certificate is the sum of the largest rank errors of all thinnings, for any values in any
+order.
 
-* A feature with few distinct values is not thinned: its values are counted one by one, which is exact.
+* The values of a feature with few distinct values are counted exactly rather than thinned.
 * Weights: n sorted points of weights w are thinned to m points of equal weight sum(w) / m, the values at the ranks
-  (i + 1/2) sum(w) / m. This serves weighted and faded rows, missing values and sparse columns.
-* Fading is forward decay (Cormode, Shkapenyuk, Srivastava and Xu 2009): new rows weigh more and more.
-* The zeros that CSR rows do not store are not points; their weight is that of all CSR rows less that of their cells.
-* The size k grows with the number of levels, so that the error stays below eps however long the stream is.
+  (i + 1/2) sum(w) / m. This covers weighted and faded rows, missing values and sparse columns.
+* Fading is forward decay (Cormode, Shkapenyuk, Srivastava and Xu 2009): new rows get increasing weights.
+* The implicit zeros of CSR rows are not points; their weight is that of all CSR rows minus that of their stored cells.
+* The size k grows with the number of levels, so that the error stays below eps for any length of the stream.
 
 Deviations from Wang and Barbu (2021), whose summary this replaces: their Algorithm 1 stores a pruned summary back at
-the level it came from, so its error has no bound; their Algorithm 3 compares the count of one bin with cumulative cuts.
-Here bin h contains the values x with q_h < x <= q_(h+1), q_h the smallest value with F(q_h) >= h / K, ties included.
+the level it came from, so its error is unbounded; their Algorithm 3 compares the count of one bin with cumulative cuts.
+Here bin h contains the values x with q_h < x <= q_(h+1), where q_h is the smallest value with F(q_h) >= h / K,
+including ties.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ _LARGEST, _SMALLEST = (
 
 
 class _Reading(NamedTuple):
-    """The last reading of counts: the weight of the rows then, and windows around the edges if there were any."""
+    """The last reading of counts: the weight of the rows at that time, and optionally windows around the edges."""
 
     weight: float
     windows: EdgeWindows | None
 
 
-# Beside the summaries, since readings do not belong to their state: they are neither saved nor rolled back.
+# Stored outside the summaries, since readings are not part of their state: they are neither saved nor rolled back.
 _readings: weakref.WeakKeyDictionary[QuantileSummary, _Reading] = weakref.WeakKeyDictionary()
 
 
@@ -83,7 +84,7 @@ def _count_lost(X: Array, smallest: float) -> int:
 
 @njit(strict=True)
 def _weigh_missing(X: Array, codes: Array, weight: Array, largest: float, missing: Array) -> bool:
-    """Add the weight of the NaN of each class and feature; False if another value is unfit."""
+    """Add the weight of NaN for each class and feature; return False if another value is invalid."""
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             x = X[i, j]
@@ -95,7 +96,7 @@ def _weigh_missing(X: Array, codes: Array, weight: Array, largest: float, missin
 
 
 def first_lost(X: Rows, dtype: str) -> int:
-    """Return the column of the first value that `dtype`, "float32" or "float64", rounds to 0, or -1.
+    """Return the column of the first nonzero value that `dtype`, "float32" or "float64", rounds to 0, or -1.
 
     Parameters
     ----------
@@ -110,24 +111,23 @@ def first_lost(X: Rows, dtype: str) -> int:
 
 
 class QuantileSummary(ThreadSafe):
-    """Weights of the values of each feature up to any cut, within each class; mergeable.
+    """Cumulative weights of the values of each feature up to any cut, by class; mergeable.
 
     Parameters
     ----------
     n_features, n_classes : int
     eps : float in (0, 0.5), default=0.01
-        The weight up to any cut has an error of at most `eps` times the total weight, in each class and in all of them
-        together, for any values in any order. `rank_error` returns the bound of the present state, usually smaller.
+        The error of the weight up to any cut is at most `eps` times the total weight, in each class and in all classes
+        together, for any values in any order. `rank_error` returns the bound of the current state, usually smaller.
     dtype : float32 or float64, default=float32
-        How values are stored. As float32 they are rounded on entry, which never changes their order but may make
-        neighbours equal.
+        Data type of the stored values. Rounding to float32 preserves their order but may make adjacent values equal.
 
     Notes
     -----
-    Counts and class totals are exact up to 2**53 rows, and so is everything about a feature with at most 1 / eps
-    distinct values in each class. Memory per feature and class: at most (L + 2) k values, where L = log2(n / k) and
-    k = (L + 3) / (4 eps); k doubles where rows differ in weight, values are missing or rows are sparse. CSR rows cost
-    O(stored values) in time; a batch is the same as its rows one at a time.
+    Counts and class totals are exact up to 2**53 rows, as are all results for a feature with at most 1 / eps distinct
+    values in each class. Memory per feature and class: at most (L + 2) k values, where L = log2(n / k) and
+    k = (L + 3) / (4 eps); k doubles if rows differ in weight, values are missing or rows are sparse. CSR rows take
+    O(stored values) time; a batch is equivalent to its rows one at a time.
 
     Examples
     --------
@@ -185,18 +185,18 @@ class QuantileSummary(ThreadSafe):
         self._gain = np.ones(n_classes)  # weight of a new row of each class
         self._weight = np.zeros(n_classes)
         self._sparse_weight = np.zeros(n_classes)  # of CSR rows alone
-        # Of stored cells; (n_classes, n_features) once CSR rows were seen.
+        # Weight of stored cells; (n_classes, n_features) once CSR rows have been seen.
         self._stored = np.zeros((n_classes, 0))
-        self._missing = np.zeros((n_classes, 0))  # of NaN; (n_classes, n_features) once one was seen
+        self._missing = np.zeros((n_classes, 0))  # weight of NaN; (n_classes, n_features) after the first
         self._points = [ClassPoints(n_features, self.eps, self.dtype) for _ in range(n_classes)]
 
     def check_state(self) -> None:
-        """Raise if two features of a loaded summary are thinned into one place, or a place is of no feature.
+        """Validate that each slot of a loaded summary belongs to exactly one feature.
 
         Raises
         ------
         StateError
-            If so.
+            If a slot belongs to two features or to none.
         """
         for points in self._points:
             slots = np.sort(points.slot[points.slot >= 0])
@@ -209,7 +209,7 @@ class QuantileSummary(ThreadSafe):
         return len(self._weight)
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes, with codes after the old ones."""
+        """Add classes, with codes after the existing ones."""
         n = n_classes - self.n_classes
         self._gain = np.r_[self._gain, np.ones(n)]
         self._weight, self._sparse_weight = (
@@ -222,7 +222,7 @@ class QuantileSummary(ThreadSafe):
         self._points = [*self._points, *new]
 
     def widen(self, n_features: int) -> None:
-        """Make room for further features, which count as 0 in all rows so far; these must have been CSR rows.
+        """Add features, which count as 0 in all rows so far; these must have been CSR rows.
 
         Raises
         ------
@@ -238,7 +238,7 @@ class QuantileSummary(ThreadSafe):
         self.n_features = n_features
 
     def forget(self, columns: NDArray[np.intp]) -> None:
-        """Forget some features; they then count as 0 in all rows so far, which must have been CSR rows.
+        """Forget some features: they then count as 0 in all rows so far, which must have been CSR rows.
 
         Raises
         ------
@@ -259,7 +259,7 @@ class QuantileSummary(ThreadSafe):
             )
 
     def reorder(self, order: Array) -> None:
-        """Change the code of each class: class c becomes what class `order[c]` was."""
+        """Reorder the classes: the new class c is the old class `order[c]`."""
         for name in ("_gain", "_weight", "_sparse_weight", "_stored", "_missing"):
             setattr(self, name, getattr(self, name)[order])
         self._points = [self._points[c] for c in order]
@@ -284,20 +284,20 @@ class QuantileSummary(ThreadSafe):
         sample_weight : ndarray of shape (n_rows,), optional
             Not negative.
         keep : float or ndarray of shape (n_classes,), in [0, 1]
-            Factor of the weight of all earlier rows (of each class), applied first.
+            Factor for the weight of all earlier rows (per class, if an array), applied first.
 
         Returns
         -------
         bool
-            False if the state is left unchanged, because a value is infinite or too large for `dtype`.
+            False, with the state unchanged, if a value is infinite or too large for `dtype`.
 
         Raises
         ------
         DataError
-            If shapes, classes, weights or `keep` are not as above; nothing is changed.
+            If shapes, classes, weights or `keep` are invalid; the state is unchanged.
         """
         check_batch(X, codes, sample_weight, keep, self.n_features, self.n_classes)
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             self._rescale()
         gain = self._gain / keep
@@ -351,7 +351,7 @@ class QuantileSummary(ThreadSafe):
             self._points[c].add_cells(X.indices[cells], X.data[cells], cell_weight[cells])
 
     def _rescale(self) -> None:
-        """Divide all weights by the gain: the same state in smaller numbers."""
+        """Divide all weights by the gain: an equivalent state with smaller numbers."""
         self._points = [
             points if gain == 1.0 else points.scaled(1.0 / gain)
             for points, gain in zip(self._points, self._gain, strict=True)
@@ -361,13 +361,15 @@ class QuantileSummary(ThreadSafe):
         self._gain = np.ones_like(self._gain)
 
     def fade(self, keep: float | Array) -> None:
-        """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
+        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         self._rescale()
-        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # less is nothing
+        self._gain = self._gain / np.maximum(
+            keep, 1.0 / _LARGEST_GAIN
+        )  # a smaller factor would overflow the gain
 
     @atomic
     def merge(self, other: QuantileSummary) -> None:
-        """Add another summary of the same features; both are taken as of their last row.
+        """Add another summary of the same features, each with its weights as of its last row.
 
         Raises
         ------
@@ -395,7 +397,7 @@ class QuantileSummary(ThreadSafe):
         return self._weight / self._gain
 
     def count(self) -> NDArray[np.float64]:
-        """Return the faded number of values of each class and feature that are not missing, exactly."""
+        """Return the exact (faded) number of non-missing values of each class and feature."""
         missing = self._missing if self._missing.size else np.zeros((self.n_classes, 1))
         values = np.maximum(self._weight[:, None] - missing, 0.0) / self._gain[:, None]
         return values + np.zeros((1, self.n_features))
@@ -410,7 +412,7 @@ class QuantileSummary(ThreadSafe):
         Returns
         -------
         ndarray of shape (n_features,) or (n_features, n)
-            NaN where a feature has no value.
+            NaN for a feature without values.
         """
         fractions = np.atleast_1d(np.asarray(q, dtype=np.float64))
         if not ((fractions >= 0.0) & (fractions <= 1.0)).all():
@@ -445,7 +447,7 @@ class QuantileSummary(ThreadSafe):
         """Return the weight of each class in each of `n_bins` bins of about equal weight.
 
         Bin h contains the values x with q_h < x <= q_(h+1), where q_h is the smallest value with F(q_h) >= h / n_bins.
-        A very frequent value fills several bins, so some are empty.
+        A very frequent value spans several bins, so some bins are empty.
 
         Returns
         -------
@@ -454,8 +456,8 @@ class QuantileSummary(ThreadSafe):
         """
         check_number("n_bins", n_bins, low=1, integer=True)
         fractions = np.arange(1, n_bins) / n_bins
-        result = np.empty((self.n_features, n_bins, self.n_classes))
-        reading = _readings.pop(self, None)  # what an interrupt leaves half added is not used
+        counts = np.empty((self.n_features, n_bins, self.n_classes))
+        reading = _readings.pop(self, None)  # removed, so that an interrupt leaves no partial reading
         windows = None if reading is None else reading.windows
         if windows is not None and not self._can_follow(windows, n_bins):
             windows = None
@@ -471,12 +473,12 @@ class QuantileSummary(ThreadSafe):
                 around = EdgeWindows.empty(part._points, len(left), n_bins - 1, self.dtype)
                 upto[left] = part._weight_up_to(fractions, around)
                 windows.replace(left, around)
-        between(upto, now._gain, self.count(), result)
+        between(upto, now._gain, self.count(), counts)
         _readings[self] = _Reading(float(self._weight.sum()), windows)
-        return result
+        return counts
 
     def _weight_up_to(self, fractions: Array, windows: EdgeWindows | None) -> NDArray[np.float64]:
-        """Return the weight of each class up to the quantiles, and open windows around them."""
+        """Return the weight of each class up to the quantiles; open windows around them."""
         upto = np.zeros((self.n_features, len(fractions), self.n_classes))
         for first, runs, of_class in self._runs():
             part = slice(first, first + len(runs.start))
@@ -487,14 +489,14 @@ class QuantileSummary(ThreadSafe):
         return upto
 
     def _of_columns(self, columns: NDArray[np.intp]) -> QuantileSummary:
-        """Return the points of some features, in ascending order, to be read; all rows were dense."""
+        """Return the points of some features, in ascending order, for reading; all rows must have been dense."""
         part = copy.copy(self)
         part.n_features = len(columns)
         part._points = [points.of_columns(columns) for points in self._points]
         return part
 
     def _can_follow(self, windows: EdgeWindows, n_bins: int) -> bool:
-        """Return whether windows lack only rows that were staged since; they then have them."""
+        """Add the rows staged since to the windows; return False if the windows can no longer be used."""
         return (
             windows.low.shape == (n_bins - 1, self.n_features)
             and not self._stored.size
@@ -504,7 +506,7 @@ class QuantileSummary(ThreadSafe):
         )
 
     def _new_windows(self, reading: _Reading | None, n_bins: int) -> EdgeWindows | None:
-        """Return windows to be opened, if several readings are to be expected before the next block is thinned."""
+        """Return windows to open, if several readings are expected before the next block is thinned."""
         if reading is None or self._stored.size or not (self._gain == 1.0).all() or n_bins < 2:
             return None
         if self.n_classes > MOST_CLASSES or any(points.waiting.n for points in self._points):
@@ -523,7 +525,7 @@ class QuantileSummary(ThreadSafe):
         Returns
         -------
         ndarray of shape (n_features,), or (n_features, n_classes) with `by_class`
-            0 where everything is exact.
+            0 where all weights are exact.
         """
         low, high = np.zeros((2, self.n_classes, self.n_features))
         for c, points in enumerate(self._points):
@@ -537,7 +539,7 @@ class QuantileSummary(ThreadSafe):
         return np.divide(error, count, out=np.zeros_like(error), where=count > 0.0).T
 
     def _in_one_scale(self) -> QuantileSummary:
-        """Return itself, or the same in other numbers where the classes fade by clocks of their own."""
+        """Return self, or an equivalent summary with one gain if the classes fade separately."""
         if (self._gain == self._gain[:1]).all():
             return self
         now = copy.copy(self)
@@ -545,7 +547,7 @@ class QuantileSummary(ThreadSafe):
         return now
 
     def _runs(self) -> Iterator[tuple[int, Runs, Array]]:
-        """Yield the first feature of a chunk, the runs of its features, and which class each run is of."""
+        """Yield the first feature of a chunk, the runs of its features, and the class of each run."""
         width = sum(points.width for points in self._points)
         chunk = max(CHUNK // max(width, 1), 128)  # rows of few values are slow to gather
         cells = [points.cells() for points in self._points]
@@ -583,7 +585,7 @@ def _places(of_class: Array) -> NDArray[np.int64]:
 
 
 def _sum(a: Array, b: Array) -> Array:
-    """Add two arrays of weights, of which either may be empty."""
+    """Add two arrays of weights; either may be empty."""
     if a.size and b.size:
         return a + b
     return a if a.size else b

@@ -1,6 +1,6 @@
 """The window of :mod:`tamis.summaries.entropy` for sparse binary rows: only ones are stored and counted.
 
-A row costs O(ones). What the zeros add to the sums, f(n - n_1) and f(n_y - n_1y), is added when they are read.
+A row costs O(ones). The contribution of the zeros to the sums, f(n - n_1) and f(n_y - n_1y), is added on reading.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _learn_ones(
     class_counts: Array,
     ones: Array,
 ) -> int:
-    """Take in rows whose ones fit into the pool after `end`; return the new end."""
+    """Add rows whose ones fit into the pool after `end`; return the new end."""
     w = len(ring)
     for i in range(len(codes)):
         p = seen[0] % w
@@ -73,7 +73,7 @@ def _measure_ones(ones: Array, class_counts: Array, f: Array, unit: float, measu
 
 @njit(strict=True)
 def _count_with(i: int, pool: Array, place: Array, n: int, together: Array) -> None:
-    """Count in how many rows each feature is one together with feature i."""
+    """Count the rows in which each feature is one together with feature i."""
     for p in range(n):
         is_found = False
         for at in range(place[p, 0], place[p, 1]):
@@ -84,7 +84,7 @@ def _count_with(i: int, pool: Array, place: Array, n: int, together: Array) -> N
 
 
 class SparseWindow(ThreadSafe):
-    """The ones of the last rows, and how many there are of each feature and class.
+    """The ones of the rows in the window, and their number for each feature and class.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class SparseWindow(ThreadSafe):
 
     Notes
     -----
-    The rows' classes, their number and the class counts belong to the caller and are handed in.
+    The caller stores the classes of the rows, their number and the class counts, and passes them in.
     """
 
     _shapes = """
@@ -110,23 +110,23 @@ class SparseWindow(ThreadSafe):
         self._end = 0
 
     def grow(self, n_classes: int) -> None:
-        """Make room for new classes."""
+        """Add classes."""
         self._ones = np.pad(self._ones, ((0, 0), (0, n_classes + 1 - self._ones.shape[1])))
 
     def reordered(self, columns: NDArray[np.intp]) -> SparseWindow:
-        """Return the same with the counts of classes in another order; the first column counts all rows."""
-        result = copy.copy(self)
-        result._ones = np.ascontiguousarray(self._ones[:, columns])
-        return result
+        """Return the window with the class counts reordered; the first column counts all rows."""
+        window = copy.copy(self)
+        window._ones = np.ascontiguousarray(self._ones[:, columns])
+        return window
 
     def widened(self, n_new: int) -> SparseWindow:
-        """Return the same with further features, which were 0 in all rows."""
+        """Return the window with added features, which were 0 in all rows."""
         wide = copy.copy(self)
         wide._ones = np.pad(self._ones, ((0, n_new), (0, 0)))
         return wide
 
     def update(self, X: Rows, codes: Array, ring: Array, seen: Array, class_counts: Array) -> None:
-        """Take in rows of zeros and ones, CSR or dense, in order."""
+        """Add rows of zeros and ones, CSR or dense, in order."""
         X = X if isinstance(X, sp.csr_matrix) else sp.csr_matrix(X)
         if not ((X.data == 0) | (X.data == 1)).all():
             at = int(np.flatnonzero((X.data != 0) & (X.data != 1))[0])
@@ -161,12 +161,12 @@ class SparseWindow(ThreadSafe):
         self._place = self._place - oldest
 
     def check_rows(self, order: Array, codes: Array) -> None:
-        """Raise if loaded ones are not those of the loaded rows, whose places and classes are given, oldest first.
+        """Validate the counts of loaded ones against the rows at these positions with these classes, oldest first.
 
         Raises
         ------
         StateError
-            If so.
+            If they differ.
         """
         begin, end = self._place[order].T
         chained = np.array_equal(begin[1:], end[:-1]) and (begin <= end).all()
@@ -187,18 +187,18 @@ class SparseWindow(ThreadSafe):
 
     def measures(self, class_counts: Array, f: Array, scale: int) -> NDArray[np.float64]:
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
-        result = np.zeros((4, len(self._ones)))
+        measures = np.zeros((4, len(self._ones)))
         if class_counts.sum() > 0:
-            _measure_ones(self._ones, class_counts, f, 2.0**-scale, result)
-        return result
+            _measure_ones(self._ones, class_counts, f, 2.0**-scale, measures)
+        return measures
 
     def table(self, j: int, class_counts: Array) -> NDArray[np.int64]:
-        """Return how often feature j is 0, 1 and NaN (never) together with each class."""
+        """Return the counts of feature j being 0, 1 and NaN (never) by class."""
         ones = self._ones[j, 1:].astype(np.int64)
         return np.stack([class_counts - ones, ones, np.zeros_like(ones)])
 
     def pairs(self, i: int, others: Array, f: Array, n: int) -> NDArray[np.float64]:
-        """Return SU of feature i with each of the others, from the rows in which both are one."""
+        """Return SU of feature i with each of the others, computed from the rows in which both are one."""
         together = np.zeros(len(self._ones), np.int64)
         _count_with(i, self._pool, self._place, n, together)
         a, b, both = self._ones[i, 0], self._ones[others, 0], together[others]
@@ -206,11 +206,11 @@ class SparseWindow(ThreadSafe):
         t_both = f[both] + f[a - both] + f[b - both] + f[n - a - b + both]
         spread = (2 * f[n] - t_a - t_b).astype(np.float64)
         su = np.divide(2.0 * (f[n] - t_a - t_b + t_both), spread, out=np.zeros(len(b)), where=spread > 0.0)
-        result: NDArray[np.float64] = np.clip(su, 0.0, 1.0)
-        return result
+        clipped: NDArray[np.float64] = np.clip(su, 0.0, 1.0)
+        return clipped
 
     def rows(self, order: Array) -> sp.csr_matrix:
-        """Return the rows at these places of the ring."""
+        """Return the rows at these positions of the ring."""
         begin, end = self._place[order].T
         indices = [self._pool[b:e] for b, e in zip(begin, end, strict=True)]
         indptr = np.r_[0, np.cumsum(end - begin)]

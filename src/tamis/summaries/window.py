@@ -2,17 +2,17 @@
 
 The state is four tuples of arrays, with d features, w rows, c classes, and S slots (all bins of all features)::
 
-    rows    raw (m, w) float64, the values of the m numeric features, a ring; bins (d, w) int32, those of PaD only
+    rows    raw (m, w) float64, ring of the values of the m numeric features; bins (d, w) int32, for PaD valid only
             where `write_bins` has written them;
             ring (w,) int64, the classes; seen (1,) int64, rows so far; class_counts (c,) int64
-    table   start (d + 1,) int64, first slot of each feature, its last is that of missing values; keys (S,) float64, the
-            category of each slot; counts (S, 1 + c) int32, n_x and n_xy; sums (d, 3) int64, T_X, T_XY and how many
-            values there are
-    bounds  numeric (d,) int64, which row of raw a feature has, -1 if it is categorical; cuts (d, n_bins - 1)
-            float64; of PaD grid (d, 3), band (d, 2) float64, counted (m, c, *) int32, rows by class and cell, cells for
-            work, built (d, 2) int64, the row of the last build, and whether another one is due
-    fixed   f, step (w + 1,) int64, k log2 k and its differences, times 2**scale; options (3,) int64, whether it is
-            PaD, whether missing values are skipped, scale; measures (4, d) float64
+    table   start (d + 1,) int64, first slot of each feature, whose last slot is for missing values; keys (S,) float64,
+            the category of each slot; counts (S, 1 + c) int32, n_x and n_xy; sums (d, 3) int64, T_X, T_XY and the
+            number of values that occur
+    bounds  numeric (d,) int64, row of a feature in raw, -1 if it is categorical; cuts (d, n_bins - 1) float64; for PaD
+            grid (d, 3), band (d, 2) float64, counted (m, c, *) int32, rows by class and cell, cells as working space,
+            built (d, 2) int64, the row of the last build and whether another one is due
+    fixed   f, step (w + 1,) int64, k log2 k and its differences, times 2**scale; options (3,) int64, whether bins are
+            PaD's, whether missing values are skipped, scale; measures (4, d) float64
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ __all__ = [
 
 State: TypeAlias = tuple[tuple[Array, ...], tuple[Array, ...], tuple[Array, ...], tuple[Array, ...]]
 Arrays: TypeAlias = Any
-_BLOCK = 64  # features whose counts stay in the nearest cache while a batch is counted
+_BLOCK = 64  # features whose counts fit in the L1 cache while a batch is counted
 _LN4 = 2.0 * np.log(2.0)
 
 
 @njit(strict=True)
 def acceptable(X: Array, codes: Array, n_classes: int) -> bool:
-    """Return whether no value is infinite and every code is that of a class."""
+    """Return whether no value is infinite and every code is in [0, n_classes)."""
     for code in codes:
         if not 0 <= code < n_classes:
             return False
@@ -58,7 +58,7 @@ def acceptable(X: Array, codes: Array, n_classes: int) -> bool:
 
 @njit(strict=True, allocates=False)
 def _recount(j: int, n: int, rows: Arrays, table: Arrays, fixed: Arrays) -> None:
-    """Count the bins of the window's rows again, for one feature."""
+    """Recount the bins of one feature from the rows of the window."""
     _, bins, ring, _, _ = rows
     start, _, counts, _ = table
     counts[start[j] : start[j + 1]] = 0
@@ -69,7 +69,7 @@ def _recount(j: int, n: int, rows: Arrays, table: Arrays, fixed: Arrays) -> None
 
 @njit(strict=True, allocates=False)
 def _sum_counts(j: int, table: Arrays, fixed: Arrays) -> None:
-    """Sum up the counts of each bin by class."""
+    """Compute the sums of one feature from its counts."""
     start, _, counts, sums = table
     f, _, options, _ = fixed
     last = start[j + 1] - 1
@@ -88,7 +88,7 @@ def _sum_counts(j: int, table: Arrays, fixed: Arrays) -> None:
 
 @njit(strict=True)
 def rebin(n: int, state: State) -> None:
-    """Bin the window's numbers by their cuts."""
+    """Bin the numeric values of the window by their cuts."""
     rows, table, bounds, fixed = state
     raw, bins, _, _, _ = rows
     numeric, cuts, _, _, _, _, _ = bounds
@@ -105,7 +105,7 @@ def rebin(n: int, state: State) -> None:
 
 @njit(strict=True, allocates=False)
 def _bin_of(v: float, cuts: Array, j: int, missing: int) -> int:
-    """Return the bin of a cell of PaD, or of a number; NaN is missing."""
+    """Return the bin of a PaD cell or of a numeric value; NaN is missing."""
     if v != v:
         return missing
     b = 0
@@ -116,7 +116,7 @@ def _bin_of(v: float, cuts: Array, j: int, missing: int) -> int:
 
 @njit(strict=True)
 def write_bins(n: int, state: State) -> None:
-    """Write the bins in which PaD has the last n rows."""
+    """Write PaD's bins of the last n rows."""
     raw, bins, ring, seen, _ = state[0]
     numeric, cuts, grid, _, _, _, _ = state[2]
     w = len(ring)
@@ -134,20 +134,20 @@ def write_bins(n: int, state: State) -> None:
 
 @njit(strict=True, allocates=False)
 def _write_bins(values: Array, grid: Array, cuts: Array, bins: Array) -> None:
-    """Write the bins of some values of a feature, one cut after the other, so that several are compared at a time."""
+    """Write the bins of some values of a feature, one cut after the other, so that the comparisons vectorize."""
     origin, scale, missing = grid[0], grid[1], np.int32(len(cuts) + 1)
     for p in range(len(values)):
         bins[p] = missing if (0.5 * values[p] - origin) * scale != (0.5 * values[p] - origin) * scale else 0
     for cut in cuts:
         if cut == np.inf:
             break
-        for p in range(len(values)):  # beyond the last cell of the bin; NaN never is
+        for p in range(len(values)):  # beyond the last cell of the bin; never true for NaN
             bins[p] += np.int32((0.5 * values[p] - origin) * scale >= cut + 1.0)
 
 
 @njit(strict=True, allocates=False)
 def _count_row(row: Array, y: int, t: int, begin: int, end: int, state: State) -> None:
-    """Count row t, and forget the row that it replaces, for some features; class_counts and seen stay as they are."""
+    """Count row t and remove the row that it replaces, for some features; class_counts and seen are unchanged."""
     rows, table, bounds, fixed = state
     raw, bins, ring, _, _ = rows
     start, keys, counts, sums = table
@@ -163,7 +163,7 @@ def _count_row(row: Array, y: int, t: int, begin: int, end: int, state: State) -
         v, old = x, bins[j, p]
         if (
             pad and at >= 0 and old_y >= 0 and raw[at, p] == x
-        ):  # at most the class changes, such as between zeros
+        ):  # only the class may differ, for example between zeros
             if y != old_y:
                 v = cell_of(x, grid[j])
                 slot, place = first + _bin_of(v, cuts, j, missing), place_of(v, grid[j], counted.shape[2])
@@ -216,7 +216,7 @@ def _count_row(row: Array, y: int, t: int, begin: int, end: int, state: State) -
 
 @njit(strict=True, allocates=False)
 def _count_cells(j: int, end: int, grid: Array, cuts: Array, counted: Array, table: Arrays) -> None:
-    """Count the bins of a feature again from its cells; the missing ones stay."""
+    """Recount the bins of a feature from its cells; the count of missing values is unchanged."""
     start, _, counts, _ = table
     first = 1
     for b in range(len(cuts) + 1):
@@ -231,7 +231,7 @@ def _count_cells(j: int, end: int, grid: Array, cuts: Array, counted: Array, tab
 
 @njit(strict=True, allocates=False)
 def _rebuild(j: int, t: int, fresh: bool, rows: Arrays, table: Arrays, bounds: Arrays, fixed: Arrays) -> None:
-    """Build the bins of a feature again: from its cells, else from the rows of the window, which takes longer."""
+    """Rebuild the bins of a feature from its cells, or, more slowly, from the rows of the window."""
     raw, bins, ring, _, _ = rows
     numeric, cuts, grid, band, built, all_counted, cells = bounds
     counted, n = all_counted[numeric[j]], min(t + 1, raw.shape[1])
@@ -253,10 +253,10 @@ def _rebuild(j: int, t: int, fresh: bool, rows: Arrays, table: Arrays, bounds: A
 
 @njit(strict=True)
 def learn(X: Array, codes: Array, state: State) -> None:
-    """Take in a batch, a block of features at a time."""
+    """Add a batch, a block of features at a time."""
     _, _, ring, seen, class_counts = state[0]
     w, d, t = len(ring), X.shape[1], seen[0]
-    before = np.empty(min(len(X), w), np.int64)  # the codes that these rows replace
+    before = np.empty(min(len(X), w), np.int64)  # codes of the rows that are replaced
     for i in range(len(before)):
         before[i] = ring[(t + i) % w]
     for begin in range(0, d, _BLOCK):
@@ -273,7 +273,7 @@ def learn(X: Array, codes: Array, state: State) -> None:
 
 @njit(strict=True)
 def measure(state: State) -> None:
-    """Write H(X), H(Y), H(Y|X) and the bias of each feature; H(Y) is that of the rows where it is counted."""
+    """Write H(X), H(Y), H(Y|X) and the bias of each feature; H(Y) is over the rows counted for the feature."""
     rows, table, _, fixed = state
     _, _, ring, seen, class_counts = rows
     start, _, counts, sums = table
@@ -291,7 +291,7 @@ def measure(state: State) -> None:
 
 @njit(strict=True)
 def _measure(begin: int, end: int, n: int, class_counts: Array, sums: Array, fixed: Arrays) -> None:
-    """Write the measures of some features that are known in n rows, so many of each class."""
+    """Write the measures of some features that are present in n rows, with these class counts."""
     f, _, options, measures = fixed
     if n == 0:
         measures[:, begin:end] = 0.0
@@ -310,7 +310,7 @@ def _measure(begin: int, end: int, n: int, class_counts: Array, sums: Array, fix
 
 @njit(strict=True)
 def uncertainty(measures: Array, corrected: bool, su: Array) -> None:
-    """Write the symmetrical uncertainties that these measures make."""
+    """Write the symmetrical uncertainties computed from the measures."""
     for j in range(len(su)):
         h_x, h_y = measures[0, j], measures[1, j]
         gain = h_y - measures[2, j] - (measures[3, j] if corrected else 0.0)
@@ -343,7 +343,7 @@ def update_row(row: Array, code: int, state: State, su: Array, corrected: bool) 
 
 @njit(strict=True)
 def pairs(i: int, others: Array, n: int, state: State, su: Array) -> None:
-    """Write SU of feature i with others, counted from the bins of the window's rows in which both are known."""
+    """Write SU of feature i with others, from the bins of the window's rows in which both are present."""
     bins, start, f, skip = state[0][1], state[1][0], state[3][0], state[3][2][1]
     width = start[i + 1] - start[i]
     a = np.zeros(width, np.int64)

@@ -160,8 +160,8 @@ class FisherZ(DependenceTest):
     def _z(self, strength: Floats, inflation: float | Floats = 1.0) -> Floats:
         """Return |W| of (2) without conditions."""
         with np.errstate(divide="ignore"):
-            result: Floats = np.sqrt((self._n - 3) / inflation) * np.arctanh(strength)
-        return result
+            z: Floats = np.sqrt((self._n - 3) / inflation) * np.arctanh(strength)
+        return z
 
     # -- among the kept columns ----------------------------------------------------------------------------
 
@@ -210,8 +210,8 @@ def _unit(column: Floats) -> Floats | None:
 
 
 def _log_p(z: Floats) -> Floats:
-    result: Floats = scipy.special.log_ndtr(-z) + math.log(2.0)
-    return result
+    log_p: Floats = scipy.special.log_ndtr(-z) + math.log(2.0)
+    return log_p
 
 
 @njit()

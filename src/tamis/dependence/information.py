@@ -46,8 +46,8 @@ def entropy(counts: Array) -> Floats:
     """
     n = counts.sum(axis=-1)
     share = np.divide(counts, n[..., None], out=np.zeros(counts.shape), where=n[..., None] > 0)
-    result: Floats = scipy.special.entr(share).sum(axis=-1)
-    return result
+    entropies: Floats = scipy.special.entr(share).sum(axis=-1)
+    return entropies
 
 
 def _information(tables: Array) -> tuple[Floats, Floats]:
@@ -81,7 +81,7 @@ def mutual_information_ratio(tables: Array) -> Floats:
 
 @njit()
 def _expected_information(a: Array, b: Array, log_factorial: Array) -> float:
-    n, result = a.sum(), 0.0
+    n, expected = a.sum(), 0.0
     for u in range(len(a)):
         for w in range(len(b)):
             margins = (
@@ -92,16 +92,16 @@ def _expected_information(a: Array, b: Array, log_factorial: Array) -> float:
                     margins - log_factorial[n] - log_factorial[t] - log_factorial[a[u] - t]
                     - log_factorial[b[w] - t] - log_factorial[n - a[u] - b[w] + t]
                 )  # fmt: skip
-                result += t / n * np.log(n * t / (a[u] * b[w])) * np.exp(log_p)  # (3)
-    return result
+                expected += t / n * np.log(n * t / (a[u] * b[w])) * np.exp(log_p)  # (3)
+    return expected
 
 
 @lru_cache(maxsize=4)
 def log_factorials(n: int) -> Floats:
     """Return log(0!) to log(n!)."""
-    result: Floats = scipy.special.gammaln(np.arange(n + 1) + 1.0)
-    result.setflags(write=False)
-    return result
+    logs: Floats = scipy.special.gammaln(np.arange(n + 1) + 1.0)
+    logs.setflags(write=False)
+    return logs
 
 
 def expected_mutual_information(a: Array, b: Array) -> float:
@@ -142,7 +142,7 @@ def adjusted_mutual_information(tables: Array) -> Floats:
     counts = np.asarray(tables, dtype=np.int64)
     shared, mean = _information(counts)
     chance: dict[bytes, float] = {}
-    result = np.zeros(len(counts))
+    adjusted = np.zeros(len(counts))
     for i, table in enumerate(counts):
         a, b = np.sort(table.sum(axis=1)), np.sort(table.sum(axis=0))
         key = a.tobytes() + b.tobytes()
@@ -150,8 +150,8 @@ def adjusted_mutual_information(tables: Array) -> Floats:
             chance[key] = expected_mutual_information(a, b)
         room = mean[i] - chance[key]
         if room > 1e-15 * max(mean[i], 1.0):
-            result[i] = (shared[i] - chance[key]) / room  # (4)
-    return result
+            adjusted[i] = (shared[i] - chance[key]) / room  # (4)
+    return adjusted
 
 
 def conditional_mutual_information(codes: Array, y: Array, n_values: int, n_classes: int) -> Floats:

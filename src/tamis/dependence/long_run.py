@@ -111,14 +111,14 @@ def cycle_inflation(covariance: Array, count: Array, lagged: Array) -> NDArray[n
     ndarray of shape (n_features,), float64
         1 with fewer than four lags.
     """
-    result = np.ones(count.shape[1])
+    inflation = np.ones(count.shape[1])
     if len(lagged) < _FEWEST_LAGS:
-        return result
+        return inflation
     for contrast in _contrasts(count):
         own = np.einsum("cj,dj,cdj->j", contrast, contrast, covariance)
         over = np.divide(_over_lags(contrast, lagged), own, out=np.ones_like(own), where=own > 0.0)
-        result = np.maximum(result, over)
-    return result
+        inflation = np.maximum(inflation, over)
+    return inflation
 
 
 def feature_inflation(
@@ -143,19 +143,19 @@ def feature_inflation(
 
 def _contrasts(count: Array) -> list[NDArray[np.float64]]:
     """Return the contrast of each class with the rest, (n_classes, n_features); of two classes one."""
-    result = []
+    contrasts = []
     for c in range(1 if len(count) == 2 else len(count)):
         rest = count.copy()
         rest[c] = 0.0
         contrast = -rest / np.maximum(rest.sum(axis=0), 1e-300)
         contrast[c] = 1.0
-        result.append(contrast)
-    return result
+        contrasts.append(contrast)
+    return contrasts
 
 
 def _over_lags(contrast: Array, lagged: Array) -> NDArray[np.float64]:
-    result: NDArray[np.float64] = (lagged * contrast).sum(axis=1).var(axis=0, ddof=1)
-    return result
+    variance: NDArray[np.float64] = (lagged * contrast).sum(axis=1).var(axis=0, ddof=1)
+    return variance
 
 
 def anova_inflation(
@@ -281,8 +281,8 @@ def uncertainty(blocks: Array, alpha: float) -> NDArray[np.float64]:
     ndarray of shape (n_features,), float64
     """
     t = scipy.special.stdtrit(np.maximum(blocks, 1.0), alpha / 2.0)
-    result: NDArray[np.float64] = (t / scipy.special.ndtri(alpha / 2.0)) ** 2
-    return result
+    ratio: NDArray[np.float64] = (t / scipy.special.ndtri(alpha / 2.0)) ** 2
+    return ratio
 
 
 def inflated_pvalue(statistic: Array, inflation: Array, freedom: Array, blocks: Array) -> NDArray[np.float64]:
@@ -308,5 +308,5 @@ def inflated_pvalue(statistic: Array, inflation: Array, freedom: Array, blocks: 
     array([0.054])
     """
     tail = scipy.special.fdtrc(freedom, np.maximum(blocks, 1.0) * freedom, statistic / inflation)
-    result: NDArray[np.float64] = np.where(np.isnan(inflation), 1.0, tail)
-    return result
+    p_values: NDArray[np.float64] = np.where(np.isnan(inflation), 1.0, tail)
+    return p_values

@@ -149,13 +149,13 @@ def _own_class_share(x: Array, codes: Array, p: int, rule: int) -> float:
 @njit(strict=True)
 def _column_dependencies(x: Array, codes: Array, rule: int) -> Array:
     m, n = x.shape
-    result = np.empty(m)
+    dependencies = np.empty(m)
     for j in range(m):
         total = 0.0
         for p in range(n):
             total += _own_class_share(x[j], codes[j], p, rule)
-        result[j] = total / n  # (4)
-    return result
+        dependencies[j] = total / n  # (4)
+    return dependencies
 
 
 # -- several columns ---------------------------------------------------------------------------------------
@@ -197,23 +197,23 @@ def set_dependency(units: Floats, codes: NDArray[np.int64], rule: str) -> float:
 def _squared_distances(units: Array, start: int, stop: int) -> Array:
     """Return the squared distances from rows start, ..., stop - 1 to all rows; infinite from a row to itself."""
     k, n = units.shape
-    result = np.zeros((stop - start, n))
+    squares = np.zeros((stop - start, n))
     for i in range(start, stop):
-        row = result[i - start]
+        row = squares[i - start]
         for s in range(k):
             column = units[s]
             for j in range(n):
                 row[j] += (column[i] - column[j]) * (column[i] - column[j])
         row[i] = np.inf
-    return result
+    return squares
 
 
 @njit(strict=True)
 def _nearest(squares: Array, few: int) -> Array:
     """Return the `few` smallest values of each row, sorted by insertion."""
-    result = np.full((len(squares), few), np.inf)
+    nearest = np.full((len(squares), few), np.inf)
     for r in range(len(squares)):
-        best = result[r]
+        best = nearest[r]
         for square in squares[r]:
             if square < best[few - 1]:
                 at = few - 1
@@ -221,14 +221,14 @@ def _nearest(squares: Array, few: int) -> Array:
                     best[at] = best[at - 1]
                     at -= 1
                 best[at] = square
-    return result
+    return nearest
 
 
 @njit(strict=True)
 def _own_class_shares(squares: Array, nearest: Array, places: Array, codes: Array, rule: int) -> Array:
     """Return the share of the own class among each row's neighbours; NaN if these extend beyond the nearest."""
     n, few = squares.shape[1], nearest.shape[1]
-    result = np.empty(len(squares))
+    shares = np.empty(len(squares))
     for r in range(len(squares)):
         farthest = 0.0
         for j in range(n):
@@ -241,7 +241,7 @@ def _own_class_shares(squares: Array, nearest: Array, places: Array, codes: Arra
                 break
             kept, before = kept + 1, distance
         if kept == few < n - 1:
-            result[r] = np.nan
+            shares[r] = np.nan
             continue
         last = nearest[r, kept - 1]
         first_tied, last_tied = last * _LESS, last * _MORE
@@ -253,5 +253,5 @@ def _own_class_shares(squares: Array, nearest: Array, places: Array, codes: Arra
             same_below += same and nearer
             tied += near and not nearer
             same_tied += same and near and not nearer
-        result[r] = (same_below + (kept - below) * same_tied / tied) / kept
-    return result
+        shares[r] = (same_below + (kept - below) * same_tied / tied) / kept
+    return shares

@@ -296,7 +296,7 @@ class IncrementalImportance(ThreadSafe, ABC):
         shape = (n, e // self.n_samples, self.n_samples, values.shape[1])
         return values[:n], values[n:].reshape(shape), codes, measure
 
-    def _by_class(self, result: Floats, labels: Array, y: Array) -> tuple[Floats, Array]:
+    def _by_class(self, probabilities: Floats, labels: Array, y: Array) -> tuple[Floats, Array]:
         """Return the probabilities in the order of the classes seen so far, and the codes of the labels."""
         columns, classes = encode_labels(labels, self._classes)
         codes, every = encode_labels(y, classes)
@@ -308,8 +308,8 @@ class IncrementalImportance(ThreadSafe, ABC):
                     " as the model predicts them."
                 )
         self._classes = every
-        whole = np.zeros((len(result), len(every)))
-        whole[:, columns] = result
+        whole = np.zeros((len(probabilities), len(every)))
+        whole[:, columns] = probabilities
         return whole, codes
 
     # -- reading -------------------------------------------------------------------------------------------

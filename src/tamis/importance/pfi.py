@@ -130,10 +130,10 @@ def draw_subsets(u: Floats, n: int) -> NDArray[np.int64]:
            [1, 2]])
     """
     n_rows, k = u.shape
-    result = np.empty((n_rows, k), dtype=np.int64)
+    subsets = np.empty((n_rows, k), dtype=np.int64)
     for c in range(k):
         top = n - k + c
         draw = np.minimum((u[:, c] * (top + 1)).astype(np.int64), top)
-        taken = (result[:, :c] == draw[:, None]).any(axis=1)
-        result[:, c] = np.where(taken, top, draw)
-    return result
+        taken = (subsets[:, :c] == draw[:, None]).any(axis=1)
+        subsets[:, c] = np.where(taken, top, draw)
+    return subsets

@@ -101,12 +101,12 @@ def outputs(
 
 
 def _function(model: Any, *verbs: str) -> Callable[[Any], Any]:
-    result = next((getattr(model, verb) for verb in verbs if hasattr(model, verb)), model)
-    if not callable(result):
+    function = next((getattr(model, verb) for verb in verbs if hasattr(model, verb)), model)
+    if not callable(function):
         raise DataError(
             f"model must have one of {', '.join(verbs)}, or be a function of an array, got {short_repr(model)}."
         )
-    return result  # type: ignore[no-any-return]
+    return function  # type: ignore[no-any-return]
 
 
 def _as_array(values: Any) -> Floats:

@@ -51,7 +51,7 @@ def log_evidence(n_ahead: int, n_behind: int) -> float:
 
 
 class Challenger:
-    """A learner that runs beside the one that predicts, and counts of which of the two was better.
+    """A learner that runs beside the one that predicts, with the numbers of rows on which each was better.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Challenger:
     n_rows : int
         Number of rows that both predicted.
     n_ahead, n_behind : int
-        Rows on which only the challenger was correct (or closer to the target), and only the other learner.
+        Number of rows on which only the challenger was correct (or closer to the target), and only the other one.
     """
 
     def __init__(self, learner: MaskedLearner, n_failed: int = 0, is_old: bool = False) -> None:

@@ -9,7 +9,7 @@ paper        here                meaning
 ===========  ==================  ======================================================================
 k            `n_estimators`      members
 chunk        `chunk_size`        rows between two selections
-E_i          `members_`          a classifier on the features selected when it began
+E_i          `members_`          a classifier on the features selected when it was created
 ===========  ==================  ======================================================================
 
 Let P_i[y] be the probability that member i, in its state before the chunk, assigned to the true class y of a row, and
@@ -18,15 +18,16 @@ p_c the proportion of class c in the chunk::
     e_i = mean (1 - P_i[y])^2,    e = sum_c p_c (1 - p_c)^2                                        (1)
     w_i = max(e - e_i, 0),        P[c] ~ sum_i w_i P_i[c]                                          (2)
 
-e is the error of a classifier that only knows the class proportions (Wang, Fan, Yu, Han, KDD 2003); if no member is
-better, all weights are equal. A new member gets the weight of the best. Each member learns each row Poisson(1) times
-(online bagging).
+e is the error of always predicting the class proportions (Wang, Fan, Yu, Han, KDD 2003); if no member is better, all
+weights are equal. A new member gets the weight of the best one. Each member learns each row Poisson(1) times (online
+bagging).
 
 Deviations, each with its reason:
 
 * No selection precedes the first chunk: members start with all features, so that the model predicts from the first row
   on, and are retrained on that chunk once FCBF has selected from it.
-* A new member is trained on the chunk it was selected from, or its first predictions would be guesses.
+* A new member is trained on the chunk that its features were selected from; its first predictions would otherwise be
+  guesses.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class MaskedLearner:
     classes : ndarray of shape (n_classes,)
         Labels known in advance.
     masking : {"auto", "zeros"}, default="auto"
-        How unselected features are removed: the best way for the learner, or zeros.
+        How unselected features are removed: in the way that suits the learner, or by zeros.
 
     Attributes
     ----------
@@ -98,10 +98,10 @@ class MaskedLearner:
         """Return standardised rows with missing values at the mean, 0, for a learner that does not accept NaN."""
         if self._accepts_nan or not np.isnan((rows.data if sp.issparse(rows) else rows).sum()):
             return rows
-        result = rows.copy()
-        stored = result.data if sp.issparse(result) else result
+        imputed = rows.copy()
+        stored = imputed.data if sp.issparse(imputed) else imputed
         stored[np.isnan(stored)] = 0.0
-        return result
+        return imputed
 
     def _impute_unselected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
         """Return the rows with missing values of unselected features replaced by their mean so far (0 if unknown)."""

@@ -1,4 +1,4 @@
-"""Zeros (or NaN) in place of unselected features, so that a learner keeps its width."""
+"""Zeros (or NaN) in place of unselected features, so that a learner's number of features is constant."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Masker:
         X : ndarray or CSR matrix of shape (n_rows, n_features)
         mask : ndarray of shape (n_features,), bool
         selected : ndarray of shape (n_selected,), int
-            Where the mask is true. The same array must be passed as long as the mask is the same.
+            Where the mask is true. Pass the same array as long as the mask does not change.
         scale : RunningScale, optional
             Applied to the selected features.
         """
@@ -103,6 +103,6 @@ class Masker:
 
 def _drop_stored(X: Rows, mask: NDArray[np.bool_]) -> Rows:
     kept = mask[X.indices]
-    before = np.zeros(len(kept) + 1, dtype=X.indptr.dtype)  # how many cells are kept before each
+    before = np.zeros(len(kept) + 1, dtype=X.indptr.dtype)  # number of kept values before each
     np.cumsum(kept, out=before[1:])
     return type(X)((X.data[kept], X.indices[kept], before[X.indptr]), shape=X.shape)

@@ -8,7 +8,7 @@ s_j = 1, and the limit of 5 prevents its first other value from undoing what was
 
 A linear model would treat the codes of categories as quantities. Before (1), a category is replaced by the mean target
 of its rows before the batch, shrunk towards the mean of all rows as by ten more rows (`tamis.base.row_encoder`). In the
-first batch no target is known, and every category has the mean.
+first batch no target is known, and every category gets the mean.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tamis.summaries.class_moments import ClassMoments
 __all__ = ["LIMIT", "RunningScale", "bounded", "wants_scale"]
 
 LIMIT = 5.0
-_MOST_CATEGORIES = 1 << 16  # codes of a feature; those beyond have the mean of all rows
+_MOST_CATEGORIES = 1 << 16  # codes of a feature; larger ones get the mean of all rows
 _LINEAR = (
     "Perceptron",
     "SGDClassifier",
@@ -83,7 +83,7 @@ class RunningScale:
     ----------
     n_features : int
     categorical : sequence of int, optional
-        Positions of the features whose values are codes of categories, in dense rows.
+        Positions of the features whose values are category codes, in dense rows.
 
     Attributes
     ----------
@@ -99,12 +99,12 @@ class RunningScale:
            [5., 0.]])
     """
 
-    _encoded: tuple[Rows, Rows] | None = None  # rows, and these encoded: of a copy that `frozen` returns
+    _encoded: tuple[Rows, Rows] | None = None  # a batch, and its encoded rows, in a copy returned by `frozen`
 
     def __init__(self, n_features: int, categorical: Sequence[int] = ()) -> None:
         self.moments = ClassMoments(n_features, 1)
         self.shift, self.factor = np.zeros(n_features), np.ones(n_features)
-        # Of each categorical feature (n_categories, 2): rows, sum of targets.
+        # For each categorical feature, (n_categories, 2): number of rows, sum of targets.
         self.tables = {int(j): np.zeros((0, 2)) for j in categorical}
         self.total = np.zeros(2)
 
@@ -115,12 +115,12 @@ class RunningScale:
         ----------
         X : ndarray of shape (n_rows, n_features)
         target : ndarray of shape (n_rows,), float64
-            Numbers, or :func:`tamis.base.row_encoder.class_targets` of codes of classes.
+            Numbers, or :func:`tamis.base.row_encoder.class_targets` of class codes.
         """
         if not self.tables or sp.issparse(X):
             return
         self.total = self.total + np.array([len(target), target.sum()])
-        tables = dict(self.tables)  # those of a frozen scale stay
+        tables = dict(self.tables)  # a frozen scale shares the current one
         for j, table in self.tables.items():
             known = (X[:, j] >= 0) & (X[:, j] < _MOST_CATEGORIES)
             codes = X[known, j].astype(np.intp)
@@ -133,7 +133,7 @@ class RunningScale:
         self.tables = tables
 
     def frozen(self, X: Rows) -> RunningScale:
-        """Return the scale as it is before a batch, for all that predicts the batch; it encodes these rows once.
+        """Return a copy to predict a batch with: later updates do not change it, and it encodes the batch once.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class RunningScale:
         return now
 
     def encode(self, X: Rows) -> Rows:
-        """Return rows with mean targets in the place of codes of categories, unscaled."""
+        """Return unscaled rows with mean targets in place of category codes."""
         if not self.tables or sp.issparse(X):
             return X
         if self._encoded is not None and self._encoded[0] is X:
@@ -190,6 +190,6 @@ class RunningScale:
             cells = scaled.data * factor[scaled.indices]
             scaled.data = np.where(np.isfinite(cells), np.clip(cells, -LIMIT, LIMIT), cells)
             return scaled
-        result: Array = np.empty(X.shape)
-        _standardise(X, shift, factor, result)
-        return result
+        standardised: Array = np.empty(X.shape)
+        _standardise(X, shift, factor, standardised)
+        return standardised

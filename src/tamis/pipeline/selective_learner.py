@@ -269,7 +269,7 @@ class SelectiveLearner:
         return self.learner.view(X, self.mask, self.support, self.scale)
 
     def reject(self, error: Exception, X: Rows, names: list[str] | None) -> None:
-        """Raise an error that locates NaN or infinity, if one of them is why rows were rejected.
+        """Raise an error that locates NaN or infinity, if one of them is the reason why rows were rejected.
 
         The selector has no column names, and scikit-learn's learners only report that NaN is present. If selector and
         learner both accept NaN, it is not the reason.
@@ -364,7 +364,7 @@ def declare_categories(
     Parameters
     ----------
     columns : sequence of int
-        Positions of the features whose values are codes of categories.
+        Positions of the features whose values are category codes.
     names : sequence of str, optional
         Names of all features, for messages.
     selector, learner : estimator or None

@@ -96,7 +96,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         The selector's score of each feature, if it has scores.
     n_features_in_ : int
     categories_ : dict of int to list
-        The categories of each feature of text, in the order of their codes.
+        The categories of each text feature, in the order of their codes.
     feature_names_in_ : ndarray of shape (n_features,), str
         Present if the first rows were a frame with column names.
     n_seen_ : int
@@ -188,9 +188,9 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         names : list of str, optional
             Names of the columns.
         options : RunOptions
-            Of the run.
+            Options of the run.
         categories : mapping of int to list
-            The categories of each feature of text, in the order of their codes.
+            The categories of each text feature, in the order of their codes.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         y = as_column(y, X.shape[0], type(self).__name__)
         atomically(
             self, self._partial_fit, X, raw, names, y, classes, forget, from_scratch=True
-        )  # copies learn
+        )  # the update is made in copies
         return self
 
     def _partial_fit(

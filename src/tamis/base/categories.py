@@ -23,7 +23,7 @@ from tamis.errors import DataError
 __all__ = ["MAX_CATEGORIES", "Categories", "CategoryCodes", "split_rows"]
 
 _MOST = 32  # bins of a feature
-MAX_CATEGORIES = 10_000  # of a feature coded online, so that free text cannot exhaust the memory
+MAX_CATEGORIES = 10_000  # of a feature encoded online, so that free text cannot exhaust the memory
 
 
 class CategoryCodes:
@@ -34,7 +34,7 @@ class CategoryCodes:
     values : iterable, optional
         The categories known so far. A missing value is a category, None.
     most : int, optional
-        After so many categories, new ones share the next code. By default unlimited.
+        Maximum number of categories; further ones share the next code. By default unlimited.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class CategoryCodes:
 
     def add(self, value: Any) -> int:
         """Return the code of a category; a new one gets the next code."""
-        value = None if value != value else value  # NaN equals no key
+        value = None if value != value else value  # NaN does not equal itself, so it cannot be a key
         code = self._codes.get(value)
         if code is None:
             code = len(self.values)
@@ -70,7 +70,7 @@ class Categories:
     Parameters
     ----------
     values : mapping of int to list
-        Column to its categories, most frequent first.
+        Categories of each categorical column, most frequent first.
 
     Examples
     --------
@@ -124,24 +124,24 @@ class Categories:
         return self._fill(rows, raw), names
 
     def grown(self, X: Any) -> tuple[Categories, Rows]:
-        """Return the categories with those that only these rows have after them, and the rows with their codes."""
+        """Return the categories, extended by new ones in these rows, and the encoded rows."""
         if not self.values:
             return self, as_rows(X)[0]
         raw, rows, _ = split_rows(X, list(self.values))
-        result = Categories({j: [*known, *_new(raw[j], known)] for j, known in self.values.items()})
-        return result, result._fill(rows, raw)
+        categories = Categories({j: [*known, *_new(raw[j], known)] for j, known in self.values.items()})
+        return categories, categories._fill(rows, raw)
 
     def by_frequency(self, rows: Array) -> tuple[Categories, Array]:
-        """Return the categories of rows of codes, most frequent first, and the rows with the codes of these."""
-        result, ranked = Categories({}), np.array(rows)
+        """Return the categories that occur in encoded rows, most frequent first, and the rows encoded by them."""
+        categories, ranked = Categories({}), np.array(rows)
         for j, known in self.values.items():
             code = rows[:, j]
-            result.values[j] = _by_frequency([None if np.isnan(at) else known[int(at)] for at in code], None)
-            place = {value: at for at, value in enumerate(result.values[j])}
+            values = _by_frequency([None if np.isnan(at) else known[int(at)] for at in code], None)
+            categories.values[j], place = values, {value: at for at, value in enumerate(values)}
             rank = np.array([place.get(value, np.nan) for value in known])
             there = ~np.isnan(code)
             ranked[there, j] = rank[code[there].astype(np.int64)]
-        return result, ranked
+        return categories, ranked
 
     def _fill(self, rows: Rows, raw: dict[int, list[Any]]) -> Rows:
         if not raw:
@@ -234,7 +234,7 @@ def _plain(column: list[Any]) -> list[Any]:
 
 
 def _new(column: list[Any], known: list[Any]) -> list[Any]:
-    """Return the values of a column that are not known, in the order in which they occur."""
+    """Return the values of a column that are not among the known ones, in the order of occurrence."""
     before = {None, *known}
     return list(dict.fromkeys(value for value in column if value not in before))
 

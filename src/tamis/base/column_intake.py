@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from tamis._validation import as_array, as_rows, fill_masked, reject_non_array, warn_of_rounding
 from tamis.errors import DataError
 
-__all__ = ["Columns", "as_float64", "block_of", "by_column", "one_column", "without_gaps"]
+__all__ = ["Columns", "as_float64", "block_of", "by_column", "one_column", "without_missing"]
 
 Columns: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
-_ROWS = 512  # copied together
+_ROWS = 512  # copied at a time
 _VANISHING = 1e-120  # columns with a sum of squares below it, or above its inverse, are rescaled
 
 
@@ -58,16 +58,16 @@ def as_float64(columns: Any, label: Callable[[int], str]) -> Columns:
 
 
 def by_column(columns: Columns) -> Columns:
-    """Return the columns with the values of each side by side, copied where they are not."""
+    """Return the columns with contiguous values, copied if necessary."""
     if sp.issparse(columns) or columns.shape[1] == 1 or columns.strides[0] <= columns.strides[1]:
         return columns
     copied = np.empty(columns.shape[::-1])
-    for start in range(0, len(columns), _ROWS):  # pieces that fit the cache
+    for start in range(0, len(columns), _ROWS):  # chunks that fit the cache
         copied[:, start : start + _ROWS] = columns[start : start + _ROWS].T
     return copied.T
 
 
-def without_gaps(
+def without_missing(
     columns: Columns, missing: str, label: Callable[[int], str]
 ) -> tuple[Columns, NDArray[np.int32]]:
     """Return imputed columns whose squares neither overflow nor vanish, and the number of missing values of each.

@@ -32,7 +32,7 @@ from tamis._validation import (
     encode_labels,
 )
 from tamis._validation.parameters import check_parameters, parameters
-from tamis.base.column_intake import Columns, as_float64, block_of, by_column, one_column, without_gaps
+from tamis.base.column_intake import Columns, as_float64, block_of, by_column, one_column, without_missing
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
@@ -372,7 +372,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         columns = as_float64(columns, lambda j: self._label(names, j))
         if not (together or self._whole_blocks) and _COLUMNS * columns.shape[0] > _CELLS:
             columns = by_column(columns)
-        columns, n_missing = without_gaps(columns, self.missing, lambda j: self._label(names, j))
+        columns, n_missing = without_missing(columns, self.missing, lambda j: self._label(names, j))
         if together:
             return self._note(self._consider_group(columns), names, n_missing)
         if type(self)._consider_block is not ColumnSelector._consider_block:

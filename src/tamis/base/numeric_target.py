@@ -21,11 +21,11 @@ __all__ = ["NumericTarget"]
 Floats = NDArray[np.float64]
 
 _MOST = 8  # levels: a normal target then keeps 97 % of its variance
-_ROWS = 25  # of a level
+_ROWS = 25  # at least, per level
 
 
 class NumericTarget:
-    """Levels of a target; an object never changes.
+    """Levels of a target; immutable.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class NumericTarget:
     Attributes
     ----------
     cuts : ndarray of shape (n_levels - 1,), float64
-        Level h has the targets in (cuts[h - 1], cuts[h]].
+        Level h contains the targets in (cuts[h - 1], cuts[h]].
     means, variances : ndarray of shape (n_levels,), float64
     error_cost : float
     unit : float
-        The squared error that costs 1: the variance of the target, 1 for a constant one, by `error_cost`.
+        The squared error that costs 1: the variance of the target (1 if it is constant) divided by `error_cost`.
 
     Examples
     --------
@@ -76,21 +76,21 @@ class NumericTarget:
 
     def distances(self) -> Floats:
         """Return the cost of the squared distance of each pair of levels."""
-        result: Floats = (self.means[:, None] - self.means) ** 2 / self.unit
-        return result
+        costs: Floats = (self.means[:, None] - self.means) ** 2 / self.unit
+        return costs
 
     def losses(self, y: Any, predicted: Floats) -> Floats:
         """Return the cost of the squared error of each prediction."""
-        result: Floats = (np.asarray(y, dtype=np.float64) - predicted) ** 2 / self.unit
-        return result
+        costs: Floats = (np.asarray(y, dtype=np.float64) - predicted) ** 2 / self.unit
+        return costs
 
     def predict(self, posterior: Floats) -> Floats:
         """Return the prediction from posteriors of shape (n_rows, n_levels)."""
-        result: Floats = (posterior * self.means).sum(axis=1)
-        return result
+        mean: Floats = (posterior * self.means).sum(axis=1)
+        return mean
 
     def deviation(self, posterior: Floats) -> Floats:
         """Return the standard deviation of the target given posteriors of shape (n_rows, n_levels)."""
         apart = self.means - self.predict(posterior)[:, None]
-        result: Floats = np.sqrt((posterior * (apart**2 + self.variances)).sum(axis=1))
-        return result
+        deviation: Floats = np.sqrt((posterior * (apart**2 + self.variances)).sum(axis=1))
+        return deviation

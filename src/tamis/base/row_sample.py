@@ -1,4 +1,4 @@
-"""A bounded sample of the rows of a stream, from which a model is fitted again.
+"""A bounded sample of the rows of a stream, to refit a model to.
 
 The sample is uniform: each row draws a number, and the rows with the smallest numbers are kept, at most 10,000. Two
 rows of each class are kept in addition, so that no class disappears. With a fading factor f, a row also leaves once its
@@ -22,8 +22,8 @@ from tamis.base.categories import Categories
 __all__ = ["RowSample"]
 
 _MOST = 10_000  # rows
-_OF_A_CLASS = 2  # so many can be held out
-_DRAWS = 4  # numbers that a step of Philox makes
+_OF_A_CLASS = 2  # rows, so that one can be held out
+_DRAWS = 4  # numbers that Philox generates per step
 
 
 class RowSample:
@@ -32,7 +32,7 @@ class RowSample:
     Parameters
     ----------
     categories : Categories
-        Codes of the columns that have categories.
+        Categories of the categorical columns.
     classes : ndarray of shape (n_classes,)
         Empty for numeric targets, where all codes are 0.
 
@@ -47,7 +47,7 @@ class RowSample:
     origin : ndarray of shape (n_kept,), int
         The row of the stream that each row is a copy of.
     n_seen : int
-        Rows so far, copies counted.
+        Number of rows so far, including copies.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class RowSample:
         self, X: Rows, codes: Array, origin: Array, target: Array | None = None, *, seed: int, fading: float = 1.0,
         n_rows: int | None = None,
     ) -> Self:  # fmt: skip
-        """Return the sample of these rows, too.
+        """Return the sample updated with these rows.
 
         Parameters
         ----------
@@ -92,32 +92,32 @@ class RowSample:
         n_rows : int, optional
             Rows of the batch before copies were made; by default `n`.
         """
-        result, n = copy.copy(self), len(codes)
+        sample, n = copy.copy(self), len(codes)
         target = np.zeros(n) if target is None else target
         key = np.log(_uniform(seed, self.n_seen, n)) + np.log(fading) * np.arange(
             self.n_seen, self.n_seen + n
         )
-        result.n_seen, result._n_rows = self.n_seen + n, self._n_rows + (n if n_rows is None else n_rows)
+        sample.n_seen, sample._n_rows = self.n_seen + n, self._n_rows + (n if n_rows is None else n_rows)
         key, codes = np.r_[self._key, key], np.r_[self.codes, codes]
-        kept = _smallest(key, codes, np.log(fading) * (result.n_seen - 1) if fading < 1.0 else np.inf)
+        kept = _smallest(key, codes, np.log(fading) * (sample.n_seen - 1) if fading < 1.0 else np.inf)
         old, new = kept[kept < len(self.codes)], kept[kept >= len(self.codes)]
         if len(new) or len(old) < len(self.codes):
             more = X[new - len(self.codes)]
-            result.rows = more if self.rows is None else _joined(self.rows[old], more)
-            result._key, result.codes = key[kept], codes[kept]
-            result.target = np.r_[self.target, target][kept]
-            result.origin = np.r_[self.origin, self._n_rows + origin][kept]
-        return result
+            sample.rows = more if self.rows is None else _concatenate(self.rows[old], more)
+            sample._key, sample.codes = key[kept], codes[kept]
+            sample.target = np.r_[self.target, target][kept]
+            sample.origin = np.r_[self.origin, self._n_rows + origin][kept]
+        return sample
 
     def compacted(self) -> Self:
-        """Return the sample with the codes of its own classes and categories only, the latter most frequent first."""
-        result = copy.copy(self)
+        """Return the sample, encoded by the classes and categories that occur in it, the latter most frequent first."""
+        sample = copy.copy(self)
         if len(self.classes):
-            present, result.codes = np.unique(self.codes, return_inverse=True)
-            result.classes = self.classes[present]
+            present, sample.codes = np.unique(self.codes, return_inverse=True)
+            sample.classes = self.classes[present]
         if self.categories.values and self.rows is not None:
-            result.categories, result.rows = self.categories.by_frequency(self.rows)
-        return result
+            sample.categories, sample.rows = self.categories.by_frequency(self.rows)
+        return sample
 
 
 def _uniform(seed: int, start: int, n: int) -> NDArray[np.float64]:
@@ -138,8 +138,8 @@ def _smallest(key: NDArray[np.float64], codes: Array, bound: float) -> NDArray[n
     return np.flatnonzero(kept)
 
 
-def _joined(rows: Rows, more: Rows) -> Rows:
-    """Return both, dense or CSR as the first."""
+def _concatenate(rows: Rows, more: Rows) -> Rows:
+    """Return the concatenated rows, in the format of the first ones."""
     if sp.issparse(rows):
         return sp.vstack([rows, sp.csr_array(more)], format="csr")
     return np.concatenate([rows, more.toarray() if sp.issparse(more) else more])

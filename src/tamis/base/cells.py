@@ -52,15 +52,15 @@ from tamis.errors import DataError
 
 __all__ = ["Acquisition", "CellClassifier"]
 
-_CELLS = 1 << 24  # limits the codes that `_walk` holds at once
+_CELLS = 1 << 24  # limits the codes that `_walk` keeps in memory
 
 Floats = NDArray[np.float64]
-# Of each acquisition: rows, positions, values, posteriors after it.
+# For each acquisition: rows, positions, values, posteriors after it.
 Purchases = list[tuple[Array, Array, Array, Floats]]
 
 
 class _Bill:
-    """Acquisitions of the last prediction; a separate object, since `predict` sets no attribute of the model."""
+    """Acquisitions of the last prediction; a separate object, since `predict` must not set attributes."""
 
     def __init__(self) -> None:
         self.n_features, self.cost = np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -205,7 +205,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         """Fit the model; `y` contains class codes. Sets `candidates_`."""
 
     def _update(self, X: Rows, y: Array) -> None:
-        """Learn from further rows, codes of classes seen before, until the model is fitted again; may replace state."""
+        """Learn from further rows of known classes between two fits; may replace state."""
 
     @abstractmethod
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
@@ -279,18 +279,18 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         fresh._forget()
         fresh._sample = None
         fresh._fit(X, y, sample_weight)
-        # In one step: who reads meanwhile has the old model whole, or the new one.
+        # In one step: a concurrent reader gets the old model or the new one, never a mixture.
         self.__dict__ = fresh.__dict__
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from further rows: they join a sample, from which the whole model is fitted again when rows double.
+        """Learn from further rows: they enter a sample, to which the whole model is refitted when rows double.
 
-        The model is fitted to the first call's rows; then whenever as many rows have come since as before, or a new
-        class has, with a new order, bins and classes. In between, the model is unchanged unless its class says
-        otherwise. The sample is uniform: at most 10,000 rows and two of each class. `fit` keeps no rows. After it, the
-        model is fitted again when the rows of `partial_fit` are as many as those of `fit`, and only from them. If it
-        raises, the model is unchanged; Ctrl-C stops it at once.
+        The model is fitted to the rows of the first call, and refitted, with a new order, bins and classes, whenever
+        the number of rows has doubled or a new class occurs. In between, it is unchanged unless its class documents
+        otherwise. The sample is uniform: at most 10,000 rows and two of each class. `fit` keeps no rows: after it, the
+        model is refitted once `partial_fit` has received as many rows, and to those only. If it raises, the model is
+        unchanged; Ctrl-C stops it at once.
 
         Parameters
         ----------
@@ -309,7 +309,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         Raises
         ------
         DataError
-            As in `fit`; or if a label was not seen in `fit`, and the rows since are too few for a new fit.
+            As in `fit`; or if a label did not occur in `fit`, and the rows since are too few for a refit.
         """
         check_parameters(self)
         fresh = copy.copy(self)
@@ -340,7 +340,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             rows[at], codes, at, target, seed=self.random_state or 0, fading=fading, n_rows=len(y)
         )
         if any(len(values) > 2 * len(sample.codes) for values in sample.categories.values.values()):
-            sample = sample.compacted()  # most have left it
+            sample = sample.compacted()  # most categories no longer occur in it
         self._sample = sample
         if is_first:
             return
@@ -458,7 +458,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         Returns
         -------
         Session
-            It keeps the current model, even if the model is fitted again.
+            It keeps the current model, even if the model is refitted.
         """
         check_is_fitted(self)
         return Session(copy.copy(self), state, unavailable)
@@ -559,7 +559,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         return bool(getattr(self, "objective", "") == "squared-error")
 
     def _losses(self, y: Array, predicted: Array) -> Floats:
-        """Return what predictions cost, in units of the prices; a class that was not learned costs most."""
+        """Return the loss of each prediction, in units of the prices; the largest loss if the class is unknown."""
         if self._target is not None:
             return self._target.losses(y, predicted)
         known = np.isin(y, self.classes_)

@@ -162,7 +162,7 @@ class PriceList:
         Raises
         ------
         ValueError
-            If the list names an unknown feature, or lacks one.
+            If the list names an unknown feature, or has no price for one.
         """
         known, named = set(columns), set(self.delays)
         for members, _ in self.fees:

@@ -10,12 +10,12 @@
 
   A row does not contribute to its own code (Prokhorenkova et al. 2018), so a column of identifiers remains noise. For
   several classes, the target of class c is the fractional part of 0.618 c: for two classes, (1) is the proportion of
-  the second one, up to its unit; for more, a projection of all proportions in which distinct categories rarely
-  coincide. Missing is a category of its own. After 10,000 categories of a feature, new ones share a code.
+  the second one, up to a factor; for more, a projection of all proportions in which distinct categories rarely
+  coincide. Missing values form a separate category. After 10,000 categories of a feature, new ones share a code.
 * Categories that are relevant only in combination all have about the same mean target, so (1) cannot tell them apart.
   For methods that count values, a category is encoded by k / K instead, k the index of the category and K = `n_exact`.
-  After the first K, later categories have larger codes, in the order of (1). A feature of which more than K categories
-  occur in the first 64 rows is encoded by (1) from then on.
+  After the first K, later categories have larger codes, in the order of (1). A feature with more than K categories
+  in the first 64 rows is encoded by (1) from then on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["PRIOR", "RowEncoder", "class_targets"]
 _HALVED_AFTER = 1000  # rows
 PRIOR = 10.0  # rows
 _GOLDEN = 0.6180339887498949
-_FIRST = 64  # rows in which a feature shows whether it has few categories
+_FIRST = 64  # rows in which the categories of a feature are counted to choose its encoding
 
 
 @njit(strict=True)
@@ -144,7 +144,7 @@ class RowEncoder:
 
     _most = MAX_CATEGORIES
 
-    n_exact = 0  # an older file has none
+    n_exact = 0  # absent in older files
     many: tuple[int, ...] = ()
 
     def __init__(self, n_features: int, columns: list[int], n_exact: int = 0) -> None:

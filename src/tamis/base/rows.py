@@ -301,7 +301,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def check_state(self) -> None:
-        """Raise if a loaded selector contradicts itself: a label twice, no classes, or an invalid parameter.
+        """Raise if a loaded selector is inconsistent: a label twice, no classes, or an invalid parameter.
 
         Raises
         ------

@@ -68,7 +68,7 @@ class State:
 
 
 class _Model(Protocol):
-    """What a session needs of a fitted model; the hooks are those of `tamis.base.CellClassifier`."""
+    """The part of a fitted model that a session uses; the hooks are those of `tamis.base.CellClassifier`."""
 
     classes_: Array
     candidates_: NDArray[np.int64]
@@ -152,7 +152,7 @@ class Session(ThreadSafe):
         asks = [] if self.finished else [f"next {self.next_feature!r} for {self.next_cost:g}"]
         return [*asks, f"decision {self.decision!r}", certainty, f"paid {self.cost:g}"]
 
-    # -- what is known -------------------------------------------------------------------------------------
+    # -- current state -------------------------------------------------------------------------------------
 
     @property
     def next_feature(self) -> str | int | None:
@@ -218,7 +218,7 @@ class Session(ThreadSafe):
         observed = [[step["feature"], step["value"], step["paid"]] for step in self._steps]
         return {"observed": observed} | ({"unavailable": self.unavailable} if self.unavailable else {})
 
-    # -- what comes in -------------------------------------------------------------------------------------
+    # -- observations --------------------------------------------------------------------------------------
 
     def observe(self, value: Any, feature: str | int | None = None) -> None:
         """Record the value of a feature. If it raises, the session is unchanged.

@@ -220,9 +220,9 @@ def _exclusive(method: Any, *, of_two: bool = False) -> Any:
         # Implemented in C: no interrupt can occur between acquiring the lock and entering the block.
         with record.lock:
             if resets:
-                result = method(self, *args, **kwargs)
+                returned = method(self, *args, **kwargs)
                 record.failure = None
-                return result
+                return returned
             if record.failure is not None:
                 _reject_failed(self)
             if self._state_spec is not None:

@@ -46,7 +46,7 @@ class _Kernel:
 
     @functools.cached_property
     def inner(self) -> Any:
-        """The kernel for calls from kernels, without a Python wrapper and machine code of its own."""
+        """The kernel for calls from kernels, without a Python wrapper or separate machine code."""
         kernel = self._compile(
             ".inner", no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=self._reorders,
             pipeline_class=bitcode_compiler(),
@@ -65,7 +65,7 @@ class _Kernel:
         return bool(self.options["fastmath"])
 
     @functools.cached_property
-    def _used(self) -> dict[str, Any]:
+    def _dependencies(self) -> dict[str, Any]:
         """The other kernels and the constants that the kernel uses, whether compiled or not."""
         scope = self.function.__globals__
         mapping = {name: scope[name] for name in self.function.__code__.co_names if name in scope}
@@ -82,7 +82,7 @@ class _Kernel:
         code = self.function.__code__
         parts = [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)]
         parts += [f"{self._reorders} {self.options['_nrt']}"]
-        for name, value in self._used.items():
+        for name, value in self._dependencies.items():
             if isinstance(value, _Kernel):
                 parts.append(f"{name}: {value._digest}")
             elif isinstance(value, int | float | str | tuple | np.generic | np.ndarray):
@@ -93,7 +93,7 @@ class _Kernel:
         import numba
 
         own, scope = self.function, dict(self.function.__globals__)
-        for name, callee in self._used.items():
+        for name, callee in self._dependencies.items():
             if isinstance(callee, _Kernel):
                 scope[name] = callee.inner
         function = FunctionType(own.__code__, scope, own.__name__, own.__defaults__)
@@ -102,7 +102,7 @@ class _Kernel:
         options = {"nogil": True, **self.options, **options}
         try:
             kernel = numba.njit(cache=True, **options)(function)
-            _forgive_a_full_disk(kernel)
+            _ignore_full_disk(kernel)
         except RuntimeError:  # no writable folder for the cache
             kernel = numba.njit(**options)(function)
         scope[own.__name__] = kernel  # a kernel may call itself
@@ -137,7 +137,7 @@ def _compile_once_for_all_constants(kernel: Any) -> None:
     kernel.get_call_template = template_of_any
 
 
-def _forgive_a_full_disk(kernel: Any) -> None:
+def _ignore_full_disk(kernel: Any) -> None:
     """Continue with a kernel that is compiled but cannot be cached."""
     cache = getattr(kernel, "_cache", None)
     write = getattr(cache, "save_overload", None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 __all__ = ["merge_tree"]
 
@@ -88,5 +88,4 @@ def merge_tree(states: Iterable[State], **how: Any) -> State:
         _, left = waiting.pop()
         left.merge(merged, **how)
         merged = left
-    result: State = merged
-    return result
+    return cast(State, merged)

@@ -323,7 +323,7 @@ class Snapshot:
     ----------
     one : object
     most : int or None
-        Bytes of arrays that are copied. Of a larger state only the attributes, containers and random generators are
+        Bytes of arrays that are copied. For a larger state, only the attributes, containers and random generators are
         kept. None: all arrays are copied.
     n_rows : int, optional
         How many rows an update adds to rings; by default unknown.
@@ -421,7 +421,7 @@ def atomically(
     n_rows : int, optional
         Rows of the batch, each of which overwrites one slot of a ring buffer: see :class:`Snapshot`.
     in_parts : bool
-        Whether the state is copied whatever its size, and `update` calls :func:`deliver_signals` between its parts.
+        Whether a state of any size is copied, and `update` calls :func:`deliver_signals` between its parts.
     from_scratch : bool
         Whether `update` creates a new state, and leaves the current arrays unchanged.
     before : object with `restore` and `is_complete`, optional

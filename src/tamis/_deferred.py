@@ -18,7 +18,7 @@ __all__ = ["deferred", "is_instance"]
 
 
 class _Deferred(ModuleType):
-    """A module in the place of another one, which is imported when one of its names is used."""
+    """A stand-in for a module, which is imported when one of its names is used."""
 
     def __getattr__(self, name: str) -> Any:
         if sys.modules.get(self.__name__) is self:
@@ -31,7 +31,7 @@ def deferred(*names: str) -> Iterator[None]:
     """Let imports of these modules within this context take effect when the modules are first used.
 
     Modules that are imported already, or not installed, are unchanged. Another thread that imports one of them
-    meanwhile receives a module that behaves as the original.
+    meanwhile receives a module that behaves like the original.
 
     Parameters
     ----------

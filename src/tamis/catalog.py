@@ -380,13 +380,13 @@ SCORE_TITLES = {
     "gini": "Gini index",
 }
 SCORE_MEANINGS = {
-    "t": "how far two class means lie apart, in standard errors",
-    "fisher": "the spread of the class means against the spread within the classes",
-    "mi": "mutual information between the bins of a column and the class, in nats",
-    "chi2": "how unlike the classes are spread over the bins of a column",
-    "gini": "how much the best cut takes off the Gini impurity",
+    "t": "distance between two class means, in standard errors",
+    "fisher": "variance between the class means, relative to the variance within the classes",
+    "mi": "mutual information between the bins of a feature and the class, in nats",
+    "chi2": "how much the distribution over the bins of a feature differs between the classes",
+    "gini": "decrease of the Gini impurity by the best cut",
 }
-# Of the bands that are true at all times.
+# Titles of the effects whose confidence bands are valid at all times.
 EFFECT_TITLES = {
     "t": "class means apart by",
     "fisher": "class means apart by",

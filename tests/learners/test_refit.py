@@ -253,7 +253,7 @@ def test_float32_halves_the_rows(data: tuple[Any, Any]) -> None:
         learned(Refit(DecisionTreeClassifier(), dtype=dtype, min_rows=60), X, y)
         for dtype in ("float64", "float32")
     )
-    assert half._rows_.joined().X.dtype == np.float32
+    assert half._rows_.concatenate().X.dtype == np.float32
     assert len(tamis.dumps(half)) < 0.7 * len(tamis.dumps(whole))
 
 
@@ -291,10 +291,10 @@ def test_missing_values_are_passed_on_or_filled(data: tuple[Any, Any]) -> None:
     whole = np.where(np.isnan(gaps), 0.0, gaps)
     learned(model, whole[300:600], y[300:600], columns=[0, 1, 2])
     known = gaps[:300][~np.isnan(gaps[:300, 1]), 1]
-    fit = model._fit_.rows.joined().X[:, 1]
+    fit = model._fit_.rows.concatenate().X[:, 1]
     assert np.isnan(fit).any()
     expected = np.concatenate([known, fit[300:]]).mean()
-    assert model._fit_.fitted().fill[1] == pytest.approx(expected)
+    assert model._fit_.fit_once().fill[1] == pytest.approx(expected)
 
 
 def test_categories_reach_each_library(rng: np.random.Generator) -> None:
@@ -429,8 +429,8 @@ def test_a_window_smaller_than_the_first_fit_shortens_it(data: tuple[Any, Any]) 
 def test_rows_are_joined_in_order() -> None:
     rows = RecentRows()
     for at in range(1000):
-        rows = rows.added(Block(np.array([[float(at)]]), np.array([at]), None), most=130)
+        rows = rows.with_rows(Block(np.array([[float(at)]]), np.array([at]), None), most=130)
         n = min(at + 1, 130)
-        assert rows.joined().y.tolist() == list(range(at + 1 - n, at + 1))
+        assert rows.concatenate().y.tolist() == list(range(at + 1 - n, at + 1))
         assert sum(len(y) for _, y, _ in (*rows.blocks, *rows.tail)) <= 130 + 2 * 64
-    assert rows.last(7).joined().X[:, 0].tolist() == [float(at) for at in range(993, 1000)]
+    assert rows.last(7).concatenate().X[:, 0].tolist() == [float(at) for at in range(993, 1000)]

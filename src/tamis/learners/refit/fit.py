@@ -1,7 +1,7 @@
-"""A fit of an estimator on the last rows: saved as rows and unfitted estimator, from which it is fitted again.
+"""A fit of an estimator on the last rows, saved as these rows and the unfitted estimator.
 
 scikit-learn's estimators, and compatible ones, have no file format except pickle, which executes code when it is read.
-The rows and the unfitted estimator have one, and the same estimator on the same rows gives the same model.
+The rows and the unfitted estimator can be saved without it, and refitting the estimator on them gives the same model.
 """
 
 from __future__ import annotations
@@ -80,18 +80,18 @@ class Fit:
             _fitted[twin] = value
         return twin
 
-    def fitted(self) -> Fitted:
+    def fit_once(self) -> Fitted:
         """Return the fitted estimator, which is fitted by the first call, and again after loading."""
-        result = _fitted.get(self)
-        if result is None:
-            result = _fitted[self] = self._run()
-        return result
+        fitted = _fitted.get(self)
+        if fitted is None:
+            fitted = _fitted[self] = self._run()
+        return fitted
 
     def _run(self) -> Fitted:
-        X, y, weights = self.rows.joined()
+        X, y, weights = self.rows.concatenate()
         X = self._select(X)
         fill = self._means(X) if self.fills else None
-        X = filled(X, fill)
+        X = impute(X, fill)
         if self.is_numeric:
             present, target = np.zeros(1, np.int64), y
             constant = np.array(
@@ -114,14 +114,14 @@ class Fit:
             raise DataError(f"{name} cannot be fitted on the last {len(y):,} rows: {error}") from error
         return Fitted(model, present, constant, fill)
 
-    def answer(self, X: Rows, verb: str) -> Array:
+    def apply(self, X: Rows, verb: str) -> Array:
         """Return the output of a method of the fitted estimator for rows with all columns."""
-        fitted = self.fitted()
-        rows = filled(self._select(X), fitted.fill)
+        fitted = self.fit_once()
+        rows = impute(self._select(X), fitted.fill)
         if len(self.categorical):
             rows, _ = with_categories(clone(self.recipe), rows, self._categorical())
-        answer: Array = np.asarray(getattr(fitted.model, verb)(rows))
-        return answer
+        output: Array = np.asarray(getattr(fitted.model, verb)(rows))
+        return output
 
     def _select(self, X: Rows) -> Rows:
         if self.columns is None:
@@ -147,7 +147,7 @@ class Fit:
         return np.asarray(total / np.maximum(known.sum(axis=0), 1))
 
 
-def filled(X: Rows, fill: NDArray[np.float64] | None) -> Rows:
+def impute(X: Rows, fill: NDArray[np.float64] | None) -> Rows:
     """Return dense rows with their missing values replaced."""
     if fill is None or sp.issparse(X) or not np.isnan(X.sum()):
         return X

@@ -1,4 +1,4 @@
-"""How estimators of other libraries are created by name, seeded, and given categorical columns."""
+"""Estimators of other libraries: created by name, seeded, and informed of categorical columns."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NAMES: dict[str, Callable[[], Any]] = {
 }
 
 
-def new_recipe(given: Any, seed: int | None) -> Any:
+def new_recipe(estimator: Any, seed: int | None) -> Any:
     """Return an unfitted estimator; each of its `random_state` parameters that is None gets the seed.
 
     Examples
@@ -56,12 +56,12 @@ def new_recipe(given: Any, seed: int | None) -> Any:
     >>> new_recipe("random-forest", 7).random_state
     7
     """
-    estimator = NAMES[given]() if isinstance(given, str) else clone(given)
-    known = estimator.get_params(deep=True)
+    recipe = NAMES[estimator]() if isinstance(estimator, str) else clone(estimator)
+    parameters = recipe.get_params(deep=True)
     unset = [
-        name for name, value in known.items() if name.split("__")[-1] == "random_state" and value is None
+        name for name, value in parameters.items() if name.split("__")[-1] == "random_state" and value is None
     ]
-    return estimator.set_params(**dict.fromkeys(sorted(unset), seed)) if unset else estimator
+    return recipe.set_params(**dict.fromkeys(sorted(unset), seed)) if unset else recipe
 
 
 def library_of(estimator: Any) -> str:

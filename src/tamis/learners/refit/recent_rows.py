@@ -38,8 +38,8 @@ class RecentRows:
     --------
     >>> rows = RecentRows()
     >>> for at in range(5):
-    ...     rows = rows.added(Block(np.array([[float(at)]]), np.array([at]), None), most=3)
-    >>> rows.joined().y.tolist()
+    ...     rows = rows.with_rows(Block(np.array([[float(at)]]), np.array([at]), None), most=3)
+    >>> rows.concatenate().y.tolist()
     [2, 3, 4]
     """
 
@@ -54,8 +54,8 @@ class RecentRows:
     def __deepcopy__(self, memo: dict[int, Any]) -> RecentRows:
         return RecentRows(self.blocks, self.tail, self.n_rows)
 
-    def added(self, block: Block, most: int) -> RecentRows:
-        """Return the last `most` rows after those of a block, which must not be written to later.
+    def with_rows(self, block: Block, most: int) -> RecentRows:
+        """Return the last `most` rows after appending a block, which must not be written to later.
 
         Fewer than `most` rows, one block and 64 rows are stored.
         """
@@ -75,7 +75,7 @@ class RecentRows:
         """Return the last `n_rows` of the rows."""
         return RecentRows(self.blocks, self.tail, min(n_rows, self.n_rows))
 
-    def joined(self) -> Block:
+    def concatenate(self) -> Block:
         """Return the rows as one block."""
         X, y, weights = _join((*self.blocks, *self.tail))
         start = len(y) - self.n_rows

@@ -1,7 +1,7 @@
 """Refit: any estimator with `fit` and `predict` as a stream learner, refitted on the last rows.
 
-The usual way to run a boosted model on a stream: a window of the last rows is stored, and a new model is fitted on it
-at fixed intervals (here also after a drift, or when the selection changes). In between, the last one predicts.
+This is the usual way to run a boosted model on a stream: a window of the last rows is stored, and a new model is fitted
+to it at fixed intervals (here also after a drift, or when the selection changes). In between, the last model predicts.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     **Files.** A saved model contains the rows of the last fit and the unfitted estimator, but no fitted one. It is
     fitted again on first use after loading, which gives the same model if the estimator is deterministic. LightGBM is
-    deterministic with ``deterministic=True, force_col_wise=True``, which it has if created by name.
+    deterministic with ``deterministic=True, force_col_wise=True``, which are set if it is created by name.
 
     **Categorical columns** are passed to LightGBM as `categorical_feature`, to XGBoost as `feature_types`, to CatBoost
     as `cat_features` and to scikit-learn's histogram boosting as `categorical_features`. Other estimators, and all with
@@ -369,7 +369,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             part = Block(
                 X[-most:].copy(), y[-most:].copy(), None if weights is None else weights[-most:].copy()
             )
-        self._rows_ = self._rows_.added(part, most)
+        self._rows_ = self._rows_.with_rows(part, most)
         counted = block.y[start:stop]
         if self._is_numeric:
             self._totals_ = self._totals_ + counted.sum()
@@ -404,7 +404,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         fit = Fit(
             self._recipe(), self._rows_, columns, self._categories_, self._is_numeric, not self._accepts_nan
         )
-        fit.fitted()
+        fit.fit_once()
         self._fit_, self._n_fitted_ = fit, self._rows_.n_rows
         self.n_fits_, self.fitted_at_, self._error_total_ = self.n_fits_ + 1, self.n_seen_, 0.0
 
@@ -412,23 +412,23 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """Return the row of a batch at which a drift is detected, if any."""
         if self._detector_ is None or self._fit_ is None:
             return None
-        answer = self._answer(block.X)
+        predicted = self._predict(block.X)
         if self._is_numeric:  # whether an error exceeds the mean since the fit
-            sizes = np.abs(answer - block.y)
+            sizes = np.abs(predicted - block.y)
             n_before = self.n_seen_ - self.fitted_at_
             means = (self._error_total_ + np.cumsum(sizes)) / (n_before + 1 + np.arange(len(sizes)))
             errors, self._error_total_ = sizes > means, self._error_total_ + float(sizes.sum())
         else:
-            errors = answer != block.y
+            errors = predicted != block.y
         detector = deepcopy(self._detector_)
-        result = None
+        drift = None
         for i, error in enumerate(errors.tolist()):
             if detector.update(float(error)):
-                result = i
+                drift = i
                 self.drifts_ = [*self.drifts_, self.n_seen_ + i]
                 break
         self._detector_ = detector
-        return result
+        return drift
 
     # -- predicting ----------------------------------------------------------------------------------------
 
@@ -440,13 +440,13 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         reject_nonfinite(X, self._names(), allow_nan=self._accepts_nan or not is_whole)
         return X
 
-    def _answer(self, X: Rows) -> Array:
+    def _predict(self, X: Rows) -> Array:
         """Return the code of each row, or the number."""
-        fitted = None if self._fit_ is None else self._fit_.fitted()
+        fitted = None if self._fit_ is None else self._fit_.fit_once()
         if fitted is not None and fitted.model is not None:
             assert self._fit_ is not None
-            answer = self._fit_.answer(X, "predict").reshape(-1)
-            return answer.astype(np.float64) if self._is_numeric else fitted.present[answer.astype(np.intp)]
+            output = self._fit_.apply(X, "predict").reshape(-1)
+            return output.astype(np.float64) if self._is_numeric else fitted.present[output.astype(np.intp)]
         if self._is_numeric:
             mean = fitted.constant[0] if fitted is not None else self._totals_[0] / max(self.n_seen_, 1)
             return np.full(X.shape[0], mean)
@@ -465,24 +465,23 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_rows,)
         """
-        answer = self._answer(self._rows_to_predict(X))
-        result: Array = answer if self._is_numeric else self.classes_[answer]
-        return result
+        predicted = self._predict(self._rows_to_predict(X))
+        return predicted if self._is_numeric else np.asarray(self.classes_[predicted])
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); 0 for classes not in the last fit."""
         X = self._rows_to_predict(X)
-        result = np.zeros((X.shape[0], len(self.classes_)))
-        fitted = None if self._fit_ is None else self._fit_.fitted()
+        proba = np.zeros((X.shape[0], len(self.classes_)))
+        fitted = None if self._fit_ is None else self._fit_.fit_once()
         if fitted is None:
-            result[:] = self._totals_ / max(self._totals_.sum(), 1.0)
+            proba[:] = self._totals_ / max(self._totals_.sum(), 1.0)
         elif fitted.model is None:
-            result[:, fitted.present] = fitted.constant
+            proba[:, fitted.present] = fitted.constant
         else:
             assert self._fit_ is not None
-            result[:, fitted.present] = self._fit_.answer(X, "predict_proba")
-        return result
+            proba[:, fitted.present] = self._fit_.apply(X, "predict_proba")
+        return proba
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy, or for a regressor R^2, on held-out rows."""
@@ -500,7 +499,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             raise AttributeError(
                 "Refit has no estimator_ before its first fit: learn from min_rows rows first."
             )
-        return self._fit_.fitted().model  # type: ignore[union-attr]
+        return self._fit_.fit_once().model  # type: ignore[union-attr]
 
     @property
     def columns_(self) -> NDArray[np.intp]:
@@ -548,8 +547,8 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _new_detector(given: Any) -> Any:
-    detector = make(given) if isinstance(given, str) else deepcopy(given)
+def _new_detector(on_drift: Any) -> Any:
+    detector = make(on_drift) if isinstance(on_drift, str) else deepcopy(on_drift)
     detector.reset()
     return detector
 

@@ -21,11 +21,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def new_classifier(given: Any) -> Any:
+def new_classifier(estimator: Any) -> Any:
     """Return an unfitted classifier: a learner of the catalogue by name, or a clone."""
-    if not isinstance(given, str):
-        return clone(given)
-    entry = find_learner(given)
+    if not isinstance(estimator, str):
+        return clone(estimator)
+    entry = find_learner(estimator)
     return entry.load()(**dict(entry.parameters))
 
 

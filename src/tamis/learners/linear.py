@@ -176,7 +176,7 @@ def _predict_and_train(
     power_t: float, alpha: float, penalty: float, step_of_b: float, first: float, coef: Array, intercept: Array,
     margins: Array,
 ) -> bool:  # fmt: skip
-    """Do so for several classifiers, each on a subset of the columns; a narrow one stores only those weights."""
+    """Predict and train with several classifiers, each on a subset of the columns."""
     n_rows, size = rows.shape[0], subsets.shape[1]
     is_finite, nothing = True, np.empty((0, 0))
     x, columns = np.empty(n_rows * size), np.empty(0 if is_narrow else n_rows * size, np.int64)
@@ -351,15 +351,15 @@ class _LinearClassifier(DenseRowClassifier):
     def _grow(self, n_classes: int) -> None:
         n_before = len(self.classes_)
 
-        def grown(array: Array) -> Array:
+        def append_models(array: Array) -> Array:
             if n_before == 2 and n_classes > 2 and len(array):
                 array = np.concatenate([-array, array])
             n_new = n_classes - (n_classes == 2) - len(array)
             return np.concatenate([array, np.zeros((n_new, *array.shape[1:]))])
 
-        self._coef_, self._intercept_ = grown(self._coef_), grown(self._intercept_)
+        self._coef_, self._intercept_ = append_models(self._coef_), append_models(self._intercept_)
         if len(self._mean_):
-            self._mean_, self._mean_of_b_ = grown(self._mean_), grown(self._mean_of_b_)
+            self._mean_, self._mean_of_b_ = append_models(self._mean_), append_models(self._mean_of_b_)
 
     def _learn(self, rows: Rows, codes: NDArray[np.int64], weight: Array | None = None) -> None:
         n_rows, n_features = rows.shape
@@ -783,7 +783,7 @@ def predict_and_train(
         Clones for which :func:`are_alike` is true, fitted to their subset of the columns or to all of them.
     rows : ndarray of shape (n_rows, n_features), float64, C-contiguous
     subsets : ndarray of shape (n_models, size), int
-        Columns of each model, the others counting as 0.
+        Columns of each model; the others count as 0.
     codes : ndarray of shape (n_rows,), int64
         Positions of the labels in `classes_`.
 

@@ -182,15 +182,15 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2]}…{name[-_LONGEST // 2 :]}"
 
 
-def _names(tree: HoeffdingTree | VFDR, given: Sequence[str] | None) -> list[str]:
+def _names(tree: HoeffdingTree | VFDR, names: Sequence[str] | None) -> list[str]:
     check_is_fitted(tree)
-    if given is None:
+    if names is None:
         return list(getattr(tree, "feature_names_in_", [f"feature_{j}" for j in range(tree.n_features_in_)]))
-    if len(given) != tree.n_features_in_:
+    if len(names) != tree.n_features_in_:
         raise ValueError(
-            f"feature_names has {len(given)} names for {tree.n_features_in_} columns: give one name for each column."
+            f"feature_names has {len(names)} names for {tree.n_features_in_} columns: give one name for each column."
         )
-    return list(given)
+    return list(names)
 
 
 def _label(tree: HoeffdingTree | VFDR, node: Node | Rule) -> Any:

@@ -107,7 +107,7 @@ def learn(
 
 @njit(allocates=False)
 def has_room(tree: Arrays) -> bool:
-    """Return whether the pools have room for the pending changes."""
+    """Return whether the pending changes fit in the pools."""
     nodes, slots, detectors = required_room(tree)
     state = tree.state
     return bool(

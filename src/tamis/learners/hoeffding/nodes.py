@@ -88,7 +88,7 @@ class Pools:
         )  # fmt: skip
 
     def make_room(self) -> None:
-        """Double the pools until the pending changes have room."""
+        """Double the pools until the pending changes fit."""
         nodes, slots, detectors = (int(n) for n in required_room(self.arrays()))
         while self.state[FREE_NODES] < nodes:
             size = len(self.links)

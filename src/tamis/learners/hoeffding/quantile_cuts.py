@@ -1,10 +1,10 @@
-"""Counts of a numeric feature by class between edges that follow its quantiles, for the thresholds of a leaf.
+"""Class counts of a numeric feature in bins whose edges follow its quantiles, for the thresholds of a leaf.
 
 The first distinct values of a feature are the edges, with their counts. A later value is counted in its bin: the values
 above the edge before and at or below its own. A bin with more than twice its share of the weight is divided at a value
-inside, half of each class on either side, and the two neighbours with the least weight are joined (Gibbons, Matias,
+inside, half of each class on either side, and the two neighbours with the least weight are merged (Gibbons, Matias,
 Poosala: Fast incremental maintenance of approximate histograms, VLDB 1997). The range of the values does not matter, so
-thresholds fit heavy tails, and a monotone transformation of a feature changes no split but for its threshold.
+thresholds fit heavy tails, and a monotone transformation of a feature changes only the thresholds of splits.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _lightest_pair(bins: Floats, excluded: int) -> tuple[int, float]:
 
 @njit(strict=True, allocates=False)
 def _divide(edges: Floats, bins: Floats, at: int, x: float, weight: float) -> None:
-    """Divide a bin at a value inside, and join the lightest neighbours, unless these have as much weight."""
+    """Divide a bin at a value inside, and merge the lightest neighbours, unless these have as much weight."""
     pair, least = _lightest_pair(bins, at)
     if pair < 0 or least >= weight:
         return

@@ -71,7 +71,7 @@ RIGHT, SEEN = range(2)  # columns of `tally`
 
 
 class RuleOptions(NamedTuple):
-    """Options of a rule set that a tree does not have."""
+    """Options of a rule set in addition to those of a tree."""
 
     ordered: bool
     drift: float  # the detectors' delta; 0: none
@@ -106,7 +106,7 @@ class RuleSet:
         self.detectors: Floats = np.zeros((0, STATE_SIZE))
 
     def watch(self) -> None:
-        """Give every rule a detector, if it has none."""
+        """Create a detector for each rule that has none."""
         if not len(self.detectors):
             self.detectors = np.zeros((len(self.tally), STATE_SIZE))
 
@@ -218,7 +218,7 @@ def learn(
 
 @njit()
 def _has_room(rules: RuleArrays) -> bool:
-    """Return whether the arrays have room for the pending changes."""
+    """Return whether the pending changes fit in the arrays."""
     pool, last = rules.pool, rules.features.shape[1] - 1
     for k in range(pool.state[PENDING]):
         if rules.features[pool.notes[WHERE, k], last] != NOTHING:

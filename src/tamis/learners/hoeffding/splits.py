@@ -1,8 +1,8 @@
 """Statistics of leaves, and the merit of splits.
 
-A numeric feature is summarised by a normal distribution and a range for each class, and with `splitter="quantiles"` by
-counts between edges (`quantile_cuts.py`), a categorical one by counts. With N
-the weight of the rows, N_b that of branch b, and H the entropy of the class in bits::
+A numeric feature is summarised by a normal distribution and a range for each class, or by counts between edges
+(`splitter="quantiles"`, see `quantile_cuts.py`), a categorical one by counts. With N the weight of the rows, N_b that
+of branch b, and H the entropy of the class in bits::
 
     merit = H - sum_b N_b / N H_b                                                                (1)
     split if  merit_1 - merit_2 > eps  or  eps < tie_threshold,  eps = sqrt(R^2 ln(1 / delta) / (2 n))  (2)
@@ -85,7 +85,7 @@ class SplitOptions(NamedTuple):
     watched: bool  # whether errors are monitored for drift
     seed: int
     step: bool  # whether to stop at each change of the tree
-    new_feature_penalty: float  # fraction of its merit that a feature loses which no split uses
+    new_feature_penalty: float  # fraction of its merit that a feature not used by a split loses
 
 
 @njit(allocates=False)
@@ -171,7 +171,7 @@ def _best_cut(kept: Floats, f: int, n_cuts: int, least: float, work: Floats) -> 
 
 @njit()
 def _best_categories(tree: Arrays, slot: int, g: int, binary: bool, work: Floats) -> tuple[float, int, int]:
-    """Return the merit, the category or -1 for all, and the number of branches; merit -1 if there is no split."""
+    """Return the merit, the category or -1 for all, and the number of branches; merit -1 without a split."""
     counts = tree.counts[slot]
     total, part, rest = work[0], work[1], work[2]
     n = 0.0

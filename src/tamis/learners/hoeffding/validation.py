@@ -1,8 +1,8 @@
 """Validation of the arrays of a tree, so that no kernel reads out of bounds or follows a cycle.
 
 Kernels follow links from node to node without a limit, so range checks are not sufficient: every node in use must be
-reached exactly once from a root, every place is either used or free, and the categories of a feature form a linked
-list.
+reached exactly once from a root, every place must be either used or free, and the categories of a feature must form
+a linked list.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ Cases that (1) leaves undefined, with S^2 the variance of the feature over all c
 
 * A feature with a single value over all classes is not informative: it is ignored, like unselected columns.
 * s is at least 1e-9 S.
-* A class with one value of a feature uses that value as mean and s = S; a class with none uses the mean of all classes
-  and S.
+* For a class with one value of a feature, that value is the mean and s = S; for a class with none, the mean is that
+  of all classes and s = S.
 * A class with two or more identical values has P = (n + 1) / (n + 2) at that value and 1 / (n + 2) elsewhere, both in
   units of S, as (2) gives for a category and its complement. Scaling a feature by a constant therefore changes nothing.
 * A class without rows has P[c] = 0.
@@ -239,7 +239,7 @@ class ClassLikelihoods:
         Raises
         ------
         StateError
-            If there is one.
+            If a table is invalid.
         """
         start, sizes, free = self._start, np.diff(self._start), np.isnan(self._keys)
         room, taken = sizes[self._columns] - 1, sizes - np.add.reduceat(np.append(free, 0), start[:-1])

@@ -1,11 +1,11 @@
-"""How a classifier ignores the columns that are currently unselected.
+"""Masking: how a classifier ignores the columns that are currently unselected.
 
 The selection changes over time. A learner that was passed zeros for an unselected column treats it as a constant and is
 misled once the column is selected: a Gaussian of variance 0 dominates all others. Four strategies prevent this; each
 learner uses the first that it supports (:func:`masking_strategy`):
 
 =============  =====================================================================================================
-``"whole"``    learns all columns, because its statistics of one column do not depend on the others; predicts with
+``"whole"``    learns all columns, because its statistics of a column do not depend on the others; predicts with
                :func:`restrict_columns` from the selected columns only, as if it had been trained with these alone
 ``"columns"``  learns and predicts from all columns, and is passed the selected ones with the rows to learn from
 ``"missing"``  learns and predicts with NaN elsewhere: it supports missing values (trees, River's models)
@@ -27,7 +27,7 @@ from tamis._deferred import is_instance
 __all__ = ["accepts_nan", "masking_strategy", "restrict_columns"]
 
 _NAIVE_BAYES = "sklearn.naive_bayes"
-_PER_COLUMN = ("GaussianNB", "MultinomialNB", "BernoulliNB")  # a column is modelled regardless of the others
+_PER_COLUMN = ("GaussianNB", "MultinomialNB", "BernoulliNB")  # each column is modelled independently
 
 
 def masking_strategy(learner: Any) -> str:

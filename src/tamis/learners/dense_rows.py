@@ -1,4 +1,4 @@
-"""Base class of classifiers for dense rows: a batch is validated, then learned completely or not at all."""
+"""Base class of classifiers for dense rows: a batch is validated, then learned atomically."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_third_party(model: Any) -> bool:
 
 
 class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Learns from rows in order; NaN is missing, labels may be of any type, and new labels may appear.
+    """Learns from rows in order; NaN is a missing value, labels may be of any type, and new labels may appear.
 
     A subclass implements three hooks: `_initialize` checks parameters, sets `classes_` and `n_seen_`, allocates the
     state, `_grow` allocates space for new classes, `_learn` updates the state with rows and codes and cannot fail.

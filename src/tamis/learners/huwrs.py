@@ -128,12 +128,12 @@ def _agreement(reference: Array, now: Array) -> float:
 
 
 def _bin_edges(column: Floats, n_bins: int, *, is_category: bool) -> Floats:
-    """Return the upper bin edges of a feature, or the categories with a separate bin; the last bin takes the rest."""
+    """Return the upper bin edges of a feature, or the categories with a separate bin; the rest is in the last bin."""
     values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
     if is_category:
         cuts = values[np.argsort(-counts, kind="stable")][: n_bins - 1]
     elif len(values) <= n_bins:
-        cuts = values[:-1]  # a bin for each value
+        cuts = values[:-1]  # one bin per value
     else:
         up_to = np.cumsum(counts)
         cuts = values[np.searchsorted(up_to, up_to[-1] * np.arange(1, n_bins) / n_bins)]

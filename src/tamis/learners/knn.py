@@ -92,7 +92,7 @@ class WeightedKNN(DenseRowClassifier):
     rows are rejected.
 
     A missing value (NaN) has the largest distance from another value that the range of the window allows: see
-    :mod:`tamis.learners.neighbours`. A label not seen before adds a class; a class without rows in the window gets no
+    :mod:`tamis.learners.neighbours`. A new label adds a class; a class without rows in the window gets no
     votes.
 
     References

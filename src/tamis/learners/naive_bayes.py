@@ -26,7 +26,7 @@ Errata and deviations, each with its reason:
 * Weights are divided by the largest. Symmetrical uncertainties of 0.1 as exponents would leave little more than P[y].
 * The likelihoods are computed over a window too. A feature that has become relevant gets a large weight, but
   likelihoods over all rows still describe the time before: with them, weights reduce the accuracy.
-* Everything is a sum of logarithms. Products of raw probabilities underflow with a few hundred features.
+* All products are computed as sums of logarithms. Products of raw probabilities underflow with a few hundred features.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class WeightedNaiveBayes(DenseRowClassifier):
     Learning costs O(features) per row, predicting O(features times classes). Memory: the rows of both windows, and 3
     float64 per class and feature. A batch leaves the same state as its rows one at a time. Sparse rows are rejected.
 
-    A missing value (NaN) is ignored in learning and in prediction. A category never seen has count 0, a class without
-    rows in the window probability 0. A label not seen before makes a new class.
+    A missing value (NaN) is ignored in learning and in prediction. An unknown category has count 0, a class without
+    rows in the window probability 0. A new label adds a class.
 
     References
     ----------

@@ -283,7 +283,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         """Return the label of each row."""
         check_is_fitted(self)
         X = self._rows(X)
-        with np.errstate(divide="ignore", invalid="ignore"):  # a new classifier may have seen a single class
+        with np.errstate(divide="ignore", invalid="ignore"):  # a new classifier may know a single class
             labels: Array = self.estimator_.predict(X)
         return labels
 

@@ -1,4 +1,4 @@
-"""Random subsets of the features for ensembles on random subspaces."""
+"""Random feature subsets for ensembles."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ the objective of a second-order step of the log loss. The trees are in `trees.py
 Deviations, each with its reason:
 
 * The paper's trees are FIMT-DD trees without models at the leaves, with ordered lists of all values. Here leaves store
-  sums by bins, cut at quantiles of the first 200 rows: fixed memory, and a hundred trees share the bins of a row.
+  sums by bins, cut at quantiles of the first 200 rows: memory is fixed, and a hundred trees share the bins of a row.
   If a tenth of the last 200 values of a feature are outside the range of its cuts, the cuts are recomputed.
 * The value of a leaf has an l2 penalty of 1, and a child at least a sum of hessians of 1, as in XGBoost.
 * A tree is replaced by a new one when an ADWIN detects an increase of |g + h T(x)|, the gradient that remains after its
@@ -249,7 +249,7 @@ class SGBT(DenseRowClassifier):
             create_tree(self._arrays(), int(t), self.n_features_in_, self._options().seed)
 
     def _make_room(self, n_nodes: int) -> None:
-        """Add free nodes and slots: at least `n_nodes`, and half as many again as there are."""
+        """Add free nodes and slots: at least `n_nodes`, and at least half the current number."""
         n_nodes = max(n_nodes, len(self._feature_) // 2)
         for names, count, n_new in (
             (_PER_NODE, FREE_NODES, n_nodes),

@@ -255,11 +255,11 @@ def check_place(option: str, place: str, *, is_folder: bool) -> None:
 
 def _check_existing(option: str, path: Path, place: str, *, is_folder: bool) -> None:
     if is_folder and path.exists():
-        from tamis.evaluate.experiment.result import holds_something_else
+        from tamis.evaluate.experiment.result import contains_other_files
 
         if not path.is_dir():
             raise MisuseError(f"{option} {place} is a file: choose a folder.")
-        if not (path / "settings.json").is_file() and holds_something_else(path):
+        if not (path / "settings.json").is_file() and contains_other_files(path):
             raise MisuseError(f"{option} {place} contains other files: choose a new folder.")
     if not is_folder and path.is_dir():
         raise MisuseError(f"{option} {place} is a folder: add the name of a file.")

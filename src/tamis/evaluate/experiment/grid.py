@@ -1,8 +1,8 @@
-"""The cells of an experiment: streams x selectors x learners x seeds, each with a definition that names its result.
+"""The cells of an experiment: streams x selectors x learners x seeds, each identified by its definition.
 
 A part (a stream, a selector or a learner) is named by a key, with or without parameters, or is an object. A cell's
-definition is what :func:`tamis.prequential` calls the settings of its run, and the version of Tamis: where it changes,
-so does the cell's key, and the cell is run again. Cells that differ in a seed that nothing takes are one.
+definition consists of the settings of its :func:`tamis.prequential` run and the version of Tamis. If it changes, so
+does the cell's key, and the cell is run again. Cells that differ only in a seed that no part accepts are one cell.
 """
 
 from __future__ import annotations
@@ -140,18 +140,18 @@ class Cell:
     options: RunOptions
 
     def models(self, stream: Stream) -> tuple[Any, Any]:
-        """Return selector and learner, both new."""
+        """Return a new selector and a new learner."""
         selector = _model(self.selector, stream, self.seed, self.n_features_to_select)
         return selector, _model(self.learner, stream, self.seed, None)
 
 
-def parts_of(noun: str, given: Any) -> list[Part]:
-    """Return the parts that a user named.
+def parts_of(noun: str, items: Any) -> list[Part]:
+    """Return the parts that a user passed.
 
     Parameters
     ----------
     noun : {"stream", "selector", "learner"}
-    given : part, list of parts, or dict of names to parts
+    items : part, list of parts, or dict of names to parts
         A part is a key, a pair (key, parameters), or an object.
 
     Raises
@@ -164,24 +164,24 @@ def parts_of(noun: str, given: Any) -> list[Part]:
     >>> [part.name for part in parts_of("selector", ["fires", ("ofs", {"learning_rate": 0.5}), None])]
     ['fires', 'ofs(learning_rate=0.5)', 'none']
     """
-    if isinstance(given, Mapping):
-        parts = [_part(noun, one, str(name)) for name, one in given.items()]
+    if isinstance(items, Mapping):
+        parts = [_part(noun, one, str(name)) for name, one in items.items()]
     else:
-        parts = [_part(noun, one, None) for one in (given if isinstance(given, list) else [given])]
+        parts = [_part(noun, one, None) for one in (items if isinstance(items, list) else [items])]
     names = [part.name for part in parts]
     if not parts:
-        raise ValueError(f"{noun}s must name at least one {noun}, got {given!r}.")
+        raise ValueError(f"{noun}s must name at least one {noun}, got {items!r}.")
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"Two {noun}s are named {twice!r}: give them distinct names, as a dict.")
     return parts
 
 
-def _part(noun: str, given: Any, name: str | None) -> Part:
-    subject, params = given, {}
-    is_pair = isinstance(given, tuple) and len(given) == 2
-    if is_pair and isinstance(given[0], str | os.PathLike) and isinstance(given[1], Mapping):
-        subject, params = given[0], dict(given[1])
+def _part(noun: str, item: Any, name: str | None) -> Part:
+    subject, params = item, {}
+    is_pair = isinstance(item, tuple) and len(item) == 2
+    if is_pair and isinstance(item[0], str | os.PathLike) and isinstance(item[1], Mapping):
+        subject, params = item[0], dict(item[1])
     if isinstance(subject, os.PathLike):
         subject = os.fspath(subject)
     if noun == "selector" and isinstance(subject, str) and subject.lower() == "none":

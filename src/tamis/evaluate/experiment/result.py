@@ -28,7 +28,7 @@ from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_ta
 from tamis.options import RunOptions
 from tamis.persistence import replace_file
 
-__all__ = ["CELLS", "EXPERIMENT", "ExperimentResult", "holds_something_else", "is_finished", "write_json"]
+__all__ = ["CELLS", "EXPERIMENT", "ExperimentResult", "contains_other_files", "is_finished", "write_json"]
 
 EXPERIMENT, CELLS = "experiment.json", "cells"
 _PARTS = ("stream", "selector", "learner")
@@ -56,7 +56,7 @@ class ExperimentResult:
 
     def __init__(self, folder: Path, *, interrupted: bool = False, temporary: Any = None) -> None:
         self.folder, self.interrupted = folder, interrupted
-        self._temporary = temporary  # a folder that goes when the result does
+        self._temporary = temporary  # a folder deleted together with the result
         self.cells, is_oracle, keeps_all = _read_cells(folder)
         self.oracles = list(dict.fromkeys(self.cells["method"][is_oracle].tolist()))
         self.keep_all = list(dict.fromkeys(self.cells["method"][keeps_all].tolist()))
@@ -174,8 +174,8 @@ class ExperimentResult:
         if not len(at):
             which = "" if seed is None else f" with the seed {seed}"
             raise ValueError(f"No finished cell has the stream {stream!r} and the method {method!r}{which}.")
-        result: PrequentialResult = self.runs(str(self.cells["key"][at[0]]))
-        return result
+        run: PrequentialResult = self.runs(str(self.cells["key"][at[0]]))
+        return run
 
     def _run(self, key: str) -> PrequentialResult:
         return PrequentialResult.load(self.folder / CELLS / key)
@@ -382,8 +382,8 @@ def is_finished(folder: Path, key: str) -> bool:
         return False
 
 
-def holds_something_else(folder: Path) -> bool:
-    """Return whether a folder contains more than an experiment, or than the files of one that was killed early."""
+def contains_other_files(folder: Path) -> bool:
+    """Return whether a folder contains other files than those of an experiment, or of one that was killed early."""
     if (folder / EXPERIMENT).is_file():
         return False
     cells, ours = folder / CELLS, re.compile(rf"\.lock|\.{re.escape(EXPERIMENT)}\.[0-9a-f]+\.tmp")

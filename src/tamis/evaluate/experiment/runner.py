@@ -24,7 +24,7 @@ from tamis.evaluate.experiment.result import (
     CELLS,
     EXPERIMENT,
     ExperimentResult,
-    holds_something_else,
+    contains_other_files,
     is_finished,
     write_json,
 )
@@ -167,7 +167,7 @@ def run_experiment(
             {
                 "tamis": "experiment",
                 "options": run_options.describe(),
-                "cells": [_named(c) for c in cells],
+                "cells": [_record(cell) for cell in cells],
             },
         )
         interrupted = _run_missing(
@@ -178,14 +178,14 @@ def run_experiment(
     return result
 
 
-def _run_options(given: dict[str, Any]) -> RunOptions:
-    known = RunOptions.settings()
-    for name in given:
-        if name not in known:
+def _run_options(options: dict[str, Any]) -> RunOptions:
+    valid = RunOptions.settings()
+    for name in options:
+        if name not in valid:
             raise ValueError(
-                f"{name!r} is not an option of an experiment; the options are {', '.join(known)}."
+                f"{name!r} is not an option of an experiment; the options are {', '.join(valid)}."
             )
-    return RunOptions(**given)
+    return RunOptions(**options)
 
 
 def _cells(
@@ -207,7 +207,7 @@ def _cells(
     return cells_of(parts["stream"], parts["selector"], parts["learner"], numbers, amount, options)
 
 
-def _named(cell: Cell) -> dict[str, Any]:
+def _record(cell: Cell) -> dict[str, Any]:
     names = {part.noun: part.name for part in (cell.stream, cell.selector, cell.learner)}
     return {
         "key": cell.key,
@@ -220,7 +220,7 @@ def _named(cell: Cell) -> dict[str, Any]:
 
 def _prepare(folder: Path) -> None:
     try:
-        if folder.exists() and holds_something_else(folder):
+        if folder.exists() and contains_other_files(folder):
             raise CheckpointError(f"{str(folder)!r} contains other files: choose a new folder.")
         (folder / CELLS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -245,7 +245,7 @@ def _run_missing(
             if isinstance(outcome, Lost):
                 outcome = _Outcome(outcome.reason, 0.0)
                 _write_error(folder, cell.key, outcome.error)
-            watch.tell(cell, outcome)
+            watch.count(cell, outcome)
     except KeyboardInterrupt:
         return True
     finally:
@@ -270,12 +270,12 @@ class _Runner:
         error = None
         try:
             stream = self.opener.open(cell.stream, cell.seed)
-            result = prequential(stream, *cell.models(stream), **cell.options.keywords())
-            if not len(result.frames["steps"]["step"]):
+            run = prequential(stream, *cell.models(stream), **cell.options.keywords())
+            if not len(run.frames["steps"]["step"]):
                 raise DataError(
                     "The stream ends within its first batch, used for training only: choose a smaller batch_size."
                 )
-            result.save(self.folder / CELLS / cell.key, flush=False)
+            run.save(self.folder / CELLS / cell.key, flush=False)
         except Exception as caught:
             error = f"{type(caught).__name__}: {' '.join(str(caught).split())}"
             _write_error(self.folder, cell.key, error, traceback.format_exc())
@@ -283,7 +283,7 @@ class _Runner:
 
 
 def _write_error(folder: Path, key: str, error: str | None, trace: str = "") -> None:
-    with contextlib.suppress(CheckpointError):  # a full disk: the others continue, this one is missing
+    with contextlib.suppress(CheckpointError):  # a full disk: the other cells continue
         write_json(folder / CELLS / f"{key}.error.json", {"error": error, "traceback": trace})
 
 
@@ -301,9 +301,9 @@ class _Watch:
         self.n_done, self.n_failed, self.began = n_cells - len(missing), 0, time.perf_counter()
         self.waiting = {cell.key: cell for cell in missing}
         self.took: dict[tuple[str, ...], list[float]] = {}
-        self._say("", None)
+        self._report("", None)
 
-    def tell(self, cell: Cell, outcome: _Outcome) -> None:
+    def count(self, cell: Cell, outcome: _Outcome) -> None:
         """Count a finished cell."""
         del self.waiting[cell.key]
         self.n_done += 1
@@ -312,9 +312,9 @@ class _Watch:
             for kind in _kinds(cell):
                 self.took.setdefault(kind, []).append(outcome.seconds)
         names = [part.name for part in (cell.stream, cell.selector, cell.learner)]
-        self._say(f"{', '.join(names)}, seed {cell.seed}", outcome.error)
+        self._report(f"{', '.join(names)}, seed {cell.seed}", outcome.error)
 
-    def _say(self, cell: str, error: str | None) -> None:
+    def _report(self, cell: str, error: str | None) -> None:
         if self.on_progress is not None:
             seconds = time.perf_counter() - self.began
             self.on_progress(

@@ -50,7 +50,7 @@ class ScoreTable:
     mean, deviation : ndarray of shape (n_streams, n_methods)
         Over seeds; the deviation is that of a sample (n - 1), NaN for a single one. NaN where no cell is finished.
     n : ndarray of shape (n_streams, n_methods), int64
-        Cells behind each mean that have the number.
+        Number of cells that each mean is computed from.
     unranked : list of str
         Methods that are shown but never ranked or compared: they use the true features, or do not select.
     """
@@ -98,9 +98,9 @@ class ScoreTable:
     def best(self) -> NDArray[np.bool_]:
         """Which means are the best of their stream, shape (n_streams, n_methods), ties included."""
         compared = np.isfinite(self.mean) & np.array([name not in self.unranked for name in self.methods])
-        filled = np.where(compared, self.mean if self.larger_is_better else -self.mean, -np.inf)
-        result: NDArray[np.bool_] = (filled == filled.max(axis=1, keepdims=True)) & np.isfinite(filled)
-        return result
+        scores = np.where(compared, self.mean if self.larger_is_better else -self.mean, -np.inf)
+        is_best: NDArray[np.bool_] = (scores == scores.max(axis=1, keepdims=True)) & np.isfinite(scores)
+        return is_best
 
     def comparable(self) -> tuple[list[str], list[str], Numbers]:
         """Return the ranked methods that have scores, the streams on which all of them do, and the scores.
@@ -165,7 +165,7 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class Significance:
-    """What :meth:`ExperimentResult.compare` returns.
+    """The result of :meth:`ExperimentResult.compare`.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Tasks in worker processes: results in order of completion; dead workers are replaced, none outlives its parent.
 
-Processes are spawned, not forked, so threads and compiled kernels of the parent are of no concern. Every task has one
-thread for linear algebra, in a worker and in this process alike, so its bits do not depend on `n_jobs`.
+Processes are spawned, not forked, so they do not inherit threads of the parent. Every task has one thread for linear
+algebra, in a worker and in this process alike, so its bits do not depend on `n_jobs`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Worker:
         self.line, other = context.Pipe()
         self.process = context.Process(target=_work, args=(other, function), daemon=True)
         self.process.start()
-        other.close()  # so that the line ends when the process does
+        other.close()  # so that the connection closes when the process ends
         self.task: int | None = None
         self.is_ready = False
 
@@ -92,12 +92,12 @@ def run_tasks(
                 if worker.task is not None:
                     yield worker.task, outcome
                     worker.task = None
-                if isinstance(outcome, Lost):  # its process is no more
+                if isinstance(outcome, Lost):  # its process died
                     workers.remove(worker)
                     worker = _Worker(context, function)
                     workers.append(worker)
                     continue  # until it is ready
-                yield from _give(worker, waiting, tasks)
+                yield from _assign(worker, waiting, tasks)
                 if worker.task is None:
                     workers.remove(worker)
                     worker.line.close()
@@ -111,7 +111,7 @@ def run_tasks(
 def _receive(worker: _Worker) -> Any:
     """Return the message of a process."""
     try:
-        result = worker.line.recv()
+        message = worker.line.recv()
     except (EOFError, OSError):
         worker.process.join()
         if not worker.is_ready:
@@ -123,15 +123,15 @@ def _receive(worker: _Worker) -> Any:
         how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
         return Lost(f"The process of this task died ({how}); perhaps it was out of memory.")
     worker.is_ready = True
-    return result
+    return message
 
 
-def _give(worker: _Worker, waiting: Iterator[int], tasks: Sequence[Any]) -> Iterator[tuple[int, Lost]]:
+def _assign(worker: _Worker, waiting: Iterator[int], tasks: Sequence[Any]) -> Iterator[tuple[int, Lost]]:
     """Send the next task that can be sent, and yield those before it that cannot."""
     for number in waiting:
         try:
             worker.line.send(tasks[number])
-        except Exception as error:  # whatever pickle stumbles over
+        except Exception as error:  # pickle may raise any exception
             text = " ".join(str(error).split())
             yield number, Lost(f"This task cannot be sent to a process ({text}): choose n_jobs=1.")
         else:
@@ -141,7 +141,7 @@ def _give(worker: _Worker, waiting: Iterator[int], tasks: Sequence[Any]) -> Iter
 
 def _work(line: Connection, function: Callable[[Any], Any]) -> None:
     """Process tasks until the connection closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     threading.Thread(target=_end_with_parent, daemon=True).start()
     with _one_thread():
         line.send(_READY)

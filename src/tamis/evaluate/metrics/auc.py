@@ -244,9 +244,9 @@ class SlidingAUC(ThreadSafe):
 
     @property
     def mean(self) -> float:
-        """Mean of `windowed` over all rows that had one; NaN if there was none.
+        """Mean of `windowed` over all rows at which it is defined; NaN if there are none.
 
-        Scores before and after a drift cannot be compared, so there is no AUC of the entire run.
+        Scores before and after a drift are not comparable, so an AUC of the entire run is not defined.
         """
         n_rows = int(self._totals[1])
         return self._sum / n_rows if n_rows else math.nan

@@ -8,7 +8,7 @@ With n rows, a_k those of class k, b_k those predicted as k and h_k those that a
 
 So three counts per class suffice instead of the confusion matrix. The baselines use the labels only:
 
-    majority:  predicts the class that was most frequent in all rows before (4), of equal ones the one that led longest
+    majority:  predicts the class that was most frequent in all rows before (4); among ties, the one that led longest
     no change: predicts the label of the row before                         (5)
     kappa_m  = (accuracy - majority) / (1 - majority)                                     (6)
     kappa_t  = (accuracy - no change) / (1 - no change)                                   (7)
@@ -89,7 +89,7 @@ def _count(
     upto: Any,
     out: Any,
 ) -> None:
-    """Count the rows, drop those that leave the window, and read all measures out."""
+    """Count the rows, drop those that leave the window, and write all measures."""
     window, hits, n_revealed = ring.shape[1], 0, 0
     slot = n_seen % window
     for i in range(actual.shape[0]):
@@ -144,9 +144,9 @@ class RunningMetrics(Running):
 
     Notes
     -----
-    Balanced accuracy is the mean recall over the classes that occur among the rows in question. Kappa is NaN where
-    chance agreement is certain, because there is only one class and no other was predicted. kappa_m and kappa_t are NaN
-    if their baseline is always correct. A baseline that has seen no label yet counts as wrong.
+    Balanced accuracy is the mean recall over the classes that occur in these rows. Kappa is NaN where chance
+    agreement is certain, because there is only one class and no other was predicted. kappa_m and kappa_t are NaN if
+    their baseline is always correct. A baseline that has seen no label yet counts as wrong.
 
     References
     ----------
@@ -181,11 +181,11 @@ class RunningMetrics(Running):
     def __init__(self, window: int = 1000) -> None:
         super().__init__(window)
         self._counts = np.zeros((2, 3, 2), np.int64)  # cumulative, windowed; a, b, h; class
-        # Cumulative, windowed; majority, no change: how often right.
+        # Cumulative, windowed; majority, no change: number of correct predictions.
         self._baselines = np.zeros((2, 2), np.int64)
-        self._frequency = np.zeros(2, np.int64)  # of each class, rows that were not tested included
+        self._frequency = np.zeros(2, np.int64)  # rows of each class, including those that were not tested
         self._known = np.full(2, -1)  # majority class, last label
-        # Of the last rows: actual, predicted, baselines right.
+        # Of the last rows: actual, predicted, and which baselines were correct.
         self._ring = np.zeros((3, self.window), np.int32)
 
     def learn(self, actual: Any) -> None:
@@ -260,11 +260,11 @@ class RunningMetrics(Running):
             self._frequency = np.pad(self._frequency, (0, missing))
 
 
-def _codes(name: str, given: Any) -> NDArray[np.int64]:
-    reject_masked(name, given)
-    codes = as_array(name, given)
+def _codes(name: str, values: Any) -> NDArray[np.int64]:
+    reject_masked(name, values)
+    codes = as_array(name, values)
     if codes.dtype.kind not in "iub":
         raise ValueError(
-            f"{name} must hold the code of a class for each row, an integer, got {short_repr(given)}."
+            f"{name} must hold the code of a class for each row, an integer, got {short_repr(values)}."
         )
     return np.ascontiguousarray(codes, dtype=np.int64)

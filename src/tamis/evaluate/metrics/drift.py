@@ -6,7 +6,8 @@ its interval lasts until b_{i+1}:
     delay_i    = first detection in [b_i, b_{i+1}) - b_i                                       (1)
     recovery_i = first point after the drop at which the measure has recovered - b_i                (2)
 
-"Fell" and "back" are below, and not below, the median over the `reference` rows before the drift less `tolerance`.
+The measure has dropped while it is below the median over the `reference` rows before the drift minus `tolerance`, and
+has recovered once it is not.
 """
 
 from __future__ import annotations
@@ -117,12 +118,12 @@ class Recovery:
     Attributes
     ----------
     rows : ndarray of shape (n_drifts,)
-        Rows from the start of the drift until the measure has recovered. 0 if it did not fall; NaN if it did not
+        Rows from the start of the drift until the measure has recovered. 0 if it did not drop; NaN if it did not
         recover before the next drift, or there is no value before or after the drift.
     levels : ndarray of shape (n_drifts,)
         Median of the measure before the drift (a mean would still depend on the drift before it).
     drops : ndarray of shape (n_drifts,)
-        Level less the lowest value between the drift and the next, at least 0.
+        Level minus the lowest value between the drift and the next, at least 0.
     """
 
     rows: Numbers
@@ -204,16 +205,16 @@ def recovery(
             continue
         levels[i] = np.median(before)
         drops[i] = max(levels[i] - y[turn].min(), 0.0)
-        rows[i] = _until_back(x[turn] - begin, y[turn] < levels[i] - tolerance)  # (2)
+        rows[i] = _rows_to_recover(x[turn] - begin, y[turn] < levels[i] - tolerance)  # (2)
     return Recovery(rows, levels, drops)
 
 
-def _until_back(passed: Numbers, below: NDArray[np.bool_]) -> float:
+def _rows_to_recover(passed: Numbers, below: NDArray[np.bool_]) -> float:
     if not below.any():
         return 0.0
-    fell = int(below.argmax())
-    back = np.flatnonzero(~below[fell:])
-    return float(passed[fell + back[0]]) if len(back) else math.nan
+    drop = int(below.argmax())
+    recovered = np.flatnonzero(~below[drop:])
+    return float(passed[drop + recovered[0]]) if len(recovered) else math.nan
 
 
 def _begins(drifts: Any, widths: Any) -> Numbers:

@@ -23,7 +23,7 @@ from tamis._validation import as_numbers, check_number
 
 __all__ = ["SlidingPrecisionRecall"]
 
-_FEW = 50  # one row in so many of the window takes as long to put in its place as the window to sort
+_FEW = 50  # inserting one row in so many of the window takes as long as sorting the window
 
 
 @njit(strict=True)
@@ -34,11 +34,11 @@ def _slide(
     window = ring.shape[0]
     for i in range(scores.shape[0]):
         slot, n = n_seen % window, min(n_seen, window)
-        hole = n  # the place that is free
+        hole = n  # the free place
         if n == window:
             hole = np.searchsorted(ranked, ring[slot])
             while hole < n - 1 and is_ranked_positive[hole] != is_positive[slot]:
-                hole += 1  # of equal scores, any of its class
+                hole += 1  # among equal scores, any of its class
         ring[slot], is_positive[slot] = scores[i], positive[i]
         while hole > 0 and ranked[hole - 1] > scores[i]:
             ranked[hole], is_ranked_positive[hole] = ranked[hole - 1], is_ranked_positive[hole - 1]
@@ -154,8 +154,8 @@ class SlidingPrecisionRecall(ThreadSafe):
         n_positive = int(np.count_nonzero(positive))
         if n_positive == 0:
             return math.nan, math.nan
-        result: tuple[float, float] = _walk(scores, positive, n_positive, self.precision)
-        return result
+        measures: tuple[float, float] = _walk(scores, positive, n_positive, self.precision)
+        return measures
 
     @property
     def mean(self) -> tuple[float, float]:

@@ -13,7 +13,7 @@ among d features, v_A = sqrt(k_A/d (1 - k_A/d)):
     jaccard    r / abs(A | B), also known as Tanimoto                                            (2)
 
 (1) is the correlation of the two masks: 1 for equal sets, 0 in expectation for random ones. Where it is not defined (a
-set is empty or full) it is 1 for equal sets and 0 for others. (2) is not corrected for chance: it
+set is empty or full) it is 1 for equal sets and 0 otherwise. (2) is not corrected for chance: it
 increases with the size of random sets. Published code takes absolute values in (1), which rates random sets far above
 0; here it is as printed, so figures of that code are not comparable.
 """

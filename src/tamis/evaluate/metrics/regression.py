@@ -34,12 +34,12 @@ _N = len(ERRORS)
 # State:
 #   _totals  (6,)  absolute errors of the learner and of (3) and (4); squared ones of the learner; m; sum of (y - m)^2
 #   _ring    (4, window)  of the last rows: y; the three absolute errors
-#   _known   (3,)  mean and number of the targets that came, and the last of them
+#   _known   (3,)  mean and number of the targets that arrived, and the last one
 
 
 @njit(strict=True)
 def _learn(revealed: Any, known: Any) -> None:
-    """Let the baselines learn."""
+    """Update the baselines with targets."""
     for y in revealed:
         known[1] += 1.0
         known[0] += (y - known[0]) / known[1]  # (3)
@@ -50,7 +50,7 @@ def _learn(revealed: Any, known: Any) -> None:
 def _count(
     actual: Any, predicted: Any, totals: Any, known: Any, ring: Any, n_seen: int, revealed: Any, upto: Any, out: Any
 ) -> None:  # fmt: skip
-    """Count the rows, and read all measures out."""
+    """Count the rows, and write all measures."""
     window, n_rows, before, n_revealed = ring.shape[1], actual.shape[0], totals[0], 0
     for i in range(n_rows):
         y, slot = actual[i], (n_seen + i) % window
@@ -183,9 +183,9 @@ class RunningErrors(Running):
         self.n_seen += actual.shape[0]
 
 
-def _numbers(name: str, given: Any) -> NDArray[np.float64]:
-    reject_masked(name, given)
-    result: NDArray[np.float64] = np.ascontiguousarray(as_numbers(name, given), dtype=np.float64)
-    if np.isnan(result).any():
+def _numbers(name: str, values: Any) -> NDArray[np.float64]:
+    reject_masked(name, values)
+    numbers: NDArray[np.float64] = np.ascontiguousarray(as_numbers(name, values), dtype=np.float64)
+    if np.isnan(numbers).any():
         raise ValueError(f"{name} must not hold NaN.")
-    return result
+    return numbers

@@ -39,14 +39,14 @@ class Running(ThreadSafe):
     @property
     def cumulative(self) -> dict[str, float]:
         """The measures over all rows so far; NaN before the first."""
-        return self._named(1)
+        return self._measures_from(1)
 
     @property
     def windowed(self) -> dict[str, float]:
         """The measures over the last `window` rows; NaN before the first."""
-        return self._named(1 + len(self._measures))
+        return self._measures_from(1 + len(self._measures))
 
-    def _named(self, at: int) -> dict[str, float]:
+    def _measures_from(self, at: int) -> dict[str, float]:
         names = self._measures
         return dict(zip(names, self._values[at : at + len(names)].tolist(), strict=True))
 

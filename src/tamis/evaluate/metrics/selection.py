@@ -9,7 +9,7 @@ For streams whose relevant features are known at every row. With S the selected 
 | CUCP = 1 - abs(S - R) / abs(X - R) | `cucp` | complement of unnecessary complexity: others unselected (3) |
 | gamma | `gamma` | 0.7: missing a relevant feature costs more than keeping an irrelevant one |
 
-A term with an empty denominator is 1. So by (1) an empty selection scores 0.3, all features 0.7, and the true set 1:
+A term with a zero denominator is 1. By (1), an empty selection thus scores 0.3, all features 0.7, and the true set 1:
 the accuracy alone is ambiguous, its two parts are not. Published code skips the empty selection (0/0) when averaging;
 here it counts as in the formula.
 
@@ -89,8 +89,8 @@ def selection_accuracy(
     gamma : float in [0, 1], default=0.7
         Weight of the recall.
     copy_of : array-like of int, shape (n_features,), optional
-        The column that each column is a copy of; the column itself if it is none. A copy of a relevant feature then
-        counts for it, once. By default copies count as irrelevant.
+        The column that each column is a copy of; the column itself if it is not a copy. A copy of a relevant feature
+        then counts as that feature, once. By default copies count as irrelevant.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def selection_accuracy(
 
 
 def score_rows(mask: NDArray[np.bool_], truth: NDArray[np.bool_], gamma: float = 0.7) -> SelectionAccuracy:
-    """Return the mean over rows, of a mask of shape (n_features,) and a table (n_rows, n_features) that fit."""
+    """Return the mean accuracy over rows of a mask (n_features,), given the relevant features (n_rows, n_features)."""
     sums = np.zeros(4)
     _score(mask, truth, gamma, sums)
     return SelectionAccuracy(*(sums / len(truth)).tolist())
@@ -200,19 +200,19 @@ def detection_rate(scores: Any, relevant: Any, k: int | None = None) -> float:
 
 
 def as_mask(name: str, chosen: Any, n_features: int) -> NDArray[np.bool_]:
-    """Return a set of columns, given as indices or as a mask, as a mask."""
+    """Return the mask of a set of columns that is specified by indices or by a mask."""
     reject_masked(name, chosen)
-    given = np.asarray(list(chosen) if isinstance(chosen, set | frozenset | range) else chosen)
-    if given.dtype == bool and given.shape == (n_features,):
-        return given
+    at = np.asarray(list(chosen) if isinstance(chosen, set | frozenset | range) else chosen)
+    if at.dtype == bool and at.shape == (n_features,):
+        return at
     mask = np.zeros(n_features, dtype=bool)
-    if given.shape == (0,):
+    if at.shape == (0,):
         return mask
-    if given.ndim != 1 or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= n_features:
+    if at.ndim != 1 or at.dtype.kind not in "iu" or at.min() < 0 or at.max() >= n_features:
         raise ValueError(
             f"{name} must hold indices from 0 to {n_features - 1}, or be a mask of {n_features}, got {chosen!r}."
         )
-    mask[given] = True
+    mask[at] = True
     return mask
 
 

@@ -114,7 +114,7 @@ class SlidingStability(ThreadSafe):
         self.n_features, self.window, self.n_sets = int(n_features), int(window), 0
         self._added = 0
         self._counts = np.zeros(self.n_features, np.int64)  # c_j
-        self._room = 1  # columns of the largest set that `_ring` has room for
+        self._room = 1  # largest size of a set that `_ring` can store
         self._ring = np.zeros((self.window, 1), np.int32)  # the sets in the window
         self._sizes = np.zeros(self.window, np.int64)
         self._totals = np.zeros(2, np.int64)  # T, S
@@ -131,7 +131,7 @@ class SlidingStability(ThreadSafe):
         Raises
         ------
         ValueError
-            If an index is out of range or comes twice. The window is then unchanged.
+            If an index is out of range or occurs twice. The window is then unchanged.
         """
         reject_masked("selected", selected)
         indices = np.asarray(selected)
@@ -164,7 +164,7 @@ class SlidingStability(ThreadSafe):
             return math.nan
         if total == 0 or left_out == 0:
             return 1.0
-        # Integers as long as they can be: Python's are exact.
+        # Python's integers are exact; only their quotient is rounded.
         return 1.0 - (r * self.n_features * (r * total - squares)) / ((r - 1) * total * left_out)  # (1)
 
     @property
@@ -187,7 +187,7 @@ class SlidingStability(ThreadSafe):
         return float(_variance(self._counts, self._ring, self._sizes, self.n_sets, mean_size, self._value))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of `value`, cut to its possible range.
+        """Return the confidence interval of `value`, clipped to its possible range.
 
         The sets of one stream are not independent, so the interval is approximate.
 

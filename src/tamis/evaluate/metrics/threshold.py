@@ -115,7 +115,7 @@ class PastThreshold(ThreadSafe):
         return self._scores_of(0)
 
     def own_scores(self) -> tuple[float, float, float]:
-        """Return the same of the learner's own decisions, on the same rows."""
+        """Return the same scores for the learner's own decisions, on the same rows."""
         return self._scores_of(1)
 
     def _scores_of(self, which: int) -> tuple[float, float, float]:

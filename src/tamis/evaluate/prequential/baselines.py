@@ -36,11 +36,11 @@ class Baseline:
     order : ndarray of shape (n_features,), int, or None
         The permutation; None: all features.
     is_fixed : bool
-        Whether the size never changes: the copy then never receives another feature, which is faster.
+        Whether the size never changes: the copy then receives only its own features, which is faster.
     window : int
         Number of rows of the windowed scores.
     ranks : bool, default=False
-        Whether it has an AUC too.
+        Whether its AUC is measured, too.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Baseline:
             self.learner.learn(view, due[1], classes)
 
     def test(self, rows: Batch, scale: RunningScale | None, positive: Any = None) -> None:
-        """Predict rows and count the hits; see :meth:`test_and_train`."""
+        """Predict rows and count the correct predictions; see :meth:`test_and_train`."""
         self._test(self._view(rows[0], scale), rows[1], positive)
 
     def learn(self, due: Batch, classes: Array, scale: RunningScale | None) -> None:
@@ -124,13 +124,13 @@ class Baseline:
         rows = X.take(self.columns, axis=1) if isinstance(X, np.ndarray) else X[:, self.columns]
         return self.learner.view(whole(rows), None, None, None if scale is None else scale.of(self.columns))
 
-    def _count(self, judged: Array) -> None:
+    def _count(self, scores: Array) -> None:
         window = len(self._ring)
-        kept = judged[-window:]
-        slots = (self.n_seen + len(judged) - len(kept) + np.arange(len(kept))) % window
+        kept = scores[-window:]
+        slots = (self.n_seen + len(scores) - len(kept) + np.arange(len(kept))) % window
         self._ring[slots] = kept
-        self.total += float(judged.sum())
-        self.n_seen += len(judged)
+        self.total += float(scores.sum())
+        self.n_seen += len(scores)
 
     def state(self) -> dict[str, Any]:
         """Return the state to be saved."""
@@ -169,9 +169,9 @@ def whole(X: Rows) -> Rows:
         return X
     if isinstance(X, np.ndarray):
         return np.nan_to_num(X, nan=0.0)
-    filled = X.copy()
-    filled.data = np.nan_to_num(filled.data, nan=0.0)
-    return filled
+    imputed = X.copy()
+    imputed.data = np.nan_to_num(imputed.data, nan=0.0)
+    return imputed
 
 
 def test_and_train_together(
@@ -204,7 +204,7 @@ def test_and_train_together(
 
 
 def _can_be_shared(learner: MaskedLearner) -> bool:
-    """Return whether the learner learns every column, whichever of them it predicts from."""
+    """Return whether the learner learns every column, regardless of the columns that it predicts from."""
     # ResetOnDrift resets by the errors of its own predictions.
     return (
         learner.way == "whole"
@@ -223,7 +223,7 @@ def make_baselines(
     window: int,
     ranks: bool,
 ) -> tuple[list[Baseline], Baseline | None]:
-    """Return the random draws, and the rival that has every column if it is asked for."""
+    """Return the random draws, and the baseline with all columns if `every` is true."""
     orders = [np.random.default_rng([draw, n_features]).permutation(n_features) for draw in range(n_draws)]
     copies = [learner.another() for _ in orders]
     # With a fixed number of columns each copy learns these alone, which is as fast.
@@ -236,13 +236,13 @@ def make_baselines(
 def error_of_mean(spread: Any, n_draws: int) -> Any:
     """Return the standard error of the mean of the draws: the margin by which a selection must exceed the mean.
 
-    Of one draw nothing is known; its error counts as 0.
+    The error of a single draw is unknown, and counts as 0.
     """
     return np.nan_to_num(spread, nan=0.0) / math.sqrt(n_draws)
 
 
 def mean_and_spread(values: list[float]) -> tuple[float, float]:
-    """Return the mean and the standard deviation (n - 1) over the draws; NaN without any, and of one."""
+    """Return the mean and the standard deviation (n - 1) over the draws; NaN where there are too few."""
     n = len(values)
     mean = sum(values) / n if n else math.nan
     return mean, math.sqrt(sum((v - mean) ** 2 for v in values) / (n - 1)) if n > 1 else math.nan

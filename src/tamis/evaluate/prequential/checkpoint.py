@@ -18,7 +18,7 @@ from tamis.persistence.lock import write_lock
 
 __all__ = ["Checkpoint"]
 
-_SHARE = 0.05  # of a run's time may go into saving it
+_SHARE = 0.05  # largest fraction of the run time spent on saving
 _COMPARED = ("stream", "selector", "learner", "options")
 
 
@@ -42,7 +42,7 @@ class Checkpoint:
         self.path, self.every = None if path is None else Path(path), options.checkpoint_every
         self.seconds = math.inf if seconds is None else seconds
         self._saved, self._cost = time.perf_counter(), 0.0
-        self._step = -1  # that was saved
+        self._step = -1  # the last saved step
         self._lock = contextlib.ExitStack()
         if self.path is None:
             return
@@ -66,7 +66,7 @@ class Checkpoint:
         Raises
         ------
         CheckpointError
-            If the file is damaged, or of a run with other settings.
+            If the file is damaged, or belongs to a run with other settings.
         """
         if self.path is None or not self.path.exists():
             return None
@@ -86,7 +86,7 @@ class Checkpoint:
         return content["run"]
 
     def keep(self, step: int, settings: dict[str, Any], state: Callable[[], dict[str, Any]]) -> None:
-        """Save the run if a checkpoint is due and there is anything new."""
+        """Save the run if a checkpoint is due and the run has changed."""
         if self.path is None or step == self._step:
             return
         since = time.perf_counter() - self._saved
@@ -107,8 +107,8 @@ def _difference(now: Any, then: Any, where: str) -> tuple[str, Any, Any] | None:
     """Return the first difference of two JSON values; None if they are equal."""
     if isinstance(now, dict) and isinstance(then, dict):
         for key in [*now, *(key for key in then if key not in now)]:
-            if (result := _difference(now.get(key), then.get(key), f"{where}.{key}")) is not None:
-                return result
+            if (first := _difference(now.get(key), then.get(key), f"{where}.{key}")) is not None:
+                return first
         return None
     same = json.dumps(now) == json.dumps(then)  # NaN equals itself here
     return None if same else (where, now, then)

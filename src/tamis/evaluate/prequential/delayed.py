@@ -80,7 +80,7 @@ class DelayedLabels:
 
     @property
     def is_timed(self) -> bool:
-        """Whether columns give the times at which labels arrive."""
+        """Whether columns contain the times at which labels arrive."""
         return not isinstance(self.delay, int)
 
     @property
@@ -158,7 +158,7 @@ class DelayedLabels:
         X, y = join_batches([(X, y) for X, y, _, _ in parts])
         comes, number = (np.concatenate([part[k] for part in parts]) for k in (2, 3))
         order = np.lexsort((number, comes))
-        if (order[:-1] < order[1:]).all():  # as they are
+        if (order[:-1] < order[1:]).all():  # already in order
             return X, y, comes, number
         return X[order], y[order], comes[order], number[order]
 
@@ -189,5 +189,5 @@ def _known_after(arrival: Array, of_row: Array, now: Array, number: Array) -> ND
     """Return the number of known labels after each row; simultaneous rows see no label of later ones."""
     is_row = np.repeat([False, True], [len(arrival), len(now)])
     order = np.lexsort((is_row, np.append(of_row, number), np.append(arrival, now)))
-    result: NDArray[np.int64] = np.cumsum(~is_row[order])[is_row[order]]
-    return result
+    n_known: NDArray[np.int64] = np.cumsum(~is_row[order])[is_row[order]]
+    return n_known

@@ -28,8 +28,8 @@ from tamis.streams.stream import Batch
 __all__ = ["FrozenBaseline", "lasso_order"]
 
 # Per row (C = 0.1 of scikit-learn for 1,000 rows). On 13 streams the first 5, 10 and 20 % of the columns reach a mean
-# accuracy of .637 with naive Bayes and logistic regression; with a tenth of it .624, with ten times it .612, and in the
-# order in which columns enter as it falls .637, at ten times the cost.
+# accuracy of .637 with naive Bayes and logistic regression; with a tenth of the penalty .624, with ten times the
+# penalty .612, and in the order in which columns enter as the penalty decreases .637, at ten times the cost.
 _PENALTY = 0.01
 
 
@@ -45,9 +45,9 @@ def lasso_order(
     y : ndarray of shape (n_rows,)
         Labels of at least two classes, or numbers.
     is_regression : bool, default=False
-        Whether `y` has numbers.
+        Whether `y` contains numbers.
     categorical : sequence of int, optional
-        Positions of the features whose values are codes of categories. A category is replaced by its mean target in the
+        Positions of the features whose values are category codes. A category is replaced by its mean target in the
         other half of the rows.
 
     Examples
@@ -133,7 +133,7 @@ class FrozenBaseline(Baseline):
     is_regression : bool, default=False
         Whether the target is numeric.
     categorical : sequence of int, optional
-        Positions of the features whose values are codes of categories.
+        Positions of the features whose values are category codes.
     """
 
     def __init__(
@@ -191,10 +191,10 @@ class FrozenBaseline(Baseline):
 
     @property
     def score(self) -> tuple[float, float]:
-        """As of any baseline; NaN until rows are predicted from selected columns."""
+        """As for any baseline; NaN until rows are predicted from selected columns."""
         return super().score if self.has_score else (np.nan, np.nan)
 
     @property
     def ranking(self) -> tuple[float, float]:
-        """As of any baseline; NaN until rows are predicted from selected columns."""
+        """As for any baseline; NaN until rows are predicted from selected columns."""
         return super().ranking if self.has_score else (np.nan, np.nan)

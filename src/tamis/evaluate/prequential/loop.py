@@ -119,8 +119,8 @@ def prequential(
         in the units of the target.
     baselines : {"random", "all", "both", "none"}, default="random"
         The baselines that run beside a selector, each with a separate copy of the learner on the same batches: random
-        subsets of the size of the selection, or every feature; and, with any of them, a frozen selection. They take the
-        time of as many more learners; see ``seconds_baselines``.
+        subsets of the size of the selection, or every feature; and, with any of them, a frozen selection. Their cost is
+        that of as many additional learners; see ``seconds_baselines``.
     n_draws : int, default=3
         Number of random subsets; their accuracy (or mean absolute error) is recorded as mean and standard deviation.
     frozen_after : int, default=1000
@@ -191,7 +191,7 @@ def prequential(
     >>> result.summary()["accuracy"] > 0.9
     True
 
-    A number is predicted where the selector and the learner are for numbers; here the default learner:
+    A selector and a learner for regression predict a number; here with the default learner:
 
     >>> y = 2 * X[:, 3] - X[:, 8] + 20 + 0.3 * rng.normal(size=3000)
     >>> result = prequential((X, y), FIRES(2, model="gaussian"))
@@ -283,7 +283,7 @@ def _wrap_river(learner: Any) -> Any:
 
 
 def _batches(stream: Stream, size: int, start: int, max_rows: int | None) -> Iterator[tuple[Rows, Array]]:
-    """Yield batches up to the last row wanted, and ask for none after it: it may be long in coming."""
+    """Yield batches up to the last row to read, and request none after it, which might block."""
     if max_rows is not None and start >= max_rows:
         return
     for X, y in stream.batches(size, start=start):

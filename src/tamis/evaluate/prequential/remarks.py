@@ -22,7 +22,7 @@ def remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     Parameters
     ----------
     total : dict of str to float
-        What ``PrequentialResult.summary()`` returns.
+        The result of ``PrequentialResult.summary()``.
     settings : dict
         Settings of the run.
 
@@ -56,30 +56,30 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
         return [
             "Every row has the same label, so nothing can be selected or evaluated: check which column is the label."
         ]
-    result = []
+    items = []
     scale = "" if settings.get("scale") == "standard" else ", or standardised columns"
     first = "another learner, more features" if scale else "another learner, or more features"
     if is_imbalanced(total):
         if total["auc"] <= _RANKS:
-            result.append(
+            items.append(
                 f"AUC {total['auc']:.3f}: the model ranks rows of the rare class hardly better than a random ranking,"
                 f" 0.5. Try {first}{scale}."
             )
     elif accuracy < total["majority_accuracy"]:
         below = f"Accuracy {accuracy:.3f} is below the majority class, {total['majority_accuracy']:.3f}"
-        result.append(
+        items.append(
             f"{below}, but the model ranks the rows: AUC {total['auc']:.3f}. Read AUC and average precision here."
             if total.get("auc", 0.5) > _RANKS
             else f"{below}: the model is worse than the majority-class baseline. Try {first}{scale}."
         )
     kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
     if kept > 0.5:
-        result.append(
+        items.append(
             f"The race kept all features for {kept:.0%} of the rows: no smaller candidate was more accurate there."
         )
-        return result
+        return items
     ranks = is_uninformative(accuracy, total["majority_accuracy"], total.get("frozen_auc", math.nan))
-    result += _beside_frozen("auc" if ranks else "accuracy", total, settings)
+    items += _beside_frozen("auc" if ranks else "accuracy", total, settings)
     by_rank = is_uninformative(accuracy, total["majority_accuracy"], total.get("random_auc", math.nan))
     metric, name, spread = (
         ("AUC", "auc", "random_auc_spread") if by_rank else ("accuracy", "accuracy", "random_spread")
@@ -88,12 +88,12 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     error, draws = _chance(total.get(spread, math.nan), settings)
     if ours <= mean + error:
         verdict = "loses to" if ours < mean - error else "does no better than"
-        result.append(
+        items.append(
             f"The selection {verdict} random subsets of the same size: {metric} {ours:.3f} against"
             f" {mean:.3f} ± {error:.3f} (mean and standard error of {draws}). Try more features, or another selector."
         )
-    result += [why] if (why := settings.get("why_fewer")) else []
-    return result
+    items += [why] if (why := settings.get("why_fewer")) else []
+    return items
 
 
 def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
@@ -134,7 +134,7 @@ def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any])
 
 
 def is_imbalanced(total: dict[str, float]) -> bool:
-    """Return whether one of two classes has less than a tenth of the rows, so AUC is read before accuracy.
+    """Return whether one of two classes has less than a tenth of the rows, so AUC is more informative than accuracy.
 
     Examples
     --------
@@ -152,9 +152,9 @@ def threshold_note(settings: dict[str, Any]) -> str:
 
     Examples
     --------
-    >>> result = {"value": 0.03, "every": 1000, "window": 10000, "own_value": 0.5, "score": "probability",
+    >>> threshold = {"value": 0.03, "every": 1000, "window": 10000, "own_value": 0.5, "score": "probability",
     ...          "precision": 0.25, "recall": 0.5, "own_precision": None, "own_recall": 0.0}
-    >>> threshold_note({"positive": "fraud", "threshold": result})[:50]
+    >>> threshold_note({"positive": "fraud", "threshold": threshold})[:50]
     "Decision threshold of 'fraud': probability 0.03, c"
     """
     if not (threshold := settings.get("threshold")):

@@ -342,8 +342,8 @@ class PrequentialResult:
         flips = np.zeros((n_steps + 1, self.n_features), dtype=np.int8)
         at = np.searchsorted(self.frames["steps"]["step"], changes["step"])
         np.add.at(flips, (at, changes["feature"]), np.where(changes["event"] == "enter", 1, -1))
-        result: NDArray[np.bool_] = np.cumsum(flips[:n_steps], axis=0, dtype=np.int8).astype(bool)
-        return result
+        states: NDArray[np.bool_] = np.cumsum(flips[:n_steps], axis=0, dtype=np.int8).astype(bool)
+        return states
 
     def selected(self, step: int = -1) -> list[str]:
         """Return the names of the columns selected at a step, by default the last; empty before any selection."""
@@ -443,7 +443,7 @@ class PrequentialResult:
 
     def plot(self) -> Any:
         """Return a matplotlib figure of accuracy, stability, selection and scores over time."""
-        from tamis.report.run import plot  # read when it is asked for
+        from tamis.report.run import plot  # imported only when needed
 
         return plot(self)
 

@@ -63,12 +63,12 @@ class _BatchOutcome(NamedTuple):
     step: int
     n_seen: int
     codes: Array  # or the numeric targets
-    arrived: Array  # those that came meanwhile
+    arrived: Array  # those that arrived with the batch
     upto: NDArray[np.int64]  # how many of them after each row
     labels: Array  # as predicted
     positive: Array | None  # which rows are of the positive class, where there are scores
     scores: Array | None  # of the positive class
-    # Classes and scores of the rows whose labels came; None: those of the batch.
+    # Classes and scores of the rows whose labels arrived; None: those of the batch.
     labelled: tuple[Array, Array] | None
     mask: NDArray[np.bool_] | None
     support: NDArray[np.intp] | None
@@ -137,8 +137,8 @@ class Run:
         self.auc = SlidingAUC(max(2, options.window)) if ranks else None
         self.precision_recall = SlidingPrecisionRecall(options.window) if ranks else None
         self.threshold = PastThreshold() if ranks else None
-        self.positive: Any = None  # the label that scores are of
-        # Made again when the columns are known.
+        self.positive: Any = None  # the label whose scores are ranked
+        # Recreated when the columns are known.
         self.stability = SlidingStability(1, options.stability_window)
         self.label_series = LabelSeries(len(classes))
         self.target_series = np.zeros(SERIES_SIZE)  # of a regression
@@ -157,7 +157,7 @@ class Run:
     # -- one batch -----------------------------------------------------------------------------------------
 
     def timed(self, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """Yield the batches, and measure how long they take to come; a run's clock begins here."""
+        """Yield the batches, and measure how long they take to arrive; the clock of the run starts here."""
         self._clock = begin = time.perf_counter()
         for batch in batches:
             self._reading += time.perf_counter() - begin
@@ -180,7 +180,7 @@ class Run:
             shares = np.array([now["no_change_accuracy"], now["majority_accuracy"]])
             n_rows = max(1, min(self.options.window, self.metrics.n_seen))
             error = math.sqrt(float((shares * (1.0 - shares)).sum()) / n_rows)
-            pays = shares[0] - shares[1] > 3.0 * error  # it is asked every 100 rows
+            pays = shares[0] - shares[1] > 3.0 * error  # high, as it is tested every 100 rows
         if not pays:
             return self.options.rows_per_block
         return 1 if self.n_seen < _ROW_BY_ROW and self.n_features <= _MOST_COLUMNS else 10
@@ -200,7 +200,7 @@ class Run:
             else:
                 codes, self.labels = encode_labels(y, self.labels)
             due, upto = self.late.exchange(X, y, now, comes)
-            X = self._as_predicted(X)
+            X = self._hide_late_values(X)
             if self.pair.is_started:
                 self._test_and_train(X, y, codes, due, upto)
             else:
@@ -216,8 +216,8 @@ class Run:
         self._measure_dependence(codes)
         self.is_consistent = True
 
-    def _as_predicted(self, X: Rows) -> Rows:
-        """Return rows without the values that arrive after their row."""
+    def _hide_late_values(self, X: Rows) -> Rows:
+        """Return rows without the values that arrive later."""
         if not (late := self.stream.late_features):
             return X
         names = self.names or [f"x{j}" for j in range(self.n_features)]
@@ -240,7 +240,7 @@ class Run:
         return X[:0] if due is None else due[0]
 
     def _measure_dependence(self, codes: Array) -> None:
-        """Add labels, or targets, in the order of their rows to the measured autocorrelation."""
+        """Update the measured autocorrelation with labels, or targets, in the order of their rows."""
         if self.task is REGRESSION:
             add_values(codes, self.target_series, 1)
             return
@@ -249,7 +249,7 @@ class Run:
         self.label_series.update(codes)
 
     def _n_effective(self) -> float | None:
-        """Return how many independent rows the rows count as, if the labels or targets are autocorrelated."""
+        """Return the effective number of independent rows if the labels or targets are autocorrelated."""
         if self.task is REGRESSION:
             inflation = float(self.target_series[2])
         else:
@@ -452,13 +452,13 @@ class Run:
     def _labelled_scores(
         self, due: Batch | None, X: Rows, mask: NDArray[np.bool_] | None, support: NDArray[np.intp] | None
     ) -> tuple[Array, Array] | None:
-        """Return the class and the scores of rows whose labels came late; None: they are those of the batch."""
+        """Return the class and the scores of rows whose labels arrived late; None: they are those of the batch."""
         if due is None:
             return np.zeros(0, dtype=bool), np.zeros(0)
         if due[0] is X:
             return None
         learner = self.pair.learner
-        view = learner.view(self._as_predicted(due[0]), mask, support, self.pair.scale)
+        view = learner.view(self._hide_late_values(due[0]), mask, support, self.pair.scale)
         return np.asarray(due[1] == self.positive), learner.scores_of(self.positive, view)
 
     def _rarer_label(self, first: Any, second: Any) -> Any:
@@ -480,10 +480,10 @@ class Run:
         total = self.task.columns.index("seconds_total")
         self.records.steps.rows[-n_steps:, total] += (time.perf_counter() - begin) / n_steps
 
-    def _predicted(self) -> tuple[Array, int]:
+    def _encode_predictions(self) -> tuple[Array, int]:
         """Return the predictions of the pending steps, for the metrics, and the number of classes."""
         labels = [taken.labels for taken in self.pending]
-        if len({part.dtype.kind for part in labels}) > 1:  # joining 1 and "1" must not make them one label
+        if len({part.dtype.kind for part in labels}) > 1:  # 1 and "1" must remain two labels
             labels = [part.astype(object) for part in labels]
         if self.task is REGRESSION:
             return np.concatenate(labels), 0
@@ -491,7 +491,7 @@ class Run:
         return codes, len(classes)
 
     def _write_pending(self, memory: int) -> None:
-        (predicted, n_classes), row = self._predicted(), 0
+        (predicted, n_classes), row = self._encode_predictions(), 0
         truth = self._truth_from(self.pending[0].n_seen - len(self.pending[0].codes), self.pending[-1].n_seen)
         while self.pending:
             taken = self.pending.popleft()

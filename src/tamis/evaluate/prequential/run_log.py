@@ -13,7 +13,7 @@ from tamis.evaluate.prequential.task import CLASSIFICATION, Task
 __all__ = ["RunLog"]
 
 Numbers = NDArray[np.float64]
-_LARGEST = 2.0**53  # of a whole number
+_LARGEST = 2.0**53  # exact integer
 
 
 class Table:
@@ -59,7 +59,7 @@ class RunLog:
         durations are summed, the accuracy (or error) of the batches is averaged, and a feature that entered and left
         within it is not recorded.
     task : Task, default=CLASSIFICATION
-        What is predicted.
+        The prediction task.
 
     Examples
     --------
@@ -141,12 +141,12 @@ class RunLog:
             getattr(self, kind).rows = rows
 
     def check_state(self, n_features: int, n_steps: int) -> None:
-        """Reject tables of other features or steps than those of a run.
+        """Reject tables whose features or steps do not match those of the run.
 
         Raises
         ------
         StateError
-            If there are any.
+            If there is one.
         """
         whole = [j for j, name in enumerate(self.columns) if name in WHOLE_NUMBERS]
         steps, others = self.steps.rows, (self.changes, self.scores, self.truth)

@@ -26,10 +26,10 @@ from tamis.streams.stream import ArrayStream
 __all__ = ["LearnerChoice", "choose_learner"]
 
 CANDIDATES = ("logistic", "perceptron", "naive-bayes", "adaptive-random-forest")
-# In its place where features are categorical, whose codes it takes for numbers, or have missing values.
+# Replacements if features are categorical, whose codes would be treated as numbers, or have missing values.
 _TOLERANT = {"naive-bayes": "nb"}
 _ROWS = 2000
-_RARE_ROWS, _MOST = 200, 50_000  # rows of it that are waited for, and rows that are read at most
+_RARE_ROWS, _MOST = 200, 50_000  # rows of the rare class to wait for; maximum number of rows to read
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
         check_number("max_rows", max_rows, low=100, integer=True)
     source = as_stream(stream)
     X, y = _first_rows(source, max_rows)
-    # A feature that is later than these rows would leave none to compare on.
+    # Values that arrive later than these rows would leave no row to compare on.
     waits = {name: min(rows, len(y) // 4) for name, rows in source.late_features.items()}
     labels, counts = np.unique(y, return_counts=True)
     if len(y) < 100 or len(labels) < 2:
@@ -121,14 +121,14 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
         if sp.issparse(X) and not entry.sparse:
             continue
         learner = entry.load()(**model_parameters(entry, seed=random_state, categorical=categorical))
-        result = prequential(
+        run = prequential(
             ArrayStream(X, y, source.feature_names, classes=labels).with_late_features(waits),
             None,
             learner,
             baselines="none",
             auc=bool(rare),
         )
-        total = result.summary()
+        total = run.summary()
         scores[name] = float(total[measure])
     best = max(scores, key=lambda name: scores[name])
     share = float(counts.min() / len(y)) if rare else float(total["majority_accuracy"])

@@ -35,12 +35,12 @@ from tamis.summaries.label_series import LabelSeries
 __all__ = ["Contestant", "Recommendation", "recommend"]
 
 _N_SIZES = 8
-_LEARNERS = ("logistic", "naive-bayes", "adaptive-random-forest")  # that are compared if none is named
+_LEARNERS = ("logistic", "naive-bayes", "adaptive-random-forest")  # compared by default
 _BLOCK = 100  # rows
-_ROWS = 5000  # that are read, if no number is given
-_RARE_ROWS = 200  # rows of the rarer class that are waited for then
+_ROWS = 5000  # to read by default
+_RARE_ROWS = 200  # rows of the rarer class to wait for by default
 _WORD_FOR = {"accuracy": "accuracy", "auc": "AUC"}
-# Of the command line, where they are not the arm's name.
+# Names on the command line that differ from the arm's name.
 _WORDS = {"fisher-recent": "fisher --set half_life=200"}
 
 
@@ -81,8 +81,8 @@ class _Contest(Auto):
         course = self.race_
         tested = (course["n_seen"] > self._counted_from) & (course["n_tested"] > 0)
         course = {name: values[tested] for name, values in course.items()}
-        rows, result = course["n_tested"], list[Contestant]()
-        # The frozen selection is compared from the rows on at which it was made.
+        rows, contestants = course["n_tested"], list[Contestant]()
+        # The frozen selection is compared on the rows after it was made.
         since = rows * (course["n_seen"] > self.frozen_at) * bool(self.frozen)
         for arm, size, errors in zip(self.arms_, self._size, course["errors"].T, strict=True):
             name, is_frozen = arm.split(" ")[0], arm.startswith("frozen")
@@ -94,10 +94,10 @@ class _Contest(Auto):
             ):
                 continue
             accuracy = float(1.0 - rows @ errors / rows.sum())
-            result.append(
+            contestants.append(
                 Contestant(learner, name, int(size), accuracy, errors, since if is_frozen else rows)
             )
-        return result
+        return contestants
 
 
 @dataclass(frozen=True)
@@ -333,11 +333,11 @@ def recommend(
         raise DataError(f"The first {n_rows} rows are of one class: give more rows, or shuffle them.")
     items = [one for name, contest in contests.items() for one in contest.contestants(name)]
     one = next(iter(contests.values()))
-    judged = _judge(items, n_rows, one.n_features_in_, max(n_of.values()) / n_rows, one.measure_)
-    judged.reason += _dependence_note(np.concatenate(labels), judged)
-    if judged.measure == "auc" and source.is_resumable:  # else its rows came once
-        return _with_ranking(judged, source, categorical)
-    return judged
+    advice = _judge(items, n_rows, one.n_features_in_, max(n_of.values()) / n_rows, one.measure_)
+    advice.reason += _dependence_note(np.concatenate(labels), advice)
+    if advice.measure == "auc" and source.is_resumable:  # otherwise its rows can be read only once
+        return _with_ranking(advice, source, categorical)
+    return advice
 
 
 def _judge(
@@ -377,7 +377,7 @@ def _judge(
     return Recommendation(chosen, best, contestants, n_rows, n_features, majority, reason, measure)
 
 
-def _dependence_note(labels: Any, judged: Recommendation) -> str:
+def _dependence_note(labels: Any, advice: Recommendation) -> str:
     """Return a note on autocorrelated rows and on the no-change baseline if it is as accurate; else an empty text."""
     codes = np.unique(labels, return_inverse=True)[1].ravel()
     series = LabelSeries(int(codes.max()) + 1)
@@ -386,7 +386,7 @@ def _dependence_note(labels: Any, judged: Recommendation) -> str:
         return ""
     n, repeated = len(codes), float(np.mean(codes[1:] == codes[:-1]))
     note = f" Rows are autocorrelated: {n:,} rows count as {n / series.correlation_length():,.0f}."
-    if judged.measure == "accuracy" and repeated >= judged.best.accuracy:
+    if advice.measure == "accuracy" and repeated >= advice.best.accuracy:
         note += (
             f" The no-change baseline, which repeats the previous label, reaches {repeated:.3f}: if that label is known"
             " in time, add it as a column."
@@ -400,9 +400,9 @@ def _mean_of(draws: list[Contestant]) -> Contestant:
     return replace(first, errors=errors, accuracy=float(1.0 - first.rows @ errors / first.rows.sum()))
 
 
-def _with_ranking(judged: Recommendation, source: Any, categorical: Any) -> Recommendation:
+def _with_ranking(advice: Recommendation, source: Any, categorical: Any) -> Recommendation:
     """Return the recommendation with the results of a run with its options on the same rows."""
-    chosen, columns = judged.chosen, categorical or ()
+    chosen, columns = advice.chosen, categorical or ()
     selector: Any = None
     if chosen.selector != "all":
         entry = find(chosen.selector.removesuffix("-recent"), "rows")
@@ -413,12 +413,12 @@ def _with_ranking(judged: Recommendation, source: Any, categorical: Any) -> Reco
             selector.set_params(half_life=200)
     learner = find_learner(chosen.learner)
     model = learner.load()(**model_parameters(learner, seed=0, categorical=columns))
-    run = prequential(source, selector, model, max_rows=judged.n_rows, n_draws=1)
+    run = prequential(source, selector, model, max_rows=advice.n_rows, n_draws=1)
     total = run.summary()
     names = ("average_precision", "auc", "frozen_auc", "recall_at_precision")
     if not math.isfinite(total["average_precision"]):  # the learner has no scores
-        return judged
-    return replace(judged, ranking={name: total[name] for name in names}, threshold=run.threshold_note())
+        return advice
+    return replace(advice, ranking={name: total[name] for name in names}, threshold=run.threshold_note())
 
 
 def _within(one: Contestant, best: Contestant, errors: float = 1.0) -> bool:
@@ -435,7 +435,7 @@ def _contests(learner: str | None, X: Any, n_draws: int, categorical: Any) -> di
 
 
 def _freeze(contests: dict[str, _Contest], first: list[tuple[Any, Any]], categorical: Sequence[int]) -> None:
-    """Select features from the first rows, once."""
+    """Select features once, from the first rows."""
     stack = sp.vstack if sp.issparse(first[0][0]) else np.vstack
     X, y = stack([X for X, _ in first]), np.concatenate([y for _, y in first])
     order = lasso_order(X, y, categorical=categorical)

@@ -12,7 +12,7 @@ With few data sets F is anti-conservative: four methods with the same ranks on t
 the 24 orders on the second are equally likely under the null hypothesis, so 1/24 is the smallest possible p-value. Up
 to ten data sets an exact p-value is therefore also computed, over the permutations of the ranks within each data set.
 
-Without ties (1) is Demsar's 12 N / (m (m + 1)) (sum_j R_j^2 - m (m + 1)^2 / 4); with ties that one is too small. Two
+Without ties (1) is Demsar's 12 N / (m (m + 1)) (sum_j R_j^2 - m (m + 1)^2 / 4), which is too small with ties. Two
 methods differ by Nemenyi's test if their mean ranks differ by at least CD. Two methods alone are compared by `wilcoxon`
 or `bayesian_signed_rank` (:mod:`tamis.evaluate.significance.pairs`).
 """
@@ -30,8 +30,8 @@ import scipy
 from tamis._validation import check_number
 from tamis.evaluate.significance.scores import Numbers, as_table
 
-_FEW = 10  # data sets up to which the orders are counted out
-_ORDERS = 20_000  # all of them if there are no more, else so many drawn at random
+_FEW = 10  # number of data sets up to which the orders are enumerated
+_ORDERS = 20_000  # all are enumerated up to this number, else as many are drawn at random
 
 __all__ = [
     "Friedman",
@@ -96,7 +96,7 @@ class Friedman:
         Share of the permutations of the ranks with an at least as large statistic: of all permutations, or of 20,000
         drawn with a fixed seed if there are more. NaN for more than ten data sets, where (2) is accurate.
     least_p_value : float
-        The smallest possible `exact_p_value` with this number of methods and data sets: all data sets rank alike.
+        The smallest possible `exact_p_value` with this number of methods and data sets: that of identical rankings.
     """
 
     ranks: dict[str, float]
@@ -376,7 +376,7 @@ def holm(
     Raises
     ------
     ValueError
-        As for :func:`mean_ranks`, or if there is no method named `control`.
+        As for :func:`mean_ranks`, or if `control` is not the name of a method.
 
     Examples
     --------

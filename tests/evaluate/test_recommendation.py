@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import shlex
 
@@ -201,6 +202,7 @@ def test_the_command_ends_in_a_line_that_runs(tmp_path, capsys, monkeypatch):
     command = next(one for one in out.splitlines() if one.startswith("tamis run"))
     page = (tmp_path / "which.html").read_text(encoding="utf-8")
     assert "Accuracy" in page
+    assert f"<code>{command}</code>" in html.unescape(page)  # of the file that was read, to be copied
     assert page.count("<svg") >= 1
     assert main([*shlex.split(command)[1:], "--quiet", "--baselines", "none"]) == 0
     capsys.readouterr()

@@ -74,10 +74,12 @@ def recommend(
             n_draws=n_draws,
             on_progress=lambda share: show(share, "racing"),
         )
-    line = f"tamis run {shlex.join(reading.words())} {recommendation.arguments()}"
+    command = f"tamis run {shlex.join(reading.words())}"
+    line = f"{command} {recommendation.arguments()}"
     name = reading.dataset or stream_name(str(reading.file))
     if report is not None:
-        recommendation.report(report, f"Which selector for {name}?", repeat=rerun_commands())
+        title = f"Which selector for {name}?"
+        recommendation.report(report, title, repeat=rerun_commands(), command=command)
     if as_json:
         print_json({**recommendation.as_dict(), "command": line, "report": report})
         return

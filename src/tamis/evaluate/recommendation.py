@@ -242,14 +242,16 @@ class Recommendation:
         title: str = "Which selector?",
         *,
         repeat: Mapping[str, str] | None = None,
+        command: str = "tamis run FILE --label NAME",
     ) -> Path | str:
         """Write a page with the curves: one HTML file that opens offline; `repeat` has lines that reproduce it.
 
-        Without a path the HTML is returned, which a notebook displays.
+        Without a path the HTML is returned, which a notebook displays. `command` is `tamis run` with the options of the
+        stream.
         """
         from tamis.report.recommendation import write_report
 
-        return write_report(self, path, title, repeat)
+        return write_report(self, path, title, repeat, command)
 
 
 def recommend(

@@ -28,6 +28,7 @@ def write_report(
     path: str | os.PathLike[str] | None,
     title: str,
     repeat: Mapping[str, str] | None = None,
+    command: str = "tamis run FILE --label NAME",
 ) -> Path | InlinePage:
     """Write the page of a recommendation.
 
@@ -40,23 +41,26 @@ def write_report(
     title : str
     repeat : dict of str to str, optional
         Headings and lines that repeat the result.
+    command : str
+        `tamis run` with the options of the stream; those of the recommendation are appended.
 
     Returns
     -------
     pathlib.Path
         The file.
     """
-    return write_page(path, lambda: _page(recommendation, title, repeat or {"In Python": _IN_PYTHON}))
+    return write_page(path, lambda: _page(recommendation, title, repeat or {"In Python": _IN_PYTHON}, command))
 
 
-def _page(recommendation: Recommendation, title: str, repeat: Mapping[str, str]) -> str:
+def _page(recommendation: Recommendation, title: str, repeat: Mapping[str, str], command: str) -> str:
     plain = recommendation.as_dict()
     sections = [
         Section(f"curve-{learner}", f"With {learner}", _curve(learner, curves, plain), "curve")
         for learner, curves in plain["curves"].items()
     ]
     sections.append(Section("repeat", "Repeat this run", repeat))
-    return render_page("recommendation/page.html.j2", title, recommendation, sections)
+    top = {"result": recommendation, "command": command}
+    return render_page("recommendation/page.html.j2", title, top, sections)
 
 
 def _curve(learner: str, curves: dict[str, list[tuple[int, float]]], plain: dict[str, Any]) -> dict[str, Any]:

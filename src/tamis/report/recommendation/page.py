@@ -49,7 +49,9 @@ def write_report(
     pathlib.Path
         The file.
     """
-    return write_page(path, lambda: _page(recommendation, title, repeat or {"In Python": _IN_PYTHON}, command))
+    return write_page(
+        path, lambda: _page(recommendation, title, repeat or {"In Python": _IN_PYTHON}, command)
+    )
 
 
 def _page(recommendation: Recommendation, title: str, repeat: Mapping[str, str], command: str) -> str:

@@ -36,9 +36,9 @@ class Option:
         All valid values, for an option that is not a number.
     word : str, optional
         A valid alternative to a number, such as "auto".
-    fits : callable, optional
+    accepts : callable, optional
         For all others: returns whether a value is valid.
-    says : str
+    description : str
         Description of the valid values, for the error message.
     help : str
         One sentence for the command line; "" if `tamis run` has no such option.

@@ -123,7 +123,7 @@ class Categories:
         raw, rows, names = split_rows(X, list(self.values))
         return self._fill(rows, raw), names
 
-    def grown(self, X: Any) -> tuple[Categories, Rows]:
+    def extend(self, X: Any) -> tuple[Categories, Rows]:
         """Return the categories, extended by new ones in these rows, and the encoded rows."""
         if not self.values:
             return self, as_rows(X)[0]

@@ -253,7 +253,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     _fitted_by: tuple[str, ...] = ("_fit",)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from complete rows. If it raises, the model is as it was before the call; Ctrl-C stops it at once.
+        """Learn from complete rows. If it raises, the model is unchanged; Ctrl-C takes effect immediately.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         the number of rows has doubled or a new class occurs. In between, it is unchanged unless its class documents
         otherwise. The sample is uniform: at most 10,000 rows and two of each class. `fit` keeps no rows: after it, the
         model is refitted once `partial_fit` has received as many rows, and to those only. If it raises, the model is
-        unchanged; Ctrl-C stops it at once.
+        unchanged; Ctrl-C takes effect immediately.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         at = np.arange(known.shape[0]) if at is None else at
         classes = np.zeros(0) if self._is_regression else self.classes_
         sample = RowSample(self._categories, classes) if self._sample is None else self._sample
-        categories, rows = sample.categories.grown(X)
+        categories, rows = sample.categories.extend(X)
         sample = copy.copy(sample)
         sample.categories = categories
         target = as_target(y[at]) if self._is_regression else np.zeros(len(at))
@@ -340,7 +340,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             rows[at], codes, at, target, seed=self.random_state or 0, fading=fading, n_rows=len(y)
         )
         if any(len(values) > 2 * len(sample.codes) for values in sample.categories.values.values()):
-            sample = sample.compacted()  # most categories no longer occur in it
+            sample = sample.compact()  # most categories no longer occur in it
         self._sample = sample
         if is_first:
             return
@@ -355,7 +355,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
     def _fit_again(self) -> None:
         """Fit to the rows of the sample."""
         assert self._sample is not None
-        sample = self._sample = self._sample.compacted()
+        sample = self._sample = self._sample.compact()
         names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         self._forget()
         self._categories, self._origin = sample.categories, sample.origin

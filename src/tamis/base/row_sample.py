@@ -109,7 +109,7 @@ class RowSample:
             sample.origin = np.r_[self.origin, self._n_rows + origin][kept]
         return sample
 
-    def compacted(self) -> Self:
+    def compact(self) -> Self:
         """Return the sample, encoded by the classes and categories that occur in it, the latter most frequent first."""
         sample = copy.copy(self)
         if len(self.classes):

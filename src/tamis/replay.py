@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from tamis._validation import Array, Rows, check_number, is_integer
 
-__all__ = ["Replay", "joined_labels", "joined_rows"]
+__all__ = ["Replay", "concatenate_labels", "concatenate_rows"]
 
 
 class Replay:
@@ -97,17 +97,17 @@ class Replay:
         if not self.batches or wanted == 0:
             return None
         parts, labels = zip(*self.batches, strict=True)
-        return joined_rows(parts)[-wanted:], joined_labels(labels)[-wanted:]
+        return concatenate_rows(parts)[-wanted:], concatenate_labels(labels)[-wanted:]
 
 
-def joined_rows(parts: Sequence[Rows]) -> Rows:
+def concatenate_rows(parts: Sequence[Rows]) -> Rows:
     """Return the concatenated batches, dense or CSR like the first one."""
     if len(parts) == 1:
         return parts[0]
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
 
-def joined_labels(labels: Sequence[Array]) -> Array:
+def concatenate_labels(labels: Sequence[Array]) -> Array:
     """Return the concatenated labels of batches."""
     if len({part.dtype.kind for part in labels}) > 1:  # 1 and "1" must remain two labels
         labels = [part.astype(object) for part in labels]

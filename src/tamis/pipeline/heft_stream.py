@@ -254,16 +254,16 @@ class HEFTStream(ChunkedEnsemble):
     def _train_members(self, X: Floats, y: Ints, first: int) -> None:
         self._counts_ = self._counts_ + np.bincount(y, minlength=len(self._counts_))
         self._selector_.partial_fit(X, y, **self._classes_argument(self._selector_))
-        for model, knows in zip(self._models_, self._knows_, strict=True):
-            self._train(model, knows, X, y, first)
+        for model, mask in zip(self._models_, self._knows_, strict=True):
+            self._train(model, mask, X, y, first)
 
-    def _train(self, member: _Model, knows: Mask, X: Floats, y: Ints, first: int) -> None:
+    def _train(self, member: _Model, mask: Mask, X: Floats, y: Ints, first: int) -> None:
         """Update a member with rows, each repeated by its Poisson number; `first` is the number of the first row."""
         times, (_, born, model) = np.empty(len(y), dtype=np.int64), member
         _times(int(self.random_state), first, born, _SHARES, times)
         rows = np.repeat(np.arange(len(y)), times)
         if len(rows):
-            model.partial_fit(X[rows][:, knows], y[rows], **self._classes_argument(model))
+            model.partial_fit(X[rows][:, mask], y[rows], **self._classes_argument(model))
 
     def _end_chunk(self, seen: int) -> None:
         """Evaluate the members, select, and replace the worst member if the selection changed."""
@@ -307,8 +307,8 @@ class HEFTStream(ChunkedEnsemble):
         """Members of the ensemble."""
         check_is_fitted(self)
         return [
-            Member(kind, np.flatnonzero(knows), model, float(weight))
-            for (kind, _, model), knows, weight in zip(
+            Member(kind, np.flatnonzero(mask), model, float(weight))
+            for (kind, _, model), mask, weight in zip(
                 self._models_, self._knows_, self._weights_, strict=True
             )
         ]

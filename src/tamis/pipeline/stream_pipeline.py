@@ -47,7 +47,7 @@ from tamis.pipeline.selective_learner import (
     default_learner,
     is_regression_learner,
 )
-from tamis.replay import joined_labels, joined_rows
+from tamis.replay import concatenate_labels, concatenate_rows
 
 __all__ = ["StreamPipeline"]
 
@@ -320,8 +320,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         """Update a copy of the models with complete batches, and another copy with the remaining rows."""
         y = as_target(y) if self._models.numbers else y.copy()
         rows, labels = (
-            joined_rows([*(X for X, _ in self._waiting), X]),
-            joined_labels([*(y for _, y in self._waiting), y]),
+            concatenate_rows([*(X for X, _ in self._waiting), X]),
+            concatenate_labels([*(y for _, y in self._waiting), y]),
         )
         whole = len(labels) - len(labels) % self.batch_size
         models = self._models.another() if whole else self._models

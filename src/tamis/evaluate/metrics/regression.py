@@ -68,11 +68,11 @@ def _count(
     n_seen += n_rows
     out[0] = (totals[0] - before) / n_rows
     _measures(totals, n_seen, out[1:5])
-    _measures(_windowed(ring, min(n_seen, window)), min(n_seen, window), out[5:9])
+    _measures(_window_totals(ring, min(n_seen, window)), min(n_seen, window), out[5:9])
 
 
 @njit(strict=True)
-def _windowed(ring: Any, n: int) -> Any:
+def _window_totals(ring: Any, n: int) -> Any:
     """Return the totals of the rows in the window, recomputed to avoid the rounding errors of removed rows."""
     totals = np.zeros(6)
     for i in range(n):

@@ -175,13 +175,13 @@ class Run:
         self.write()  # pending steps count, too
         now = self.metrics.windowed
         if self.task is REGRESSION:
-            pays = now["last_mae"] < now["mean_mae"]
+            is_dependent = now["last_mae"] < now["mean_mae"]
         else:
             shares = np.array([now["no_change_accuracy"], now["majority_accuracy"]])
             n_rows = max(1, min(self.options.window, self.metrics.n_seen))
             error = math.sqrt(float((shares * (1.0 - shares)).sum()) / n_rows)
-            pays = shares[0] - shares[1] > 3.0 * error  # high, as it is tested every 100 rows
-        if not pays:
+            is_dependent = shares[0] - shares[1] > 3.0 * error  # high, as it is tested every 100 rows
+        if not is_dependent:
             return self.options.rows_per_block
         return 1 if self.n_seen < _ROW_BY_ROW and self.n_features <= _MOST_COLUMNS else 10
 

@@ -20,14 +20,14 @@ from tamis.rows.auto.auto import kind_of_learner, knee
 from tamis.rows.auto.column_sets import (
     LinearRegressions,
     LogisticRegressions,
+    auc_loss,
     bayes_scores,
-    misranked,
     predictions,
 )
 from tamis.rows.auto.course import Course, fades_over
 from tamis.rows.auto.forests import Forests
 from tamis.rows.auto.paired import PairedLosses, smallest
-from tamis.rows.waiting_block import joined
+from tamis.rows.waiting_block import concatenate
 from tamis.summaries.class_moments import ClassMoments
 from tests.twins import auto as twin
 
@@ -330,7 +330,7 @@ def test_where_a_class_is_rare_the_error_of_an_arm_is_one_minus_its_auc():
     for n_outputs in (1, 2):
         scores = rng.integers(0, 6, (80, 3, n_outputs)).astype(float)  # with ties
         margin = scores[:, :, 0] if n_outputs == 1 else scores[:, :, 1] - scores[:, :, 0]
-        ill = misranked(scores, y)
+        ill = auc_loss(scores, y)
         assert ill.shape == (3, y.sum())
         for a in range(3):
             assert 1.0 - ill[a].mean() == pytest.approx(roc_auc_score(y, margin[:, a]))
@@ -382,7 +382,7 @@ def test_kept_rows_of_both_kinds_are_joined():
     dense = np.ones((2, 3)), np.array([0, 1]), np.ones(2)
     sparse = sp.csr_matrix(np.eye(3)), np.array([1, 1, 0]), np.full(3, 2.0)
     for blocks in ((dense, sparse), (sparse, dense)):
-        X, y, weight = joined(blocks)
+        X, y, weight = concatenate(blocks)
         np.testing.assert_array_equal(
             X.toarray(), sp.vstack([sp.csr_matrix(rows) for rows, *_ in blocks]).toarray()
         )
@@ -449,7 +449,7 @@ def test_fewer_rows_than_columns_begin_with_a_tenth():
     assert Auto().partial_fit(X[:100], y[:100]).followed_ == "forward 12"
     assert Auto(learner="naive-bayes")._kind == "naive-bayes"
     race = Auto().partial_fit(X[:100], y[:100])
-    assert race._to_begin_with(sp.csr_matrix(X)) == 0  # rare words that are left out are lost
+    assert race._initial_arm(sp.csr_matrix(X)) == 0  # rare words that are left out are lost
 
 
 def test_a_change_of_the_arm_restarts_no_linear_learner():

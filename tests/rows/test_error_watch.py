@@ -48,7 +48,7 @@ def test_equals_the_loop(seed):
     for start in range(0, 2000, 50):
         watch.expect()
         n = watch.update(guesses[start : start + 50], codes[start : start + 50])
-        if watch.found:
+        if watch.is_sufficient:
             at = start + n - 1
             break
     assert (at, watch.n_rows) == expected
@@ -76,7 +76,7 @@ def test_false_alarms_are_as_rare_as_it_says():
             watch.expect()
             part = slice(start, start + 100)
             rows += watch.update(guesses[part], codes[part])
-            if watch.found:
+            if watch.is_sufficient:
                 alarms += 1
                 watch.forget()
     assert alarms <= rows * 1e-3
@@ -88,6 +88,6 @@ def test_the_guesses_of_a_young_classifier_are_no_evidence():
     watch.count(codes, codes)
     watch.expect()
     watch.count(1 - codes, codes)
-    assert (watch.found, watch.n_rows) == (False, 0)
+    assert (watch.is_sufficient, watch.n_rows) == (False, 0)
     watch.update(1 - codes, codes)
-    assert watch.found
+    assert watch.is_sufficient

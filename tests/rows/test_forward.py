@@ -15,7 +15,7 @@ from tamis import Auto, FisherScore, ForwardPartialCorrelation, load, prequentia
 from tamis._shapes import Shapes
 from tamis.checks import check_row_selector
 from tamis.rows.forward.scatter import Scatter
-from tamis.rows.forward.steps import HELD, choose
+from tamis.rows.forward.steps import ADVANTAGE, choose
 from tests.twins.forward import ForwardPartialCorrelation as Twin
 
 
@@ -303,7 +303,8 @@ def test_correlations_that_do_not_fit_together_give_finite_gains(rng):
     R = np.triu(rng.uniform(-1.0, 1.0, size=(300, 300)), 1) + np.eye(300)
     b, n, nowhere = rng.uniform(-0.2, 0.2, size=(2, 300)), 1000.0, np.full(300, 300)
     order, entered, _, left, _, factor, made = choose(
-        np.asfortranarray(R), np.ones(300), np.full(300, n), n, b, 0.5, 250, nowhere, np.array([300]), n, 0.0, 1.0, HELD
+        np.asfortranarray(R), np.ones(300), np.full(300, n), n, b, 0.5, 250, nowhere, np.array([300]), n, 0.0, 1.0,
+        ADVANTAGE,
     )  # fmt: skip
     assert len(order) == 250
     for part in (entered, left, factor, made):

@@ -17,7 +17,7 @@ from tamis._validation import Array, Rows
 from tamis.errors import StateError
 from tamis.summaries.batch import without_columns
 
-__all__ = ["WaitingBlock", "joined", "own", "padded"]
+__all__ = ["WaitingBlock", "concatenate", "own", "padded"]
 
 
 class WaitingBlock:
@@ -106,10 +106,10 @@ class WaitingBlock:
 
     def without(self, columns: Array) -> Self:
         """Return the buffer with zeros in some columns."""
-        result = copy.copy(self)
-        result.X = without_columns(self.X, columns)
-        result.sparse = tuple(without_columns(part, columns) for part in self.sparse)
-        return result
+        cleared = copy.copy(self)
+        cleared.X = without_columns(self.X, columns)
+        cleared.sparse = tuple(without_columns(part, columns) for part in self.sparse)
+        return cleared
 
     def rows(self) -> tuple[Rows, Array, Array]:
         """Return copies of the rows, targets and weights."""
@@ -122,8 +122,8 @@ class WaitingBlock:
         if not self.sparse and len(self.X) < self.n_rows:
             raise self._state_error(len(self.X))
 
-    def _state_error(self, result: int) -> StateError:
-        return state_error(f"A block counts {self.n_rows} rows, but contains {result}")
+    def _state_error(self, n_rows: int) -> StateError:
+        return state_error(f"A block counts {self.n_rows} rows, but contains {n_rows}")
 
     def emptied(self) -> Self:
         """Return an empty buffer in separate memory; this one keeps its rows for a rollback."""
@@ -143,7 +143,7 @@ def padded(X: Rows, n_features: int) -> Rows:
     return np.pad(X, ((0, 0), (0, n_features - X.shape[1])))
 
 
-def joined(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array, Array]:
+def concatenate(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array, Array]:
     """Return rows, targets and weights of all blocks; CSR rows if some are."""
     if len(blocks) == 1:
         return blocks[0]

@@ -1,6 +1,6 @@
 """Auto: the smallest feature set that predicts as well as the best one, chosen online among selectors and sizes.
 
-Each selector at each size is an *arm*, with an inexpensive learner of its own that is evaluated prequentially on every
+Each selector at each size is an *arm*, with a separate, inexpensive learner that is evaluated prequentially on every
 batch; all features together are an arm too. The smallest arm is selected whose loss exceeds that of the best one by at
 most one standard error of their paired difference (the rule of Breiman et al. 1984), and by at most ``tolerance``; see
 :mod:`tamis.rows.auto.paired`, (1).
@@ -61,8 +61,8 @@ from tamis.rows.auto.column_sets import (
     LinearRegressions,
     LogisticRegressions,
     Scale,
+    auc_loss,
     bayes_scores,
-    misranked,
     predictions,
 )
 from tamis.rows.auto.course import Course
@@ -72,7 +72,7 @@ from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.joint.joint import JointScreening
 from tamis.rows.screening.mean_variance import fisher_score
-from tamis.rows.waiting_block import WaitingBlock, joined, padded
+from tamis.rows.waiting_block import WaitingBlock, concatenate, padded
 from tamis.summaries.batch import without_columns
 from tamis.summaries.class_moments import ClassMoments
 
@@ -132,7 +132,7 @@ class Auto(RowSelector):
     tolerance : float, default=0.01
         Maximum difference in loss between the selected set and the best one: in the error rate, in 1 - AUC, or in mean
         absolute deviations of a numeric target. The difference may not exceed one standard error either. 0: the best
-        set whatever its size.
+        set, regardless of its size.
     categorical : "all", list of int or str, or bool mask, optional
         Categorical features. Text columns and categorical columns of a frame are always included. They are encoded by
         their mean target, with trees up to ten categories of a feature by their index, and missing values by the mean
@@ -170,7 +170,7 @@ class Auto(RowSelector):
     restarts_, drifts_ : list of int
         Row numbers at which the learners restarted, and at which the errors of the selected arm rose.
     resting_ : list of str
-        Suspended selectors: their arms were 3 points behind the best.
+        Suspended selectors: the loss of their arms exceeded the best one by 0.03.
     drift_detected_ : bool
         Whether a learner should be reset after the last batch: true after a restart, which only naive Bayes makes. A
         change of the arm does not count: a linear learner that continues is more accurate than one trained on the last
@@ -205,11 +205,10 @@ class Auto(RowSelector):
     that its learner ranks above it; its mean is 1 - AUC. When a class becomes rare (a tenth of the rows), or is no
     longer rare (a fifth), the losses are reset.
 
-    The selectors compared are ``forward``, ``fires``, with up to 200 features ``joint``, which counts every row once,
-    whatever its weight, and, with trees, the importances of a forest, otherwise the Fisher score of all rows and of
-    recent ones. If features are added (:meth:`widen`), sizes that are fractions are updated when their number has
-    doubled. An arm keeps its losses and learner. A new arm starts with the losses and the learner of the arm that
-    keeps every feature.
+    The selectors compared are ``forward``, ``fires``, with up to 200 features ``joint``, which ignores weights, and,
+    with trees, the importances of a forest, otherwise the Fisher score of all rows and of recent ones. If features are
+    added (:meth:`widen`), sizes that are fractions are updated when their number has doubled. An arm keeps its losses
+    and learner. A new arm starts with the losses and the learner of the arm that keeps every feature.
 
     Memory: two moments and a weight per feature, class and arm, the state of the selectors, 2000 losses per arm, and
     500 rows (with trees, 2000).
@@ -291,7 +290,7 @@ class Auto(RowSelector):
     _target_kinds = ("binary", "multiclass", "regression")
     _allows_nan = True
     _encodes = True
-    task = "classification"  # an older file has none
+    task = "classification"  # absent in older files
     _target: TargetLevels | None = None  # for regression; the moments are those of its levels
     _n_fresh = _WINDOW  # rows since the last drift
 
@@ -326,7 +325,7 @@ class Auto(RowSelector):
 
     @property
     def _n_exact_categories(self) -> int:  # type: ignore[override]
-        """A forest combines categories; the other learners use each by itself, best by its mean target."""
+        """Categories encoded by index for forests, which combine them; other learners do better with mean targets."""
         return JointScreening._n_exact_categories if self._kind == "trees" else 0
 
     # -- arms ----------------------------------------------------------------------------------------------
@@ -440,12 +439,12 @@ class Auto(RowSelector):
         new = np.arange(self._ranks.shape[1], n_features)
         self._ranks = np.hstack([self._ranks, np.tile(new, (len(self._ranks), 1))])
         if n_features >= 2 * self._laid_out_for:
-            self._lay_out_again(n_features)
+            self._update_sizes(n_features)
         self._size = np.where(self._which < 0, n_features, self._size)
         self._masks = self._ranks[self._which] < self._size[:, None]
 
-    def _lay_out_again(self, n_features: int) -> None:
-        """Let the sizes follow the columns. An arm keeps what is known of it; a new one begins as every column did."""
+    def _update_sizes(self, n_features: int) -> None:
+        """Adapt the sizes to the number of columns; new arms start with the statistics of the arm with all features."""
         race, names = copy.copy(self), self._names_of_rankers(n_features)
         self._sizes = self._all_sizes(n_features)
         self._ranks = self._ranks[[at for at, name in enumerate(self._rankers) if name in names]]
@@ -466,12 +465,11 @@ class Auto(RowSelector):
         """Return a ranker that selects as many features as the largest arm."""
         if getattr(ranker, "n_features_to_select", None) is None:
             return ranker
-        result = copy.copy(ranker).set_params(n_features_to_select=self._sizes[-1])
-        if isinstance(result, ForwardPartialCorrelation):
-            result._parts = tuple(
-                self._sizes
-            )  # the columns of every arm hold still, not of the largest alone
-        return result
+        resized = copy.copy(ranker).set_params(n_features_to_select=self._sizes[-1])
+        if isinstance(resized, ForwardPartialCorrelation):
+            # The features of every arm are stable, not only those of the largest.
+            resized._parts = tuple(self._sizes)
+        return resized
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         self._rankers = {
@@ -609,29 +607,26 @@ class Auto(RowSelector):
         other class that are ranked above it, and the mean error of an arm is 1 - AUC.
         """
 
-        def judged(scores: Array) -> Array:
-            result: Array
+        def losses(scores: Array) -> Array:
             if self._is_regression():
                 unit = max(self._centre_and_deviation()[1], 1e-300)
-                result = np.minimum(np.abs(scores[:, :, 0] - y[:, None]).T / unit, _MOST_LOSS)
-                return result
+                return np.asarray(np.minimum(np.abs(scores[:, :, 0] - y[:, None]).T / unit, _MOST_LOSS))
             if self._rare < 0:
                 return np.asarray(predictions(scores) != y, np.float64)
-            result = misranked(scores if self._rare == 1 else -scores, y == self._rare)
-            return result
+            return auc_loss(scores if self._rare == 1 else -scores, y == self._rare)
 
         if self._is_linear(X):
-            young = wrong = judged(self._learners.scores(Scale(self._old).of(X), self._masks))
+            young = wrong = losses(self._learners.scores(Scale(self._old).of(X), self._masks))
             return wrong, young
         if self._kind == "trees":
             scores = self._forests.scores(X)
             is_share = scores.shape[2] == 1 and not self._is_regression()
-            young = wrong = judged(scores - 0.5 if is_share else scores)
+            young = wrong = losses(scores - 0.5 if is_share else scores)
             return wrong, young
-        wrong = judged(bayes_scores(X, self._old, self._masks))
-        return wrong, judged(bayes_scores(X, self._young, self._masks))
+        wrong = losses(bayes_scores(X, self._old, self._masks))
+        return wrong, losses(bayes_scores(X, self._young, self._masks))
 
-    def _to_begin_with(self, X: Rows) -> int:
+    def _initial_arm(self, X: Rows) -> int:
         """Return the arm that is selected until the arms can be compared: usually all features.
 
         With fewer rows than features, a linear learner of all features fits any labels, and thus noise. Then it is
@@ -659,7 +654,7 @@ class Auto(RowSelector):
     def _teach(self, X: Rows, y: Array, codes: Array, weight: Array) -> None:
         """Update the moments, of the classes or levels in `codes`, and the linear learners."""
         n, is_linear = len(y), self._is_linear(X)
-        # As in the test of these rows: of the rows before.
+        # That of the rows before, as in the test of these rows.
         scale = Scale(self._old) if is_linear and self._rows else None
         self._old, self._young = copy.copy(self._old), copy.copy(self._young)
         self._old.update(X, codes, weight)
@@ -689,7 +684,7 @@ class Auto(RowSelector):
         self._paired = self._paired.last(_BLOCK)
         if not self._is_late():
             return
-        X, y, weight = joined(self._window)
+        X, y, weight = concatenate(self._window)
         self._n_fresh = int(np.clip(self._rows - self._level, _LEAST, _WINDOW))
         last = slice(-self._n_fresh, None)
         self._old = ClassMoments(self.n_features_in_, len(self.classes_))
@@ -704,7 +699,7 @@ class Auto(RowSelector):
             return
         if self._fit_at == self._changed_at + _FIRST_FOREST:
             self._paired = self._paired.last(0)  # losses of forests of the rows before a drift
-        X, y, weight = joined(self._window)
+        X, y, weight = concatenate(self._window)
         last = slice(-min(self._rows - self._changed_at, _FOREST), None)
         rng = np.random.default_rng([self._seed, self._blocks, 2])
         self._forests = self._forests.fit(X[last], y[last], weight[last], self._masks, rng)
@@ -748,8 +743,7 @@ class Auto(RowSelector):
         """Return the scores of a ranking by the forest, or by the moments."""
         if name == "trees":
             return self._forests.importance
-        result: NDArray[np.float64] = fisher_score(self._old if name == "fisher" else self._young)
-        return result
+        return fisher_score(self._old if name == "fisher" else self._young)
 
     def _let_rest(self) -> None:
         """Suspend selectors that are far behind, and resume one that leads."""
@@ -783,7 +777,7 @@ class Auto(RowSelector):
     def _follow(self, drifted: bool) -> None:
         """Select the smallest arm that is as good as the best."""
         errors = self.errors_
-        begun = self._to_begin_with(self._window[-1][0])
+        begun = self._initial_arm(self._window[-1][0])
         if not self.switches_ and begun != self._begun:
             arm, why, self._begun = begun, "better", begun
         elif len(self._paired) < _DECIDED:
@@ -843,7 +837,7 @@ class Auto(RowSelector):
         Moments of the classes are added, exactly. ``forward``, ``fires`` and ``joint`` merge by their own rules; with
         more than 1000 columns, and ``joint`` for regression, those of the later part are used. Linear learners are
         averaged, weighted by rows. The losses are those of the last 2000 tested rows of both. After a restart in the
-        later part, nothing is added. No drift is tested for between the parts.
+        later part, nothing is added. Drift between the parts is not tested.
 
         Examples
         --------
@@ -887,7 +881,7 @@ class Auto(RowSelector):
             self.__dict__.update(joint)
             pending = (later._pending.rows(),) if later._pending.n_rows else ()
             if later._window or pending:
-                X, y, weight = joined((*later._window, *pending))
+                X, y, weight = concatenate((*later._window, *pending))
                 if self._encoder is not None:
                     self._encoder = self._encoder.with_rows(X, {}, y)[1]
                 self._learn(X, y, weight)
@@ -976,8 +970,8 @@ class Auto(RowSelector):
         arm = now._arm
         if now.arms_[arm] == "all":
             arm = 1 + int(now.errors_[1:].argmin())
-        result: NDArray[np.float64] = 1.0 - now._ranks[now._which[arm]] / now.n_features_in_
-        return result
+        scores: NDArray[np.float64] = 1.0 - now._ranks[now._which[arm]] / now.n_features_in_
+        return scores
 
     @property
     def followed_(self) -> str:
@@ -1105,12 +1099,12 @@ def _keys(arms: list[str]) -> dict[tuple[str, str | int], int]:
     >>> _keys(["all", "fires 2", "fires 5", "fires knee"])
     {('all', 0): 0, ('fires', 0): 1, ('fires', 1): 2, ('fires', 'knee'): 3}
     """
-    result: dict[tuple[str, str | int], int] = {}
+    keys: dict[tuple[str, str | int], int] = {}
     for at, arm in enumerate(arms):
         selector, _, size = arm.partition(" ")
         is_own = size == "knee" or arm == "joint"
-        result[selector, "knee" if is_own else sum(known == selector for known, _ in result)] = at
-    return result
+        keys[selector, "knee" if is_own else sum(known == selector for known, _ in keys)] = at
+    return keys
 
 
 def _places(scores: Array) -> NDArray[np.int64]:

@@ -36,7 +36,7 @@ from tamis._shapes import Shapes
 from tamis._validation import Array, Rows
 from tamis.summaries.class_moments import ClassMoments
 
-__all__ = ["LinearRegressions", "LogisticRegressions", "Scale", "bayes_scores", "misranked", "predictions"]
+__all__ = ["LinearRegressions", "LogisticRegressions", "Scale", "auc_loss", "bayes_scores", "predictions"]
 
 _LIMIT = 5.0  # standard deviations at which values are clipped
 _LOGISTIC_RATE = 0.01  # eta of (2), the rate of the default learner
@@ -135,8 +135,8 @@ class Scale:
             scaled = X.astype(np.float64)
             scaled.data = np.clip(scaled.data * self.factor[scaled.indices], -_LIMIT, _LIMIT)
             return scaled
-        result: Array = np.clip((X - self.shift) * self.factor, -_LIMIT, _LIMIT)
-        return result
+        standardised: Array = np.clip((X - self.shift) * self.factor, -_LIMIT, _LIMIT)
+        return standardised
 
 
 class LogisticRegressions:
@@ -188,8 +188,8 @@ class LogisticRegressions:
     def scores(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the scores (1) of each row for each set, shape (n_rows, n_sets, n_outputs)."""
         inside = (self.W * masks[:, None, :]).reshape(-1, masks.shape[1])
-        result: NDArray[np.float64] = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
-        return result
+        scores: NDArray[np.float64] = np.asarray(Z @ inside.T).reshape(Z.shape[0], *self.b.shape) + self.b
+        return scores
 
     def learn(
         self, Z: Rows, codes: Array, weight: Array, masks: NDArray[np.bool_], rng: np.random.Generator | None = None
@@ -296,19 +296,19 @@ def predictions(scores: NDArray[np.float64]) -> NDArray[np.intp]:
     return best
 
 
-def misranked(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:
+def auc_loss(scores: NDArray[np.float64], is_positive: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return, for each set and positive row, the proportion of other rows ranked above it; ties count one half.
 
     The mean of a set is 1 - AUC. The scores are those of two classes, and the second one is the positive one.
 
     Examples
     --------
-    >>> misranked(np.array([[[0.9]], [[0.1]], [[0.4]], [[0.7]]]), np.array([True, False, False, True]))
+    >>> auc_loss(np.array([[[0.9]], [[0.1]], [[0.4]], [[0.7]]]), np.array([True, False, False, True]))
     array([[0., 0.]])
-    >>> misranked(np.array([[[0.2]], [[0.1]], [[0.4]]]), np.array([True, False, False]))
+    >>> auc_loss(np.array([[[0.2]], [[0.1]], [[0.4]]]), np.array([True, False, False]))
     array([[0.5]])
     """
     margin = (scores[:, :, -1] if scores.shape[2] == 1 else scores[:, :, 1] - scores[:, :, 0]).T
     own, others = margin[:, is_positive, None], margin[:, None, ~is_positive]
-    result: NDArray[np.float64] = (others > own).mean(axis=2) + 0.5 * (others == own).mean(axis=2)
-    return result
+    losses: NDArray[np.float64] = (others > own).mean(axis=2) + 0.5 * (others == own).mean(axis=2)
+    return losses

@@ -129,8 +129,8 @@ def _grow(
 
 
 @njit()
-def _predict(X: Array, feature: Array, cut: Array, value: Array, result: Array) -> None:
-    """Add the mean over the leaves of every set's trees to `result` (n, sets, outputs)."""
+def _predict(X: Array, feature: Array, cut: Array, value: Array, scores: Array) -> None:
+    """Add the mean over the leaves of every set's trees to `scores` (n, sets, outputs)."""
     n_sets, n_trees, _ = feature.shape
     for i in range(len(X)):
         for a in range(n_sets):
@@ -138,8 +138,8 @@ def _predict(X: Array, feature: Array, cut: Array, value: Array, result: Array) 
                 node = 0
                 while feature[a, t, node] >= 0:
                     node = 2 * node + 1 + (X[i, feature[a, t, node]] > cut[a, t, node])
-                for c in range(result.shape[2]):
-                    result[i, a, c] += value[a, t, node, c] / n_trees
+                for c in range(scores.shape[2]):
+                    scores[i, a, c] += value[a, t, node, c] / n_trees
 
 
 class Forests:
@@ -237,26 +237,26 @@ class Forests:
 
     def widened(self, n_features: int) -> Forests:
         """Return a copy with additional features, which no tree uses."""
-        result = copy.copy(self)
-        result.importance = np.pad(self.importance, (0, n_features - len(self.importance)))
-        return result
+        forests = copy.copy(self)
+        forests.importance = np.pad(self.importance, (0, n_features - len(self.importance)))
+        return forests
 
     def without(self, columns: Array) -> Forests:
         """Return a copy in which nodes that split on some features are leaves, and these have no importance."""
-        result = copy.copy(self)
-        result.feature = np.where(np.isin(self.feature, columns), -1, self.feature).astype(np.int32)
-        result.importance = self.importance.copy()
-        result.importance[columns] = 0.0
-        return result
+        forests = copy.copy(self)
+        forests.feature = np.where(np.isin(self.feature, columns), -1, self.feature).astype(np.int32)
+        forests.importance = self.importance.copy()
+        forests.importance[columns] = 0.0
+        return forests
 
     def of(self, sets: Array) -> Forests:
         """Return a copy of some sets, which may be repeated."""
-        result = copy.copy(self)
-        result.feature, result.cut, result.value = self.feature[sets], self.cut[sets], self.value[sets]
-        return result
+        forests = copy.copy(self)
+        forests.feature, forests.cut, forests.value = self.feature[sets], self.cut[sets], self.value[sets]
+        return forests
 
     def scores(self, X: Array) -> NDArray[np.float64]:
         """Return the prediction of each set for each row, shape (n_rows, n_sets, n_outputs)."""
-        result = np.zeros((len(X), len(self.feature), self.value.shape[3]))
-        _predict(np.ascontiguousarray(X, np.float64), self.feature, self.cut, self.value, result)
-        return result
+        scores = np.zeros((len(X), len(self.feature), self.value.shape[3]))
+        _predict(np.ascontiguousarray(X, np.float64), self.feature, self.cut, self.value, scores)
+        return scores

@@ -68,20 +68,20 @@ class PairedLosses:
 
     def last(self, n_rows: int) -> Self:
         """Return a copy with only the last rows."""
-        result, first = copy.copy(self), max(len(self) - n_rows, 0)
-        result.losses, result.weight = self.losses[first:], self.weight[first:]
-        return result
+        recent, first = copy.copy(self), max(len(self) - n_rows, 0)
+        recent.losses, recent.weight = self.losses[first:], self.weight[first:]
+        return recent
 
     def of(self, arms: Array) -> Self:
         """Return a copy with the losses of some arms, which may be repeated."""
-        result = copy.copy(self)
-        result.losses = self.losses[:, arms]
-        return result
+        some = copy.copy(self)
+        some.losses = self.losses[:, arms]
+        return some
 
     def mean(self) -> NDArray[np.float64]:
         """Return the mean loss of each arm; 0 without rows."""
-        result: NDArray[np.float64] = self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
-        return result
+        mean: NDArray[np.float64] = self.weight @ self.losses / max(float(self.weight.sum()), 1e-300)
+        return mean
 
     def behind(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean loss of each arm above that of the best, and the standard error of the difference (1)."""

@@ -75,7 +75,7 @@ class ErrorWatch:
     >>> for start in range(0, 700, 100):
     ...     watch.expect()
     ...     _ = watch.update(guesses[start : start + 100], codes[start : start + 100])
-    >>> 700 + watch.update(guesses[700:], codes[700:]), watch.found, watch.n_rows
+    >>> 700 + watch.update(guesses[700:], codes[700:]), watch.is_sufficient, watch.n_rows
     (717, True, 16)
     """
 
@@ -117,7 +117,7 @@ class ErrorWatch:
         self.evidence[:] = 0.0
 
     @property
-    def found(self) -> bool:
+    def is_sufficient(self) -> bool:
         """Whether the evidence is sufficient."""
         return bool(self.evidence[0] > self.limit)
 

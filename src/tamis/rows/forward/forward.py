@@ -56,12 +56,12 @@ from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.merging import MERGE_DOCS
 from tamis.rows.forward.error_watch import ErrorWatch
-from tamis.rows.forward.linear_model import fitted, guess, inverse, inverse_root, solve, target_scales
+from tamis.rows.forward.linear_model import guess, inverse, inverse_root, solve, target_scales, unscale
 from tamis.rows.forward.marginals import Marginals
-from tamis.rows.forward.recency import Recency, standardised
+from tamis.rows.forward.recency import Recency, standardise
 from tamis.rows.forward.scatter import Scatter
-from tamis.rows.forward.steps import ERRORS, HELD, HELD_LOOSELY, choose, favoured
-from tamis.rows.waiting_block import WaitingBlock, joined, own, padded
+from tamis.rows.forward.steps import ADVANTAGE, ADVANTAGE_AFTER_DRIFT, ERRORS, choose, favour
+from tamis.rows.waiting_block import WaitingBlock, concatenate, own, padded
 from tamis.summaries.batch import without_columns
 from tamis.summaries.label_series import LabelSeries
 
@@ -202,7 +202,7 @@ class ForwardPartialCorrelation(RowSelector):
     _copied_per_byte = 12
     _allows_nan = True
     _encodes = True
-    categorical = None  # an older file has none
+    categorical = None  # absent in older files
     _written_once = (*RowSelector._written_once, "_recent")
     _shapes = f"""
         _columns (q) int64 in [0, j) distinct
@@ -241,7 +241,7 @@ class ForwardPartialCorrelation(RowSelector):
         _recency (its own)
         _label_series._total? (48, c)  _label_series (its own)
     """
-    _label_series: LabelSeries | None = None  # an older file has none
+    _label_series: LabelSeries | None = None  # absent in older files
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
@@ -374,7 +374,7 @@ class ForwardPartialCorrelation(RowSelector):
             else:
                 self._pending = self._pending.with_rows(*part)
                 if drift:
-                    self._begin_anew()
+                    self._restart()
                 elif full:
                     self._take_block()
             start = end
@@ -388,7 +388,7 @@ class ForwardPartialCorrelation(RowSelector):
         """Learn a batch that is passed whole, or else the pending rows."""
         if whole is None:
             whole, self._pending = self._pending.rows(), self._pending.emptied()
-        (X, y, weight), before = whole, self._chosen()
+        (X, y, weight), before = whole, self._selected_set()
         self._keep(whole)
         self._learn_rows(X, y, weight)
         self._rows += len(y)
@@ -398,7 +398,7 @@ class ForwardPartialCorrelation(RowSelector):
         if choose or self._rows >= self._next:
             self._next = self._rows + min(max(int(self._scatter.weight / 8.0), 1), 5 * _BLOCK)
             self._choose()
-            if self._rows < self._settled and self._chosen() != before:
+            if self._rows < self._settled and self._selected_set() != before:
                 self.drift_detected_ = True
 
     def _set_limits(self) -> None:
@@ -472,7 +472,7 @@ class ForwardPartialCorrelation(RowSelector):
             self._recency.learn(rows[:, :n], targets, weight, fade)
         self._known = fade * self._known + float(weight.sum())
 
-    def _chosen(self) -> set[int]:
+    def _selected_set(self) -> set[int]:
         return set(self._columns[self._order].tolist())
 
     # -- drifts --------------------------------------------------------------------------------------------
@@ -490,11 +490,11 @@ class ForwardPartialCorrelation(RowSelector):
         at = self._recency.columns
         rows = self._standardise(_dense_columns(X[start : start + n_used], self._columns[at]), at)
         n_used = self._recency.update(rows, codes[:n_used])
-        return start + n_used, self._errors.found or self._recency.found
+        return start + n_used, self._errors.is_sufficient or self._recency.is_sufficient
 
     def _standardise(self, Z: Array, at: Array) -> Array:
         """Return the first columns, at these positions in the matrix, standardised."""
-        return standardised(
+        return standardise(
             Z, at, self._scatter.unit, self._scatter.mean, self._scatter.S, self._scatter.weight
         )
 
@@ -507,28 +507,28 @@ class ForwardPartialCorrelation(RowSelector):
         codes = y > self._scatter.mean[-1] if self._is_regression() else y
         return guess(_dense_columns(X, columns), 0, weights, offset), codes.astype(np.int64, copy=False)
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         """Let earlier rows fade, and count the rows that are evidence for a drift once more."""
         assert self._errors is not None
         assert self._recency is not None
-        watch = self._errors if self._errors.found else self._recency
-        young, before = watch.n_rows, self._chosen()
+        watch = self._errors if self._errors.is_sufficient else self._recency
+        young, before = watch.n_rows, self._selected_set()
         self.drifts_ = [*self.drifts_, self._rows + self._pending.n_rows - 1]
         self._take_block()
         keep = min(1.0, _AFTER_DRIFT / self._scatter.weight)
         self._scatter.fade(keep)
-        self._recency.begin_anew(keep)
+        self._recency.reset_evidence(keep)
         self._known = keep * self._known
         if self._marginals is not None:
             self._marginals.fade(keep)
-        X, y, weight = joined(self._recent)
+        X, y, weight = concatenate(self._recent)
         self._learn_rows(X[-young:], y[-young:], weight[-young:])
         self._errors.forget()
         self._start_row, self._settled = self._rows, self._rows + _SETTLING
         self._young = min(young, len(y))
         self._next = self._rows + 10
-        self._choose(HELD_LOOSELY)
-        self.drift_detected_ = self._chosen() != before
+        self._choose(ADVANTAGE_AFTER_DRIFT)
+        self.drift_detected_ = self._selected_set() != before
 
     @property
     def n_replay(self) -> int:
@@ -539,13 +539,13 @@ class ForwardPartialCorrelation(RowSelector):
     # -- choosing ------------------------------------------------------------------------------------------
 
     @property
-    def _held(self) -> tuple[float, float]:
-        return HELD[0], float(self.inertia)
+    def _advantage(self) -> tuple[float, float]:
+        return ADVANTAGE[0], float(self.inertia)
 
-    def _choose(self, held: tuple[float, float] | None = None) -> None:
+    def _choose(self, advantage: tuple[float, float] | None = None) -> None:
         before = np.append(self._columns[self._order], self._more)
         if self._marginals is not None:
-            self._let_in(self._marginals)
+            self._update_matrix_columns(self._marginals)
         scatter, n = self._scatter, len(self._columns)
         one_over = inverse_root(np.diag(scatter.S))
         scale, back = target_scales(scatter, one_over[n:], n, of_number=self._is_regression())
@@ -563,16 +563,16 @@ class ForwardPartialCorrelation(RowSelector):
         self._order, self._entered, self._alone, self._left, self._blame, factor, made = choose(
             scatter.S, one_over[:n], np.maximum(self._known, _BLOCK), float(max(scatter.weight, _BLOCK)), b,
             self._ridge, min(most, _STEPS), place, ends, n_effective, bar, freedom,
-            self._held if held is None else held,
+            self._advantage if advantage is None else advantage,
         )  # fmt: skip
         slopes, at = solve(factor, self._order, made) * one_over[self._order, None] * back, self._order
-        self._model = self._columns[at], *fitted(scatter, at, slopes, n, of_number=self._is_regression())
+        self._model = self._columns[at], *unscale(scatter, at, slopes, n, of_number=self._is_regression())
         self._relevance_now = self._scores(before, n_effective)
 
     def _n_kept(self) -> int:
         return n_to_select(self.n_features_to_select, self.n_features_in_)
 
-    def _let_in(self, marginals: Marginals) -> None:
+    def _update_matrix_columns(self, marginals: Marginals) -> None:
         """Move the features that are most relevant by themselves into the matrix, replacing others."""
         strength = np.sqrt(self._gain_alone(marginals))
         strength[self._columns] += ERRORS / np.sqrt(self._scatter.n_effective)
@@ -582,7 +582,7 @@ class ForwardPartialCorrelation(RowSelector):
         coming = np.flatnonzero(wanted)
         if not len(coming):
             return
-        X, _, weight = joined(self._recent)
+        X, _, weight = concatenate(self._recent)
         rows = min(len(weight), self.n_replay)  # rows since the last drift
         self._columns, self._known = self._columns.copy(), self._known.copy()
         self._columns[leaving] = coming
@@ -604,8 +604,8 @@ class ForwardPartialCorrelation(RowSelector):
         else:
             share = np.maximum(marginals.target_mean, 0.0)
         of_each = marginals.covariance**2 * inverse(share)[:, None] * inverse(marginals.variance)
-        result: NDArray[np.float64] = of_each.sum(axis=0)
-        return result
+        gains: NDArray[np.float64] = of_each.sum(axis=0)
+        return gains
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -645,12 +645,12 @@ class ForwardPartialCorrelation(RowSelector):
         n_more = 0 if self._chooses_count else self._n_kept() - len(self._order)
         if n_more <= 0:
             return np.zeros(0, np.int64)
-        rivals = gains.copy()
+        ranked = gains.copy()
         ridge = np.sqrt(1.0 + self._ridge) - 1.0  # favoured more strongly, since they are closer to noise
-        rivals[before] = favoured(gains[before], 1.0 / (1.0 + self._ridge), ridge, n_effective, self._held)
-        rivals[gains == 0.0] = 0.0
-        best = np.argsort(-rivals, kind="stable")[:n_more]
-        return best[rivals[best] > 0.0]
+        ranked[before] = favour(gains[before], 1.0 / (1.0 + self._ridge), ridge, n_effective, self._advantage)
+        ranked[gains == 0.0] = 0.0
+        best = np.argsort(-ranked, kind="stable")[:n_more]
+        return best[ranked[best] > 0.0]
 
     def _selection(self) -> NDArray[np.bool_]:
         now = self._now()
@@ -663,10 +663,10 @@ class ForwardPartialCorrelation(RowSelector):
         """The selected feature that accounts for most of the gain of each feature; -1 if there is none."""
         _ = self.warming_up_  # raises if not fitted
         now = self._now()
-        result = np.full(self.n_features_in_, -1)
-        result[now._columns] = np.where(now._blame < 0, -1, now._columns[now._blame])
-        result[now._columns[now._order]] = -1
-        return result
+        redundant_to = np.full(self.n_features_in_, -1)
+        redundant_to[now._columns] = np.where(now._blame < 0, -1, now._columns[now._blame])
+        redundant_to[now._columns[now._order]] = -1
+        return redundant_to
 
     @property
     def table_(self) -> dict[str, NDArray[Any]]:

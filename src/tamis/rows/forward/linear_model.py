@@ -14,7 +14,7 @@ from tamis._kernels import njit
 from tamis._validation import Array
 from tamis.rows.forward.scatter import Scatter
 
-__all__ = ["NO_SPREAD", "fitted", "guess", "inverse", "inverse_root", "solve", "target_scales"]
+__all__ = ["NO_SPREAD", "guess", "inverse", "inverse_root", "solve", "target_scales", "unscale"]
 
 NO_SPREAD = 1e-280  # of a sum of squares in units of the column, which are close to its spread
 
@@ -33,7 +33,7 @@ def solve(factor: Array, order: Array, made: Array) -> Array:
 
 @njit(strict=True)
 def guess(X: Array, first: int, weights: Array, offset: Array) -> Array:
-    """Return the class of the largest output of a model of the columns from `first` on; of a number, 1 above 0."""
+    """Return the class of the largest output of a model of the columns from `first` on; for a number, 1 above 0."""
     (k, n_targets), n = weights.shape, X.shape[0]
     codes, predicted, column = np.zeros(n, np.int64), np.empty((n_targets, n)), np.empty(n)
     for c in range(n_targets):
@@ -52,7 +52,7 @@ def guess(X: Array, first: int, weights: Array, offset: Array) -> Array:
     return codes
 
 
-def fitted(
+def unscale(
     scatter: Scatter, at: Array, slopes: Array, n: int, *, of_number: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return weights and offset of the model of the features at these positions, from its slopes in their units.
@@ -79,8 +79,8 @@ def target_scales(
 
 def inverse(values: Array) -> NDArray[np.float64]:
     """Return the inverse of each value, 0 for 0."""
-    result: NDArray[np.float64] = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
-    return result
+    inverses: NDArray[np.float64] = np.divide(1.0, values, out=np.zeros_like(values), where=values > 0.0)
+    return inverses
 
 
 def inverse_root(squares: Array) -> NDArray[np.float64]:

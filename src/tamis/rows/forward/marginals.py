@@ -17,7 +17,7 @@ from tamis._shapes import Shapes
 from tamis._validation import Array, Rows
 from tamis.rows.forward.scatter import Scatter
 
-__all__ = ["Marginals", "Moments", "merged", "moments", "of_dense"]
+__all__ = ["Marginals", "Moments", "merge_moments", "moments", "of_dense"]
 
 # Weight, mean, variance, target mean, covariance.
 Moments: TypeAlias = tuple[float, Array, Array, Array, Array]
@@ -66,7 +66,7 @@ def of_dense(X: Array, targets: Array, weight: Array, total: float) -> tuple[Arr
 
 
 @njit(strict=True)
-def merged(
+def merge_moments(
     a: float, b: float, mean: Array, variance: Array, target_mean: Array, covariance: Array, new_mean: Array,
     new_variance: Array, new_target_mean: Array, new_covariance: Array,
 ) -> tuple[Array, Array, Array, Array]:  # fmt: skip
@@ -150,7 +150,7 @@ class Marginals:
         if new > 0.0:
             old = fade * self.weight
             self.weight = total = old + new
-            self.mean, self.variance, self.target_mean, self.covariance = merged(
+            self.mean, self.variance, self.target_mean, self.covariance = merge_moments(
                 old / total, new / total, self.mean, self.variance, self.target_mean, self.covariance, mean, variance,
                 target_mean, covariance,
             )  # fmt: skip

@@ -30,9 +30,9 @@ from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array
 from tamis.rows.forward.linear_model import NO_SPREAD, guess
-from tamis.rows.forward.marginals import Marginals, merged, of_dense
+from tamis.rows.forward.marginals import Marginals, merge_moments, of_dense
 
-__all__ = ["Recency", "standardised"]
+__all__ = ["Recency", "standardise"]
 
 FAR = 10.0  # standard deviations at which values are clipped
 
@@ -76,10 +76,10 @@ def _update_rows(
 
 
 @njit(strict=True)
-def standardised(X: Array, at: Array, unit: Array, mean: Array, S: Array, weight: float) -> Array:
+def standardise(X: Array, at: Array, unit: Array, mean: Array, S: Array, weight: float) -> Array:
     """Return the first columns, at these positions in a scatter matrix, standardised."""
     n, p = X.shape[0], len(at)
-    result, shift, inverse, root = np.empty((n, p)), np.empty(p), np.empty(p), np.empty(p)
+    Z, shift, inverse, root = np.empty((n, p)), np.empty(p), np.empty(p), np.empty(p)
     for j in range(p):
         a = at[j]
         inverse[j] = 1.0 / unit[a] if unit[a] > 0.0 else 1.0
@@ -89,8 +89,8 @@ def standardised(X: Array, at: Array, unit: Array, mean: Array, S: Array, weight
         for j in range(p):
             far = (X[i, j] * inverse[j] - shift[j]) * root[j]
             far = far if far < FAR else FAR
-            result[i, j] = far if far > -FAR else -FAR
-    return result
+            Z[i, j] = far if far > -FAR else -FAR
+    return Z
 
 
 @njit(strict=True)
@@ -138,8 +138,8 @@ def _update_memories(
 ) -> Any:  # fmt: skip
     """Return both memories, updated with rows of weight `new`, both models and the stakes."""
     rows = of_dense(X, targets, weight, new)
-    every = merged(old[0] / (old[0] + new), new / (old[0] + new), *(every + rows))
-    last = merged(old[1] / (old[1] + new), new / (old[1] + new), *(last + rows))
+    every = merge_moments(old[0] / (old[0] + new), new / (old[0] + new), *(every + rows))
+    last = merge_moments(old[1] / (old[1] + new), new / (old[1] + new), *(last + rows))
     return every, last, (_model(*every), _model(*last)), _stakes(last[2])
 
 
@@ -161,7 +161,7 @@ class Recency:
     >>> X[:, 0] += np.where(np.arange(2000) < 1500, codes, -codes)
     >>> for row in range(0, 2000, 100):
     ...     rows = slice(row, row + 100)
-    ...     if row and recency.update(X[rows][:, recency.columns], codes[rows]) and recency.found:
+    ...     if row and recency.update(X[rows][:, recency.columns], codes[rows]) and recency.is_sufficient:
     ...         break
     ...     recency.learn(X[rows], np.eye(2)[codes[rows]], np.ones(100), 1.0)
     >>> row, recency.n_rows
@@ -242,7 +242,7 @@ class Recency:
         return int(_update_rows(X, codes, self.limit, every[1:], last[1:], self.stakes, self.evidence))
 
     @property
-    def found(self) -> bool:
+    def is_sufficient(self) -> bool:
         """Whether the evidence is sufficient."""
         return bool(self.evidence[0] > self.limit)
 
@@ -251,7 +251,7 @@ class Recency:
         """Number of recent rows that are the evidence, limited by the memory of the recent model."""
         return min(int(self.evidence[1]), _MEMORY)
 
-    def begin_anew(self, keep: float) -> None:
+    def reset_evidence(self, keep: float) -> None:
         """Reset the evidence, and fade the memory of all rows."""
         self.evidence[:] = 0.0
         self.memory[0].fade(keep)

@@ -55,7 +55,7 @@ def _deviations(
         arriving / (old + arriving),
         np.sqrt(old * arriving / (old + arriving)),
     )
-    step, inverse, result = np.zeros(p), np.empty(p), np.empty(p)
+    step, inverse, centre = np.zeros(p), np.empty(p), np.empty(p)
     for j in range(p):
         inverse[j] = 1.0 / unit[j] if unit[j] > 0.0 else 1.0
     for i in range(n):
@@ -65,23 +65,23 @@ def _deviations(
     for j in range(p):
         step[j] /= arriving
         rows[n, j] = gap_weight * step[j]
-        result[j] = mean[j] + share * step[j] * (unit[j] if unit[j] > 0.0 else 1.0)
+        centre[j] = mean[j] + share * step[j] * (unit[j] if unit[j] > 0.0 else 1.0)
     for i in range(n):
         root = np.sqrt(weight[i])
         for j in range(p):
             rows[i, j] = (rows[i, j] - step[j]) * root
-    return result
+    return centre
 
 
-def _outgrown(spread: Array, unit: Array) -> NDArray[np.intp]:
+def _columns_to_rescale(spread: Array, unit: Array) -> NDArray[np.intp]:
     """Return the columns that need a (larger) unit."""
     return np.flatnonzero((spread / _WIDEST > unit) | ((spread > 0.0) & (unit == 0.0)))
 
 
 def _power_of_two(size: Array) -> NDArray[np.float64]:
     """Return a power of two close to each size, whose inverse is exact."""
-    result: NDArray[np.float64] = np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
-    return result
+    powers: NDArray[np.float64] = np.ldexp(1.0, np.clip(np.frexp(size)[1], -1000, 1000))
+    return powers
 
 
 class Scatter:
@@ -155,7 +155,7 @@ class Scatter:
         """Set the unit of columns that vary for the first time, or have outgrown theirs."""
         spread = np.empty(len(self.mean))
         if _half_range(Z, self.mean, self.unit, spread):
-            late = _outgrown(spread, self.unit)
+            late = _columns_to_rescale(spread, self.unit)
             self.unit = self.unit.copy()
             shrink = np.ones(len(self.unit))
             unit = _power_of_two(spread[late])
@@ -246,7 +246,7 @@ class Scatter:
         unit = np.maximum(self.unit, later.unit)
         if self.weight > 0.0:  # different constants form a column that varies
             spread = np.abs(later.mean / 2.0 - self.mean / 2.0)
-            late = _outgrown(spread, unit)
+            late = _columns_to_rescale(spread, unit)
             unit[late] = _power_of_two(spread[late])
         safe = np.where(unit > 0.0, unit, 1.0)
         mine, theirs = self.unit / safe, later.unit / safe

@@ -12,11 +12,12 @@ import numpy as np
 from tamis._kernels import njit, overwrite
 from tamis._validation import Array
 
-__all__ = ["ERRORS", "HELD", "HELD_LOOSELY", "choose", "favoured"]
+__all__ = ["ADVANTAGE", "ADVANTAGE_AFTER_DRIFT", "ERRORS", "choose", "favour"]
 
 ERRORS = 3.5  # standard errors of a significant difference
-HELD = (2.0, ERRORS)  # factor of the gain, and standard errors, by which a selected feature is favoured (4)
-HELD_LOOSELY = (1.0, 1.0)  # the same after a drift
+# Factor of the gain, and standard errors, by which a selected feature is favoured (4).
+ADVANTAGE = (2.0, ERRORS)
+ADVANTAGE_AFTER_DRIFT = (1.0, 1.0)  # the same after a drift
 
 
 @njit()
@@ -31,15 +32,15 @@ def _gains(r: Array, v: Array, gain: Array) -> None:
 
 
 @njit()
-def favoured(gain: Any, share: Any, ridge: float, n: float, held: tuple[float, float]) -> Any:
+def favour(gain: Any, share: Any, ridge: float, n: float, advantage: tuple[float, float]) -> Any:
     """Return the gain with which a selected feature competes (4); `share` is (v - ridge) / v."""
     error = np.sqrt(share / (n * (1.0 + ridge)))
-    return np.maximum(held[0] * gain, (np.sqrt(gain) + held[1] * error) ** 2)
+    return np.maximum(advantage[0] * gain, (np.sqrt(gain) + advantage[1] * error) ** 2)
 
 
 @njit()
 def _best(
-    gain: Array, v: Array, ridge: float, n: float, taken: Array, place: Array, end: int, held: tuple[float, float]
+    gain: Array, v: Array, ridge: float, n: float, taken: Array, place: Array, end: int, advantage: tuple[float, float]
 ) -> int:  # fmt: skip
     """Return the feature of the largest gain; those among the previous first `end` are favoured."""
     best, at = 0.0, -1
@@ -47,7 +48,7 @@ def _best(
         if not taken[j] and gain[j] > 0.0:
             g = gain[j]
             if place[j] < end:  # (4)
-                g = favoured(g, max(v[j] - ridge, 0.0) / v[j], ridge, n, held)
+                g = favour(g, max(v[j] - ridge, 0.0) / v[j], ridge, n, advantage)
             if g > best:
                 best, at = g, j
     return at
@@ -72,7 +73,7 @@ def _correlations(S: Array, j: int, inverse: Array, known: Array, weight: float,
 @njit()
 def choose(
     S: Array, inverse: Array, known: Array, weight: float, b: Array, ridge: float, n_most: int, place: Array,
-    ends: Array, n: float, bar: float, total: float, held: tuple[float, float],
+    ends: Array, n: float, bar: float, total: float, advantage: tuple[float, float],
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array]:  # fmt: skip
     """Select up to `n_most` features, as long as gain / unexplained share is above the bar (5).
 
@@ -91,7 +92,7 @@ def choose(
     alone = gain.copy()
     for i in range(n_most):
         part += i == ends[part]
-        j = _best(gain, v, ridge, n, taken, place, ends[part], held)
+        j = _best(gain, v, ridge, n, taken, place, ends[part], advantage)
         if j < 0 or gain[j] <= bar * max(1.0 - explained / total, 1e-12):
             break
         taken[j], order[i], entered[i], chosen = True, j, gain[j], i + 1

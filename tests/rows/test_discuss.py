@@ -316,18 +316,18 @@ def test_fewer_than_asked_for_are_explained(rng):
     selector.partial_fit(X[20:], y[20:])
     assert len(selector.selected_) == 2
     assert selector.why_fewer_ == (
-        "2 of at most 4 features are selected: of the others, 3 tell no more of the class in the last 500 rows than an"
-        " irrelevant feature may by chance, and 1 adds too little to what a selected one tells already;"
-        " min_features=4 or redundancy=None takes more."
+        "2 of at most 4 features are selected: of the others, 3 are no more informative about the class in the"
+        " last 500 rows than an irrelevant feature may be by chance, and 1 is redundant with a selected one;"
+        " min_features=4 or redundancy=None selects more."
     )
     assert DISCUSS(5, threshold=0.1, redundancy=None).fit(X[:, [0, 1, 3, 4, 5]], y).why_fewer_ == (
-        "2 of at most 5 features are selected: of the others, 3 tell no more of the class in the last 500 rows than"
-        " threshold=0.1 asks; min_features=5 takes more."
+        "2 of at most 5 features are selected: of the others, 3 are no more informative about the class in the"
+        " last 500 rows than threshold=0.1 requires; min_features=5 selects more."
     )
     copies = X[:, [0, 2, 1]]
     assert DISCUSS(3).fit(copies, y).why_fewer_ == (
-        "2 of at most 3 features are selected: of the others, 1 adds too little to what a selected one tells already;"
-        " redundancy=None takes more."
+        "2 of at most 3 features are selected: of the others, 1 is redundant with a selected one;"
+        " redundancy=None selects more."
     )
     for cured in (DISCUSS(4, min_features=4).fit(X, y), DISCUSS(3, redundancy=None).fit(copies, y)):
         assert cured.why_fewer_ == ""
@@ -343,7 +343,7 @@ def test_a_run_says_why_there_are_fewer(rng, tmp_path):
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
     result = prequential((X, y), DISCUSS(4), GaussianNB())
     told = result.settings["why_fewer"]
-    assert told.startswith("2 of at most 4 features are selected: of the others, 4 tell")
+    assert told.startswith("2 of at most 4 features are selected: of the others, 4 are no more informative")
     assert told in result.remarks()
     assert told in result.report(tmp_path / "a.html").read_text(encoding="utf-8")
 

@@ -254,7 +254,7 @@ class DISCUSS(RowSelector):
         _present.bayes[4] (g, c)  _present.bayes[5] (3, c)  _present.bayes[6] (2)  _present.bayes[7] (2, c)
         _label_series._total? (48, c)  _label_series (its own)
     """
-    _label_series: LabelSeries | None = None  # an older file has none
+    _label_series: LabelSeries | None = None  # absent in older files
     _inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
     # With sparse rows, features have a place in the state from their first value on: the places of all features, and
     # the features of all places. A place in reserve has `_RESERVE`, and the state of a feature that was always 0.
@@ -266,7 +266,7 @@ class DISCUSS(RowSelector):
     _chooses_count = True
     _target_kinds = ("binary", "multiclass", "regression")
     _cuts_target = True
-    task = "classification"  # an older file has none
+    task = "classification"  # absent in older files
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
@@ -469,7 +469,7 @@ class DISCUSS(RowSelector):
                 y = y[len(part) :]
 
     def _place_columns(self, X: Rows) -> None:
-        """Give a place to each feature that has its first value, in the order of these."""
+        """Assign a place to each feature with its first value, in the order of occurrence."""
         places, known = self._places, self._known
         assert places is not None
         assert known is not None
@@ -567,7 +567,7 @@ class DISCUSS(RowSelector):
                     self._inflation = self._label_series.variance_inflation()
             X, y = X[taken:], y[taken:]
             if event == _DRIFT:
-                self._begin_anew(self._present.rows_of_errors)
+                self._restart(self._present.rows_of_errors)
             elif event == _CROSSED:
                 self._renew(int(self.window))
             elif self._selected and self.trigger == "crossing":
@@ -685,7 +685,7 @@ class DISCUSS(RowSelector):
         return sp.csr_matrix((X[rows, at], (rows, self._known[at])), shape=shape), codes
 
     def _recode(self, codes: NDArray[np.intp]) -> None:
-        """Give the classes the codes that they have beside those of an earlier part."""
+        """Recode the classes to the codes of an earlier part."""
         n_classes = len(self.classes_)
         order = np.full(n_classes, -1)
         order[codes] = np.arange(len(codes))
@@ -706,8 +706,8 @@ class DISCUSS(RowSelector):
         if self._watches:
             X, codes = earlier._window_rows(min(age, earlier._counts.n_rows))
             bars = critical_values(present.alpha, self.n_features_in_, len(self.classes_))
-            rows = self._scaled_rows(self._placed(X))
-            present = self._present  # `_placed` may have replaced it
+            rows = self._scaled_rows(self._in_state_order(X))
+            present = self._present  # `_in_state_order` may have replaced it
             if not present.prepend(theirs, age, rows, codes, self._inflation * bars, int(self.window)):
                 self.drift_detected_ = True
                 return
@@ -720,7 +720,7 @@ class DISCUSS(RowSelector):
             present.began -= age
         self._mean_after(earlier, age, later_age)
 
-    def _placed(self, X: Rows) -> Array:
+    def _in_state_order(self, X: Rows) -> Array:
         """Return rows of another selector in the order of the state."""
         if self._places is None:
             return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
@@ -746,7 +746,7 @@ class DISCUSS(RowSelector):
     def _watches(self) -> bool:
         return self.trigger == "crossing" and self.alpha_drift is not None
 
-    def _begin_anew(self, n: int) -> None:
+    def _restart(self, n: int) -> None:
         """Reset the state to the last n rows, which are the evidence for a drift."""
         self._present.begin(n, self._counts)
         self.drift_detected_, self._selected = True, []
@@ -768,7 +768,7 @@ class DISCUSS(RowSelector):
         is_young = self._age_then < self.window
         if due and not is_young:
             if n := present.rows_of_another_relation(counts, self.n_features_in_, self._inflation):
-                self._begin_anew(n)
+                self._restart(n)
                 return
             if present.is_past_transition(counts):
                 present.leave_transition(self._selected, counts)
@@ -893,24 +893,23 @@ class DISCUSS(RowSelector):
         redundant = max(self._n_relevant - n_selected, 0)
         weak = n - n_selected - redundant
         bar = (
-            "an irrelevant feature may by chance"
+            "an irrelevant feature may be by chance"
             if self.threshold is None
-            else f"threshold={self.threshold!r} asks"
+            else f"threshold={self.threshold!r} requires"
         )
         reasons, cures = [], []
         if weak:
-            tell = "tells" if weak == 1 else "tell"
             reasons.append(
-                f"{weak:,} {tell} no more of the class in the last {self.n_replay:,} rows than {bar}"
+                f"{weak:,} {'is' if weak == 1 else 'are'} no more informative about the class in the last"
+                f" {self.n_replay:,} rows than {bar}"
             )
             cures.append(f"min_features={most}")
         if redundant:
-            adds = "adds" if redundant == 1 else "add"
-            reasons.append(f"{redundant:,} {adds} too little to what a selected one tells already")
+            reasons.append(f"{redundant:,} {'is' if redundant == 1 else 'are'} redundant with a selected one")
             cures.append("redundancy=None")
         return (
             f"{n_selected:,} of at most {most:,} features are selected: of the others, {', and '.join(reasons)};"
-            f" {' or '.join(cures)} takes more."
+            f" {' or '.join(cures)} selects more."
         )
 
     @property

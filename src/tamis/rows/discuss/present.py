@@ -3,10 +3,10 @@
 There are three tests for a drift; a change of the selected set is not evidence:
 
 * the errors of naive Bayes on the selected features have risen (:mod:`tamis.rows.discuss.bayes_watch`), after each row;
-* the relation of some feature to the class is another one in the youngest rows of the window than in its others
+* the relation of a feature to the class differs between the most recent and the other rows of the window
   (:mod:`tamis.rows.relation_change`), every 50 rows;
-* or it is another one in the window than in all rows before it, whenever the window is full of new rows: so gradual
-  changes are seen.
+* or it differs between the window and all rows before it, whenever the window consists of new rows, to detect gradual
+  changes.
 
 The level alpha of the first test applies to a row, that of the others to a test. The first rows after a drift may come
 from both concepts, so once, two windows later, all rows before the last window are discarded.
@@ -42,7 +42,7 @@ class Present:
     counts : WindowCounts
         The window.
     exact : ndarray of shape (n_features,), bool
-        Which features are categories.
+        Which features are categorical.
     alpha : float
         Level, in (0, 1).
 
@@ -74,17 +74,17 @@ class Present:
 
     def recoded(self, order: NDArray[np.intp]) -> Present:
         """Return a copy with more classes, and these in another order: class c is what class ``order[c]`` was."""
-        result, empty = copy.copy(self), empty_watch(len(order))
+        recoded, empty = copy.copy(self), empty_watch(len(order))
         more = len(order) - self.bayes[-1].shape[1]
         columns, edges, exact, tables, totals, tally, evidence, steps = self.bayes
         tables = np.pad(tables, ((0, 0), (0, 0), (0, more)), constant_values=0.5)
         totals, steps = (np.pad(part, ((0, 0), (0, more))) for part in (totals, steps))
         tally = np.hstack([tally, empty.tally[:, :more]])
         by_class = [np.ascontiguousarray(part[..., order]) for part in (tables, totals, tally, steps)]
-        result.bayes = (columns, edges, exact, *by_class[:3], evidence, by_class[3])
+        recoded.bayes = (columns, edges, exact, *by_class[:3], evidence, by_class[3])
         if len(self._edges):
-            result._tables = np.pad(self._tables, ((0, 0), (0, 0), (0, more)))[..., order]
-        return result
+            recoded._tables = np.pad(self._tables, ((0, 0), (0, 0), (0, more)))[..., order]
+        return recoded
 
     def share_bins(self, other: Present, counts: WindowCounts) -> None:
         """Count in the bins of another selector with the same features; if it has none, in those of its rows.
@@ -160,11 +160,11 @@ class Present:
 
     def without(self, columns: NDArray[np.intp]) -> Present:
         """Return a copy as if some features had been 0 in all rows."""
-        result = copy.copy(self)
+        cleared = copy.copy(self)
         if len(self._edges):
-            result._edges, result._tables = self._edges.copy(), self._tables.copy()
-            result._set_zero(columns, self._tables[0].sum(axis=0))
-        return result
+            cleared._edges, cleared._tables = self._edges.copy(), self._tables.copy()
+            cleared._set_zero(columns, self._tables[0].sum(axis=0))
+        return cleared
 
     def _set_zero(self, columns: NDArray[np.intp], rows: Array) -> None:
         """Set some features to 0 in all rows; `rows` is the number of rows of each class."""
@@ -205,7 +205,7 @@ class Present:
     def rows_of_another_relation(self, counts: WindowCounts, n_features: int, inflation: float = 1.0) -> int:
         """Return the number of recent rows in which the relation of a feature to the class has changed; 0: none.
 
-        The tests are at the level for `n_features`, including those that were always 0 and are not counted.
+        The level accounts for all `n_features`, including those that were always 0 and are not counted.
         """
         bars, young = (
             inflation * critical_values(self.alpha, n_features, counts.n_classes),

@@ -27,7 +27,7 @@ _LN4 = 2.0 * np.log(2.0)
 
 
 @njit(strict=True)
-def measure(n: int, state: Any, n_classes: int, result: Array) -> None:
+def measure(n: int, state: Any, n_classes: int, statistics: Array) -> None:
     """Write the information gain of each feature over the last n rows.
 
     Parameters
@@ -37,17 +37,17 @@ def measure(n: int, state: Any, n_classes: int, result: Array) -> None:
     state : tuple
         ``counts.with_bins(n)`` of dense rows.
     n_classes : int
-    result : ndarray of shape (4, n_features), float64
+    statistics : ndarray of shape (4, n_features), float64
         Written: the information gain in bits; H(X) + H(Y) in bits; the degrees of freedom, by
         :mod:`tamis.dependence.expected_g`; the same as if all values had many rows, (values - 1) (classes - 1).
 
     Examples
     --------
     >>> from tamis.summaries.entropy import WindowCounts
-    >>> counts, result = WindowCounts(2, 2, window=8, categorical=[0, 1]), np.empty((4, 2))
+    >>> counts, statistics = WindowCounts(2, 2, window=8, categorical=[0, 1]), np.empty((4, 2))
     >>> counts.update(np.array([[0.0, 3.0], [1.0, 3.0], [0.0, 3.0], [1.0, 4.0]]), np.array([0, 1, 0, 1]))
-    >>> measure(3, counts.with_bins(3), 2, result)
-    >>> result.round(2)
+    >>> measure(3, counts.with_bins(3), 2, statistics)
+    >>> statistics.round(2)
     array([[0.92, 0.25],
            [1.84, 1.84],
            [1.59, 1.59],
@@ -84,10 +84,10 @@ def measure(n: int, state: Any, n_classes: int, result: Array) -> None:
             t_x += f[n_x]
             values += n_x > 0
             free += chance[min(n_x, MANY)]
-        result[0, j] = (f[n] - t_x - t_y + t_xy) * scale
-        result[1, j] = (2 * f[n] - t_x - t_y) * scale
-        result[2, j] = max(free - (classes - 1), 0.0) if values > 1 else 0.0
-        result[3, j] = (values - 1) * (classes - 1)
+        statistics[0, j] = (f[n] - t_x - t_y + t_xy) * scale
+        statistics[1, j] = (2 * f[n] - t_x - t_y) * scale
+        statistics[2, j] = max(free - (classes - 1), 0.0) if values > 1 else 0.0
+        statistics[3, j] = (values - 1) * (classes - 1)
 
 
 @njit(strict=True)

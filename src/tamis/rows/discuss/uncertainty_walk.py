@@ -56,7 +56,7 @@ class SelectionRules(NamedTuple):
     epsilon: float  # (1)
     margin: float
     n_features: int  # of the rows, including those without statistics, which were always 0
-    ranks: NDArray[np.int64] | None  # which comes first of equal features; None: the earlier one
+    ranks: NDArray[np.int64] | None  # order of equal features; None: the earlier one first
 
     def thresholds(self, view: WindowStatistics) -> Floats:
         """Return the threshold of the symmetrical uncertainty of each feature."""
@@ -85,7 +85,7 @@ class SelectionRules(NamedTuple):
         bar, rank : ndarray of shape (n_features,)
             Threshold of each feature, and the values that determine the order.
         kept : list of int
-            Features with the weaker redundancy criterion of selected ones.
+            Features to which the weaker redundancy criterion of selected ones applies.
         counts : WindowCounts
         """
         order = np.argsort(-rank, kind="stable") if self.ranks is None else np.lexsort((self.ranks, -rank))
@@ -109,10 +109,10 @@ class SelectionRules(NamedTuple):
             measure_gain(c, others, view.n, counts.with_bins(view.n), counts.n_classes, gain)
             share = _OWN if c in kept else _NEW
             return bool((gain < share * view.gain[c]).any())  # (3)
-        rivals = self._pair_uncertainty(c, others, counts) > view.su[c]
+        is_redundant = self._pair_uncertainty(c, others, counts) > view.su[c]
         if self.redundancy == "hoeffding":
-            rivals &= np.abs(view.su[others] - view.su[c]) < self.epsilon
-        return bool(rivals.any())
+            is_redundant &= np.abs(view.su[others] - view.su[c]) < self.epsilon
+        return bool(is_redundant.any())
 
     def _pair_uncertainty(self, c: int, others: Array, counts: WindowCounts) -> Floats:
         su: Floats = counts.pair_symmetrical_uncertainty(c, others)
@@ -128,5 +128,5 @@ class SelectionRules(NamedTuple):
 def _chi_square(free: Floats, p: float) -> Floats:
     """Return the upper p quantile of chi-square for each of the degrees of freedom (at least 1)."""
     degrees, which = np.unique(free, return_inverse=True)
-    result: Floats = chdtri(np.maximum(degrees, 1.0), p)[which]
-    return result
+    quantiles: Floats = chdtri(np.maximum(degrees, 1.0), p)[which]
+    return quantiles

@@ -64,5 +64,5 @@ def _constant_once(statistic: Callable[[Array], tuple[Array, Array]], alone: Arr
 
 
 def _f(counts: Array) -> NDArray[np.float64]:
-    result: NDArray[np.float64] = counts * np.log2(np.maximum(counts, 1))
-    return result
+    terms: NDArray[np.float64] = counts * np.log2(np.maximum(counts, 1))
+    return terms

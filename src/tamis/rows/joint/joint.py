@@ -14,12 +14,12 @@ G = 2 n ln 2 I            approximately chi-square distributed under independenc
                           1 - alpha / 2d of G and H of d single features, 1 - alpha / d^2 of G of pairs     (2)
 relevance of X            the largest of I(X; Y), H / (2 n ln 2) and I(X; Y | Z) over all Z above the bar, less
                           the expected gain by chance, (degrees of freedom) / (2 n ln 2)                    (3)
-X is redundant to Z       X depends on Z, and I(X; Y | Z) is below the bar                                      (4)
+X is redundant with Z     X depends on Z, and I(X; Y | Z) is below the bar                                      (4)
 ========================  ============================================================================================
 
 The features above their bar are processed by relevance plus their univariate gain (with finer levels, which reveal a
-noisy copy), and selected unless redundant to one selected before; then each is tested again given those selected later:
-the grow and shrink phases of Markov blanket discovery, with conditions of one feature.
+noisy copy), and selected unless redundant with one selected before; then each is tested again given those selected
+later: the grow and shrink phases of Markov blanket discovery, with conditions of one feature.
 
 All rows since the last drift count, so weak features are detected eventually; after a long time the older part is
 dropped, in growing chunks, so that rows of the drift itself are removed. A drift is detected by the errors of a minimal
@@ -56,12 +56,12 @@ from tamis.rows.joint.pair_counts import (
     BLOCK,
     Counts,
     Gains,
-    added,
+    add_classes,
+    add_counts,
     clear_columns,
     count_pairs,
     count_row,
     default_n_levels,
-    grown,
     measure,
     set_zero,
     table,
@@ -149,7 +149,7 @@ class JointScreening(RowSelector):
         The selected features, most relevant first. While nothing is significant the list is empty, and all features are
         kept (with `level`, none).
     evalues_ : ndarray of shape (n_features,)
-        With `level`: the evidence since the last drift against "the feature is irrelevant, alone or beside any other".
+        With `level`: the evidence since the last drift against "the feature is irrelevant, alone or given any other".
         Its mean is at most 1 for such a feature, at any time (:mod:`tamis.rows.joint.pair_evidence`).
     partners_ : ndarray of shape (n_features,), int
         The feature together with which a feature is most relevant; -1 if it is more relevant alone, or not at all.
@@ -161,7 +161,7 @@ class JointScreening(RowSelector):
     drifts_ : list of int
         Row numbers, from 0, at which drifts were detected.
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
-        As for every row selector.
+        As in :class:`tamis.base.RowSelector`.
 
     Raises
     ------
@@ -174,7 +174,7 @@ class JointScreening(RowSelector):
     Notes
     -----
     A batch leaves the state of its rows one at a time. The tests run after 32 rows, then whenever 8 rows or an eighth
-    more have arrived. A feature that was constant when levels were determined gets levels of its own when a chunk of
+    more have arrived. A feature that was constant when levels were determined gets separate levels when a chunk of
     rows is full (512 at first), if it has other values in 32 of them. The stored rows are then counted again.
 
     Cost per row: O(d), and d^2 (n_bins - 1)^2 / 64 words per class for the pairs of d features. Memory: 2 d^2 n_bins^2
@@ -235,7 +235,7 @@ class JointScreening(RowSelector):
         _label_series._total? (48, c)  _label_series (its own)
         _sparse? (its own)  _sparse?.n_features (=j)  _sparse?.size (=w)
     """
-    _label_series: LabelSeries | None = None  # an older file has none
+    _label_series: LabelSeries | None = None  # absent in older files
     _sparse: SparseRows | None = None  # in place of `_recent`, if the first rows were sparse
     _is_part = False  # whether all rows count, in the levels of another selector: see `merge`
     _inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
@@ -246,8 +246,8 @@ class JointScreening(RowSelector):
     _allows_nan = True
     _encodes = True
     _n_exact_categories = 10  # as many as a feature has levels
-    categorical = None  # an older file has none
-    task = "classification"  # an older file has none
+    categorical = None  # absent in older files
+    task = "classification"  # absent in older files
     _older: tuple[Array, ...] | None  # the counts of the previous chunk
     _before: Array  # `alone` at the last test
     _looked: int
@@ -264,9 +264,9 @@ class JointScreening(RowSelector):
         level=(number("(0, 1)"), None),
     )
 
-    level: float | None = None  # an older file has none
+    level: float | None = None  # absent in older files
     _pair_evidence: PairEvidence | None = None  # with `level`
-    _working: list[int] = []  # noqa: RUF012 - what the tests choose, of which `level` keeps a part; never changed in place
+    _working: list[int] = []  # noqa: RUF012 - selected by the tests; `level` keeps some of them; never modified
 
     def __init__(
         self,
@@ -385,7 +385,7 @@ class JointScreening(RowSelector):
             X, y = repeat_rows(X, y, sample_weight)
         if self._label_series is not None and len(self.classes_) > self._label_series.n_classes:
             self._label_series.grow(len(self.classes_))  # even while the first rows are collected
-        X = self._as_stored(X)
+        X = self._convert(X)
         self.drift_detected_, start = False, 0
         if not self._arrays:
             start = min(len(y), _FIRST - int(self._seen[0]))
@@ -401,7 +401,7 @@ class JointScreening(RowSelector):
         if self.level is not None:
             self._certify(self.level)
 
-    def _as_stored(self, X: Rows) -> Rows:
+    def _convert(self, X: Rows) -> Rows:
         """Return the rows as all of them are stored: dense, or sparse if the first rows were."""
         if not self._seen[0]:
             n_features, is_sparse = X.shape[1], sp.issparse(X)
@@ -419,7 +419,7 @@ class JointScreening(RowSelector):
             settle(self._sparse.zero, self._counts.alone)
 
     def _certify(self, level: float) -> None:
-        """Keep the features with sufficient evidence: any set of that kind has the guaranteed rate."""
+        """Keep the features with sufficient evidence; any such set satisfies the bound on the false discovery rate."""
         self.selected_ = []
         if self._pair_evidence is not None and self._working:
             log_e = np.full(self.n_features_in_, -np.inf)
@@ -429,15 +429,15 @@ class JointScreening(RowSelector):
 
     @property
     def evalues_(self) -> NDArray[np.float64]:
-        """Evidence against "the feature is irrelevant, alone or beside any other"; needs a `level`."""
+        """Evidence against "the feature is irrelevant, alone or given any other"; needs a `level`."""
         _ = self.warming_up_  # raises if not fitted
         if self.level is None:
             raise AttributeError("evalues_ needs level: pass, for example, level=0.05.")
         if self._pair_evidence is None:
             return np.ones(self.n_features_in_)
         with np.errstate(over="ignore"):
-            result: NDArray[np.float64] = np.exp(self._pair_evidence.log_e())
-        return result
+            evalues: NDArray[np.float64] = np.exp(self._pair_evidence.log_e())
+        return evalues
 
     def _levels_are_too_fine(self) -> bool:
         """Whether the number of features has grown so that the pairs of this many levels would cost too much."""
@@ -544,14 +544,14 @@ class JointScreening(RowSelector):
             if fresh and self._label_series is not None:
                 self._label_series.update(y[first:start])
             if drift:
-                self._begin_anew(max(BLOCK, int(self._evidence[1])))  # the rows that are evidence for a drift
+                self._restart(max(BLOCK, int(self._evidence[1])))  # the rows that are evidence for a drift
             elif counts.n[1] == BLOCK or counts.n[0] == self._next:
                 count_pairs(counts)
                 if self._label_series is not None:
                     self._inflation = self._label_series.variance_inflation()
                 if not self._is_part:
                     if counts.n[0] - self._looked >= _LOOK and self._relation_has_changed(counts):
-                        self._begin_anew(int(counts.n[0]) - self._looked)
+                        self._restart(int(counts.n[0]) - self._looked)
                         continue
                     if self._end_chunk(counts):
                         continue
@@ -604,11 +604,11 @@ class JointScreening(RowSelector):
         return part
 
     def _make_room(self, n_classes: int) -> None:
-        """Grow the counts of a part, whose levels stay."""
+        """Grow the counts of a part, keeping its levels."""
         counts = self._counts
         if n_classes > len(counts.class_bits):
             self._settle()
-            self._arrays = tuple(grown(counts, n_classes))
+            self._arrays = tuple(add_classes(counts, n_classes))
             self._before = np.zeros_like(self._counts.alone)
             self._steps = np.zeros((2, n_classes))
             if self._sparse is not None:
@@ -660,11 +660,11 @@ class JointScreening(RowSelector):
         if self._counts_with(other):
             self._add(other, codes, when)
         elif when == "after":
-            X, y = other._stored()
+            X, y = other._stored_rows()
             self.__dict__.update(joint)
             self._learn(X, codes[y], None)
         else:
-            earlier, (X, y) = copy.deepcopy(other), self._stored()
+            earlier, (X, y) = copy.deepcopy(other), self._stored_rows()
             codes, joint = earlier._joint_classes(self)
             earlier.__dict__.update(joint)
             earlier._learn(X, codes[y], None)
@@ -672,7 +672,7 @@ class JointScreening(RowSelector):
         self.__dict__.update({**joint, "n_seen_": n_seen})
         return self
 
-    def _stored(self) -> tuple[Rows, Array]:
+    def _stored_rows(self) -> tuple[Rows, Array]:
         return self._last(int(min(self._seen[0], self.memory)))
 
     def _counts_with(self, other: Self) -> bool:
@@ -695,13 +695,13 @@ class JointScreening(RowSelector):
         self._settle()
         count_pairs(theirs)
         count_pairs(self._counts)
-        self._arrays = tuple(added(self._counts, theirs, codes[: len(theirs.class_bits)]))
-        rows, labels = other._stored()
-        parts = [self._stored(), (rows, codes[labels])]
-        self._store_anew(parts[:: 1 if when == "after" else -1], int(self._seen[0] + other._seen[0]))
+        self._arrays = tuple(add_counts(self._counts, theirs, codes[: len(theirs.class_bits)]))
+        rows, labels = other._stored_rows()
+        parts = [self._stored_rows(), (rows, codes[labels])]
+        self._store_last(parts[:: 1 if when == "after" else -1], int(self._seen[0] + other._seen[0]))
         self._renew(self._counts)
 
-    def _store_anew(self, parts: list[tuple[Rows, Array]], n_seen: int) -> None:
+    def _store_last(self, parts: list[tuple[Rows, Array]], n_seen: int) -> None:
         """Store the last of these rows, as the last of `n_seen`."""
         is_sparse = self._sparse is not None
         self._labels, self._seen = np.zeros_like(self._labels), np.zeros(1, np.int64)
@@ -723,7 +723,7 @@ class JointScreening(RowSelector):
             self._sparse.begin(self._counts)
             self._sparse.totals[:] = self._counts.alone[0].sum(axis=0)
 
-    def _begin_anew(self, n: int) -> None:
+    def _restart(self, n: int) -> None:
         """Signal a drift, and reset the counts to the last n rows."""
         self.drift_detected_ = True
         self.drifts_.append(int(self._seen[0]) - 1)

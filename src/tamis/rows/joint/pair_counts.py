@@ -22,13 +22,13 @@ __all__ = [
     "BLOCK",
     "Counts",
     "Gains",
-    "added",
+    "add_classes",
+    "add_counts",
     "clear_columns",
     "count_pairs",
     "count_row",
     "cut",
     "default_n_levels",
-    "grown",
     "measure",
     "popcount",
     "set_zero",
@@ -107,9 +107,9 @@ def cut(rows: Rows, n_levels: int) -> NDArray[np.float64]:
 def _distinct(values: Array, n: int) -> NDArray[np.float64]:
     """Return at most n distinct values of each sorted row; padded with infinity."""
     new = np.diff(values, axis=1, prepend=-np.inf) > 0.0
-    result = np.full((len(values), n), np.inf)
-    result[np.nonzero(new)[0], np.cumsum(new, axis=1)[new] - 1] = values[new]
-    return result
+    distinct = np.full((len(values), n), np.inf)
+    distinct[np.nonzero(new)[0], np.cumsum(new, axis=1)[new] - 1] = values[new]
+    return distinct
 
 
 def zeros(
@@ -127,10 +127,10 @@ def zeros(
 
 def set_zero(alone: Array, columns: Array) -> NDArray[np.int64]:
     """Return univariate counts after some features are set to 0 in all rows; these have one level."""
-    result: NDArray[np.int64] = alone.copy()
-    result[columns] = 0
-    result[columns, 0] = alone[0].sum(axis=0)
-    return result
+    cleared: NDArray[np.int64] = alone.copy()
+    cleared[columns] = 0
+    cleared[columns, 0] = alone[0].sum(axis=0)
+    return cleared
 
 
 def clear_columns(counts: Counts, columns: Array) -> Counts:
@@ -167,7 +167,7 @@ def widened(counts: Counts, n_new: int, n_paired: int) -> Counts:
     )  # fmt: skip
 
 
-def grown(counts: Counts, n_classes: int) -> Counts:
+def add_classes(counts: Counts, n_classes: int) -> Counts:
     """Return the counts with room for new classes, in new arrays."""
     more = (0, n_classes - len(counts.class_bits))
     none = (0, 0)
@@ -179,7 +179,7 @@ def grown(counts: Counts, n_classes: int) -> Counts:
     )
 
 
-def added(counts: Counts, other: Counts, codes: NDArray[np.intp]) -> Counts:
+def add_counts(counts: Counts, other: Counts, codes: NDArray[np.intp]) -> Counts:
     """Return the sum of the counts of different rows in the same levels, in new arrays.
 
     Parameters

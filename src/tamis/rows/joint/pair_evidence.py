@@ -1,4 +1,4 @@
-"""E-values, valid at any time, against "this feature is irrelevant, alone or beside any other".
+"""E-values, valid at any time, against "this feature is irrelevant, alone or given any other".
 
 The evidence of :mod:`tamis.summaries.evidence`, with one bit per feature: b_x is whether x is above its middle edge.
 Rows are processed in groups of 32, one word per feature. Suppose x is independent of the class given a feature z. Among
@@ -65,10 +65,10 @@ def _add(bits: Array, classes: Array, known: Array, s: Array, v: Array) -> None:
 def _spreads() -> NDArray[np.float64]:
     """Return 2 n (m - n) y (m - y) / (3 m^2 (m - 1)) for n, y and m up to 32."""
     n, y, m = np.ogrid[0:33, 0:33, 0:33]
-    result: NDArray[np.float64] = (
+    spreads: NDArray[np.float64] = (
         2.0 * n * (m - n) * y * (m - y) / np.maximum(3.0 * m * m * (m - 1.0), 1.0) * (n <= m) * (y <= m)
     )
-    return result
+    return spreads
 
 
 class PairEvidence(ThreadSafe):
@@ -144,32 +144,32 @@ class PairEvidence(ThreadSafe):
         self._rows, self._codes = rows[whole:].copy(), labels[whole:].copy()
 
     def _cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
-        result: NDArray[np.int16] = (X[:, :, None] > self._fine[columns]).sum(axis=2).astype(np.int16)
-        return result
+        bins: NDArray[np.int16] = (X[:, :, None] > self._fine[columns]).sum(axis=2).astype(np.int16)
+        return bins
 
     def log_e(self) -> NDArray[np.float64]:
         """Return the logarithm of each feature's e-value, (4), shape (n_features,)."""
-        result = self._alone.log_e()
+        log_e = self._alone.log_e()
         q = len(self._columns)
         if q < 2:
-            return result
-        log_e = 0.5 * self._sum**2 / (self._spread + 1.0 / _TAU2) - 0.5 * np.log1p(_TAU2 * self._spread)
-        beside = log_e.sum(axis=1)  # (3), of class, z and x
+            return log_e
+        of_pairs = 0.5 * self._sum**2 / (self._spread + 1.0 / _TAU2) - 0.5 * np.log1p(_TAU2 * self._spread)
+        beside = of_pairs.sum(axis=1)  # (3), of class, z and x
         beside[:, np.arange(q), np.arange(q)] = -np.inf
         largest = beside.max(axis=(0, 1))
         mean = np.exp(beside - largest).sum(axis=(0, 1)) / (len(beside) * (q - 1))
         pairs = largest + np.log(mean)
-        result[self._columns] = np.logaddexp(result[self._columns], pairs) - np.log(2.0)  # (4)
-        return result
+        log_e[self._columns] = np.logaddexp(log_e[self._columns], pairs) - np.log(2.0)  # (4)
+        return log_e
 
 
 def _dense(row: Rows) -> NDArray[np.float64]:
-    result: NDArray[np.float64] = row.toarray().ravel() if sp.issparse(row) else row
-    return result
+    dense: NDArray[np.float64] = row.toarray().ravel() if sp.issparse(row) else row
+    return dense
 
 
 def _words(bits: NDArray[np.bool_]) -> NDArray[np.uint32]:
     """Return a word of 32 rows for each column."""
     powers = np.uint32(1) << np.arange(BLOCK, dtype=np.uint32)
-    result: NDArray[np.uint32] = (bits * powers[:, None]).sum(axis=0, dtype=np.uint32)
-    return result
+    words: NDArray[np.uint32] = (bits * powers[:, None]).sum(axis=0, dtype=np.uint32)
+    return words

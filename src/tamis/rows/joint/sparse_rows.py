@@ -1,15 +1,15 @@
 """The sparse rows of :class:`tamis.JointScreening`: stored by their values, counted by them.
 
 Dense rows of 100,000 features take 800 kB each, and counting one takes a comparison per feature and level. Of a
-sparse row only the values are stored and counted. A value of 0 has a known level in each feature, so the rows of that
-level are those of the class that no other level has: :func:`settle` writes them before counts are read.
+sparse row only the values are stored and counted. A value of 0 has a known level in each feature, so the number of
+rows at that level is the number not at any other level: :func:`settle` writes it before counts are read.
 
 =============  ================  ========================================================================
 attribute      shape, dtype      meaning
 =============  ================  ========================================================================
 ``_data``      (n,) float64      the values of the last rows, one row after the other
 ``_indices``   (n,) int32        their features
-``_indptr``    (r + 1,) int64    where each of the r rows begins, r at most ``size``
+``_indptr``    (r + 1,) int64    start of each of the r rows, r at most ``size``
 ``n_written``  int               rows stored so far
 ``levels``     (j,) int64        fine level of 0 in each feature
 ``bits``       (e, q) bool       whether 0 is above each edge of the paired features
@@ -38,7 +38,7 @@ __all__ = ["SparseRows", "count_sparse_row", "settle", "take_sparse"]
 
 
 class Zero(NamedTuple):
-    """What a value of 0 counts for, see the module docstring."""
+    """The contribution of a value of 0 to the counts, see the module docstring."""
 
     levels: NDArray[np.int64]
     bits: NDArray[np.bool_]
@@ -118,7 +118,7 @@ def take_sparse(
 
 
 class SparseRows:
-    """The last rows, and what a value of 0 counts for. Its arrays are replaced rather than modified, except `totals`.
+    """The last rows, and the contribution of a value of 0 to the counts. Only `totals` is modified in place.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class SparseRows:
 
     @property
     def zero(self) -> Zero:
-        """What a value of 0 counts for."""
+        """The contribution of a value of 0 to the counts."""
         return Zero(self.levels, self.bits, self.place, self.totals)
 
     def check_state(self) -> None:
@@ -213,18 +213,18 @@ class SparseRows:
 
     def without(self, columns: NDArray[np.intp], counts: Counts | None) -> Self:
         """Return a copy as if some features had been 0 in all rows; `counts` have forgotten them already."""
-        result = copy.copy(self)
+        cleared = copy.copy(self)
         n_rows = len(self._indptr) - 1
         kept = without_columns(
             sp.csr_matrix((self._data, self._indices, self._indptr), (n_rows, self.n_features)), columns
         )
-        result._data, result._indices = kept.data, kept.indices
-        result._indptr = kept.indptr.astype(np.int64)
-        result._fit(counts)
-        return result
+        cleared._data, cleared._indices = kept.data, kept.indices
+        cleared._indptr = kept.indptr.astype(np.int64)
+        cleared._fit(counts)
+        return cleared
 
     def _fit(self, counts: Counts | None) -> None:
-        """Renew what a value of 0 counts for, with the rows so far."""
+        """Recompute the contribution of a value of 0, keeping the rows so far."""
         totals = self.totals.copy()
         if counts is None:
             self.levels = np.zeros(self.n_features, np.int64)

@@ -238,7 +238,7 @@ class FIRES(RowSelector):
     _finite_in_kernel = True
     _allows_nan = True
     _encodes = True
-    categorical = None  # an older file has none
+    categorical = None  # absent in older files
 
     _allowed = parameters(
         model=("probit", "logit", "gaussian", "poisson"),

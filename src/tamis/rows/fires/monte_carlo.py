@@ -32,7 +32,7 @@ c and d are sums of the means of the later layers of a network, 0 for a tree.
 
 Errata and deviations, each with its reason:
 
-* The authors' code draws r from N(0, 2 / (J + C)), sums the gradients that 25 steps of another optimiser meet, and
+* The authors' code draws r from N(0, 2 / (J + C)), sums the gradients over 25 steps of another optimiser, and
   divides the gradient of a logarithm by P once more. Here (3) and (4) are the gradients of (1).
 * In (6) units of opposite sign cancel, and c, equal for all features, changes the ranking once it is squared. (5) has
   neither; it is the default.
@@ -42,10 +42,10 @@ Errata and deviations, each with its reason:
   default, gradients are clipped to the norm `longest_gradient`.
 * Means of parameters linked to features are initialised to 0, so that constant features never rank above others; those
   of later layers with small random numbers, to break the symmetry of the units.
-* The paper has classes only. The curvature of (7) is 1 / v, without a limit where the noise is small: so its step is
-  measured in units of v, and no constant step overshoots because the model fits well.
-* The noise r of a feature does not depend on how many features come after it, so a feature that comes late is the same
-  as one that was 0 in all rows so far: its gradient is 0.
+* The paper covers classification only. The curvature of (7), 1 / v, is unbounded: its step is in units of v, so that a
+  constant step does not overshoot once the model fits well.
+* The noise r of a feature does not depend on the number of features after it, so a feature that appears late is
+  equivalent to one that was 0 in all rows before: its gradient is 0.
 * :meth:`MonteCarloFIRES.paper` restores the published defaults.
 """
 
@@ -76,7 +76,7 @@ _LEAST_NOISE = 1e-6
 # State, for K parameters, those of a network or a tree that are linked to the J features first:
 #   _mu, _sigma              (K,) float64
 #   _moments                 of the features, for scaling
-#   _n_outputs, _n_drawn     classes that the model tells apart; steps so far, which number the samples
+#   _n_outputs, _n_drawn     classes that the model distinguishes; steps so far, which number the samples
 #   _target, _error (2,)     of a numeric target: its moments; faded sum of squared errors at mu, and of their weights
 
 
@@ -171,7 +171,7 @@ class MonteCarloFIRES(ScaledBatches):
     _shaped_by = "model, hidden or depth"
     _copied_per_byte = 64
     _target_kinds = ("binary", "multiclass", "regression")
-    task = "classification"  # an older file has none
+    task = "classification"  # absent in older files
 
     _shapes = """
         _size (=k)
@@ -373,8 +373,8 @@ class MonteCarloFIRES(ScaledBatches):
     def _relevance(self) -> Floats:
         penalty, model = float(self.uncertainty_penalty), self._base()
         if self.aggregation == "rms":  # (5)
-            result: Floats = (self.mu_**2).mean(axis=1) - penalty * (self.sigma_**2).mean(axis=1)
-            return result
+            scores: Floats = (self.mu_**2).mean(axis=1) - penalty * (self.sigma_**2).mean(axis=1)
+            return scores
         mu, sigma = (
             model.units(parts).mean(axis=1) + model.shift(parts)
             for parts in (self._parts(self._mu), self._parts(self._sigma))

@@ -6,7 +6,6 @@ Equations (1) to (6) are those of :mod:`tamis.rows.fires.fires`. A step of a mod
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any
 
@@ -365,13 +364,6 @@ class NormalLinear:
 
     def _new_bias(self, n_models: int) -> NDArray[np.float64]:
         return np.tile([0.0, self.prior**2 if self.intercept else 0.0], (n_models, 1))
-
-    def copied(self) -> NormalLinear:
-        """Return a copy of the state."""
-        result = copy.copy(self)
-        result.mu, result.sigma, result.bias = self.mu.copy(), self.sigma.copy(), self.bias.copy()
-        result._average = self._average.copy()
-        return result
 
     def grow(self, n_models: int) -> None:
         """Create a model per class: that of two classes becomes the second's, and its mirror image the first's."""

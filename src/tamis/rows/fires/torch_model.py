@@ -46,16 +46,16 @@ class TorchModel:
 
     def means(self, n_features: int, n_outputs: int, rng: np.random.Generator) -> list[Floats]:
         """Return the module's own parameters, and zeros for those that are linked to features."""
-        result = [part.detach().cpu().numpy().astype(np.float64) for part in self._parameters.values()]
-        result[self._linked][:] = 0.0
-        return result
+        means = [part.detach().cpu().numpy().astype(np.float64) for part in self._parameters.values()]
+        means[self._linked][:] = 0.0
+        return means
 
     def units(self, parts: list[Floats]) -> Floats:
         """Return the transposed first parameter of shape (n_units, n_features)."""
         return parts[self._linked].T
 
     def shift(self, parts: list[Floats]) -> float:
-        """Return the sum of the means of the later matrices, as of a network."""
+        """Return the sum of the means of the later matrices, as for a network."""
         return float(sum(part.mean() for part in parts[self._linked + 1 :] if part.ndim > 1))
 
     def gradients(

@@ -69,7 +69,7 @@ class BinCounts:
     """
 
     _common = np.empty((0, 0))  # (n_categorical, n_bins - 1), the categories with a separate bin
-    _exact: FixedBins | None = None  # None in a file of before there were any
+    _exact: FixedBins | None = None  # None in older files
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class BinCounts:
             self._exact.forget(columns)
 
     def cut_as(self, other: BinCounts) -> None:
-        """Use the bins of another one of the same features, if it has any; nothing may have been counted yet."""
+        """Use the bins of an object for the same features, if it has any, before anything is counted."""
         if self._exact is not None and other._exact is not None and other._exact.edges is not None:
             self._exact.cut_at(other._exact.edges)
         self._common = other._common
@@ -205,7 +205,7 @@ class BinCounts:
             self._categories.fade(keep)
 
     def merge(self, other: BinCounts) -> None:
-        """Add the counts of another one with the same parameters and classes."""
+        """Add the counts of an object with the same parameters and classes."""
         self._tables = None
         if len(self.numeric):
             self._quantiles.merge(other._quantiles)  # type: ignore[arg-type]
@@ -251,19 +251,19 @@ class BinCounts:
 
     def cells(self, X: Array, columns: Array) -> NDArray[np.int16]:
         """Return the bin of each value of some features, -1 for missing values."""
-        result = np.empty(X.shape, np.int16)
+        bins = np.empty(X.shape, np.int16)
         numeric = np.isin(columns, self.numeric)
         if numeric.any():
             assert self._exact is not None
             assert self._exact.edges is not None
             places = np.searchsorted(self.numeric, columns[numeric])
-            result[:, numeric] = (X[:, numeric, None] > self._exact.edges[places]).sum(axis=2)
+            bins[:, numeric] = (X[:, numeric, None] > self._exact.edges[places]).sum(axis=2)
         if not numeric.all():
             places = np.searchsorted(self.categorical, columns[~numeric])
             same = X[:, ~numeric, None] == self._common[places]
-            result[:, ~numeric] = np.where(same.any(axis=2), same.argmax(axis=2), self.n_bins - 1)
-        result[np.isnan(X)] = -1
-        return result
+            bins[:, ~numeric] = np.where(same.any(axis=2), same.argmax(axis=2), self.n_bins - 1)
+        bins[np.isnan(X)] = -1
+        return bins
 
     def test(self, statistic_of: Statistic) -> tuple[NDArray[np.float64], NDArray[np.int64]] | None:
         """Return a statistic of exact counts of the numbers and its degrees of freedom; None if there are none yet."""
@@ -281,13 +281,13 @@ class BinCounts:
 
         For categories, the first codes have a separate bin, and the others share one.
         """
-        result = np.empty((self.n_features, self.n_bins - 1))
-        result[self.categorical] = np.arange(self.n_bins - 1) + 0.5
+        edges = np.empty((self.n_features, self.n_bins - 1))
+        edges[self.categorical] = np.arange(self.n_bins - 1) + 0.5
         if len(self.numeric):
             if self._exact is None or self._exact.edges is None:
                 return None
-            result[self.numeric] = self._exact.edges
-        return result
+            edges[self.numeric] = self._exact.edges
+        return edges
 
     def information_band(
         self, alpha: float, inflation: Array | None = None
@@ -429,24 +429,24 @@ def gini_statistic(
     dimensions = (table.sum(axis=2) > 0.0).sum(axis=1) - 1.0
     share, times = np.zeros(len(table)), np.ones(len(table))
 
-    def fair(of: Array, decrease: Array) -> NDArray[np.float64]:
+    def standardise(of: Array, decrease: Array) -> NDArray[np.float64]:
         """Return a decrease in units of its mean, corrected for small counts."""
         chi, ratio = chi_square(of)[0], np.ones(len(of))
         np.divide(independence_statistic(of, log=False)[0], chi, out=ratio, where=chi > 0.0)
-        result: NDArray[np.float64] = np.divide(
+        units: NDArray[np.float64] = np.divide(
             n * decrease * ratio, mean, out=np.zeros_like(n), where=mean > 0.0
         )
-        return result
+        return units
 
     if in_order:
         below, times = table.cumsum(axis=1), dimensions
         for h in range(table.shape[1] - 1):
             two = np.stack([below[:, h], of_class - below[:, h]], axis=1)
-            share = np.maximum(share, fair(two, gini_decrease(two)))
+            share = np.maximum(share, standardise(two, gini_decrease(two)))
     else:
         of_bin = np.maximum(table.sum(axis=2, keepdims=True), 1e-300)
         decrease = ((table - q[:, None] * of_bin) ** 2 / of_bin).sum(axis=(1, 2)) / np.maximum(n, 1e-300)
-        share = fair(table, decrease) / np.maximum(dimensions, 1.0)
+        share = standardise(table, decrease) / np.maximum(dimensions, 1.0)
         freedom = freedom * np.maximum(dimensions, 1.0)
     tail = chi_square_pvalue(freedom * share, freedom)
     if inflation is not None:

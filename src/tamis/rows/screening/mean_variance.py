@@ -49,7 +49,7 @@ def t_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.floa
     moments : ClassMoments
         With at least two classes.
     read : ndarray of shape (3, n_classes, n_features), optional
-        What `moments.read()` returns, if already read.
+        The result of `moments.read()`, if already computed.
 
     Returns
     -------
@@ -67,9 +67,9 @@ def t_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.floa
     (array([4.]), array([4.]), array([8.]))
     """
     count, mean, variance = moments.read() if read is None else read
-    result = np.zeros(count.shape[1])
-    _t(count, mean, variance, moments.effective_count(count), result)
-    return result
+    scores = np.zeros(count.shape[1])
+    _t(count, mean, variance, moments.effective_count(count), scores)
+    return scores
 
 
 def t_pvalues(
@@ -85,7 +85,7 @@ def t_pvalues(
     ----------
     moments : ClassMoments
     read : ndarray of shape (3, n_classes, n_features), optional
-        What `moments.read()` returns, if already read.
+        The result of `moments.read()`, if already computed.
     inflation : Inflation, optional
         Of the variances of dependent rows, for each test.
 
@@ -118,8 +118,8 @@ def t_pvalues(
         2.0 * scipy.special.stdtr(np.maximum(freedom, 1.0), -t),
     )
     tail = np.where(np.isnan(t), 1.0, tail)  # undetermined
-    result: NDArray[np.float64] = np.minimum(len(t) * tail.min(axis=0), 1.0)
-    return result
+    pvalues: NDArray[np.float64] = np.minimum(len(t) * tail.min(axis=0), 1.0)
+    return pvalues
 
 
 def trend(
@@ -135,7 +135,7 @@ def trend(
     moments : ClassMoments
         Of the levels, in order.
     read : ndarray of shape (3, n_classes, n_features), optional
-        What `moments.read()` returns, if already read.
+        The result of `moments.read()`, if already computed.
     inflation : Inflation, optional
         Of the variances of dependent rows.
 
@@ -186,8 +186,8 @@ def _by_chance(*sizes: Array) -> NDArray[np.float64]:
     """Return the probability that randomly assigned classes of these sizes are in one given order."""
     n: NDArray[np.float64] = np.sum(sizes, axis=0)
     ways = scipy.special.gammaln(n + 1.0) - sum(scipy.special.gammaln(size + 1.0) for size in sizes)
-    result: NDArray[np.float64] = np.exp(-np.maximum(ways, 0.0))
-    return result
+    probability: NDArray[np.float64] = np.exp(-np.maximum(ways, 0.0))
+    return probability
 
 
 def fisher_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np.float64]:
@@ -197,7 +197,7 @@ def fisher_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np
     ----------
     moments : ClassMoments
     read : ndarray of shape (3, n_classes, n_features), optional
-        What `moments.read()` returns, if already read.
+        The result of `moments.read()`, if already computed.
 
     Returns
     -------
@@ -205,9 +205,9 @@ def fisher_score(moments: ClassMoments, read: Array | None = None) -> NDArray[np
         Infinite if the classes differ without variance within them; 0 for a constant or missing feature.
     """
     count, mean, variance = moments.read() if read is None else read
-    result = np.zeros(count.shape[1])
-    _fisher(count, mean, variance, result)
-    return result
+    scores = np.zeros(count.shape[1])
+    _fisher(count, mean, variance, scores)
+    return scores
 
 
 def too_small(read: Array) -> int:
@@ -216,7 +216,7 @@ def too_small(read: Array) -> int:
     Parameters
     ----------
     read : ndarray of shape (3, n_classes, n_features)
-        What `moments.read()` returns.
+        The result of `moments.read()`.
     """
     return int(_too_small(read[0], read[1]))
 
@@ -236,11 +236,11 @@ def f_statistic(moments: ClassMoments) -> NDArray[np.float64]:
     ndarray of shape (n_features,), float64
     """
     count, mean, variance = moments.read()
-    effective, result = moments.effective_count(count), np.zeros(moments.n_features)
-    _fisher(effective, mean, variance, result)
+    effective, scores = moments.effective_count(count), np.zeros(moments.n_features)
+    _fisher(effective, mean, variance, scores)
     n, n_classes = effective.sum(axis=0), (effective > 0.0).sum(axis=0)
-    result *= np.maximum(n - n_classes, 0.0) / np.maximum(n_classes - 1, 1)  # (3)
-    return result
+    scores *= np.maximum(n - n_classes, 0.0) / np.maximum(n_classes - 1, 1)  # (3)
+    return scores
 
 
 def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) -> NDArray[np.float64]:
@@ -304,7 +304,7 @@ def _ratio(a: float, b: float) -> float:
 
 
 @njit(strict=True)
-def _t(count: Array, mean: Array, variance: Array, effective: Array, result: Array) -> None:
+def _t(count: Array, mean: Array, variance: Array, effective: Array, scores: Array) -> None:
     """Write (1); for three classes or more the largest of each class against the rest."""
     n_classes = mean.shape[0]
     for j in range(mean.shape[1]):
@@ -318,7 +318,7 @@ def _t(count: Array, mean: Array, variance: Array, effective: Array, result: Arr
                 centre, spread, e = _rest(k, count[:, j], mean[:, j], variance[:, j], effective[:, j])
             if effective[k, j] > 0.0 and e > 0.0:
                 error = np.sqrt(variance[k, j] / effective[k, j] + spread / e)
-                result[j] = max(result[j], _ratio(_gap(mean[k, j], centre), error))  # (1)
+                scores[j] = max(scores[j], _ratio(_gap(mean[k, j], centre), error))  # (1)
 
 
 @njit(strict=True)
@@ -357,7 +357,7 @@ def _rest(k: int, count: Array, mean: Array, variance: Array, effective: Array) 
 
 
 @njit(strict=True)
-def _fisher(count: Array, mean: Array, variance: Array, result: Array) -> None:
+def _fisher(count: Array, mean: Array, variance: Array, scores: Array) -> None:
     """Write (2)."""
     for j in range(mean.shape[1]):
         n, total, between, within, lowest, highest = 0.0, 0.0, 0.0, 0.0, np.inf, -np.inf
@@ -370,7 +370,7 @@ def _fisher(count: Array, mean: Array, variance: Array, result: Array) -> None:
             for c in range(mean.shape[0]):
                 between += count[c, j] * (mean[c, j] - total / n) ** 2
                 within += count[c, j] * variance[c, j]
-            result[j] = _ratio(between, within)  # (2)
+            scores[j] = _ratio(between, within)  # (2)
 
 
 @njit(strict=True)

@@ -52,7 +52,7 @@ class LastRows:
     """
 
     _state_spec = Shapes("blocks[][0] (N, *)  blocks[][1] (N) int64 in [0, 2**31)")
-    size = _KEPT  # an older file has none
+    size = _KEPT  # absent in older files
 
     def check_state(self) -> None:
         """Raise if the number of rows of a loaded object is wrong.
@@ -204,5 +204,5 @@ def _standardise(X: NDArray[np.float64]) -> NDArray[np.float64]:
     Z = np.where(there, X / unit, 0.0)
     Z = np.where(there, Z - Z.sum(axis=0) / count, 0.0)
     deviation = np.sqrt((Z**2).sum(axis=0) / len(Z))
-    result: NDArray[np.float64] = np.divide(Z, deviation, out=np.zeros_like(Z), where=deviation > 1e-9)
-    return result
+    standardised: NDArray[np.float64] = np.divide(Z, deviation, out=np.zeros_like(Z), where=deviation > 1e-9)
+    return standardised

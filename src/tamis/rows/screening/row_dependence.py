@@ -316,7 +316,7 @@ class RowDependence:
     def _by_length(
         self, blocks: BlockSums | None, read: Callable[[_Means], tuple[Array, Array, Array]], n_tests: int
     ) -> Inflation:
-        """Return what `read` returns for each feature, with the shortest blocks that are long enough for it."""
+        """Return the result of `read` for each feature, with the shortest blocks that are long enough for it."""
         array = np.full((n_tests, self.n_features), np.nan)
         left, freedom = np.ones(self.n_features), np.zeros(self.n_features)
         if blocks is None or not blocks.n_rows:

@@ -78,14 +78,14 @@ class Screener(RowSelector):
     _allows_nan = True
     _target_kinds = ("binary", "multiclass", "regression")
     _cuts_target = True
-    task = "classification"  # an older file has none
+    task = "classification"  # absent in older files
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _evidence: Evidence | None = None
-    redundancy: int | None = None  # an older file has none
+    redundancy: int | None = None  # absent in older files
     _last_rows: LastRows | None = None  # with `redundancy`
-    dependence = "independent"  # an older file has none
+    dependence = "independent"  # absent in older files
     _dependence: RowDependence | None = None
-    restarts: str | int | None = None  # an older file has none
+    restarts: str | int | None = None  # absent in older files
     _watch: RelationWatch | None = None  # with `restarts="drift"`
     _n_restarts = 0
     _n_since = 0  # rows since the last start
@@ -260,7 +260,7 @@ class Screener(RowSelector):
             self._bins.check_categories(X, self._names())
             if self._moments.n_features and not self._bins.can_hold(X):
                 self._refuse(X)
-            self._say_what_float32_loses(X)  # before any update: warnings may be errors
+            self._warn_of_underflow(X)  # before any update: warnings may be errors
         uncut = 0 if self._bins is None else self._bins.rows_until_cut
         moments = self._moments if self._bins is None else copy.copy(self._moments)
         rows = X if self._bins is None or moments.n_features else np.empty((len(y), 0))
@@ -280,7 +280,7 @@ class Screener(RowSelector):
             edges = None if self._bins is None else self._bins.edges()
             self._dependence.update(X, y, sample_weight, keep, edges, uncut)
         self._moments = moments
-        self._ticks = self._grown_ticks(len(ticks)) + ticks
+        self._ticks = self._ticks_with(len(ticks)) + ticks
 
     def _make_room(self, n_classes: int) -> None:
         """Grow copies: if the batch is rejected, the state before the call must be unchanged."""
@@ -309,7 +309,7 @@ class Screener(RowSelector):
             self._bins.name_common(evidence.first_waiting(FIRST))
         return self._bins.cells
 
-    def _grown_ticks(self, n_classes: int) -> Array:
+    def _ticks_with(self, n_classes: int) -> Array:
         """Return the ticks with those of new classes: the global clock, or their own, which starts at 0."""
         if n_classes == len(self._ticks):
             return self._ticks
@@ -322,7 +322,7 @@ class Screener(RowSelector):
             raise DataError("X holds values too large for float32: rescale them, or choose dtype='float64'.")
         raise DataError("X holds values whose squares are too large to sum: rescale the features.")
 
-    def _say_what_float32_loses(self, X: Rows) -> None:
+    def _warn_of_underflow(self, X: Rows) -> None:
         assert self._bins is not None
         if (column := self._bins.first_lost(X)) >= 0:
             warnings.warn(
@@ -507,7 +507,7 @@ class Screener(RowSelector):
         codes, joint = self._joint_classes(other)
         n_classes = len(joint["classes_"])
         order = np.argsort(np.r_[codes, np.setdiff1d(np.arange(n_classes), codes)])
-        my_ticks, their_ticks = self._grown_ticks(n_classes), other._grown_ticks(n_classes)[order]
+        my_ticks, their_ticks = self._ticks_with(n_classes), other._ticks_with(n_classes)[order]
         early, late = (their_ticks, my_ticks) if when == "before" else (my_ticks, their_ticks)
         if isinstance(age, dict):
             age = np.array([float(age.get(label, 0.0)) for label in joint["classes_"].tolist()])
@@ -574,8 +574,8 @@ class Screener(RowSelector):
                 "evalues_ needs level: pass, for example, n_features_to_select=None, level=0.05."
             )
         with np.errstate(over="ignore"):
-            result: NDArray[np.float64] = np.exp(self._log_e())
-        return result
+            evalues: NDArray[np.float64] = np.exp(self._log_e())
+        return evalues
 
     def effect_band(self, alpha: float = 0.05) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a lower and an upper bound of each feature's effect on the class; both hold at all times.
@@ -682,13 +682,13 @@ class Screener(RowSelector):
         """(Faded) number of non-missing values of each feature; 0 if all are missing, and every score is 0."""
         _ = self.warming_up_  # raises if not fitted
         if self._moments.n_features:
-            result: NDArray[np.float64] = self._moments.count().sum(axis=0)
-            return result
+            count: NDArray[np.float64] = self._moments.count().sum(axis=0)
+            return count
         assert self._bins is not None
-        result = np.empty(self.n_features_in_)
+        count = np.empty(self.n_features_in_)
         for columns, table, _ordered in self._bins.tables():
-            result[columns] = table.sum(axis=(1, 2))
-        return result
+            count[columns] = table.sum(axis=(1, 2))
+        return count
 
     @property
     def nbytes_(self) -> int:
@@ -830,7 +830,7 @@ class BinScreener(Screener):
         self.eps = eps
         self.dtype = dtype
 
-    summary = "thinned"  # an older file, and a screen of one score, has none
+    summary = "thinned"  # absent in older files, and in screens of one score
 
     def _new_bins(self, n_features: int) -> BinCounts | None:
         categorical = columns_of(self.categorical, n_features, self._names())

@@ -98,8 +98,8 @@ _SHARED = {
         skipped, feature by feature. The model is unchanged.
     """,
     "moments_notes": """
-    A batch is equivalent to its rows one at a time up to rounding. Memory is 24 bytes per feature and class, whatever
-    the number of rows. CSR rows cost O(stored values).
+    A batch is equivalent to its rows one at a time up to rounding. Memory is 24 bytes per feature and class, for any
+    number of rows. CSR rows cost O(stored values).
     """,
     "notes": """
     A batch is equivalent to its rows one at a time up to rounding. Memory is bounded; see

@@ -85,21 +85,21 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    All selectors grow but CancelOut and MonteCarloFIRES of a PyTorch module, which need `max_columns`. Their state is
-    then, bit for bit, the state of a selector that had all columns from the first row on. It is equal to rounding for
-    FSDS, LeverageScores, MonteCarloFIRES, the matrix of forward selection, and for FIRES unless ``scaling=None``,
-    because these sum over the columns. What depends on the number of columns follows the names so far: the step of
-    FIRES, if no `learning_rate` is given, OFS with a fraction or ``information="partial"``, the ridge of forward
+    All selectors can grow, except CancelOut and MonteCarloFIRES of a PyTorch module, which need `max_columns`. Their
+    state is then, bit for bit, that of a selector with all columns from the first row on; up to rounding for FSDS,
+    LeverageScores, MonteCarloFIRES, the matrix of forward selection, and for FIRES unless ``scaling=None``, because
+    these sum over the columns. Parameters that depend on the number of columns use that of the names so far: the step
+    of FIRES, if no `learning_rate` is given, OFS with a fraction or ``information="partial"``, the ridge of forward
     selection, the levels of the tests of DISCUSS, FCBF and JointScreening, and the number of levels into which
     JointScreening cuts a column. A fraction as `n_features_to_select` is a fraction of the names so far. If a number is
-    larger than the names so far, all are kept. The sizes that Auto races follow the names whenever there are twice as
-    many.
+    larger than the names so far, all are kept. The sizes that Auto compares are updated whenever the number of names
+    has doubled.
 
     **Budget.** All selectors can reset single columns, with these exceptions: with `level`, whose guarantee covers all
     names ever seen; with `restarts`; and ABFS and the screening selectors with `categorical`. New names are admitted in
-    the order of the number of rows of the batch that name them. If columns are lacking, names are evicted in the order
-    of their scores, the lowest first. A name is not evicted if it is selected, if the batch names it, or if it was
-    admitted during the last ten batches. New names without a column are ignored in this batch. An evicted name may
+    the order of the number of rows of the batch that name them. If there are too few columns, names are evicted in the
+    order of their scores, the lowest first. A name is not evicted if it is selected, if the batch names it, or if it
+    was admitted during the last ten batches. New names without a column are ignored in this batch. An evicted name may
     return; it is then new, with value 0 in all earlier rows. The evicted names depend on the batch size.
 
     Examples
@@ -393,8 +393,8 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     def scores_(self) -> NDArray[np.float64]:
         """Current relevance of each name; larger is more relevant."""
         check_is_fitted(self)
-        result: NDArray[np.float64] = self.selector_.scores_[: len(self._places)]
-        return result
+        scores: NDArray[np.float64] = self.selector_.scores_[: len(self._places)]
+        return scores
 
     @property
     def selected_(self) -> list[Any]:
@@ -419,13 +419,13 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         best_of_first = getattr(selector, "_best_of_first", None)
         chooses = selector._chooses_count and best_of_first is None
         if selector.warming_up_ or chooses or n == selector.n_features_in_:
-            result: NDArray[np.bool_] = selector.get_support()[:n]
-            return result
+            mask: NDArray[np.bool_] = selector.get_support()[:n]
+            return mask
         wanted = selector.n_features_to_select
         n_kept = min(int(wanted), n) if is_integer(wanted) else n_to_select(wanted, n)
         if best_of_first is not None and selector._chooses_count:
-            result = best_of_first(n, n_kept)
-            return result
+            mask = best_of_first(n, n_kept)
+            return mask
         return top_mask(selector._relevance()[:n], n_kept)
 
     def transform(self, X: Any) -> Any:

@@ -11,7 +11,7 @@ F_i, C       a column, the class
 SU_i,c       ``scores_``              symmetrical uncertainty of a feature and the class
 SU_i,j                                of two features
 delta        `threshold`              lower bound of SU_i,c
-S_list       order of the scores      features above delta, by falling SU
+S_list       order of the scores      features above delta, by decreasing SU
 ===========  =======================  ====================================================================
 
 With entropies of the counts in the window::
@@ -28,9 +28,9 @@ Deviations, each with its reason:
 * n rows of two independent variables have an information gain of (values - 1) (others - 1) / (2 n ln 2) on average. Two
   features of ten bins have nine times the bias of one of them and two classes, so (2) removes weak features wrongly.
   `bias_correction` subtracts the bias from each gain, of features with the class and of pairs.
-* delta is left to the user, and 0 keeps noise. ``threshold="chance"`` is the value that the largest of J irrelevant
-  features exceeds with probability 1 / 20: 2 n ln 2 times their gain is approximately chi-square distributed, with
-  (values - 1) (classes - 1) degrees of freedom. ``FCBF.paper`` uses delta 0 and raw gains.
+* The paper leaves delta to the user; 0 keeps irrelevant features. ``threshold="chance"`` is the value that the largest
+  of J irrelevant features exceeds with probability 1 / 20: 2 n ln 2 times their gain is approximately chi-square
+  distributed, with (values - 1) (classes - 1) degrees of freedom. ``FCBF.paper`` uses delta 0 and raw gains.
 * The paper discretises numbers by the labels of all rows (Fayyad, Irani). Here the bins are quantiles of the window.
 * If no feature is above delta, the best one is selected, because a learner needs at least one feature.
 """
@@ -292,12 +292,12 @@ class FCBF(RowSelector):
 
     def _values(self) -> Floats:
         """Return the number of values (or bins) of each feature in the window."""
-        result: Floats = self._counts.state[1][3][:, 2].astype(np.float64)
-        return result
+        n_values: Floats = self._counts.state[1][3][:, 2].astype(np.float64)
+        return n_values
 
     @property
     def selected_(self) -> NDArray[np.intp]:
-        """The selected features, by decreasing score; empty while there is no ranking."""
+        """The selected features, by decreasing score; empty while features cannot be ranked."""
         return np.zeros(0, np.intp) if self.warming_up_ else self._predominant()
 
     def _predominant(self) -> NDArray[np.intp]:

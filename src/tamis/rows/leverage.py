@@ -13,16 +13,16 @@ V_k          (read out)         the k longest directions of the rows, of unit le
 l_j          ``scores_``        rank-k leverage score of feature j
 ===========  =================  ============================================================================
 
-With B the l directions of the sketch, B_j what feature j has in each of them, and S the features selected so far::
+With B the l directions of the sketch, B_j the coordinates of feature j in them, and S the features selected so far::
 
     l_j = sum_i (V_k)_ij^2,   from 0 to 1; their sum is k                (1)
     next feature: the largest |B_j - projection of B_j on B_S|^2         (2)
 
 The second equation is the pivoted QR factorisation of B. It ends when the selected features explain all others, which
-is after l features at the latest; then it starts again with the features not selected so far.
+is after l features at the latest; then it restarts with the unselected features.
 
-The rows are centred by the mean of all rows so far. A block of weight n and mean m is centred by m, and joins the rows
-before it, of weight w and mean M, with one more row, so that the sketch loses nothing by the movement of the mean::
+The rows are centred by the mean of all rows so far. A block of weight n and mean m is centred by m, and merged with
+the rows before it, of weight w and mean M, by one additional row, which accounts for the change of the mean::
 
     sqrt(w n / (w + n)) (m - M)                                          (3)
 
@@ -69,7 +69,7 @@ class LeverageScores(SketchedRows):
     n_components : int in [1, 100], default=10
         Rank of the leverage scores (k).
     redundancy : {"pivot", None}, default="pivot"
-        "pivot": a feature counts with what the features selected before it do not explain. `scores_` still rates each
+        "pivot": the variance explained by the features selected before does not count. `scores_` still rates each
         feature by itself. None: the features with the largest leverage scores are selected.
     sketch_size : int in [2, 2000], optional
         Number of directions in the sketch, more than `n_components`. By default the root of the number of features,
@@ -172,7 +172,7 @@ class LeverageScores(SketchedRows):
 
     @property
     def _chooses_count(self) -> bool:  # type: ignore[override]
-        """Whether `_selection` decides, though not about the number."""
+        """Whether `_selection` selects, although the number is fixed."""
         return hasattr(self, "n_seen_") and self.redundancy == "pivot"
 
     def _widen(self, n_features: int) -> None:

@@ -69,7 +69,7 @@ class LinearClasses(IncrementalClasses):
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
             With up to two classes, positive means ``classes_[1]``. With three or more there is one column per class,
-            and the largest wins; a class that was declared but never seen has -inf.
+            and the largest wins; a class that was declared but never seen gets -inf.
         """
         check_is_fitted(self)
         X = validate_data(self, checked(X), reset=False, accept_sparse="csr", dtype=(np.float64, np.float32))

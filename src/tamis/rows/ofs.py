@@ -23,7 +23,7 @@ After each row (x, y), y = -1 or +1, w shrinks; if y w.x <= margin, a mistake, t
     w <- w, but 0 outside its B largest |w_j|          (4)
 
 With partial information the cells observed are B random ones with probability epsilon, else those where w is not
-zero; w.x runs over observed cells, (1) is left out, and (2) takes the unbiased estimate of x_j::
+zero; w.x runs over observed cells, (1) is omitted, and (2) uses the unbiased estimate of x_j::
 
     x_j / (epsilon B / J + (1 - epsilon) [w_j is not 0]) if x_j is observed, else 0        (5)
 
@@ -95,13 +95,13 @@ def _sample_columns(random: Array, drawn: Array, n_features: int) -> None:
 @njit(strict=True)
 def _cells_at(columns: Array, cells: Array, chosen: Array) -> Array:
     """Return the cells of the chosen columns of a sparse row."""
-    result, k = np.zeros(chosen.shape[0], cells.dtype), 0
+    values, k = np.zeros(chosen.shape[0], cells.dtype), 0
     for i in range(chosen.shape[0]):
         while k < columns.shape[0] and columns[k] < chosen[i]:
             k += 1
         if k < columns.shape[0] and columns[k] == chosen[i]:
-            result[i] = cells[k]
-    return result
+            values[i] = cells[k]
+    return values
 
 
 @njit(strict=True)
@@ -472,12 +472,12 @@ class OFS(LinearClasses):
         weights = self._scale * self._weights
         if len(weights) == 1:
             weights = np.vstack([0.5 * weights, -0.5 * weights])
-        result = np.zeros((max(len(classes), 2), weights.shape[1]))
+        vectors = np.zeros((max(len(classes), 2), weights.shape[1]))
         for code, vector in zip(order, weights, strict=False):
-            result[np.flatnonzero(classes == code)[0]] = vector
+            vectors[np.flatnonzero(classes == code)[0]] = vector
         if len(order) == 1:  # the opposite of the only class
-            result[1 - int(np.flatnonzero(classes == order[0])[0]) if len(classes) <= 2 else -1] = weights[1]
-        return result
+            vectors[1 - int(np.flatnonzero(classes == order[0])[0]) if len(classes) <= 2 else -1] = weights[1]
+        return vectors
 
     def _relevance(self) -> NDArray[np.float64]:
         sizes: NDArray[np.float64] = np.abs(self._weights).sum(axis=0)

@@ -1,8 +1,8 @@
 """RandomSubset: a random subset of the features, sampled once, as a baseline.
 
-The baseline of every selection. A method that ranks features univariately selects many copies of one signal, and a
-random subset of the same size, which covers more signals, may be more accurate: Guyon, Elisseeff (2003), Section 3.2,
-on redundant variables. A selector that is not more accurate than it gains nothing from the labels.
+This is the baseline of every selection. A method that ranks features univariately selects many copies of one signal,
+and a random subset of the same size, which covers more signals, may be more accurate: Guyon, Elisseeff (2003), Section
+3.2, on redundant variables. A selector that is not more accurate than it gains nothing from the labels.
 
 ==========  ===========  ==================================================
 symbol      here         meaning
@@ -114,11 +114,11 @@ class RandomSubset(RowSelector):
         self._rank = rank
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        """Do nothing: there is no state of a column except its random position."""
+        """Do nothing: the only state of a column is its random position."""
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         """Do nothing."""
 
     def _relevance(self) -> NDArray[np.float64]:
-        result: NDArray[np.float64] = 1.0 - self._rank / len(self._rank)
-        return result
+        scores: NDArray[np.float64] = 1.0 - self._rank / len(self._rank)
+        return scores

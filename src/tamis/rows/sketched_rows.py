@@ -61,7 +61,7 @@ def shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Floa
 
 
 class SketchedRows(RowSelector):
-    """A selector that learns from blocks of `block_size` rows, whichever batches they come in."""
+    """A selector that learns from blocks of `block_size` rows, regardless of the batches in which they arrive."""
 
     _shapes = """
         _sketch (l, j) float in [-1e150, 1e150]
@@ -85,7 +85,7 @@ class SketchedRows(RowSelector):
         self._waiting, self._n_waiting = np.zeros((0, n_features)), 0
 
     def _default_size(self, n_features: int) -> int:
-        """Return the size of the sketch where the caller gives none."""
+        """Return the size of the sketch if the caller passes none."""
         raise NotImplementedError
 
     def _size(self, n_features: int) -> int:
@@ -144,7 +144,7 @@ class SketchedRows(RowSelector):
         return shrink(sketch, keep * self._squares, block)
 
     def _kept_share(self, n_rows: int) -> float:
-        """Return what is left of the weight of earlier rows after further ones."""
+        """Return the fraction of the weight of earlier rows that remains after `n_rows` further ones."""
         return 1.0 if self.half_life is None else float(0.5 ** (n_rows / self.half_life))
 
     def _longest(self, squares: Floats) -> int:

@@ -50,8 +50,8 @@ class SoftsignScaler:
         """Return the scaled numbers."""
         with np.errstate(over="ignore"):
             z = np.clip((0.5 * X - self._middle) / self._unit, -1e300, 1e300)
-        result: Floats = z / (1.0 + np.abs(z))
-        return result
+        scaled: Floats = z / (1.0 + np.abs(z))
+        return scaled
 
     def widened(self, n_new: int) -> SoftsignScaler:
         """Return the scaler with additional columns, which were 0 in all rows."""
@@ -62,10 +62,10 @@ class SoftsignScaler:
 
     def without(self, columns: Array) -> SoftsignScaler:
         """Return the scaler as if some columns had been 0 in all rows."""
-        result = copy.copy(self)
-        result._middle, result._unit = self._middle.copy(), self._unit.copy()
-        result._middle[columns], result._unit[columns] = 0.0, 1e-300
-        return result
+        cleared = copy.copy(self)
+        cleared._middle, cleared._unit = self._middle.copy(), self._unit.copy()
+        cleared._middle[columns], cleared._unit[columns] = 0.0, 1e-300
+        return cleared
 
     def inverse(self, U: Array) -> Floats:
         """Return the numbers whose scaled values are given, shape (n_rows, n_columns)."""
@@ -73,8 +73,8 @@ class SoftsignScaler:
         with np.errstate(over="ignore"):
             X = 2.0 * (self._middle + self._unit * z)
         most = np.finfo(np.float64).max
-        result: Floats = np.clip(X, -most, most)
-        return result
+        clipped: Floats = np.clip(X, -most, most)
+        return clipped
 
     def equals(self, other: SoftsignScaler | None) -> bool:
         """Return whether another scaler gives the same values, bit for bit."""

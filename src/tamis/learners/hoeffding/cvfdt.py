@@ -149,7 +149,7 @@ class CVFDT(AlternateTreeBase):
         self.test_every = test_every
         self.test_rows = test_rows
 
-    # State beside the tree's:
+    # State in addition to that of the tree:
     #   _rows_, _cells_, _codes_   (window, p), (window, q), (window,)  the last rows, at row number modulo the size
     #   _births_                   (window,)   number of nodes created before the row arrived
     #   _trials_                   (nodes, 3)  errors of a split and of its alternate tree, and the best lead of the

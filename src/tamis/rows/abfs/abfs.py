@@ -26,17 +26,17 @@ gains more than `threshold`, its stump is frozen as the next unit, and the candi
 Errata and deviations, each with its reason:
 
 * The text requires that the best gain exceed the second by the Hoeffding bound: two relevant features with equal gain
-  then exclude each other for ever. The released program has no such test, nor does ours; ``hoeffding=True`` adds it,
+  then exclude each other permanently. The released program has no such test, nor does ours; ``hoeffding=True`` adds it,
   and treats a bound below 0.1 as a tie.
 * The text's "while size(U) > i_drift" leaves the drifting unit in place; its prose, the program and we remove it.
 * The grace period counts weight, as in the program, not rows.
 * Nothing bounds lambda: a long run of errors lets one row outweigh the stream. It stays below `weight_cap`.
-* "Every grace period" costs O(features): the observers do, on every row.
+* The stated cost, O(features) per grace period, is that of every row, to update the statistics.
 * A category of many values gains by chance: with 50 values and 500 rows 0.07 bits, more than the threshold. The
   expected gain by chance (:mod:`tamis.dependence.expected_g`) is subtracted unless ``bias_correction=False``.
 * With an outlier, ten equally spaced cuts between the minimum and the maximum do not separate the other values, and
   squares of 1e-200 underflow. Numbers are scaled by the interquartile range of the candidate's first 32 rows and
-  squeezed between -1 and 1; ``cuts="range"`` uses them unscaled.
+  mapped to (-1, 1); ``cuts="range"`` uses them unscaled.
 * Without a selected feature, every feature counts as selected; the program may report an outdated selection.
 """
 
@@ -70,7 +70,7 @@ _BLOCK = 1024  # rows processed at once
 def _weigh(
     hits: Array, right: Array, wrong: Array, weight: Array, cap: float, candidate: float, due: float, out: Array
 ) -> tuple[int, float]:  # fmt: skip
-    """Pass rows through the units, up to the one that completes a grace period; return how many, and that."""
+    """Pass rows through the units until a grace period is complete; return their number and the candidate's weight."""
     for i in range(len(weight)):
         w = min(weight[i], cap)
         for u in range(len(right)):
@@ -335,7 +335,7 @@ class ABFS(RowSelector):
         self.drift_detected_, self.drifts_ = changed, drifts
 
     def check_state(self) -> None:
-        """Raise if the stumps of a loaded selector refer to other columns than it has, or its classes are not in order.
+        """Raise if the stumps of a loaded selector refer to nonexistent columns, or its classes are not in order.
 
         Raises
         ------
@@ -394,7 +394,7 @@ class ABFS(RowSelector):
         end = errors.shape[1]
         for u, unit in enumerate(self._units):
             at = _update(unit.detector, errors[u, :end])
-            if at >= 0:  # units after it do not see this row
+            if at >= 0:  # later units are not updated with this row
                 values, row, end = u, at, at
         for u in range(values if before else 0):  # updated with rows after the drift
             self._units[u].detector = before[u]

@@ -138,9 +138,9 @@ class Stump:
     cut : float
         Rows up to it go left; NaN for categories.
     classes : ndarray of int64
-        Of the left and right branch, or of each value's branch; -1 without rows.
+        Class of the left and right branch, or of each value's branch; -1 without rows.
     other : int
-        Class of values not among them; -1: none.
+        Class of all other values; -1: none.
     gain : float
         Information gain in bits at its selection.
     """
@@ -193,7 +193,7 @@ class Values:
     """)
 
     def check_state(self) -> None:
-        """Raise if a loaded table does not support lookups: a power of two of slots, one of them free.
+        """Raise unless a loaded table supports lookups: its size must be a power of two, with a free slot.
 
         Raises
         ------
@@ -318,7 +318,7 @@ class Observers:
         # The value 0 is the first.
         wide._counts[:, values.start[len(self.values.columns) : -1]] = self.total[:, None]
         fresh = _no_normals(len(self.total), more)
-        if self._scaler is not None or not self.robust:  # else the early rows are still to be seen
+        if self._scaler is not None or not self.robust:  # else the early rows are counted later
             fresh[_LOW : _HIGH + 1, self.total > 0.0] = 0.0
         wide.numeric, wide.values, wide._start = numeric, values, values.start
         wide._normal = np.concatenate([self._normal, fresh], axis=2)
@@ -328,14 +328,14 @@ class Observers:
 
     def without(self, columns: NDArray[np.intp]) -> Observers:
         """Return a copy as if some numeric features, given by their positions, had been 0 in all rows."""
-        result, fresh = copy.copy(self), _no_normals(len(self.total), len(columns))
-        if self._scaler is not None or not self.robust:  # else the early rows are still to be seen
+        cleared, fresh = copy.copy(self), _no_normals(len(self.total), len(columns))
+        if self._scaler is not None or not self.robust:  # else the early rows are counted later
             fresh[_LOW : _HIGH + 1, self.total > 0.0] = 0.0
-        result._normal = self._normal.copy()
-        result._normal[:, :, columns] = fresh
-        result._early = without_columns(self._early[0], columns), *self._early[1:]
-        result._scaler = None if self._scaler is None else self._scaler.without(columns)
-        return result
+        cleared._normal = self._normal.copy()
+        cleared._normal[:, :, columns] = fresh
+        cleared._early = without_columns(self._early[0], columns), *self._early[1:]
+        cleared._scaler = None if self._scaler is None else self._scaler.without(columns)
+        return cleared
 
     def _move_counts(self) -> None:
         """Move the counts to the current positions of their values."""
@@ -376,7 +376,7 @@ class Observers:
             _observe(X, ids, y, weight, self._start, self.total, self._normal, self._counts)
 
     def _normals(self) -> tuple[Floats, SoftsignScaler | None]:
-        """Return the Gaussians of the numeric features, of the early rows if there are no others, and their scaler."""
+        """Return the Gaussians of the numeric features (of the early rows, until others exist), and their scaler."""
         if self._scaler is not None or not len(self._early[1]):
             return self._normal, self._scaler
         X, y, weight = self._early

@@ -79,11 +79,11 @@ _API = {
     "Active feature acquisition": [("tamis", "cells"), ("tamis.cells", "PriceList Session")],
     "Learners": [("tamis", "learners")],
     "Evaluate and compare": [
-        ("tamis", "prequential run_experiment"),
+        ("tamis", "prequential recommend run_experiment"),
         (
             "tamis.evaluate",
-            "PrequentialResult Step ExperimentResult recommend Recommendation recovery detections nogueira"
-            " preq_cv_stability selection_accuracy",
+            "PrequentialResult Step ExperimentResult Recommendation recovery detections nogueira preq_cv_stability"
+            " selection_accuracy",
         ),
     ],
     "Open data": [

@@ -78,6 +78,7 @@ _NAMES = {
     "merge_tree": "tamis.merging",
     "save": "tamis.persistence",
     "prequential": "tamis.evaluate.prequential",
+    "recommend": "tamis.evaluate",
     "run_experiment": "tamis.evaluate.experiment",
     "load_dataset": "tamis.streams.datasets",
     "load_stream": "tamis.streams.named_streams",

@@ -7,14 +7,14 @@ import json
 import shlex
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.naive_bayes import GaussianNB
 
-from tamis import FIRES, FisherScore, ForwardPartialCorrelation, prequential
+from tamis import FIRES, FisherScore, ForwardPartialCorrelation, prequential, recommend
 from tamis.cli import main
 from tamis.errors import DataError
-from tamis.evaluate import recommend
 from tamis.evaluate.recommendation import Contestant, _judge
 from tamis.rows import RandomSubset
 
@@ -271,3 +271,17 @@ def test_autocorrelated_rows_are_stated_and_the_no_change_baseline_where_it_is_b
     assert f"repeats the previous label, reaches {np.mean(y[1:] == y[:-1]):.3f}" in reason
     shuffled = recommend((rng.normal(size=(600, 3)), rng.permutation(y)), learner="naive-bayes")
     assert "autocorrelated" not in shuffled.reason
+
+
+def test_a_frame_with_text_and_missing_values_is_accepted():
+    X, y = copies(600)
+    frame = (
+        pd.DataFrame(X).rename(columns="x{}".format).assign(country=np.where(np.arange(600) % 3, "FR", None))
+    )
+    frame.loc[::7, "x3"] = np.nan
+    frame["state"] = np.where(y, "on", "off")
+    result = recommend(frame, label="state", learner="naive-bayes", n_draws=1)
+    assert result.n_rows == 600
+    assert "With naive-bayes" in result.report()
+    with pytest.raises(DataError, match="label='stat' is not a column: did you mean 'state'"):
+        recommend(frame, label="stat")

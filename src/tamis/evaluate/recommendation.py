@@ -257,6 +257,7 @@ class Recommendation:
 def recommend(
     stream: Any,
     *,
+    label: str | None = None,
     learner: str | None = None,
     max_rows: int | None = None,
     n_draws: int = 3,
@@ -266,8 +267,10 @@ def recommend(
 
     Parameters
     ----------
-    stream : Stream or (X, y)
+    stream : Stream, (X, y), frame or iterable
         As for :func:`tamis.prequential`.
+    label : str, optional
+        The column of the label, for a frame or an iterable of dicts.
     learner : str, optional
         The classifier that is used later, by a name of `tamis list`: "logistic", "naive-bayes", "lightgbm" or another.
         The most similar learner of the comparison represents it: a logistic regression, naive Bayes, or a small forest
@@ -307,7 +310,7 @@ def recommend(
     if max_rows is not None:
         check_number("max_rows", max_rows, low=100, integer=True)
     check_number("n_draws", n_draws, low=1, integer=True)
-    source = as_stream(stream)
+    source = as_stream(stream, label)
     categorical = list(getattr(source, "categorical", ())) or None
     contests: dict[str, _Contest] = {}
     n_rows, n_of, show = 0, Counter[Any](), on_progress or (lambda share: None)

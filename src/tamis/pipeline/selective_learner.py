@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from tamis._shapes import Shapes
-from tamis._validation import Array, Rows, encode_labels, reject_nonfinite
+from tamis._validation import Array, Rows, encode_labels, reject_nonfinite, short_repr
+from tamis._validation.parameters import with_methods
 from tamis.base import RowSelector
 from tamis.base.row_encoder import class_targets
-from tamis.catalog import CATALOG
+from tamis.catalog import CATALOG, find, find_learner
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.linear import SGDLogisticRegression
@@ -36,12 +37,17 @@ from tamis.pipeline.scaling import RunningScale, wants_scale
 from tamis.replay import Replay
 
 __all__ = [
+    "LEARNER",
+    "SELECTOR",
     "SelectiveLearner",
-    "check_learner",
+    "check_models",
     "declare_categories",
     "default_learner",
     "is_regression_learner",
 ]
+
+SELECTOR = with_methods("an estimator with partial_fit and get_support", "partial_fit", "get_support")
+LEARNER = with_methods("a classifier or regressor with partial_fit", "partial_fit", "predict")
 
 
 class SelectiveLearner:
@@ -342,9 +348,9 @@ def is_regression_learner(selector: Any, learner: Any) -> bool:
     ValueError: SGDRegressor predicts numbers, but FIRES is set to learn classes: choose FIRES(model='gaussian').
     """
     is_own = isinstance(selector, RowSelector)
+    check_models(selector, learner)
     if learner is None:
         return bool(is_own and selector._is_regression())
-    check_learner(learner)
     numbers = _is_regressor(learner)
     if is_own and selector._is_regression() != numbers:
         predictor, kind = type(learner).__name__, type(selector).__name__
@@ -391,25 +397,44 @@ def declare_categories(
             )
 
 
-def check_learner(learner: Any) -> None:
-    """Raise for an estimator without `partial_fit`; the message explains how to wrap it.
+def check_models(selector: Any, learner: Any) -> None:
+    """Raise for a selector or learner of another kind; the message names what to pass.
 
     Raises
     ------
     ValueError
-        If it has `fit`, but no `partial_fit`.
+        For a name, a class, or an object without the methods of a selector or learner.
 
     Examples
     --------
     >>> from sklearn.ensemble import RandomForestClassifier
-    >>> check_learner(RandomForestClassifier())
+    >>> check_models(None, RandomForestClassifier())
     Traceback (most recent call last):
     ...
     ValueError: RandomForestClassifier has no partial_fit: wrap it, as in Refit(RandomForestClassifier()).
+    >>> check_models("fires", None)
+    Traceback (most recent call last):
+    ...
+    ValueError: selector must be an estimator with partial_fit and get_support or None, got 'fires': pass FIRES().
     """
     if hasattr(learner, "fit") and not hasattr(learner, "partial_fit"):
         name = learner.__name__ if isinstance(learner, type) else type(learner).__name__
         raise ValueError(f"{name} has no partial_fit: wrap it, as in Refit({name}()).")
+    for parameter, value, kind, find_entry in (
+        ("selector", selector, SELECTOR, find),
+        ("learner", learner, LEARNER, find_learner),
+    ):
+        if value is not None and not kind.accepts(value):
+            hint = ""
+            if isinstance(value, type):
+                hint = f": pass {value.__name__}()"
+            elif isinstance(value, str):
+                entry = find_entry(value)  # its error suggests similar names
+                arguments = ", ".join(f"{name}={part!r}" for name, part in entry.parameters)
+                hint = f": pass {entry.name}({arguments})" if entry.family in ("rows", "learners") else ""
+            raise ValueError(
+                f"{parameter} must be {kind.description} or None, got {short_repr(value)}{hint}."
+            )
 
 
 def _is_regressor(learner: Any) -> bool:

@@ -32,7 +32,7 @@ from tamis._validation import (
     is_integer,
     reject_nonfinite,
 )
-from tamis._validation.parameters import Kind, check_parameters, integer, parameters, with_methods
+from tamis._validation.parameters import Kind, check_parameters, integer, parameters
 from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, split_rows
 from tamis.base.rows import check_columns
 from tamis.base.selector_mixin import SelectorMixin
@@ -41,8 +41,10 @@ from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import in_order
 from tamis.pipeline.scaling import wants_scale
 from tamis.pipeline.selective_learner import (
+    LEARNER,
+    SELECTOR,
     SelectiveLearner,
-    check_learner,
+    check_models,
     declare_categories,
     default_learner,
     is_regression_learner,
@@ -51,8 +53,6 @@ from tamis.replay import concatenate_labels, concatenate_rows
 
 __all__ = ["StreamPipeline"]
 
-_SELECTOR = with_methods("an estimator with partial_fit and get_support", "partial_fit", "get_support")
-_LEARNER = with_methods("a classifier or regressor with partial_fit", "partial_fit", "predict")
 _REPLAY = Kind("a number of rows", lambda value: is_integer(value) and value >= 0)
 
 # The models that also learned an incomplete batch. They are rebuilt from its rows, so they are not saved.
@@ -153,8 +153,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     """
 
     _allowed = parameters(
-        selector=(_SELECTOR, None),
-        learner=(_LEARNER, None),
+        selector=(SELECTOR, None),
+        learner=(LEARNER, None),
         batch_size=integer("[1, inf)"),
         scale=("auto", "standard", "none"),
         replay=(_REPLAY, "auto", "always", "never"),
@@ -240,7 +240,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         return self._fit_atomic(X, y, classes, forget=False)
 
     def _fit_atomic(self, X: Any, y: Any, classes: Any, *, forget: bool) -> Self:
-        check_learner(self.learner)
+        check_models(self.selector, self.learner)
         check_parameters(self)
         raw, X, names = self._split(X, forget=forget)
         y = as_column(y, X.shape[0], type(self).__name__)

@@ -17,9 +17,7 @@ from tamis.report.page.number_format import NAME_OF, count, fraction
 
 __all__ = ["write_report"]
 
-_IN_PYTHON = (
-    'from tamis.evaluate import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
-)
+_IN_PYTHON = 'from tamis import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
 _STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5, "random": 6, "frozen": 7}
 
 

@@ -30,7 +30,7 @@ class Declaration:
         Module that defines the class.
     title : str
         First line of its docstring; empty without one.
-    Names defined by the class itself: the values of literals, None for methods and everything else.
+    members : dict of str to object
         Names that the class itself defines: the values of literals, None for methods and everything else.
     bases : tuple of Declaration
         Base classes that belong to the package.

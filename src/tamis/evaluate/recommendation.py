@@ -427,7 +427,7 @@ def _with_ranking(advice: Recommendation, source: Any, categorical: Any) -> Reco
 
 
 def _within(one: Contestant, best: Contestant, errors: float = 1.0) -> bool:
-    """Return whether the loss of one to the other is at most so many standard errors."""
+    """Return whether the loss of one to the other is at most this many standard errors."""
     gap, error = one.behind(best)
     return gap <= errors * error
 

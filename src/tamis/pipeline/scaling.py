@@ -7,8 +7,8 @@ largest values dominates. CSR rows are divided by s_j and stay sparse. A feature
 s_j = 1, and the limit of 5 prevents its first other value from undoing what was learned about all other features.
 
 A linear model would treat the codes of categories as quantities. Before (1), a category is replaced by the mean target
-of its rows before the batch, shrunk towards the mean of all rows as by ten more rows (`tamis.base.row_encoder`). In the
-first batch no target is known, and every category gets the mean.
+of its rows before the batch, shrunk towards the mean of all rows with a prior weight of ten rows
+(`tamis.base.row_encoder`). In the first batch no target is known, and every category gets the mean.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _replace(ordered: Any, n: int, old: Any, n_old: int, new: Any, n_new: int) -
 def _slide(
     positive: Any, values: Any, n_seen: int, labels: Any, scores: Any, ordered: Any, counts: Any, totals: Any
 ) -> float:
-    """Count the rows; return the sum of the AUC after each of them that has one."""
+    """Count the rows; return the sum of the AUC over those at which it is defined."""
     window, total, begin = labels.shape[0], 0.0, 0
     slot = n_seen % window
     old, old_labels = np.empty(_BLOCK), np.empty(_BLOCK, np.int64)  # the rows of the block that left

@@ -205,7 +205,7 @@ class Auto(RowSelector):
     that its learner ranks above it; its mean is 1 - AUC. When a class becomes rare (a tenth of the rows), or is no
     longer rare (a fifth), the losses are reset.
 
-    The selectors compared are ``forward``, ``fires``, with up to 200 features ``joint``, which ignores weights, and,
+    The selectors compared are ``forward``, ``fires``, with up to 200 features ``joint`` (unweighted), and,
     with trees, the importances of a forest, otherwise the Fisher score of all rows and of recent ones. If features are
     added (:meth:`widen`), sizes that are fractions are updated when their number has doubled. An arm keeps its losses
     and learner. A new arm starts with the losses and the learner of the arm that keeps every feature.

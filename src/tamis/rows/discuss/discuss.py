@@ -27,7 +27,7 @@ Redundancy of a candidate c with a selected feature s::
     "hoeffding"      the same, only where |SU(s, Y) - SU(c, Y)| < epsilon    Algorithm 6
     "conditional"    I(c; Y | s) < share I(c; Y), both less their bias                                (3)
 
-Defects of the printed algorithms, and what was done:
+Defects of the printed algorithms, and how they are corrected:
 
 * Algorithm 3 selects again while a feature above the baseline is not selected. A feature rejected as redundant stays
   above it: 86 to 100 % of all rows trigger a selection, and each time the classifier is reset. The text describes
@@ -159,7 +159,7 @@ class DISCUSS(RowSelector):
         Half-life in rows, at least 1, of the running mean of SU that orders the selection. A selection also takes place
         after this number of rows, regardless of the trigger. None: the SU of the window determines the order.
     bias_correction : bool, default=True
-        Whether to subtract from each information gain what an irrelevant feature gains on average.
+        Whether to subtract the mean information gain of an irrelevant feature from each gain.
     min_features : int or None, default=None
         Select at least this many features, the best ones, even below the threshold. With 0, all are kept if none is
         above it. None: 1; but `n_features_to_select` (if given) while a class is rare, since the tests then reject

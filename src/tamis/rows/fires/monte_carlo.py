@@ -23,7 +23,7 @@ f_i^(l) the probability that the model with theta^(l) gives the label of row i::
 The likelihood of a number is normal about the one output, f_i^(l) = exp(-(y_i - o_i^(l))^2 / 2 v) (7); y is in standard
 deviations of the target so far, v is the faded mean squared error of the model at mu, and the step is alpha v.
 
-A feature j has a parameter for each of H units, and scores as one that is made of them::
+A feature j has a parameter for each of H units, from which its score is computed::
 
     "rms"    mean_h mu_hj^2 - lambda_s mean_h sigma_hj^2                                   (5)
     "paper"  (mean_h mu_hj + c)^2 - lambda_s (mean_h sigma_hj + d)^2                       (6)

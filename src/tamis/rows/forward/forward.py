@@ -30,7 +30,7 @@ Determined by the data:
 * The number of features, if `n_features_to_select` is None: as long as n gain exceeds the chi-square quantile
   1 - alpha / p, with one degree of freedom per class but one. The ridge is then negligible, since a copy must not add
   anything.                                                                                                     (5)
-* Rows fade only when their weight exceeds five times the number of features, and 5000: what a correlation matrix needs.
+* Rows fade only when their weight exceeds five times the number of features, and 5000: enough for a correlation matrix.
 * The linear model that (2) fits anyway predicts each row before it is learned, with equal class weights. If the errors
   within the classes have increased since some row (Page's CUSUM), the evidence before fades to that of 30 rows, the
   rows since then are counted once more, and once a selected feature competes with at most (sqrt(gain) + e)^2, so that

@@ -173,9 +173,9 @@ class JointScreening(RowSelector):
 
     Notes
     -----
-    A batch leaves the state of its rows one at a time. The tests run after 32 rows, then whenever 8 rows or an eighth
-    more have arrived. A feature that was constant when levels were determined gets separate levels when a chunk of
-    rows is full (512 at first), if it has other values in 32 of them. The stored rows are then counted again.
+    A batch leaves the same state as its rows one at a time. The tests run after 32 rows, then whenever 8 rows or an
+    eighth more have arrived. A feature that was constant when levels were determined gets separate levels when a chunk
+    of rows is full (512 at first), if it has other values in 32 of them. The stored rows are then counted again.
 
     Cost per row: O(d), and d^2 (n_bins - 1)^2 / 64 words per class for the pairs of d features. Memory: 2 d^2 n_bins^2
     bytes per class, `memory` rows, and four tables of d^2 numbers. With 50 features the selector learns some 220,000
@@ -774,7 +774,7 @@ class JointScreening(RowSelector):
         """Return whether a feature that was constant when levels were determined has other values now."""
         flat = np.flatnonzero(np.isinf(counts.fine[:, 0]))
         rows, _ = self._last(min(int(counts.n[0]), self.memory))
-        if self._sparse is not None:  # of which at least so many must be other than 0
+        if self._sparse is not None:  # at least this many values must differ from 0
             flat = flat[np.bincount(rows.indices, minlength=len(counts.fine))[flat] >= BLOCK]
         values = rows[:, flat]
         rows = np.sort(values.toarray() if sp.issparse(values) else values, axis=0)

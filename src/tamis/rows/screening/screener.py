@@ -1,6 +1,6 @@
 """The base class of screening: the clock, one pass over the rows for all scores, and merging.
 
-A score is one of five; each class only stores what its own scores need: the moments of each class
+A score is one of five; each class stores only the statistics that its scores need: the moments of each class
 (:class:`ClassMoments`) for T and Fisher, the bin counts (:class:`BinCounts`) for the other three.
 """
 

@@ -46,6 +46,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
+from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Rows, as_classes, as_column, as_weights, encode_labels, reject_nonfinite
 from tamis._validation.parameters import check_parameters, integer, number, parameters
@@ -490,19 +491,21 @@ class _LinearClassifier(DenseRowClassifier):
         return tags
 
 
-class Perceptron(_LinearClassifier):
-    """A Perceptron: a linear classifier that updates its weights after each error.
-
-    Its coefficients are those of scikit-learn's ``Perceptron`` after the same calls of `partial_fit`.
-
-    Parameters
-    ----------
-    penalty : {"l2", None}, default=None
+# Paragraphs of the docstrings of the classifiers.
+_SHARED = {
+    "steps": """
+    penalty : {"l2", None}, default="l2"
         Whether the weights shrink with each row (2).
     alpha : float, default=1e-4
-        lambda, in (0, inf): strength of the penalty.
-    eta0 : float, default=1.0
-        Step size, in (0, inf).
+        lambda, in (0, inf): strength of the penalty, and of the step size "optimal".
+    learning_rate : {"constant", "invscaling", "optimal"}, default="optimal"
+        Schedule of the step size (3). A decreasing one does not follow concept drift.
+    eta0 : float, default=0.01
+        Step size, or that of the first row, in (0, inf); not used by "optimal".
+    power_t : float, default=0.5
+        Exponent of "invscaling".
+    """,
+    "order": """
     average : bool or int, default=False
         Whether `coef_` is the mean of the weights after each row (4): of all rows, or from this row on, counted from 1.
     fit_intercept : bool, default=True
@@ -511,7 +514,8 @@ class Perceptron(_LinearClassifier):
         equals its rows one at a time, if the classes are declared.
     random_state : int, default=0
         Seed of this order, which is the same for all batches of one size.
-
+    """,
+    "sections": """
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features), float64
@@ -536,6 +540,27 @@ class Perceptron(_LinearClassifier):
     -----
     A row costs O(stored values times models). Memory: 8 bytes per feature and model, 16 with averages, and a copy
     during an update. A missing value (NaN) is rejected.
+    """,
+}
+
+
+@fill_docstring(_SHARED)
+class Perceptron(_LinearClassifier):
+    """A Perceptron: a linear classifier that updates its weights after each error.
+
+    Its coefficients are those of scikit-learn's ``Perceptron`` after the same calls of `partial_fit`.
+
+    Parameters
+    ----------
+    penalty : {"l2", None}, default=None
+        Whether the weights shrink with each row (2).
+    alpha : float, default=1e-4
+        lambda, in (0, inf): strength of the penalty.
+    eta0 : float, default=1.0
+        Step size, in (0, inf).
+    %(order)s
+
+    %(sections)s
 
     References
     ----------
@@ -607,6 +632,7 @@ class _SGDClassifier(_LinearClassifier):
         self.random_state = random_state
 
 
+@fill_docstring(_SHARED)
 class SGDLogisticRegression(_SGDClassifier):
     """Logistic regression by stochastic gradient descent.
 
@@ -614,49 +640,10 @@ class SGDLogisticRegression(_SGDClassifier):
 
     Parameters
     ----------
-    penalty : {"l2", None}, default="l2"
-        Whether the weights shrink with each row (2).
-    alpha : float, default=1e-4
-        lambda, in (0, inf): strength of the penalty, and of the step size "optimal".
-    learning_rate : {"constant", "invscaling", "optimal"}, default="optimal"
-        Schedule of the step size (3). A decreasing one does not follow concept drift.
-    eta0 : float, default=0.01
-        Step size, or that of the first row, in (0, inf); not used by "optimal".
-    power_t : float, default=0.5
-        Exponent of "invscaling".
-    average : bool or int, default=False
-        Whether `coef_` is the mean of the weights after each row (4): of all rows, or from this row on, counted from 1.
-    fit_intercept : bool, default=True
-    shuffle : bool, default=True
-        Whether a batch is learned in a random order, as in scikit-learn. False: in the order of its rows; then a batch
-        equals its rows one at a time, if the classes are declared.
-    random_state : int, default=0
-        Seed of this order, which is the same for all batches of one size.
+    %(steps)s
+    %(order)s
 
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features), float64
-        Weights; one model for two classes, else one per class against the rest.
-    intercept_ : ndarray of shape (1,) or (n_classes,), float64
-    classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen.
-    n_seen_ : int
-        Number of rows learned.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the first rows were a frame with column names.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
-    DataError
-        If a batch is invalid; the model is left unchanged.
-
-    Notes
-    -----
-    A row costs O(stored values times models). Memory: 8 bytes per feature and model, 16 with averages, and a copy
-    during an update. A missing value (NaN) is rejected.
+    %(sections)s
 
     References
     ----------
@@ -682,6 +669,7 @@ class SGDLogisticRegression(_SGDClassifier):
     _loss = _LOGISTIC
 
 
+@fill_docstring(_SHARED)
 class SGDLinearSVM(_SGDClassifier):
     """A linear support vector machine by stochastic gradient descent.
 
@@ -689,49 +677,10 @@ class SGDLinearSVM(_SGDClassifier):
 
     Parameters
     ----------
-    penalty : {"l2", None}, default="l2"
-        Whether the weights shrink with each row (2).
-    alpha : float, default=1e-4
-        lambda, in (0, inf): strength of the penalty, and of the step size "optimal".
-    learning_rate : {"constant", "invscaling", "optimal"}, default="optimal"
-        Schedule of the step size (3). A decreasing one does not follow concept drift.
-    eta0 : float, default=0.01
-        Step size, or that of the first row, in (0, inf); not used by "optimal".
-    power_t : float, default=0.5
-        Exponent of "invscaling".
-    average : bool or int, default=False
-        Whether `coef_` is the mean of the weights after each row (4): of all rows, or from this row on, counted from 1.
-    fit_intercept : bool, default=True
-    shuffle : bool, default=True
-        Whether a batch is learned in a random order, as in scikit-learn. False: in the order of its rows; then a batch
-        equals its rows one at a time, if the classes are declared.
-    random_state : int, default=0
-        Seed of this order, which is the same for all batches of one size.
+    %(steps)s
+    %(order)s
 
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features), float64
-        Weights; one model for two classes, else one per class against the rest.
-    intercept_ : ndarray of shape (1,) or (n_classes,), float64
-    classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen.
-    n_seen_ : int
-        Number of rows learned.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the first rows were a frame with column names.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
-    DataError
-        If a batch is invalid; the model is left unchanged.
-
-    Notes
-    -----
-    A row costs O(stored values times models). Memory: 8 bytes per feature and model, 16 with averages, and a copy
-    during an update. A missing value (NaN) is rejected.
+    %(sections)s
 
     References
     ----------

@@ -395,18 +395,18 @@ def wrong(path, row):
         ([*RUN, "--report", "."], 2, "this is a folder"),
         ([*RUN, "--out", "table.csv"], 2, "--out table.csv is a file"),
         ([*RUN, "--out", "."], 2, "contains other files"),
-        ([*RUN, "--checkpoint", "no/run"], 2, "does not exist; make it first"),
+        ([*RUN, "--checkpoint", "no/run"], 2, "does not exist; create it first"),
         ([*RUN, "--checkpoint", "."], 2, "is a folder"),
         ([*RUN, "--checkpoint", "table.csv"], 2, "is the file that is read"),
         ([*RUN, "--learner", "multinomial-nb"], 1, "Negative values"),
-        (["run", "table.csv", "--label", "heat"], 1, "different numbers, which are not classes"),
+        (["run", "table.csv", "--label", "heat"], 1, "distinct numbers, which are not classes"),
         (["run", "table.csv", "--label", "heat"], 1, "predict a number with --task regression"),
-        ([*NUMBERS, "--task", "number"], 2, "--task number is not known: write classification or regression"),
+        ([*NUMBERS, "--task", "number"], 2, "--task must be classification or regression, got number"),
         ([*NUMBERS, "--selector", "ofs"], 2, "not from numbers: choose one of fires, fires-mc, fsds, leverage"),
         ([*NUMBERS, "--selector", "abfs"], 2, "--selector abfs learns from classes"),
         ([*NUMBERS, "--learner", "sgd"], 2, "--learner sgd predicts classes: choose another one for --task regression"),
         ([*RUN, "--task", "classification", "--learner", "least-squares"], 2, "least-squares predicts numbers"),
-        (["run", "table.csv", "--label", "state", "--task", "regression"], 1, "which is text"),
+        (["run", "table.csv", "--label", "state", "--task", "regression"], 1, "The label contains 'on', which is text"),
         (["list", "firse"], 2, "did you mean 'fires'"),
         (["demo", "--report", "no/demo.html"], 2, "Cannot write the report"),
         (["rum"], 2, "No such command 'rum'"),
@@ -457,7 +457,7 @@ def test_wrong_row_is_told_in_one_line(call, here, row, said):
 def test_a_row_that_takes_two_options_is_told_with_the_command_that_mends_it(call, here):
     code, out, err = call("run", wrong(here, "1,inf,3,4,on"), "--label", "state")
     assert (code, out) == (1, "")
-    assert "sound (1) holds infinite numbers: --na inf" in err
+    assert "sound (1) contains infinite numbers: --na inf" in err
     mended = err.rpartition("Corrected: tamis ")[2].split()
     assert call(*mended)[0] == 0
 
@@ -503,7 +503,7 @@ def test_wrong_files_are_told_in_one_line(call, here):
         ("half.parquet", "half.parquet"),
         ("empty.csv", "is empty"),
         ("head.csv", "has a header but no rows"),
-        ("table.xyz", "say --format, one of csv"),
+        ("table.xyz", "add --format, one of csv"),
         (".", "'.'"),
     ]:
         code, out, err = call("run", name, "--label", "state")

@@ -114,7 +114,7 @@ def test_training_says_how_well_it_does(call, folder, model):
         "--max-rows", "300",
     )  # fmt: skip
     assert "225 training rows" in out
-    assert "No value is worth its cost: every decision follows the class shares." in out
+    assert "No value is worth its cost: every decision follows the class proportions." in out
     (hint,) = re.findall(r"To rank rows by probability instead: (.*)", out)
     code, out, _ = call(
         "train", "table.csv", "--label", "state", "--cost", "5", *hint.split(), "--max-rows", "300",
@@ -390,15 +390,15 @@ def test_models_from_python_are_asked_by_column_numbers(call, folder, rng):
     [("train table.csv --label state --set n_bins=3 --save m", "--set n_bins=3 needs a method"),
      ("train table.csv --label state", "Name an output: --save FILE"),
      ("train table.csv --label state --method ifc --save m", "No classifier is named 'ifc'; did you mean 'ifc2f'"),
-     ("train table.csv --label state --task numbers --save m", "--task numbers"),
-     ("train table.csv --label state --cost much --save m", "--cost much is neither a number nor a file"),
+     ("train table.csv --label state --task numbers --save m", "--task must be classification or"),
+     ("train table.csv --label state --cost much --save m", "--cost much is neither a price nor a readable"),
      ("train table.csv --label state --cost table.csv --save m", "--cost table.csv, line 2: write a column"),
      ("train table.csv --label state --cost less.json --save m", "--cost less.json has no price for column 'light'"),
      ("train table.csv --label state --cost -1 --save m", "--cost -1 must be 0 or more"),
      ("train table.csv --label state --held-out 1 --save m", "--held-out 1.0 must be a share below 1"),
      ("train table.csv --label state --set bins=3 --method ifc2f --save m",
       "has no parameter 'bins'; did you mean 'n_bins'?"),
-     ("train table.csv --label state --save none/m", "/none' does not exist; make it first"),
+     ("train table.csv --label state --save none/m", "/none' does not exist; create it first"),
      ("acquire table.csv", "was not written by tamis.save"),
      ("acquire nothing.tamis", "nothing.tamis"),
      ("acquire other.tamis", "other.tamis contains no classifier that acquires values"),
@@ -552,7 +552,7 @@ def test_the_price_of_a_column_that_is_left_out_is_not_used(call, folder, priced
     )
     code, _, err = call(*learn, "--method", "fixed-subset", "--force")
     assert code == 0
-    assert "the price of case, state is not used: the column is left out." in " ".join(err.split())
+    assert "the price of case, state is not used: the column is excluded." in " ".join(err.split())
     assert tamis.load(folder / "c.tamis").cost == {"heat": 1.0, "pressure": 2.0}
 
 

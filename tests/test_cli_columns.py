@@ -371,11 +371,11 @@ def test_error_in_the_middle_keeps_what_was_found(call, monkeypatch):
         (("--rule", "alpha-investin"), 2, "--rule alpha-investin is not a rule; did you mean 'alpha-investing'? "),
         (("--label", "prise"), 2, "'table.csv' has no column 'prise'; did you mean 'price'"),
         (("--model", "logit"), 2, "--model logit is not a model; did you mean 'logistic'? Known: linear, "),
-        (("--label", "same"), 1, "Each of the 300 rows has the label 1, so there is nothing to explain: "),
+        (("--label", "same"), 1, "All 300 rows have the label 1, so there is nothing to explain: "),
         (("--model", "logistic"), 1, "'price' has 300 different labels, but a logistic model has two: choose --mod"),
         (("--rule", "bic", "--label", "colour"), 1, "'colour' has 3 different labels, but a logistic model has two: "),
-        (("--label", "state", "--model", "linear"), 2, "--model linear needs a numeric label, but 'state' holds 'off'"),
-        (("--model", "poisson"), 2, "--model poisson needs counts, but 'price' holds -"),
+        (("--label", "state", "--model", "linear"), 2, "--model linear needs a numeric label, but 'state' contains"),
+        (("--model", "poisson"), 2, "--model poisson needs counts, but 'price' contains -"),
         (("--rule", "osfs"), 2, "--rule osfs separates classes, but 'price' has 300 different numbers"),
         (("--rule", "osfs", "--model", "linear"), 2, "--rule osfs fits no model: omit --model."),
         (("--rule", "bic", "--label", "colour", "--model", "multinomial"), 2, "--rule bic has no multinomial model: "),
@@ -409,13 +409,13 @@ def test_mistakes_are_told_in_one_line(call, line, code, message):
 def test_text_and_too_few_rows_are_told(call):
     code, out, err = call("text.csv", "--label", "price")
     assert (code, "url" in out) == (0, False)
-    assert "url is excluded: an identifier, 300 different texts in 300 rows; --keep url keeps it." in err
+    assert "url is excluded: an identifier, 300 distinct texts in 300 rows; --keep url keeps it." in err
     code, _, err = call("text.csv", "--label", "price", "--keep", "url", "-q")
     assert (code, err) == (
-        1, "tamis: Column 'url' holds text, 300 different ones such as 'u0': exclude it with --drop url.\n"
+        1, "tamis: Column 'url' contains text with 300 distinct values such as 'u0': exclude it with --drop url.\n"
     )  # fmt: skip
     code, _, err = call("two.csv", "--label", "price")
-    assert (code, err) == (1, "tamis: 2 rows are too few to test a column on: give 3 or more.\n")
+    assert (code, err) == (1, "tamis: 2 rows are too few to test a column: give 3 or more.\n")
 
 
 def test_page_shows_what_the_command_prints(call):

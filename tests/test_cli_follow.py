@@ -188,7 +188,7 @@ def test_standard_input_whose_rows_have_numbers(tmp_path):
         (("a.csv",), "Name the label column"),
         ((), "Name what to follow"),
         (("b.csv", "--label", "state"), "There is no file 'b.csv'"),
-        (("-", "--label", "state", "--checkpoint", "c"), "let the producer number them and say --number"),
+        (("-", "--label", "state", "--checkpoint", "c"), "let the producer number them and add --number"),
         (("a.csv", "--label", "state", "--number", "n"), "--number is for standard input"),
         (("a.csv", "--label", "stat", "--idle", "0"), "did you mean 'state'"),
         (("a.csv", "--label", "state", "--idle", "-1"), "--idle must be"),
@@ -299,7 +299,7 @@ def test_a_folder_that_is_read_only_is_told_before_anything_starts(call, tmp_pat
     monkeypatch.setattr("tamis.cli.output.tempfile.NamedTemporaryFile", read_only)
     code, told, err = call("a.csv", *HOW, "--idle", 0, option, "there.jsonl")
     assert (code, told) == (2, [])
-    assert f"{option} 'there.jsonl' cannot be written (Read-only file system): choose another place." in err
+    assert f"{option} 'there.jsonl' cannot be written (Read-only file system): choose another path." in err
     assert [one.name for one in tmp_path.iterdir()] == ["a.csv"]
 
 

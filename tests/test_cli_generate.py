@@ -92,7 +92,7 @@ def test_json(call):
         (["SEA:width=1,=", "--out", "a.csv"], "write parameters as SEA:NAME=VALUE,NAME=VALUE."),
         (
             ["SEA", "--out", "a.xlsx"],
-            "--out a.xlsx has no known format: end it in .csv, .parquet or .arff.",
+            "--out a.xlsx has an unsupported format: end the name in .csv, .parquet or .arff.",
         ),
         (["SEA", "--out", "there/a.csv"], "the folder"),
         (["SEA", "--rows", "0", "--out", "a.csv"], "--rows must be 1 or more, got 0."),
@@ -141,7 +141,7 @@ def test_a_full_disk_is_named_with_its_cause(call, tmp_path, suffix):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (code, out) == (1, "")
     assert err == (
-        f"tamis: 'made.{suffix}' cannot be written (File too large): make room there, or choose another place.\n"
+        f"tamis: 'made.{suffix}' cannot be written (File too large): free some space there, or choose another path.\n"
     )
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -154,5 +154,6 @@ def test_a_disk_without_space_is_not_mistaken_for_standard_output(call, tmp_path
     code, _, err = call("SEA", "--rows", 10, "--out", "made.csv")
     assert (code, list(tmp_path.iterdir())) == (1, [])
     assert err == (
-        "tamis: 'made.csv' cannot be written (No space left on device): make room there, or choose another place.\n"
+        "tamis: 'made.csv' cannot be written (No space left on device): free some space there, or choose another"
+        " path.\n"
     )

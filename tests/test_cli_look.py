@@ -129,7 +129,7 @@ def test_one_list_has_every_problem_in_words_of_the_command_line(call):
     assert err == (
         "tamis: 'sensors.csv' cannot be used as it is:\n"
         "  the label column is not named: --label state\n"
-        "  firmware holds '1.5.2' among numbers, first in row 4: --na 1.5.2\n"
+        "  firmware contains '1.5.2' among numbers, first in row 4: --na 1.5.2\n"
         "  heat (3.3 %) has missing values, the first in row 4: --missing mean\n"
         "Corrected: tamis run sensors.csv --label state --na 1.5.2 --missing mean\n"
     )
@@ -178,8 +178,8 @@ def test_what_is_left_out_is_said_and_can_be_kept(call):
     line = ("screen", "fraud.csv", "--label", "fraud", "--top", "20")
     code, out, err = call(*line)
     assert code == 0
-    assert "email is excluded: an identifier, 300 different texts in 300 rows; --keep email keeps it." in err
-    assert "transaction_id is excluded: an identifier, it counts the rows, up;" in err
+    assert "email is excluded: an identifier, 300 distinct texts in 300 rows; --keep email keeps it." in err
+    assert "transaction_id is excluded: an identifier, it numbers the rows in ascending order;" in err
     assert "email" not in out
     assert "email" in call(*line, "--keep", "e*,trans*")[1]
     assert call(*line, "--keep", "*")[2] == ""
@@ -260,7 +260,10 @@ def test_a_decimal_mark_that_was_said_and_is_another_one_is_told(call, tmp_path)
     path.write_text("a;b;y\n" + "1,5;2,25;0\n2,5;1,75;1\n" * 30)
     code, _, err = call("run", path, "--label", "y", "--decimal", ".")
     assert code == 1
-    assert "a holds '1,5', '2,5', but the decimal mark is set to .; add --decimal ,." in err
+    assert "a contains '1,5', '2,5', but the decimal mark is set to .; add --decimal ,." in err
+    err = call("run", path, "--decimal", ".")[2]
+    corrected = shlex.split(err.rpartition("Corrected: ")[2])
+    assert corrected == ["tamis", "run", str(path), "--label", "y", "--decimal", ","]
     words = shlex.split(
         json.loads(call("look", path, "--label", "y", "--decimal", ".", "--json")[1])["command"]
     )

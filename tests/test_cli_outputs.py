@@ -79,7 +79,7 @@ def test_a_file_that_is_read_as_standard_input_is_safe(here, line, capfd):
         os.close(terminal)
     out, err = capfd.readouterr()
     assert (code, out) == (2, "")
-    assert err == f"tamis: {line[-1]} hard.csv is where standard input comes from: choose another place.\n"
+    assert err == f"tamis: {line[-1]} hard.csv is where standard input comes from: choose another path.\n"
     assert (here / "run.csv").read_bytes() == before
 
 
@@ -108,13 +108,13 @@ def test_every_pair_of_outputs_is_two_places(call, here):
     for line, first, second in pairs:
         for place in ("new.svg", "folder/../new.svg", "here/new.svg"):
             code, out, err = call(*line, first, place, second, "new.svg", "--force")
-            assert (code, out, "are the same place" in err) == (2, "", True), (line, first, second)
+            assert (code, out, "are the same path" in err) == (2, "", True), (line, first, second)
 
 
 def test_two_names_that_differ_in_case_are_one_place_where_the_disk_says_so(call, monkeypatch):
     monkeypatch.setattr("tamis.cli.output._ignores_case", lambda folder: True)
     code, _, err = call("run", *FILE, "--report", "a.html", "--save", "A.HTML")
-    assert (code, "are the same place" in err) == (2, True)
+    assert (code, "are the same path" in err) == (2, True)
 
 
 def test_no_output_is_a_file_of_another(call, here):
@@ -122,7 +122,7 @@ def test_no_output_is_a_file_of_another(call, here):
     code, _, err = call("run", *FILE, "--out", "results", "--save", "results/settings.json")
     assert (code, err) == (
         2,
-        "tamis: --save results/settings.json is a file of --out results: choose another place.\n",
+        "tamis: --save results/settings.json is a file of --out results: choose another path.\n",
     )
     assert call("run", *FILE, "--batch-size", "50", "--out", "results", "--report", "results/r.html")[0] == 0
     assert sorted(path.name for path in (here / "results").glob("*.html")) == ["r.html"]
@@ -142,7 +142,7 @@ def test_a_place_that_cannot_be_written_is_told_before_the_run(call, place):
 def test_other_inputs_are_safe_too(call, here):
     before = (here / "prices.json").read_bytes()
     code, _, err = call("train", *FILE, "--cost", "prices.json", "--save", "prices.json", "--force")
-    assert (code, err) == (2, "tamis: --save prices.json is the file that is read: choose another place.\n")
+    assert (code, err) == (2, "tamis: --save prices.json is the file that is read: choose another path.\n")
     assert (here / "prices.json").read_bytes() == before
     code, _, err = call("run", *FILE, "--out", ".", "--force")
     assert (code, "contains" in err) == (2, True)
@@ -162,7 +162,7 @@ def test_two_outputs_are_two_places(call, here, line, first, second):
     (here / "link").symlink_to("new.tamis")
     code, _, err = call(*line)
     assert code == 2
-    assert f"{first} and {second} are the same place" in err
+    assert f"{first} and {second} are the same path" in err
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_wording_is_read_from_json_and_csv(tmp_path):
     for name in ("a.json", "a.csv"):
         assert read_wording(str(tmp_path / name)) == {"sbp": "Systolic blood pressure"}
     (tmp_path / "b.json").write_text("[1]", encoding="utf-8")
-    for name, said in (("b.json", "must hold one object"), ("c.json", "is not a file of text")):
+    for name, said in (("b.json", "must contain one object"), ("c.json", "is not a file of text")):
         with pytest.raises(MisuseError, match=said):
             read_wording(str(tmp_path / name))
 

@@ -234,7 +234,7 @@ def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code
         (
             ("--plot", "a.gif"),
             2,
-            "The picture 'a.gif' is of no known format: end its name with .png, .svg or .pdf.",
+            "The picture 'a.gif' has an unsupported format: end its name with .png, .svg or .pdf.",
         ),
         (("--out", "no/a.csv"), 2, "--out no/a.csv: the folder"),
         (("--label", "stat"), 2, "'table.csv' has no column 'stat'; did you mean 'state'"),
@@ -402,7 +402,7 @@ def test_the_page_of_a_level_and_of_odd_names(call, folder):
     assert "&lt;b&gt;a" in page
     assert "<b>a" not in page
     assert "<dt>Selected</dt><dd>1<" in page
-    assert "How the scores fall" not in page  # of one column
+    assert "Scores by rank" not in page  # of one column
 
 
 def test_a_page_that_cannot_be_written_is_refused_before_the_first_row(call, folder):

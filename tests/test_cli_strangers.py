@@ -124,7 +124,7 @@ def test_a_full_disk_is_one_sentence(here):
         assert done.returncode == 1, line
         assert (
             done.stderr
-            == "tamis: standard output cannot be written (No space left on device): make room there.\n"
+            == "tamis: cannot write to standard output (No space left on device): free some space there.\n"
         )
 
 

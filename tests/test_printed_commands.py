@@ -91,7 +91,7 @@ def call(folder, capsys):
 def printed_options(text):
     """Return the options that are printed in brackets, to be added."""
     text = re.sub(r" *\n(?! )", " ", text)  # a long line continues without indent
-    return re.findall(r"\((?:set )?(--[^()]+?)(?: makes [^()]+)?\)", text)
+    return re.findall(r"\((?:set )?(--[^()]+?)(?: treats [^()]+)?\)", text)
 
 
 def lines_of(page):

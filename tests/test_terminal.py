@@ -125,7 +125,7 @@ def test_not_a_terminal_gets_lines_that_fit():
             shown(step(t, n_seen=500_000.0 * (t + 1)))
     lines = screen.file.getvalue().splitlines()
     assert len(lines) == 20
-    assert lines[9].startswith(" 50%  5,000,000 rows  accuracy 0.900, all 0.900  stability 0.100")
+    assert lines[9].startswith(" 50%  5,000,000 rows  accuracy 0.900, overall 0.900  stability 0.100")
     assert max(map(len, lines)) <= 80
     assert "nan" not in screen.file.getvalue()
 

@@ -166,13 +166,17 @@ class RunOptions:
             accepts=_is_delay,
             description="an integer in [0, inf), or the names of two columns, the time of a row and of its label",
             read=_read_delay,
-            help="How many rows later the label of a row comes; or two columns, the time of a row and that of its"
-            " label: sold,returned.",
+            help="Number of rows after which a label arrives; or two columns, the time of a row and of its label, as"
+            " in sold,returned.",
         ),
     ] = 0
     max_waiting: Annotated[int, Option(least=1)] = 100_000
-    window: Annotated[int, Option(least=1, help="Rows behind the current accuracy.")] = 1000
-    stability_window: Annotated[int, Option(least=2, help="Selections that the stability compares.")] = 10
+    window: Annotated[
+        int, Option(least=1, help="Number of recent rows that the current accuracy covers.")
+    ] = 1000
+    stability_window: Annotated[
+        int, Option(least=2, help="Number of recent selections that the stability compares.")
+    ] = 10
     n_tracked: Annotated[int, Option(least=0)] = 20
     auc: Annotated[bool | str, Option('bool or "auto"', choices=(False, True, "auto"))] = "auto"
     replay: Annotated[
@@ -185,7 +189,7 @@ class RunOptions:
             metavar="WHEN",
             help="When the learner resets: auto (when the selector reports a drift, a reset copy is tried and replaces"
             " it if it predicts better), always (at each drift), never, or a number: at each change of the selection,"
-            " from so many of the last rows.",
+            " refitted on that many recent rows.",
         ),
     ] = "auto"
     masking: Annotated[str, Option('{"auto", "zeros"}', choices=("auto", "zeros"))] = "auto"
@@ -195,7 +199,7 @@ class RunOptions:
             '{"auto", "standard", "none"}',
             choices=("auto", "standard", "none"),
             metavar="HOW",
-            help="Columns for the learner: auto (standardised where it needs that), standard or none.",
+            help="Scaling for the learner: auto (standardised if it needs that), standard or none.",
         ),
     ] = "auto"
     baselines: Annotated[
@@ -212,7 +216,7 @@ class RunOptions:
         int,
         Option(
             least=0,
-            help="Rows from which the baseline of a frozen selection selects its columns, once (L1); 0: no such"
+            help="Number of first rows on which the frozen-selection baseline selects its features (L1); 0: no such"
             " baseline.",
         ),
     ] = 1000
@@ -225,9 +229,9 @@ class RunOptions:
             is_setting=False,
         ),
     ] = None
-    checkpoint_every: Annotated[int, Option(least=1, help="Steps between two savings.", is_setting=False)] = (
-        100
-    )
+    checkpoint_every: Annotated[
+        int, Option(least=1, help="Number of steps between checkpoints.", is_setting=False)
+    ] = 100
     checkpoint_seconds: Annotated[float | None, Option("float", least=0, is_setting=False)] = None
     keep_steps: Annotated[int | None, Option(least=20)] = None
 
@@ -238,7 +242,7 @@ class RunOptions:
             object.__setattr__(self, name, _plain(value))
         if self.delay and self.protocol == "paper":
             raise ValueError(
-                f"protocol='paper' shows the selector the labels of the batch, so delay={self.delay!r} is not for it:"
+                f"protocol='paper' shows the selector the labels of the batch, so delay={self.delay!r} is impossible:"
                 " choose protocol='honest'."
             )
 

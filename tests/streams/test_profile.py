@@ -67,7 +67,7 @@ def test_identifiers_and_dates_nobody_can_read_are_left_out_unless_kept(file):
     assert {"still", "void"}.isdisjoint(look(file, grows=True).excluded)
     assert "'%d/%m/%Y'" not in found.excluded["us"]
     assert "--time-format %d/%m/%Y)" in found.excluded["us"]
-    assert found.excluded["person"] == "an identifier, 200 different texts in 200 rows"
+    assert found.excluded["person"] == "an identifier, 200 distinct texts in 200 rows"
     assert set(look(file, keep=["serial", "p*", "still", "void"]).excluded) == {
         "countdown",
         "order_id",
@@ -134,8 +134,8 @@ def test_prices_and_per_cents_are_numbers_and_said_to_be(tmp_path):
         ("number", ("0", "0.3")),
     ]
     assert [note.split(",")[0] for note in found.notes] == [
-        "price holds numbers written with $",
-        "share holds numbers written with %",
+        "price contains numbers written with $",
+        "share contains numbers written with %",
     ]
     assert [(one.option, one.value) for one in found.problems] == [("na", "n/a?"), ("missing", "mean")]
     asked = look(path, categorical=["price"], drop=["fee"])

@@ -87,7 +87,7 @@ def _run(given: list[str]) -> int:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
             _discard_output()
             print(
-                f"tamis: standard output cannot be written ({error.strerror}): make room there.",
+                f"tamis: cannot write to standard output ({error.strerror}): free some space there.",
                 file=sys.stderr,
             )
             return FAILED

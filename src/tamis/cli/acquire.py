@@ -36,25 +36,29 @@ def add(root: typer.Typer) -> None:
 
 
 def acquire(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="What tamis train or tamis.save wrote.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model written by tamis train or tamis.save.")
+    ],
     as_json: Annotated[
         bool, option("Output", None, "Read and write JSON lines, for programs.", "--json")
     ] = False,
     quiet: Annotated[
         bool,
         option(
-            "Output", None, "Show only the decision, not the class probabilities on the way.", "--quiet", "-q"
+            "Output",
+            None,
+            "Show only the decision, without the class probabilities before it.",
+            "--quiet",
+            "-q",
         ),
     ] = False,
     serve: Annotated[
         bool,
-        option(
-            "Page", None, "Ask in a browser instead: a local page, for any number of sessions.", "--serve"
-        ),
+        option("Page", None, "Ask on a local web page instead, for any number of sessions.", "--serve"),
     ] = False,
-    port: Annotated[int, option("Page", "N", "Port of the page; 0: a free one.")] = 0,
+    port: Annotated[int, option("Page", "N", "Port of the page; 0: any free port.")] = 0,
     wording: Annotated[
-        str | None, option("Page", "JSON", "JSON or CSV file with the question of each column, by its name.")
+        str | None, option("Page", "JSON", "JSON or CSV file with the text of the question for each column.")
     ] = None,
     unavailable: Annotated[
         list[str] | None,
@@ -68,7 +72,7 @@ def acquire(
     if not serve and (port or wording is not None):
         raise MisuseError("--port and --wording are for the page: add --serve.")
     if serve and as_json:
-        raise MisuseError("--serve and --json exclude one another: give one of them.")
+        raise MisuseError("--serve and --json are mutually exclusive: give one of them.")
     dialogue = Dialogue.load(model, unavailable or ())
     if serve:
         _serve(dialogue, wording, port)
@@ -243,7 +247,9 @@ def _show_decision(console: Console, dialogue: Dialogue) -> None:
     )
     if not steps and session.finished:
         follows = (
-            "decision follows the class shares" if session.deviation is None else "prediction is the mean"
+            "decision follows the class proportions"
+            if session.deviation is None
+            else "prediction is the mean"
         )
         console.print(f"No value is worth its cost: the {follows}.")
     first = str(session.decision) if session.deviation is None else ""

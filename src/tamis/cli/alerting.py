@@ -27,7 +27,8 @@ class Alerting:
         option(
             _PANEL,
             "TEXT",
-            "Condition of an alert; may be repeated.  [dim]\\[default: a feature is used but no longer relevant,"
+            "Condition that raises an alert; may be repeated.  [dim]\\[default: a feature is used but no longer"
+            " relevant,"
             " or its psi is above 0.2][/]",
             show_default=False,
         ),
@@ -37,7 +38,11 @@ class Alerting:
     ] = None
     on_alert: Annotated[
         str | None,
-        option(_PANEL, "COMMAND", "Run a shell command per alert, which is JSON on its standard input."),
+        option(
+            _PANEL,
+            "COMMAND",
+            "Run this shell command for each alert, with the alert as JSON on its standard input.",
+        ),
     ] = None
     webhook: Annotated[str | None, option(_PANEL, "URL", "Post each alert as JSON to this URL.")] = None
 

@@ -109,7 +109,7 @@ class CandidateOptions:
         bool,
         option(_GENERATING, None, "Offer the features in random order, each kind separately.", "--shuffle"),
     ] = False
-    seed: Annotated[int, option(_GENERATING, "N", "Seed of the order, and of a randomised rule.")] = 0
+    seed: Annotated[int, option(_GENERATING, "N", "Seed of the random order, and of a randomised rule.")] = 0
 
     def __post_init__(self) -> None:
         check_whole("--pca", self.pca, 1)
@@ -182,13 +182,13 @@ class ColumnTask:
 
         if len(self.y) < _FEWEST:
             raise DataError(
-                f"{len(self.y)} row{'s are' if len(self.y) > 1 else ' is'} too few to test a column on:"
+                f"{len(self.y)} row{'s are' if len(self.y) > 1 else ' is'} too few to test a column:"
                 f" give {_FEWEST} or more."
             )
         self.labels = np.unique(self.y)
         if len(self.labels) == 1:
             raise DataError(
-                f"Each of the {len(self.y):,} rows has the label {self.labels[0]!s}, so there is nothing to explain:"
+                f"All {len(self.y):,} rows have the label {self.labels[0]!s}, so there is nothing to explain:"
                 " check --label."
             )
 
@@ -221,15 +221,15 @@ class ColumnTask:
         if model == "logistic" and len(self.labels) > 2:
             self._raise_too_many_classes()
         if model == "multinomial" and self.rule.kind != "spending":
-            raise MisuseError(f"--rule {self.rule.name} has no multinomial model: choose a rule that spends.")
+            raise MisuseError(f"--rule {self.rule.name} has no multinomial model: choose a spending rule.")
         if model not in ("logistic", "multinomial") and not self._is_numeric():
             raise DataError(
-                f"--model {model} needs a numeric label, but {self.label!r} holds {str(self.labels[0])!r}:"
+                f"--model {model} needs a numeric label, but {self.label!r} contains {str(self.labels[0])!r}:"
                 " choose --model logistic."
             )
         if model == "poisson" and self.y.min() < 0:
             raise DataError(
-                f"--model poisson needs counts, but {self.label!r} holds {self.y.min():g}: choose --model linear."
+                f"--model poisson needs counts, but {self.label!r} contains {self.y.min():g}: choose --model linear."
             )
 
     def _raise_too_many_classes(self) -> None:
@@ -282,7 +282,8 @@ class ColumnTask:
         known = sorted((str(value), code) for code, value in enumerate(values) if value is not None)
         if len(known) > MOST_TEXTS:
             raise DataError(
-                f"Column {name!r} holds text, {len(known):,} different ones such as {known[0][0]!r}: exclude it with"
+                f"Column {name!r} contains text with {len(known):,} distinct values such as {known[0][0]!r}: exclude"
+                " it with"
                 f" --drop {shlex.quote(name)}."
             )
         return known[1:] if len(known) == 2 and len(known) == len(values) else known

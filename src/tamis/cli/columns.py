@@ -65,7 +65,7 @@ class _RuleOptions:
         option(
             _DECIDING,
             "NAME",
-            "linear, logistic, multinomial or poisson.  [dim]\\[default: as the label][/]",
+            "linear, logistic, multinomial or poisson.  [dim]\\[default: chosen from the label][/]",
             show_default=False,
         ),
     ] = None
@@ -98,7 +98,7 @@ class _RuleOptions:
         option(
             _DECIDING,
             "SHARE",
-            "Drop an accepted feature if its p-value given later ones is above this, such as 0.05.",
+            "Drop an accepted feature if its p-value, given later ones, exceeds this, such as 0.05.",
             show_default=False,
         ),
     ] = None
@@ -180,7 +180,7 @@ def columns(
         str | None, option(_BUDGET, "FILE", "Save the search to this file; if it exists, continue from it.")
     ] = None,
     reading: _Reading,
-    top: Annotated[int, option("Output", "N", "How many accepted features to show.")] = 20,
+    top: Annotated[int, option("Output", "N", "Number of accepted features to show.")] = 20,
     save: Annotated[
         str | None, option("Output", "FILE", "Save the selector and the recipes of its features.")
     ] = None,
@@ -192,7 +192,7 @@ def columns(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Offer the columns, and features made from them, one after the other; each is accepted or rejected at once."""
+    """Streaming feature selection: accept or reject columns, and features made from them, one by one."""
     from tamis._validation import check_number
     from tamis.cli.train import Table
 

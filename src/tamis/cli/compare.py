@@ -62,7 +62,7 @@ def compare(
         option(
             _GRID,
             "NAME",
-            "A stream with known truth, or a data set: see [bold]tamis datasets[/]; may be repeated.",
+            "A stream with known relevant features, or a data set: see [bold]tamis datasets[/]; may be repeated.",
         ),
     ] = None,
     selector: Annotated[
@@ -70,7 +70,7 @@ def compare(
         option(
             _GRID,
             "NAME",
-            "A method (see [bold]tamis list[/]), none (all features) or oracle (the truth); may be repeated.",
+            "A method (see [bold]tamis list[/]), none (all features) or oracle (the true features); may be repeated.",
             autocompletion=keys(selectors()),
         ),
     ] = None,
@@ -83,8 +83,8 @@ def compare(
         option(
             _GRID,
             "N",
-            "How many features to keep, or which fraction.  [dim]\\[default: the number of relevant features; if"
-            " unknown a tenth, and 3 at least][/]",
+            "Number of features to keep, or fraction.  [dim]\\[default: the number of relevant features; if"
+            " unknown, a tenth, at least 3][/]",
             show_default=False,
         ),
     ] = None,
@@ -96,7 +96,7 @@ def compare(
     ] = 1,
     out: Annotated[
         str | None,
-        option(_OUTPUT, "FOLDER", "Keep every finished run in this folder; finished runs are not run again."),
+        option(_OUTPUT, "FOLDER", "Save every finished run in this folder; finished runs are not repeated."),
     ] = None,
     report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
     force: Force = False,
@@ -104,7 +104,7 @@ def compare(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Compare methods over streams and seeds, test-then-train; parameters are given as NAME:KEY=VALUE,KEY=VALUE."""
+    """Compare methods over streams and seeds (test-then-train); parameters as NAME:KEY=VALUE,KEY=VALUE."""
     from tamis.evaluate import run_experiment
 
     check_whole("--seeds", seeds, 1)

@@ -128,8 +128,7 @@ def _notes(result: ExperimentResult) -> str:
         ]
     if any("average_precision" in _metrics_of(result, i) for i in range(len(result.streams))):
         notes.append(
-            "AP: average precision of the rarer class, where there are two; R .9: its recall at a precision"
-            " of 0.9."
+            "AP: average precision of the rarer of two classes; R .9: its recall at a precision of 0.9."
         )
     if result.oracles:
         notes.append("oracle uses the true relevant features, and is not ranked.")

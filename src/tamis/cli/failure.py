@@ -77,13 +77,23 @@ class ProblemsError(Exception):
             lines.append(f"  {text}" + (f": {shlex.join(words)}" if words else ""))
         corrected = [word for _, words in self.problems for word in words]
         if corrected and all(words and words[-1] != "NAME" for _, words in self.problems):
-            lines.append(f"Corrected: {shlex.join(['tamis', *given, *corrected])}")
+            lines.append(
+                f"Corrected: {shlex.join(['tamis', *_without_decimal(given, corrected), *corrected])}"
+            )
         return "\n".join(lines)
 
     @property
     def is_misuse(self) -> bool:
         """Whether the label option is missing, which is not a problem of the file."""
         return any(words[:1] == ["--label"] for _, words in self.problems)
+
+
+def _without_decimal(given: list[str], corrected: list[str]) -> list[str]:
+    """Return the given words without a decimal mark that is corrected; all other corrections are additions."""
+    if "--decimal" not in corrected or "--decimal" not in given:
+        return given
+    at = given.index("--decimal")
+    return given[:at] + given[at + 2 :]
 
 
 def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
@@ -104,6 +114,11 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
         able = ", ".join(entry.key for entry in LEARNERS if entry.sparse)
         return (
             f"The rows are sparse, and this learner keeps dense rows: choose another --learner ({able}).",
+            FAILED,
+        )
+    if match := re.match(r"y contains (.+), which is text:", message):
+        return (
+            f"The label contains {match[1]}, which is text: name a numeric label, or choose --task classification.",
             FAILED,
         )
     if isinstance(error, MisuseError | UnknownNameError | ImportError):
@@ -131,7 +146,7 @@ def _one_line(text: str) -> str:
 
 def spell(message: str, given: list[str]) -> str:
     """Return the message with the options' spelling in place of the parameters'."""
-    message = message.replace("choose one of csv", "say --format, one of csv")
+    message = message.replace("choose one of csv", "add --format, one of csv")
     for python, shell in _SWITCHES.items():
         message = message.replace(python, shell)
     spelling = dict(_SPELLING)

@@ -56,12 +56,12 @@ def follow(
     source: Annotated[
         str | None,
         argument(
-            "SOURCE", "A file that grows, a folder or a pattern whose CSV or Parquet files appear, or -."
+            "SOURCE", "A growing file, a folder or pattern of CSV or Parquet files, or - (standard input)."
         ),
     ] = None,
     number: Annotated[
         str | None,
-        option(_SOURCE, "NAME", "Column with the row numbers of standard input, increasing."),
+        option(_SOURCE, "NAME", "Column with increasing row numbers, so that standard input can be resumed."),
     ] = None,
     label_key: Annotated[
         str | None,
@@ -94,7 +94,7 @@ def follow(
             _SOURCE, "FILE", "Save models, scores and position to this file; if it exists, continue from it."
         ),
     ] = None,
-    checkpoint_seconds: Annotated[float, option(_SOURCE, "SECONDS", "Time between two savings.")] = 10.0,
+    checkpoint_seconds: Annotated[float, option(_SOURCE, "SECONDS", "Time between checkpoints.")] = 10.0,
     out: Annotated[
         str, option(_OUTPUT, "FILE", "Selections, drifts and scores as JSON lines; - is standard output.")
     ] = "-",
@@ -103,15 +103,13 @@ def follow(
         bool,
         option(_OUTPUT, None, "Show a page in the browser that is updated during the run.", "--live"),
     ] = False,
-    port: Annotated[
-        int, option(_OUTPUT, "N", "Port of that page and its /metrics; 0: any that is free.")
-    ] = 0,
+    port: Annotated[int, option(_OUTPUT, "N", "Port of that page and its /metrics; 0: any free port.")] = 0,
     watch: Annotated[
         bool,
         option(
             _OUTPUT,
             None,
-            "Follow relevance and reliance of each feature, and raise alerts by rules.",
+            "Track the relevance and reliance of each feature, and raise alerts by rules.",
             "--watch",
         ),
     ] = False,
@@ -122,7 +120,7 @@ def follow(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Select features on an endless stream, test-then-train; each row is used once, even after a kill."""
+    """Select features on an endless stream (test-then-train); each row is used once, even across restarts."""
     check_whole("--every", every, 1)
     check_whole("--max-waiting", max_waiting, 1)
     if label_key is not None and options.delay != 0:
@@ -266,7 +264,7 @@ def _check(source: str | None, number: str | None, checkpoint: str | None, readi
     if source == "-" and checkpoint is not None and number is None:
         raise MisuseError(
             "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file and"
-            " follow that, or let the producer number them and say --number NAME."
+            " follow that, or let the producer number them and add --number NAME."
         )
     if source != "-" and number is not None:
         raise MisuseError(

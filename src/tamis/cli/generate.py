@@ -45,7 +45,7 @@ def generate(
         str,
         typer.Argument(
             metavar="STREAM",
-            help="Which one: see [bold]tamis datasets[/]. Its parameters: NAME:KEY=VALUE,KEY=VALUE.",
+            help="Name of a stream (see [bold]tamis datasets[/]), with parameters as NAME:KEY=VALUE,KEY=VALUE.",
         ),
     ],
     out: Annotated[
@@ -63,7 +63,7 @@ def generate(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Write a stream whose relevant features are known at every row, and these features into a second file."""
+    """Write a stream with known relevant features, and the relevant features at each row to a second file."""
     check_whole("--rows", rows, 1)
     check_whole("--seed", seed, 0)
     write, made = _writer(out), _open_stream(stream, rows, seed)
@@ -150,7 +150,7 @@ def _writer(out: str) -> _Write:
     if out == "-":
         return _write_csv
     if suffix not in writers:
-        raise MisuseError(f"--out {out} has no known format: end it in .csv, .parquet or .arff.")
+        raise MisuseError(f"--out {out} has an unsupported format: end the name in .csv, .parquet or .arff.")
     return writers[suffix]
 
 

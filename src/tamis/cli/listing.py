@@ -19,7 +19,7 @@ __all__ = ["add"]
 def add(root: typer.Typer) -> None:
     """Add the commands."""
     root.command("list", epilog="Example: [bold]tamis list fires[/] shows what --set can change")(list_)
-    root.command(epilog="Another folder of data: [bold]TAMIS_DATA=folder tamis datasets[/]")(datasets)
+    root.command(epilog="With another data folder: [bold]TAMIS_DATA=folder tamis datasets[/]")(datasets)
 
 
 def list_(

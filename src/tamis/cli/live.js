@@ -120,8 +120,8 @@ function eventText(line) {
     if (line.left.length) parts.push(`out: ${names(line.left)}`);
     return parts.join("; ");
   }
-  if (line.event === "gap") return `rows ${line.after + 1} to ${line.before - 1} did not come`;
-  return { drift: "a drift", end: "the end", interrupted: "stopped", rotated: "the file was rotated" }[line.event] || line.event;
+  if (line.event === "gap") return `rows ${line.after + 1} to ${line.before - 1} are missing`;
+  return { drift: "drift", end: "end of the stream", interrupted: "stopped", rotated: "the file was rotated" }[line.event] || line.event;
 }
 
 function take(line) {
@@ -160,6 +160,6 @@ function take(line) {
 let ended = false, restoring = false;
 const source = new EventSource("/events");
 source.onmessage = (message) => take(JSON.parse(message.data));
-source.onerror = () => { if (ended) source.close(); else at("state").textContent = "no connection: the run has stopped, or begins again"; };
+source.onerror = () => { if (ended) source.close(); else at("state").textContent = "no connection: the run has stopped or is restarting"; };
 chart();
 addEventListener("resize", chart);

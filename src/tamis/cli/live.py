@@ -200,7 +200,7 @@ def _page(title: str) -> bytes:
         f'<header><h1>{heading}</h1><p id="state" role="status">waiting for rows</p></header>\n<main>\n'
         '<dl id="figures"></dl>\n'
         '<section><h2 id="judged">Accuracy of the last rows</h2><svg id="chart" viewBox="0 0 700 200" role="img"'
-        ' aria-label="How well the last rows were predicted, over rows"></svg>'
+        ' aria-label="Accuracy on the most recent rows, by rows seen"></svg>'
         '<p class="key"><span class="ours">selection</span>'
         '<span class="random">random subsets of the same size</span></p></section>\n'
         '<section id="watched" hidden><h2>Relevance and reliance</h2><p class="key"><span class="relevance">'
@@ -209,6 +209,6 @@ def _page(title: str) -> bytes:
         '<div class="strips"><ol id="names"></ol><div class="plot"><canvas id="strips" role="img"></canvas>'
         '<div id="marks" aria-hidden="true"></div></div><p id="rows"></p></div><ol id="alerts"></ol></section>\n'
         '<section><h2>Selected now</h2><ul id="selected"></ul></section>\n'
-        '<section><h2>What happened</h2><ol id="events"></ol></section>\n'
+        '<section><h2>Events</h2><ol id="events"></ol></section>\n'
         f"</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
     ).encode()

@@ -41,7 +41,7 @@ def add(root: typer.Typer) -> None:
 def look(
     *,
     reading: Reading,
-    top: Annotated[int, option("Output", "N", "How many columns to show.")] = 40,
+    top: Annotated[int, option("Output", "N", "Number of columns to show.")] = 40,
     as_json: AsJSON = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -159,7 +159,7 @@ def _grid(profile: TableProfile, columns: list[ColumnProfile], width: int) -> Ta
         no_wrap=True, overflow="ellipsis", max_width=max(8, width - min(longest, width // 3) - 40)
     )
     grid.add_row(
-        *(Text(head, style="dim") for head in ("", "column", "holds", "missing", "different", "such as"))
+        *(Text(head, style="dim") for head in ("", "column", "type", "missing", "distinct", "examples"))
     )
     for column in columns:
         style = "dim" if column.name in profile.excluded else ""

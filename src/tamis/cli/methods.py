@@ -51,7 +51,7 @@ class Models:
         option(
             "Selection",
             "NAME",
-            "Which method: see [bold]tamis list[/]; none keeps all, auto compares several and uses the best."
+            "The selector: see [bold]tamis list[/]; none keeps all features, auto compares several and uses the best."
             "  [dim]\\[default: auto][/]",
             show_default=False,
             autocompletion=keys(selectors()),
@@ -62,7 +62,7 @@ class Models:
         option(
             "Selection",
             "N",
-            "How many features to keep (5), or which fraction (0.1).  [dim]\\[default: a tenth, or chosen"
+            "Number of features to keep (5), or fraction (0.1).  [dim]\\[default: a tenth, or chosen"
             " by the method][/]",
             show_default=False,
         ),
@@ -70,7 +70,10 @@ class Models:
     assign: Annotated[
         list[str] | None,
         option(
-            "Selection", "KEY=VALUE", "A parameter, see [bold]tamis list NAME[/]; may be repeated.", "--set"
+            "Selection",
+            "KEY=VALUE",
+            "A parameter of the selector (see [bold]tamis list NAME[/]); may be repeated.",
+            "--set",
         ),
     ] = None
     seed: Annotated[int, option("Selection", "N", "Seed of selector and learner.")] = 0
@@ -79,7 +82,7 @@ class Models:
         option(
             "Evaluation",
             "WHAT",
-            "Kind of label: classification (classes) or regression (a number).  [dim]\\[default: as the learner,"
+            "Kind of label: classification (classes) or regression (a number).  [dim]\\[default: that of the learner,"
             " or classification][/]",
             show_default=False,
         ),

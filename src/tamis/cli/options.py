@@ -140,7 +140,7 @@ def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
 def check_word(option: str, value: str, known: tuple[str, ...]) -> None:
     """Reject an unknown value of the option."""
     if value not in known:
-        raise MisuseError(f"{option} {value} is not known: write {', '.join(known[:-1])} or {known[-1]}.")
+        raise MisuseError(f"{option} must be {', '.join(known[:-1])} or {known[-1]}, got {value}.")
 
 
 def check_whole(option: str, value: int | None, least: int) -> None:

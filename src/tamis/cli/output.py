@@ -99,7 +99,7 @@ def write_output(place: str, write: Callable[[BinaryIO], object]) -> None:
     except OSError as error:
         cause = error.strerror or " ".join(map(str, error.args))
         raise StreamError(
-            f"{place!r} cannot be written ({cause}): make room there, or choose another place."
+            f"{place!r} cannot be written ({cause}): free some space there, or choose another path."
         ) from error
 
 
@@ -135,18 +135,18 @@ def check_outputs(
         for read in inputs:
             if _is_same(place, read):
                 read_from = "where standard input comes from" if read == "-" else "the file that is read"
-                raise MisuseError(f"{option} {place} is {read_from}: choose another place.")
+                raise MisuseError(f"{option} {place} is {read_from}: choose another path.")
             if (
                 option in folders
                 and read != "-"
                 and Path(os.path.realpath(place)) in Path(os.path.realpath(read)).parents
             ):
-                raise MisuseError(f"{option} {place} holds the file that is read: choose another folder.")
+                raise MisuseError(f"{option} {place} contains the file that is read: choose another folder.")
     for (option, place), (other, second) in itertools.combinations(places, 2):
         if _is_same(place, second):
-            raise MisuseError(f"{option} and {other} are the same place, {second}: choose two.")
+            raise MisuseError(f"{option} and {other} are the same path, {second}: choose two different ones.")
         if other in folders and _is_part_of_a_result(place, second):
-            raise MisuseError(f"{option} {place} is a file of {other} {second}: choose another place.")
+            raise MisuseError(f"{option} {place} is a file of {other} {second}: choose another path.")
     for option, place in places:
         if option not in folders and not force and os.path.lexists(place) and not is_ours(place):
             raise MisuseError(
@@ -249,7 +249,7 @@ def check_place(option: str, place: str, *, is_folder: bool) -> None:
         tempfile.NamedTemporaryFile(dir=nearest, prefix=f".{path.name}.", suffix=".0123456789.tmp").close()
     except OSError as error:
         raise MisuseError(
-            f"{option} {reprlib.repr(place)} cannot be written ({error.strerror}): choose another place."
+            f"{option} {reprlib.repr(place)} cannot be written ({error.strerror}): choose another path."
         ) from error
 
 
@@ -264,7 +264,9 @@ def _check_existing(option: str, path: Path, place: str, *, is_folder: bool) -> 
     if not is_folder and path.is_dir():
         raise MisuseError(f"{option} {place} is a folder: add the name of a file.")
     if not is_folder and not path.parent.is_dir():
-        raise MisuseError(f"{option} {place}: the folder {str(path.parent)!r} does not exist; make it first.")
+        raise MisuseError(
+            f"{option} {place}: the folder {str(path.parent)!r} does not exist; create it first."
+        )
 
 
 _EVERY = 10.0  # seconds between two lines where nothing can be redrawn

@@ -101,7 +101,7 @@ class QuestionPage:
             dialogue.session = dialogue.open({"observed": message["observed"]})
         except TypeError:
             raise ValueError(
-                '"observed" must hold triples of feature, value and whether it was paid.'
+                '"observed" must contain triples of feature, value and whether it was paid.'
             ) from None
         if "value" in message:
             dialogue.observe(message["value"], message.get("feature"))
@@ -229,7 +229,7 @@ def read_wording(path: str) -> dict[str, str]:
         raise MisuseError(f"--wording {path} is not a JSON document: {error}.") from None
     if not isinstance(result, dict) or not all(isinstance(text, str) for text in result.values()):
         raise MisuseError(
-            f'--wording {path} must hold one object such as {{"sbp": "Systolic blood pressure (mmHg)"}}.'
+            f'--wording {path} must contain one object such as {{"sbp": "Systolic blood pressure (mmHg)"}}.'
         )
     return result
 

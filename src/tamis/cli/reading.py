@@ -29,7 +29,7 @@ class ReadingOptions:
     """How a file is read."""
 
     label: Annotated[
-        str | None, option(_FILE, "NAME", "The label column: name, or position (-1 is the last).")
+        str | None, option(_FILE, "NAME", "The label column: its name, or position (-1 is the last).")
     ] = None
     format: Annotated[
         str | None,
@@ -40,7 +40,7 @@ class ReadingOptions:
     ] = None
     decimal: Annotated[
         str | None,
-        option(_FILE, "CHAR", "Decimal mark in CSV (. or ,); by default found from the first lines."),
+        option(_FILE, "CHAR", "Decimal mark in CSV (. or ,); by default detected in the first lines."),
     ] = None
     encoding: Annotated[
         str | None,
@@ -99,11 +99,11 @@ class ReadingOptions:
             codecs.lookup(self.encoding or "utf-8")
         except LookupError:
             raise MisuseError(
-                f"--encoding {self.encoding} is not known: write utf-8, utf-16 or latin-1."
+                f"--encoding {self.encoding} is unknown: choose utf-8, utf-16 or latin-1."
             ) from None
         if self.time_format is not None and "%" not in self.time_format:
             raise MisuseError(
-                f"--time-format {self.time_format} names no part of a date: write it as in %d/%m/%Y %H:%M."
+                f"--time-format {self.time_format} contains no date field: write it as in %d/%m/%Y %H:%M."
             )
 
     def look(
@@ -228,7 +228,7 @@ class Reading(ReadingOptions):
         str | None, argument("FILE", "CSV, Parquet, ARFF, svmlight ...; - is standard input.")
     ] = None
     dataset: Annotated[
-        str | None, option(None, "NAME", "Run on a data set instead: see [bold]tamis datasets[/].")
+        str | None, option(None, "NAME", "A data set instead of a file: see [bold]tamis datasets[/].")
     ] = None
 
     @property
@@ -329,11 +329,11 @@ def _notes(profile: TableProfile, times: str) -> list[str]:
     for c in profile.columns:
         if c.kind == "number" and c.note:
             lines.append(
-                f"{c.name} is read as {c.note}; --categorical {shlex.quote(c.name)} makes categories of them."
+                f"{c.name} is read as {c.note}; --categorical {shlex.quote(c.name)} treats them as categories."
             )
     notes = [f"{c.name} {c.note}" for c in profile.columns if c.kind == "time" and c.note]
     if times == "parts" and notes:
-        lines.append(f"{'; '.join(notes)}; --times seconds makes one number of it.")
+        lines.append(f"{'; '.join(notes)}; --times seconds converts it to one number.")
     lines += [
         f"{name or '(no name)'} is excluded: {why}; --keep {shlex.quote(name)} keeps it."
         for name, why in profile.excluded.items()

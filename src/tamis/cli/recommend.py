@@ -37,14 +37,14 @@ def recommend(
     *,
     max_rows: Annotated[
         int | None,
-        option(_RACE, "N", "How many of the first rows to use; 5,000, and more where a class is rare."),
+        option(_RACE, "N", "Number of first rows to use; by default 5,000, and more if a class is rare."),
     ] = None,
     learner: Annotated[
         str,
         option(
             _RACE,
             "NAME",
-            "The learner that you will use, a name of tamis list; or all: logistic, naive-bayes and"
+            "The learner to use (see tamis list), or all: logistic, naive-bayes and"
             " adaptive-random-forest are compared, and one is recommended.",
         ),
     ] = "all",
@@ -56,7 +56,7 @@ def recommend(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Compare selectors and sizes with random subsets and all features on the first rows; print a command to copy."""
+    """On the first rows, compare selectors and sizes with random subsets and all features; print a command to copy."""
     if max_rows is not None:
         check_whole("--max-rows", max_rows, 100)
     check_whole("--n-draws", n_draws, 1)
@@ -72,7 +72,7 @@ def recommend(
             learner=None if learner == "all" else learner,
             max_rows=max_rows,
             n_draws=n_draws,
-            on_progress=lambda share: show(share, "racing"),
+            on_progress=lambda share: show(share, "comparing selectors"),
         )
     command = f"tamis run {shlex.join(reading.words())}"
     line = f"{command} {recommendation.arguments()}"
@@ -119,6 +119,7 @@ def _show(recommendation: Recommendation, name: str) -> None:
     if "joint" in curves:
         size, accuracy = curves["joint"][0]
         print(
-            f"  joint         {accuracy:.3f}, which sets the size itself: {size:,} column{'s' * (size > 1)} at the end"
+            f"  joint         {accuracy:.3f}, which chooses the size itself: {size:,} column{'s' * (size > 1)} at the"
+            " end"
         )
     console.print(f"\n{recommendation.reason}", markup=False, highlight=False)

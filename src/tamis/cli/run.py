@@ -96,7 +96,7 @@ def run(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Select features over a stream, test-then-train: accuracy, stability, and the selection over time."""
+    """Select features over a stream (test-then-train): accuracy, stability, and the selection over time."""
     check_whole("--checkpoint-every", checkpoint_every, 1)
     check_whole("--n-features", reading.n_features, 1)
     if reading.file == "-" and checkpoint is not None:

@@ -55,7 +55,7 @@ def screen(
         option(
             _SCORING,
             "NAME",
-            "t, fisher, mi, chi2 or gini; may be repeated, the first one ranks.  [dim]\\[default: mi][/]",
+            "t, fisher, mi, chi2 or gini; may be repeated; the first one ranks the columns.  [dim]\\[default: mi][/]",
             autocompletion=lambda: list(SCORE_TITLES),
             show_default=False,
         ),
@@ -68,7 +68,7 @@ def screen(
             "Mark the relevant columns; at most this share of them are false discoveries at any time.",
         ),
     ] = None,
-    top: Annotated[int, option(_SCORING, "N", "How many columns to show.")] = 20,
+    top: Annotated[int, option(_SCORING, "N", "Number of columns to show.")] = 20,
     redundancy: Annotated[
         int | None,
         option(
@@ -78,7 +78,7 @@ def screen(
         ),
     ] = None,
     half_life: Annotated[
-        float | None, option(_SCORING, "ROWS", "Number of rows after which a row counts half.")
+        float | None, option(_SCORING, "ROWS", "Number of rows after which the weight of a row is halved.")
     ] = None,
     dependence: Annotated[
         str,
@@ -93,7 +93,7 @@ def screen(
         option(
             _SCORING,
             "WHEN",
-            "When to discard all rows, with --level still valid: drift, or a number of rows.",
+            "When to discard all earlier rows (--level remains valid): drift, or a number of rows.",
         ),
     ] = None,
     n_bins: Annotated[

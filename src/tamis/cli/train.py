@@ -119,7 +119,7 @@ def train(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Learn which value of a row to acquire next, and when to stop."""
+    """Train a model that decides which value of a row to acquire next, and when to stop."""
     import tamis
     from tamis.cells.race import winner
 
@@ -151,10 +151,10 @@ def train(
         raced = []
         if races:
             raced = _race(
-                table, learned, costs, seed, lambda share, name: show(0.8 * share, f"racing {name}")
+                table, learned, costs, seed, lambda share, name: show(0.8 * share, f"comparing {name}")
             )
             entry = find(winner(raced).name, "cells")
-        show(0.8 if races else 0.0, "learning")
+        show(0.8 if races else 0.0, "training")
         fitted = table.rows(learned)
         model = entry.load()(**model_parameters(entry, seed=seed) | parameters | costs)
         model.fit(fitted, table.y[learned])
@@ -190,7 +190,9 @@ def _prices(text: str) -> Any:
     try:
         content = Path(text).read_text(encoding="utf-8-sig")
     except OSError:
-        raise MisuseError(f"--cost {text} is neither a number nor a file that can be read.") from None
+        raise MisuseError(
+            f"--cost {text} is neither a price nor a readable JSON or CSV file of prices."
+        ) from None
     if text.lower().endswith(".csv"):
         return _listed_prices(text, content)
     try:
@@ -251,7 +253,7 @@ def _prices_of_columns(prices: Any, path: str, table: Table, *, quiet: bool) -> 
     if lacking := [name for name in table.names if name not in prices]:
         raise MisuseError(f"--cost {path} has no price for column {lacking[0]!r}: add it, 0 if it is free.")
     if unused and not quiet:
-        note(f"the price of {', '.join(unused)} is not used: the column is left out.")
+        note(f"the price of {', '.join(unused)} is not used: the column is excluded.")
     return {name: prices[name] for name in table.names}
 
 
@@ -263,7 +265,7 @@ def _error_costs(error_cost: float, y: NDArray[Any] | None, parameters: dict[str
         return {}
     if "misclassification_cost" in parameters:
         raise MisuseError(
-            "--error-cost and --set misclassification_cost exclude one another: give one of them."
+            "--error-cost and --set misclassification_cost are mutually exclusive: give one of them."
         )
     if y is None:
         return {"misclassification_cost": error_cost}
@@ -445,7 +447,9 @@ def _show(summary: dict[str, Any]) -> None:
             console.print(f"  Losses and prices are in {summary['currency']}.", markup=False)
         if held["nothing_acquired"] == 1.0:
             follows = (
-                "decision follows the class shares" if measure == "accuracy" else "prediction is the mean"
+                "decision follows the class proportions"
+                if measure == "accuracy"
+                else "prediction is the mean"
             )
             console.print(f"  No value is worth its cost: every {follows}.")
             if measure == "accuracy":

@@ -48,7 +48,9 @@ def add(root: typer.Typer) -> None:
 def warm_up(
     names: Annotated[
         list[str] | None,
-        argument("METHODS", "Methods and learners of tamis list; none: those of a run with all defaults."),
+        argument(
+            "METHODS", "Methods and learners of tamis list; by default those of a run with default options."
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every method that a command uses.")] = False,
     jobs: Annotated[
@@ -58,7 +60,7 @@ def warm_up(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> int:
-    """Compile methods now, so that their first use does not: kernels are kept in a cache on disk."""
+    """Compile methods in advance, so that their first use is fast; compiled kernels are cached on disk."""
     check_whole("--jobs", jobs, 1)
     known = _known()
     if names and everything:

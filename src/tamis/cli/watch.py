@@ -57,16 +57,16 @@ def watch(
     prediction: Annotated[
         str,
         option(
-            _WATCHING, "NAME", "Column of the predictions: scores of the larger label, labels or numbers."
+            _WATCHING, "NAME", "Column with the predictions: scores of the larger label, labels or numbers."
         ),
     ],
     time: Annotated[
-        str | None, option(_WATCHING, "NAME", "Column of the time of each row; alerts name the time.")
+        str | None, option(_WATCHING, "NAME", "Column with the time of each row, shown in alerts.")
     ] = None,
     task: Annotated[str, option(_WATCHING, "NAME", "classification or regression.")] = "classification",
     delay: Annotated[int, option(_WATCHING, "ROWS", "Delay of the labels, in rows.")] = 0,
     half_life: Annotated[
-        float, option(_WATCHING, "ROWS", "Number of rows after which a row counts half.")
+        float, option(_WATCHING, "ROWS", "Number of rows after which the weight of a row is halved.")
     ] = 500,
     patience: Annotated[int, option(_WATCHING, "ROWS", "Rows for which a state must persist.")] = 500,
     batch_size: Annotated[int, option(_WATCHING, "N", "Rows between two checks of the rules.")] = 100,
@@ -85,7 +85,7 @@ def watch(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Find the features that logged predictions rely on although they are no longer relevant, and other drift."""
+    """Find features that logged predictions rely on although they are no longer relevant, and other drift."""
     from tamis.watch import Watch
 
     _check(reading, task, checkpoint, delay=delay, patience=patience, batch_size=batch_size)
@@ -113,7 +113,7 @@ def watch(
             )  # fmt: skip
         elif saved.watched.feature_names != log.names:
             raise CheckpointError(
-                f"{checkpoint!r} is of a log with other features: choose another file, or remove it."
+                f"{checkpoint!r} belongs to a log with other features: choose another file, or remove it."
             )
         journal = saved.journal(alerts)
         with progress(quiet) as show:

@@ -36,11 +36,11 @@ def check_picture(path: str | os.PathLike[str]) -> None:
     >>> check_picture("scores.gif")
     Traceback (most recent call last):
     ...
-    ValueError: The picture 'scores.gif' is of no known format: end its name with .png, .svg or .pdf.
+    ValueError: The picture 'scores.gif' has an unsupported format: end its name with .png, .svg or .pdf.
     """
     if Path(path).suffix.lower() not in _FORMATS:
         raise ValueError(
-            f"The picture {os.fspath(path)!r} is of no known format: end its name with .png, .svg or .pdf."
+            f"The picture {os.fspath(path)!r} has an unsupported format: end its name with .png, .svg or .pdf."
         )
     new_figure(1, 1)
 

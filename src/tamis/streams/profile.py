@@ -130,7 +130,7 @@ class TableProfile:
             ]
             for column in self.columns
         }
-        head = ("column", "holds", "missing", "different", "such as")
+        head = ("column", "type", "missing", "distinct", "examples")
         stands = "".join(f"<p>{html_repr('Problem:', [problem.text])}</p>" for problem in self.problems[:20])
         return html_repr(self.path, self._facts(), rows, head) + stands
 
@@ -294,7 +294,7 @@ def _kind_of_values(name: str, present: Any, n_unique: int, *, has_missing: bool
             return "category", ""
         return (
             "identifier" if n_unique >= _UNIQUE * n else "text",
-            f"{n_unique:,} different texts in {n:,} rows",
+            f"{n_unique:,} distinct texts in {n:,} rows",
         )
     if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)):
         return "unreadable", str(kind)
@@ -317,7 +317,7 @@ def _identifier_reason(name: str, column: Any) -> str:
     if not np.isfinite(values).all() or (values != np.floor(values)).any():
         return ""
     if (steps := set(np.diff(values).tolist())) in ({1.0}, {-1.0}):
-        return f"it counts the rows, {'up' if steps == {1.0} else 'down'}"
+        return f"it numbers the rows in {'ascending' if steps == {1.0} else 'descending'} order"
     return f"{len(values):,} different numbers in as many rows" if _IDENTIFIER_NAME.search(name) else ""
 
 
@@ -363,14 +363,15 @@ def _check_label(
     if many and (fractions or kinds.is_integer(column.type)):
         if classes:
             text = (
-                f"the label {profile.label} holds {seen.n_unique:,} different numbers, which are not classes: tamis run"
+                f"the label {profile.label} contains {seen.n_unique:,} distinct numbers, which are not classes: tamis"
+                " run"
                 " and tamis follow predict a number with --task regression"
             )
             profile.problems.append(Problem(text))
         return
     if many and seen.kind in ("identifier", "text"):
         profile.problems.append(
-            Problem(f"the label {profile.label} has {seen.note}: choose another one", "label")
+            Problem(f"the label {profile.label} has {seen.note}, too many for classes", "label")
         )
         return
     _set_classes(profile, values.to_pylist(), counts)
@@ -398,15 +399,15 @@ def _check_mixed(profile: TableProfile, table: Table, dropped: set[str]) -> None
         few = list(dict.fromkeys(one.words))
         listed = ", ".join(repr(word) for word in few[:3]) + (" ..." if len(few) > 3 else "")
         if one.decimal and table.options.get("decimal"):
-            text = f"{one.name} holds {listed}, but the decimal mark is set to {table.decimal}"
+            text = f"{one.name} contains {listed}, but the decimal mark is set to {table.decimal}"
             fix = Problem(text, "decimal", one.decimal)
             profile.problems += [fix] * all(problem.option != "decimal" for problem in profile.problems)
             continue
         if one.decimal:
             other = "points" if table.decimal == "." else "commas"
-            text = f"{one.name} holds {listed}, but the decimal marks of the others are {other}"
+            text = f"{one.name} contains {listed}, but the decimal marks of the others are {other}"
         else:
-            text = f"{one.name} holds {listed} among numbers, first in row {one.row:,}"
+            text = f"{one.name} contains {listed} among numbers, first in row {one.row:,}"
         if not one.decimal and len(few) <= 3:
             for word in few:
                 profile.problems.append(Problem(text, "na", word))
@@ -424,8 +425,8 @@ def _note_signs(profile: TableProfile, table: Table, dropped: set[str]) -> None:
         marks = {".": "a decimal point", ",": "a decimal comma"}
         if sign := table.grouped.get(column.name) or marks.get(table.decimals.get(column.name, "")):
             profile.change(column.name, note=f"numbers written with {sign}")
-            text = f"{column.name} holds numbers written with {sign}, read as {', '.join(column.examples)}"
-            profile.notes.append(f"{text} (--categorical {quote(column.name)} makes categories of them)")
+            text = f"{column.name} contains numbers written with {sign}, read as {', '.join(column.examples)}"
+            profile.notes.append(f"{text} (--categorical {quote(column.name)} treats them as categories)")
 
 
 def _note_times(profile: TableProfile, table: Table, apart: set[str], times: str) -> None:
@@ -459,7 +460,7 @@ def _exclude_columns(profile: TableProfile, apart: set[str], most_texts: int | N
         elif column.kind == "unreadable":
             profile.excluded[column.name] = f"it is of type {column.note}, which is neither a number nor text"
         elif column.kind == "category" and most_texts is not None and column.n_unique > most_texts:
-            profile.excluded[column.name] = f"text: {column.n_unique:,} different ones"
+            profile.excluded[column.name] = f"text with {column.n_unique:,} distinct values"
 
 
 def _check_missing(profile: TableProfile, head: Head, apart: set[Any], missing: str) -> None:
@@ -485,11 +486,13 @@ def _check_missing(profile: TableProfile, head: Head, apart: set[Any], missing: 
             text = f"{shares[0]} has missing values, the first in row {first:,}"
         profile.problems.append(Problem(text, "missing", "mean"))
     if infinite:
-        verb = "holds" if len(infinite) == 1 else "hold"
+        verb = "contains" if len(infinite) == 1 else "contain"
         profile.problems.append(Problem(f"{_join(infinite)} {verb} infinite numbers", "na", "inf"))
     options = {problem.option for problem in profile.problems}
     if missing == "error" and "na" in options and "missing" not in options:
-        profile.problems.append(Problem("what is then read as missing has to be filled", "missing", "mean"))
+        profile.problems.append(
+            Problem("the values that are then missing must be imputed", "missing", "mean")
+        )
 
 
 def _note_copies(profile: TableProfile, head: Head, gone: set[str]) -> None:
@@ -527,7 +530,9 @@ def _add_notes(profile: TableProfile, gone: set[str]) -> None:
         profile.notes.append(f"{_join(still)}: the same in every row so far")
     wide = [f"{c.name} ({c.n_unique:,})" for c in used if c.kind == "category" and c.n_unique > 100]
     if wide:
-        profile.notes.append(f"{_join(wide)}: text of many values, which become numbers without an order")
+        profile.notes.append(
+            f"{_join(wide)}: text with many distinct values, encoded as numbers without an order"
+        )
     n = sum(profile.classes.values())
     if len(profile.classes) == 1:
         profile.notes.append(f"every row so far has the label {next(iter(profile.classes))}")

@@ -74,7 +74,7 @@ def show_datasets(console: Console, rows: Iterable[dict[str, Any]], folder: str)
         table.add_row(printable(row["name"]), *size, _WHERE[row["where"]], Text(row["licence"] or "-"))
     console.print(table)
     console.print(
-        Text(f"\nThe folder is {folder}; another one: TAMIS_DATA=folder", style="dim"), soft_wrap=True
+        Text(f"\nData folder: {folder}; to change it: TAMIS_DATA=folder", style="dim"), soft_wrap=True
     )
 
 
@@ -90,17 +90,18 @@ def show_streams(console: Console, rows: Iterable[dict[str, Any]]) -> None:
     heads = ("rows", "features", "drifts")
     sizes = [max(map(len, column)) for column in zip(heads, *numbers, strict=True)]
     widest = max(min(widest, console.width // 3), 12)
-    table.add_column("made at will", style="cyan", no_wrap=True, overflow="ellipsis", width=widest)
+    table.add_column("generated", style="cyan", no_wrap=True, overflow="ellipsis", width=widest)
     for name, size in zip(heads, sizes, strict=True):
         table.add_column(name, justify="right", no_wrap=True, width=size)
     rest = console.width - widest - sum(sizes) - 8  # two between columns
-    table.add_column("what decides", style="dim", no_wrap=True, overflow="ellipsis", width=max(rest, 8))
+    table.add_column("concept", style="dim", no_wrap=True, overflow="ellipsis", width=max(rest, 8))
     for row, cells in zip(items, numbers, strict=True):
         table.add_row(printable(row["name"]), *cells, Text(row["text"]))
     console.print()
     console.print(table)
     console.print(
-        Text("\nWith known truth, for tamis compare and tamis generate", style="dim"), soft_wrap=True
+        Text("\nFor tamis generate and compare; relevant features are known", style="dim"),
+        soft_wrap=True,
     )
 
 

@@ -159,7 +159,7 @@ class Watch:
         parts = [
             f"{self.progress:4.0%}" if self.progress is not None else "",
             f"{step.n_seen:,.0f} rows",
-            f"{name} {as_text(recent)}, all {as_text(whole)}",
+            f"{name} {as_text(recent)}, overall {as_text(whole)}",
             f"stability {figure_text(step.stability)}",
             f"{duration(left)} left" if left is not None else f"{rate:,.0f} rows/s" if rate == rate else "",
         ]

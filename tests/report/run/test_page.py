@@ -269,8 +269,8 @@ def test_unwritable_path_is_refused_in_one_sentence(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path, reason in (
         (tmp_path, "this is a folder; add the name of a file"),
-        (tmp_path / "no" / "run.html", "does not exist; make it first"),
-        (tmp_path / "file" / "run.html", "does not exist; make it first"),
+        (tmp_path / "no" / "run.html", "does not exist; create it first"),
+        (tmp_path / "file" / "run.html", "does not exist; create it first"),
         (tmp_path / "pipe", "not a regular file"),
         (tmp_path / ("x" * 300), "File name too long"),
     ):
@@ -312,7 +312,7 @@ def test_a_selector_that_tells_why_has_a_section(tmp_path):
     assert frame["alone"][copy] > 5 * frame["added"][copy]
     page = result.report(tmp_path / "run.html").read_text(encoding="utf-8")
     section = page.split('id="reasons"')[1].split("</section>")[0]
-    assert "Why, and why not" in section
+    assert "Relevance and redundancy" in section
     again = type(result).load(result.save(tmp_path / "saved"))
     assert {key: column.tolist() for key, column in again.frames["reasons"].items()} == {
         key: column.tolist() for key, column in frame.items()

@@ -37,7 +37,7 @@ _MOST_COLUMNS = 20
 
 def write_report(
     model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, path: str | os.PathLike[str],
-    title: str = "the rows held out", *,
+    title: str = "held-out rows", *,
     on_progress: Callable[[float, str], None] | None = None, repeat: dict[str, str] | None = None,
 ) -> Path:  # fmt: skip
     """Write a report of a classifier's acquisitions, accuracy or error and cost, as one HTML file that opens offline.
@@ -86,7 +86,7 @@ def write_report(
 
 
 def acquisition_page(
-    model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, title: str = "the rows held out",
+    model: CellClassifier, X: Any, y: Any, X_held: Any, y_held: Any, title: str = "held-out rows",
     *,
     on_progress: Callable[[float, str], None] | None = None, repeat: dict[str, str] | None = None,
 ) -> str:  # fmt: skip

@@ -240,7 +240,7 @@ def _selection(result: ExperimentResult) -> Values | None:
 
 def _cells(result: ExperimentResult) -> Values | None:
     rows = [[shorten(cell, 300), shorten(error, 400)] for cell, error in result.failed.items()]
-    return {"table": Table("Cells that failed", [("", "cell"), ("", "error")], rows)} if rows else None
+    return {"table": Table("Failed cells", [("", "cell"), ("", "error")], rows)} if rows else None
 
 
 def _repeat(result: ExperimentResult, lines: dict[str, str]) -> Values:
@@ -262,5 +262,5 @@ _SECTIONS: tuple[tuple[str, str, Callable[[ExperimentResult], Values | None]], .
     ("ranks", "Ranks", _ranks),
     ("curves", "Over time", _curves),
     ("selection", "Selected features", _selection),
-    ("cells", "Runs that failed", _cells),
+    ("cells", "Failed runs", _cells),
 )

@@ -66,7 +66,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     >>> check_writable("missing/report.html")
     Traceback (most recent call last):
     ...
-    ValueError: Cannot write the report 'missing/report.html': the folder 'missing' does not exist; make it first.
+    ValueError: Cannot write the report 'missing/report.html': the folder 'missing' does not exist; create it first.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -74,7 +74,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             raise _unwritable_message(path, "this is a folder; add the name of a file")
         if not target.parent.is_dir():
             raise _unwritable_message(
-                path, f"the folder {os.fspath(Path(path).parent)!r} does not exist; make it first"
+                path, f"the folder {os.fspath(Path(path).parent)!r} does not exist; create it first"
             )
         if target.exists() and not target.is_file():
             raise _unwritable_message(path, "this is not a regular file; choose another name")

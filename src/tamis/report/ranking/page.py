@@ -114,7 +114,7 @@ def ranking_page(
         }
     sections = [
         Section("best", "The best columns", _best(columns, scores, top)),
-        Section("course", "How the scores fall", _course(columns, scores)),
+        Section("course", "Scores by rank", _course(columns, scores)),
         Section("bare", "Columns without any value", _bare(columns)),
         Section("repeat", "Repeat this run", repeat or {"In Python": _in_python(scores)}),
     ]

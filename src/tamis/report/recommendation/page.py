@@ -85,7 +85,7 @@ def _curve(learner: str, curves: dict[str, list[tuple[int, float]]], plain: dict
         [*lines, level, VerticalLines(np.array(at))], "wide",
     )  # fmt: skip
     joint = curves["joint"][0] if "joint" in curves else None
-    note = f"joint sets the size: {fraction(joint[1])} with {count(joint[0])} at the end." if joint else ""
+    note = f"joint chooses the size: {fraction(joint[1])} with {count(joint[0])} at the end." if joint else ""
     return {"chart": chart, "table": _table(curves, sizes, word, note)}
 
 

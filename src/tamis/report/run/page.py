@@ -287,8 +287,8 @@ def _truth(result: PrequentialResult) -> Values:
         "true drift at row", f"{name} fell by", "recovery (rows)", "selection fell by", "recovery (rows)",
     )  # fmt: skip
     note = (
-        "Recovered: at most 0.05 below the median before the drift; the last rows make the"
-        f" {name}, so it falls and returns late by as many."
+        "Recovered: at most 0.05 below the median before the drift. The"
+        f" {name} is windowed, so it falls and recovers with a delay of up to the length of the window."
     )
     table = Table("After each true drift", [("n", one) for one in head], rows, note)
     return {"chart": charts.truth_chart(result), "table": table if rows else None}
@@ -382,7 +382,7 @@ def _costs(result: PrequentialResult) -> Values:
         ("n extra", "slowest 5 % from"),
     ]
     drawn = [charts.time_chart(result), charts.memory_chart(result)]
-    return {"table": Table("Where the time went", head, rows), "charts": [chart for chart in drawn if chart]}
+    return {"table": Table("Time by stage", head, rows), "charts": [chart for chart in drawn if chart]}
 
 
 def _repeat(result: PrequentialResult) -> Values:
@@ -424,7 +424,12 @@ _SECTIONS: tuple[
     ("stability", "Stability", _stability, _is_selected),
     ("truth", "Selection and truth", _truth, lambda run: _is_tested(run) and _knows_truth(run)),
     ("selection", "Selection", _selection, _is_selected),
-    ("reasons", "Why, and why not", _reasons, lambda run: _is_selected(run) and "reasons" in run.frames),
+    (
+        "reasons",
+        "Relevance and redundancy",
+        _reasons,
+        lambda run: _is_selected(run) and "reasons" in run.frames,
+    ),
     ("scores", "Scores", _scores, _is_selected),
     ("changes", "Changes", _changes, _is_selected),
     ("costs", "Time and memory", _costs, _is_tested),

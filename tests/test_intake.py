@@ -146,18 +146,18 @@ def test_what_is_no_stream_is_named_with_what_to_pass() -> None:
 @pytest.mark.parametrize("key", ALL)
 def test_a_label_that_is_masked_is_refused(key: str) -> None:
     y = np.ma.masked_array(Y, np.arange(60) == 7)
-    assert "y[7] is masked: leave out" in refusal(learn, key, X, y)
+    assert "y[7] is masked: drop the rows" in refusal(learn, key, X, y)
     assert said(learn(key, X, np.ma.masked_array(Y, False)), X) == said(learn(key, X, Y), X)
 
 
 ROWS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "a large integer": (10**400, ("integer of 1329 bits", "no room")),
-    "text": ("7", ("holds '7', which is text",)),
-    "bytes": (b"7", ("holds b'7', which is text",)),
-    "a dictionary": ({"a": 1}, ("holds {'a': 1}, which is not a number",)),
-    "a list": ([1.0], ("holds [1.0]",)),
+    "text": ("7", ("contains '7', which is text",)),
+    "bytes": (b"7", ("contains b'7', which is text",)),
+    "a dictionary": ({"a": 1}, ("contains {'a': 1}, which is not a number",)),
+    "a list": ([1.0], ("contains [1.0]",)),
     "a large fraction": (Fraction(10**400), ("no room",)),
-    "a complex number": (1j, ("holds 1j, which is not a number",)),
+    "a complex number": (1j, ("contains 1j, which is not a number",)),
 }
 
 
@@ -257,7 +257,7 @@ DAMAGED += [(kind, what) for kind in ("csc", "bsr", "coo") for what in ("beyond"
 def test_a_damaged_sparse_matrix_is_refused_before_it_is_read(kind: str, what: str) -> None:
     for key in ("fires", "t-score", "mi", "etana", "osfs", "sparse-fsa", "river-naive-bayes"):
         message = refusal(learn, key, damaged(what, kind), Y)
-        assert f"X is a {kind.upper()} matrix whose indices do not fit its shape (60, 4)" in message
+        assert f"X is a {kind.upper()} matrix whose indices do not match its shape (60, 4)" in message
     for key in ("t-score", "osfs", "sparse-fsa"):
         assert "do not fit" in refusal(learn(key, X, Y).transform, damaged(what, kind))
     for key in ("ofs", "etana", "sparse-fsa"):
@@ -339,7 +339,7 @@ def test_a_detector_takes_one_number_at_a_time(key: str, value: Any) -> None:
     detector = DETECTORS[key]()
     detector.update(0.0)
     assert "was given" in refusal(detector.update, value)
-    assert "is masked: leave out" in refusal(detector.update, np.ma.masked)
+    assert "is masked: drop the rows" in refusal(detector.update, np.ma.masked)
     assert detector.n_seen == 1
 
 
@@ -357,7 +357,7 @@ def test_a_masked_value_of_a_row_with_names_is_nan(selector: Any, nothing: Any) 
 
 @pytest.mark.parametrize("what", MASKED)
 def test_measures_and_detectors_refuse_masked_values(what: str) -> None:
-    assert "is masked: leave out" in refusal(MASKED[what])
+    assert "is masked: drop the rows" in refusal(MASKED[what])
 
 
 # -- parameters --------------------------------------------------------------------------------------------

@@ -310,5 +310,5 @@ def test_what_is_no_state_is_refused() -> None:
         tamis.merge_tree([])
     with pytest.raises(TypeError, match=r"An? EFS cannot be merged: its catalogue entry states the reason"):
         tamis.merge_tree([tamis.EFS()])
-    with pytest.raises(TypeError, match="A TScore merges with its own kind, got a FisherScore"):
+    with pytest.raises(TypeError, match="A TScore can be merged only with another one, got a FisherScore"):
         tamis.merge_tree([tamis.TScore(), tamis.FisherScore()])

@@ -54,7 +54,7 @@ def test_a_column_of_an_array_is_named_by_its_place() -> None:
     X = np.column_stack([SMALL, IDS])
     for rows in (X, X.tolist(), X.astype(np.uint64), sp.csr_matrix(X), sp.coo_matrix(X)):
         [message] = told(as_rows, rows)
-        assert message.startswith(f"Column 1 holds {LARGE}, ")
+        assert message.startswith(f"Column 1 contains {LARGE}, ")
     assert "Column 1" in told(FisherScore(1).partial_fit, X, [0, 1, 0, 1])[0]
 
 
@@ -84,7 +84,7 @@ def test_what_float64_has_exactly_is_no_matter(values: Any) -> None:
 
 @pytest.mark.parametrize("value", [2**53 + 1, -(2**53) - 1, 2**63 - 1, 1 - 2**63])
 def test_each_rounded_integer_is_found(value: int) -> None:
-    assert f"holds {value}," in told(warn_of_rounding, np.array([0, value]), str)[0]
+    assert f"contains {value}," in told(warn_of_rounding, np.array([0, value]), str)[0]
 
 
 def test_the_largest_integer_of_all_is_found() -> None:
@@ -99,7 +99,7 @@ def test_a_column_of_a_file_is_named_once(tmp_path: Any, ending: str) -> None:
     rows.to_parquet(path, index=False) if ending == "parquet" else rows.to_csv(path, index=False)
     stream = open_file(path, label="y")
     [message] = told(lambda: list(stream.batches(1000)))
-    assert re.match(rf"Column 'ids' holds {LARGE}, ", message)
+    assert re.match(rf"Column 'ids' contains {LARGE}, ", message)
 
 
 def test_integers_of_a_csv_file_that_become_large_late_are_found(tmp_path: Any) -> None:
@@ -108,4 +108,4 @@ def test_integers_of_a_csv_file_that_become_large_late_are_found(tmp_path: Any) 
     rows = pd.DataFrame({"label": ids % 2, "text": np.where(ids % 2, "a", "b"), "ids": ids, "x": ids / 7})
     rows.to_csv(tmp_path / "t.csv", index=False)
     [message] = told(lambda: list(open_file(tmp_path / "t.csv", label="label").batches(1000)))
-    assert message.startswith(f"Column 'ids' holds {LARGE}, ")
+    assert message.startswith(f"Column 'ids' contains {LARGE}, ")

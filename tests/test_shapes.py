@@ -334,7 +334,7 @@ def test_a_saved_selector_with_a_parameter_out_of_its_range_is_refused(
 ) -> None:
     model = find(key).load()().fit(np.eye(6), [0, 1] * 3)
     setattr(model, name, value)
-    with pytest.raises(CheckpointError, match=f"The file holds a .* that cannot be: {name} must be"):
+    with pytest.raises(CheckpointError, match=f"The file contains an invalid .*: {name} must be"):
         tamis.loads(tamis.dumps(model))
 
 
@@ -502,7 +502,7 @@ def test_a_part_that_a_model_need_not_have_is_compared_where_it_is(monkeypatch: 
             look(SimpleNamespace(a=np.ones(3), part=part))
         with pytest.raises(StateError, match=r"'part\.c\[\]'"):
             look(SimpleNamespace(a=np.ones(2), part=SimpleNamespace(b=part.b, c=[np.ones((1, 3))])))
-    with pytest.raises(StateError, match=r"'part\.b' of a SimpleNamespace holds 2"):
+    with pytest.raises(StateError, match=r"'part\.b' of a SimpleNamespace contains 2"):
         shapes.check_values(SimpleNamespace(a=np.ones(2), part=SimpleNamespace(b=np.array([0, 2]), c=[])))
     monkeypatch.setattr(Shapes, "_compare", None)  # the slow comparison is for errors only
     shapes.check(SimpleNamespace(a=np.ones(2)))

@@ -127,9 +127,9 @@ def test_frame_gaps_become_nan() -> None:
         (pa.table({"a": [1.0], "town": ["Ulm"]}), "Column 'town'"),
         (pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}), "Column 'when'"),
         (pd.DataFrame({"kind": pd.Categorical(["x"])}), "Column 'kind'"),
-        (np.array([[1.0, "Ulm"]], dtype=object), "Column 1 holds 'Ulm', which is text"),
-        (np.array([["1", "Ulm"]]), "Column 0 holds '1', which is text"),
-        (np.array([["2020-01-01"]], dtype="M8[D]"), "turn times into numbers"),
+        (np.array([[1.0, "Ulm"]], dtype=object), "Column 1 contains 'Ulm', which is text"),
+        (np.array([["1", "Ulm"]]), "Column 0 contains '1', which is text"),
+        (np.array([["2020-01-01"]], dtype="M8[D]"), "convert times to numbers"),
         (np.array([[1j]]), "Complex data not supported"),
         (sp.csr_matrix([[1j]]), "Complex data not supported"),
         (np.zeros(3), "Expected 2D array, got 1D array of shape (3,) instead. Reshape your data"),
@@ -153,7 +153,7 @@ def test_objects_that_are_numbers_are_taken() -> None:
 
 
 def test_the_cell_that_is_no_number_is_named() -> None:
-    with pytest.raises(TypeError, match=r"Column 0 holds \{'a': 1\}"):
+    with pytest.raises(TypeError, match=r"Column 0 contains \{'a': 1\}"):
         _validation.as_rows(np.array([[1.0], [{"a": 1}]], dtype=object))
 
 
@@ -345,7 +345,7 @@ def test_missing_labels_are_refused_also_among_known_ones() -> None:
 
 
 def test_continuous_labels_are_refused() -> None:
-    with pytest.raises(DataError, match=r"y holds 0\.5, but a classification needs labels"):
+    with pytest.raises(DataError, match=r"y contains 0\.5, but a classification needs labels"):
         _validation.encode_labels(np.array([1.0, 0.5]), np.array([]))
 
 

@@ -52,7 +52,7 @@ def test_what_float32_loses_is_said_before_anything_is_learned() -> None:
     tiny = X * [1.0, 1e-60, 1.0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="Column 1 holds values that float32 rounds to 0"):
+        with pytest.raises(UserWarning, match="Column 1 contains values that float32 rounds to 0"):
             model.partial_fit(tiny, y)
     np.testing.assert_array_equal(model.scores_, other.scores_)
     with pytest.warns(UserWarning, match="Column 1"):

@@ -76,7 +76,7 @@ class Shapes:
     >>> shapes.check_values(model)
     Traceback (most recent call last):
     ...
-    tamis.errors.StateError: 'best' of a SimpleNamespace holds 3, but must be in [0, j): ...
+    tamis.errors.StateError: 'best' of a SimpleNamespace contains 3, but must be in [0, j): ...
     >>> shapes.check(SimpleNamespace(weight=np.ones(2), mean=np.ones((3, 3))))
     Traceback (most recent call last):
     ...
@@ -210,13 +210,13 @@ class _Values:
             if not fits.all():
                 limits = f"{'(['[self.closed[0]]}{self.low}, {self.high}{')]'[self.closed[1]]}"
                 outside = np.broadcast_to(values, fits.shape)[~fits][0]
-                raise StateError(f"{what} holds {outside}, but must be in {limits}: {_CHANGED}")
+                raise StateError(f"{what} contains {outside}, but must be in {limits}: {_CHANGED}")
         if "finite" in self.words and not np.isfinite(values).all():
             raise StateError(
-                f"{what} holds {values[~np.isfinite(values)][0]}, but must be finite: {_CHANGED}"
+                f"{what} contains {values[~np.isfinite(values)][0]}, but must be finite: {_CHANGED}"
             )
         if "distinct" in self.words and len(np.unique(values)) < values.size:
-            raise StateError(f"{what} holds a number twice, but must not: {_CHANGED}")
+            raise StateError(f"{what} contains a number twice, but must not: {_CHANGED}")
         if "increasing" in self.words and (values[..., 1:] < values[..., :-1]).any():
             raise StateError(f"{what} decreases, but must not: {_CHANGED}")
 

@@ -335,7 +335,7 @@ def test_what_only_the_rows_tell(spark, parts, selector):
             screen(rows, "y", selector, **more)
         assert "\n" not in str(caught.value)
     x = [Vectors.dense([1.0, 2.0]), Vectors.dense([1.0]), None]
-    for other, message in ((1, "of 2 entries and of 1|2 columns here and 1 there"), (2, "null in 1 of")):
+    for other, message in ((1, "of 2 and of 1 entries|2 here and 1 there"), (2, "null in 1 of")):
         schema = StructType([StructField("y", IntegerType()), StructField("x", VectorUDT())])
         with pytest.raises((DataError, ValueError), match=message):
             screen(spark.createDataFrame([(0, x[0]), (1, x[other])], schema), "y", selector)
@@ -460,11 +460,11 @@ def test_a_stream_is_learned_from_batch_by_batch(spark, tmp_path):
     again = StreamingScreen(SELECTOR, "y", tmp_path / "states", features=NAMES)
     assert tamis.dumps(again.selector_) == tamis.dumps(learn.selector_)
     # Another query, or one that restarted, is not taken for this one; nor are batches passed over.
-    with pytest.raises(Exception, match="holds the state of another query: give each query a folder"):
+    with pytest.raises(Exception, match="contains the state of another query: use a separate folder"):
         follow(spark, tmp_path / "rows", tmp_path / "states", tmp_path / "other")
-    with pytest.raises(StreamError, match=r"offers batch 9, but .* holds the state after batch 5"):
+    with pytest.raises(StreamError, match=r"offers batch 9, but .* contains the state after batch 5"):
         again(None, 9)
-    with pytest.raises(StreamError, match=r"offers batch 3, but .* holds no state: give the folder"):
+    with pytest.raises(StreamError, match=r"offers batch 3, but .* contains no state: pass the folder"):
         StreamingScreen(SELECTOR, "y", tmp_path / "new", features=NAMES)(None, 3)
     again(None, 5)  # which it has learned from
     with pytest.raises(AttributeError, match="after the first batch"):

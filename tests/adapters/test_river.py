@@ -328,7 +328,7 @@ def test_features_that_come_later_are_learned(rng):
     assert selector.transform_one(dict(enumerate(X[0].tolist()))) == {2: X[0, 2]}
     fixed = RiverSelector(OfFixedWidth(1), every=50)
     fixed.learn_many(pd.DataFrame(X[:50, :2]), y[:50])
-    with pytest.raises(DataError, match="cannot grow: give room for names to come"):
+    with pytest.raises(DataError, match="cannot grow: reserve room for new names"):
         fixed.learn_many(pd.DataFrame(X[50:100]), y[50:100])
 
 
@@ -392,7 +392,7 @@ def test_a_regressor_and_what_is_refused(rng):
     predicted = learned(model, X, 5.0 + 3 * X[:, 0])
     assert predicted[:100] == [0.0] * 100
     assert np.corrcoef(predicted[200:], X[200:, 0])[0, 1] > 0.9
-    with pytest.raises(DataError, match=r"A row names 'new', .* RiverRegressor\(\.\.\., columns"):
+    with pytest.raises(DataError, match=r"A row contains 'new', .* RiverRegressor\(\.\.\., columns"):
         model.predict_one({"new": 1.0})
     with pytest.raises(ValueError, match="every must be an integer"):
         RiverLearner(Refit(), every=0)

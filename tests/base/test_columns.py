@@ -183,9 +183,9 @@ def test_masked_values_are_gaps(rng):
     values = rng.normal(size=(20, 3))
     masked = np.ma.masked_array(values, mask=np.zeros((20, 3), dtype=bool))
     masked[4, 1] = np.ma.masked
-    with pytest.raises(DataError, match="'x1' holds NaN in row 4"):
+    with pytest.raises(DataError, match="'x1' contains NaN in row 4"):
         KeepsTheLastTwo().start(rng.normal(size=20)).offer_many(masked)
-    with pytest.raises(DataError, match="'b' holds NaN in row 4"):
+    with pytest.raises(DataError, match="'b' contains NaN in row 4"):
         KeepsTheLastTwo().start(rng.normal(size=20)).offer(masked[:, 1], "b")
     selector = KeepsTheLastTwo(missing="mean").start(rng.normal(size=20))
     selector.offer_many(masked)
@@ -193,7 +193,7 @@ def test_masked_values_are_gaps(rng):
 
 
 def test_the_label_that_is_no_number_is_named():
-    with pytest.raises(DataError, match="y holds 'a', which is text"):
+    with pytest.raises(DataError, match="y contains 'a', which is text"):
         KeepsTheLastTwo().start(np.array([1, 2, "a", 3], dtype=object))
 
 

@@ -107,7 +107,7 @@ def test_a_rejected_batch_and_a_file_keep_the_encoding(method, tmp_path):
     worse = frame[300:400].assign(state="new", a=np.inf)
     with pytest.raises(DataError, match="infinity in column 'a'"):
         model.partial_fit(worse, y[300:400])
-    with pytest.raises(DataError, match="Column 'b' has categories, but had numbers in the rows before"):
+    with pytest.raises(DataError, match="Column 'b' has categories, but had numbers in earlier rows"):
         model.partial_fit(frame[300:400].assign(b="text"), y[300:400])
     tamis.save(model, tmp_path / "model.tamis")
     loaded = tamis.load(tmp_path / "model.tamis")

@@ -108,7 +108,7 @@ def test_regression_gets_numbers() -> None:
     assert not selector.warming_up_
     assert not hasattr(selector, "classes_")
     for y, said in [
-        (["a", "b"], "y holds 'a', which is text"),
+        (["a", "b"], "y contains 'a', which is text"),
         ([1.0, np.nan], "row 1"),
     ]:
         with pytest.raises(DataError, match=said):

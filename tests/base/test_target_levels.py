@@ -109,5 +109,7 @@ def test_a_rejected_batch_and_a_file_keep_the_cuts(tmp_path):
 def test_parts_of_numbers_cannot_be_merged():
     X, y = numbers()
     one, other = (TScore(2, task="regression").fit(X, y) for _ in range(2))
-    with pytest.raises(ValueError, match=r"task='regression' cuts the target by the rows of each part"):
+    with pytest.raises(
+        ValueError, match=r"task='regression' discretises the target by the rows of each part"
+    ):
         one.merge(other)

@@ -286,7 +286,7 @@ def test_columns_that_say_nothing_are_refused():
      ({"misclassification_cost": [[2, 1, 1], [1, 0, 1], [1, 1, 0]]}, "more expensive to predict class 0"),
      ({"misclassification_cost": [[0, -1, 1], [1, 0, 1], [1, 1, 0]]}, "negative or not finite"),
      ({"misclassification_cost": [[0, 1, 1], [1, 0, np.nan], [1, 1, 0]]},
-      "misclassification_cost has nan for taking class 1 for 2, which is negative or not finite: give numbers from 0"),
+      r"has nan at \[1, 2\], for predicting 2 when the class is 1, which is negative or not finite: give numbers of 0"),
      ({"n_bins": 1}, "n_bins must be"), ({"binning": "equal"}, "binning"), ({"context": "none"}, "context"),
      ({"order": "best"}, "order"), ({"threshold": 0}, "threshold must be"), ({"n_beliefs": 0}, "n_beliefs must be")],
     ids=lambda value: str(value)[:40],

@@ -614,7 +614,7 @@ def test_impossible_parameters_are_named(parameters, message):
     [
         ("linear", np.ones(9), r"y is constant \(1\)"),
         ("linear", np.arange(2.0), r"y has 2 sample\(s\) of total weight 2, too few"),
-        ("linear", np.array(list("ababababa")), "y holds 'a', which is text"),
+        ("linear", np.array(list("ababababa")), "y contains 'a', which is text"),
         ("logistic", np.ones(9), r"y has 1 class\(es\) \(1.0\), but model='logistic' needs two"),
         ("logistic", np.arange(9), r"y has 9 class\(es\) \(0, 1, 2, 3, 4\)"),
         ("poisson", np.arange(9.0) - 3, "y contains -3, but model='poisson' needs counts"),

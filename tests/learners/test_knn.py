@@ -238,7 +238,7 @@ def test_refusals_leave_the_model_as_it_was(rng):
     bad = X[:5].copy()
     for value, message in (
         (np.inf, "infinity in column 1 of row 2"),
-        (-1e200, "Column 1 holds -1e\\+200 in row 2"),
+        (-1e200, "Column 1 contains -1e\\+200 in row 2"),
     ):
         bad[2, 1] = value
         with pytest.raises(DataError, match=message):

@@ -167,8 +167,8 @@ def test_bad_input_leaves_the_model_as_it_was(rng, model):
     for rows_, labels, given, message in [
         (bad, y[:5], None, "NaN in column 4 of row 2"),
         (sp.csr_matrix(bad), y[:5], None, "NaN in column 4 of row 2"),
-        (large, y[:5], None, "Column 1 holds 1e\\+200 in row 1"),
-        (sp.csr_matrix(large), y[:5], None, "Column 1 holds 1e\\+200 in row 1"),
+        (large, y[:5], None, "Column 1 contains 1e\\+200 in row 1"),
+        (sp.csr_matrix(large), y[:5], None, "Column 1 contains 1e\\+200 in row 1"),
         (X[:5, :3], y[:5], None, "3 features"),
         (X[:5], y[:4], None, "4"),
         (X[:5], y[:5], -weights[:5], "sample_weight"),

@@ -441,7 +441,7 @@ def test_names_that_come_back_and_names_for_which_there_is_no_place() -> None:
 )
 def test_who_cannot_forget_has_no_budget(selector: Any) -> None:
     with pytest.raises(
-        ValueError, match="cannot forget single columns: leave budget out, or level, restarts and categorical"
+        ValueError, match="cannot forget single columns: omit budget, or level, restarts and categorical"
     ):
         ByName(selector, budget=5).fit([{"a": 1.0}, {"b": 2.0}], [0, 1])
     with pytest.raises(ValueError, match="cannot forget single columns"):
@@ -597,15 +597,15 @@ def test_none_is_not_named_and_nan_is_missing() -> None:
 @pytest.mark.parametrize(
     ("X", "words"),
     [
-        ([{"a": 1.0, "b": "red"}], "Column 'b' holds 'red', which is text"),
-        ([{"a": 1.0, "b": "3"}], "Column 'b' holds '3', which is text"),
+        ([{"a": 1.0, "b": "red"}], "Column 'b' contains 'red', which is text"),
+        ([{"a": 1.0, "b": "3"}], "Column 'b' contains '3', which is text"),
         ([{"a": np.inf}], "infinity in column 'a' of row 0"),
         ([{"a": 1.0}, {"a": 1.0, "c": -np.inf}], "infinity in column 'c' of row 1"),
         ([], r"X must be a list of dicts, a frame or \(CSR matrix, names\), got \[\]"),
         (np.ones((1, 2)), "X must be a list of dicts"),
         ((sp.csr_matrix(np.eye(2)), ["a"]), "X has 2 columns and 1 distinct names"),
         ((sp.csr_matrix(np.eye(2)), ["a", "a"]), "X has 2 columns and 1 distinct names"),
-        ([{"a": 10**400}], "Column 'a' holds an integer"),
+        ([{"a": 10**400}], "Column 'a' contains an integer"),
     ],
 )
 def test_rows_that_cannot_be_learned_leave_all_as_it_was(X: Any, words: str) -> None:

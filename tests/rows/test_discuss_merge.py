@@ -157,7 +157,7 @@ def test_every_mode_merges(options):
 
 def test_refuses_what_does_not_merge():
     X, y = _rows(600)
-    with pytest.raises(ValueError, match="cuts the target by the rows of each part"):
+    with pytest.raises(ValueError, match="discretises the target by the rows of each part"):
         DISCUSS(task="regression").fit(X, X[:, 2]).merge(DISCUSS(task="regression").fit(X, X[:, 2]))
     with pytest.raises(ValueError, match="window is 500 here and 300 there"):
         DISCUSS().fit(X, y).merge(DISCUSS(window=300).fit(X, y))

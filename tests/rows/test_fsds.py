@@ -141,7 +141,9 @@ def test_refusals(rng):
         FSDS(sketch_size=2).fit(X, y)
     selector = FSDS(1).fit(X, y)
     scores = selector.scores_
-    with pytest.raises(DataError, match=r"X holds values up to 2e\+200, above 1e\+140: rescale the features"):
+    with pytest.raises(
+        DataError, match=r"X contains values up to 2e\+200, above 1e\+140: rescale the features"
+    ):
         selector.partial_fit(np.full((3, 4), -2e200), [0, 1, 0])
     np.testing.assert_array_equal(selector.scores_, scores)
 

@@ -131,7 +131,7 @@ def test_a_run_that_selects_nothing_predicts_the_commonest_class(learner):
 
 def test_what_a_level_needs_is_said():
     X, y = xor(200)
-    with pytest.raises(ValueError, match="sample_weight holds 2, but with level a row counts once"):
+    with pytest.raises(ValueError, match="sample_weight contains 2, but with level a row counts once"):
         JointScreening(level=0.05).fit(X, y, sample_weight=np.full(200, 2.0))
     with pytest.raises(AttributeError, match="evalues_ needs level"):
         _ = JointScreening().fit(X, y).evalues_

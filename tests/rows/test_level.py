@@ -297,7 +297,7 @@ def test_columns_that_show_while_a_drift_is_watched_for():
             {"n_features_to_select": None, "level": 0.05, "restarts": "often"},
             "restarts must be one of 'drift', None, or an integer",
         ),
-        ({"restarts": 500, "half_life": 9}, "restarts=500 forget all rows at once, and half_life"),
+        ({"restarts": 500, "half_life": 9}, "restarts=500 discards all rows at once, and half_life"),
         (
             {"level": 0.05},
             "level=0.05 decides how many features are kept: set n_features_to_select=None, which is 0.1",

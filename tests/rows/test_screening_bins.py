@@ -385,9 +385,9 @@ def test_one_class_only_waits():
     [
         (2, np.inf, "infinity in column 2 of row 7"),
         (2, 1e39, "too large for float32: rescale them, or choose dtype='float64'"),
-        (3, 2.5, "Column 3 is categorical, but holds 2.5 in row 7 of the batch: encode"),
-        (3, -1.0, "Column 3 is categorical, but holds -1.0"),
-        (3, 65536.0, "Column 3 is categorical, but holds 65536.0"),
+        (3, 2.5, "Column 3 is categorical, but contains 2.5 in row 7 of the batch: encode"),
+        (3, -1.0, "Column 3 is categorical, but contains -1.0"),
+        (3, 65536.0, "Column 3 is categorical, but contains 65536.0"),
     ],
 )
 def test_what_cannot_be_counted_is_refused_and_leaves_no_trace(sparse, scores, column, value, message):
@@ -503,7 +503,7 @@ def test_what_float32_cannot_hold_is_said(sparse):
     X, y = rows(2)
     X[:, 0] *= 1e-150
     given_ = sp.csr_matrix(X) if sparse else X
-    with pytest.warns(UserWarning, match="Column 0 holds values that float32 rounds to 0"):
+    with pytest.warns(UserWarning, match="Column 0 contains values that float32 rounds to 0"):
         lost = MutualInformation(2).fit(given_, y).scores_
     assert lost[0] < 0.01
     with warnings.catch_warnings():

@@ -91,7 +91,7 @@ def test_what_is_no_number_with_one_sign_stays_text(tmp_path):
 def test_a_late_word_among_prices_is_told_with_its_row(tmp_path):
     late = write(tmp_path / "t.csv", [("$1,234.5", "0")] * 120_000 + [("$oops", "1")], ";", header="ay")
     with pytest.raises(
-        StreamError, match=r"holds 'oops' in row 120001 of column 'a', which began as numbers"
+        StreamError, match=r"contains 'oops' in row 120001 of column 'a', which began as numbers"
     ):
         list(open_file(late, label="y").batches(10_000))
 
@@ -134,7 +134,9 @@ def test_what_is_said_is_not_judged(tmp_path):
 
 def test_a_late_thousand_and_a_late_word_are_told_with_their_row(tmp_path):
     late = write(tmp_path / "t.csv", [("1.234,5", "0")] * 150_000 + [("oops", "1")], ";", header="ay")
-    with pytest.raises(StreamError, match="holds 'oops' in row 150001 of column 'a', which began as numbers"):
+    with pytest.raises(
+        StreamError, match="contains 'oops' in row 150001 of column 'a', which began as numbers"
+    ):
         list(open_file(late, label="y").batches(10_000))
 
 

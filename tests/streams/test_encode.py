@@ -109,7 +109,7 @@ def test_categories_beyond_the_limit_share_a_code(monkeypatch):
         ([1.0, None], "error", "Column 't' is missing in row 11"),
         ([1.0, float("nan")], "error", "Column 't' is missing in row 11"),
         ([None, float("inf")], "mean", "Column 't' is infinite in row 11"),
-        ([b"x"], "error", "Column 't' holds bytes that are not UTF-8"),
+        ([b"x"], "error", "Column 't' contains bytes that are not UTF-8"),
         ([[1]], "error", "Column 't' is of type list"),
     ],
 )

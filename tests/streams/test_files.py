@@ -252,7 +252,7 @@ BAD = {
     "junk.csv": (
         b"a,y\n" + b"1,0\n" * 500_000 + b"oops,1\n",
         {},
-        "holds 'oops' in line 500002 of column 'a', which began as numbers",
+        "contains 'oops' in line 500002 of column 'a', which began as numbers",
     ),
     "latin1.csv": ("a,y\n\xe9,0\n".encode("latin1"), {"encoding": "utf-8"}, "not UTF-8"),
     "t.gz.csv.gz": (gzip.compress(os.urandom(99_999).hex().encode())[:5000], {}, "truncated or damaged"),
@@ -262,11 +262,11 @@ BAD = {
     "junk.arrow": (b"a,y\n1,0\n" * 9, {}, "cannot be read"),
     "nodata.arff": (b"@relation r\n@attribute y numeric\n", {}, "ends before its @data"),
     "csv.arff": (b"a,y\n1,0\n", {}, "is not an ARFF file"),
-    "number.arff": (b"@attribute a real\n@attribute y {0}\n@data\n1,0\nq,0\n", {}, "holds 'q' in row 2"),
+    "number.arff": (b"@attribute a real\n@attribute y {0}\n@data\n1,0\nq,0\n", {}, "contains 'q' in row 2"),
     "undeclared.arff": (
         b"@attribute a {u,v}\n@attribute y {0}\n@data\nu,0\nw,0\n",
         {},
-        "holds 'w' in row 2 of column 'a', which declares other values",
+        "contains 'w' in row 2 of column 'a', which declares other values",
     ),
     "kind.arff": (b"@attribute a matrix\n@attribute y {0}\n@data\n", {}, "a column of type 'matrix'"),
     "brace.arff": (
@@ -288,12 +288,12 @@ BAD = {
     "words.csv": (
         b"a,y\n1,0\n2,1\noops,1\n3,0\n",
         {},
-        "holds 'oops' in row 3 of column 'a', where most values",
+        "contains 'oops' in row 3 of column 'a', where most values",
     ),
     "names.csv": (b"1.5,0\n2.5,1\n", {"label": -1}, "choose header=False"),
     "blank.csv": (b"\n\n\n", {}, "has no rows"),
     "list.svm": (b"# nothing\n", {"label": None}, "has no rows"),
-    "huge.svm": (b"1 1:1\n0 2000000000:1\n", {"label": None}, "names the column 2,000,000,000 in 21 bytes"),
+    "huge.svm": (b"1 1:1\n0 2000000000:1\n", {"label": None}, "names column 2,000,000,000 in 21 bytes"),
     "far.svm": (b"1 4294967296:1\n", {"label": None}, "cannot be read in line 1"),
     "zero.svm": (b"1 1:1\n0 0:1\n", {"label": None, "n_features": 2}, "choose zero_based=True"),
     "short.arff": (
@@ -549,7 +549,7 @@ def test_an_arrow_file_that_points_outside_itself_is_refused(tmp_path):
     wrong = np.arange(0, 102, 2, dtype="<i4")
     wrong[20:] += 1 << 30
     path.write_bytes(data.replace(places, wrong.tobytes()))
-    with pytest.raises(StreamError, match="check that it is whole"):
+    with pytest.raises(StreamError, match="check that it is complete"):
         list(open_file(path, label="y").batches(10))
 
 
@@ -609,7 +609,7 @@ def test_standard_input_is_read_once(format, text):
 def test_columns_can_be_dropped(tmp_path):
     stream = open_file(write(tmp_path, "t.csv"), label="kind", drop=["colour", "b"])
     assert stream.feature_names == ["a", "c"]
-    with pytest.raises(ValueError, match="drop contains the label 'kind'"):
+    with pytest.raises(ValueError, match="drop must not contain the label 'kind'"):
         open_file(tmp_path / "t.csv", label="kind", drop=["kind"])
 
 

@@ -55,14 +55,14 @@ def follow(path, letters, **how):
 MALFORMED = {
     "too few values": (b"1,2,on\n", b"", "has 3 values in line"),
     "too many values": (b"1,2,red,3,on\n", b"", "has 5 values in line"),
-    "no number": (b"1,x,red,on\n", b"", "holds 'x' in"),
+    "no number": (b"1,x,red,on\n", b"", "contains 'x' in"),
     "a missing number": (b",2,red,on\n", b"", "is missing in row"),
     "no label": (b"1,2,red,\n", b"", "has no label in row"),
     "a quote that closes in a later value": (b'1,2,"red,on\n', b'3,4,"blue",on\n', "has a quote in line"),
     "a quote in the first value": (b'"1,2,red,on\n', b"", "has a quote in line"),
     "two of them": (b'1,2,"red,on\n1,"2,red,on\n', b"", "has a quote in line"),
     "one in the last value": (b'1,2,red,"on\n', b"", "has a quote in line"),
-    "a quote in the middle of a number": (b'1,2"3,red,on\n', b"", "holds '2\"3' in"),
+    "a quote in the middle of a number": (b'1,2"3,red,on\n', b"", "contains '2\"3' in"),
     "a NUL byte in a number": (b"1,2\0,red,on\n", b"", "bytes that are not text"),
     "a NUL byte in a text": (b"1,2,re\0d,on\n", b"", "bytes that are not text"),
     "a text that is not UTF-8": (b"1,2,r\xffd,on\n", b"", "not UTF-8"),
@@ -279,8 +279,8 @@ def test_a_quote_that_may_still_be_closed_is_told(tmp_path, monkeypatch, capfd):
     assert main(["follow", "a.csv", *WORDS, "--idle", "0", "--dead-letters", "bad.jsonl"]) == 0
     out, err = capfd.readouterr()
     assert json.loads(out.splitlines()[-1])["bad"] == 0
-    assert "warning: 'a.csv' has a quote in row 501 that is not closed yet: 40 lines wait for that." in err
+    assert "warning: 'a.csv' has an unclosed quote in row 501: 40 lines wait for its end." in err
     monkeypatch.setattr("tamis.streams.tail.stream._STALLED", 0.1)
-    with pytest.warns(UserWarning, match="has a quote in row 501 that is not closed yet") as told:
+    with pytest.warns(UserWarning, match="has an unclosed quote in row 501") as told:
         list(follow_files("a.csv", label="state", idle=0.5).batches(50))
     assert len([one for one in told if one.category is UserWarning]) == 1

@@ -108,8 +108,8 @@ def test_without_a_pattern_a_log_that_is_copied_and_cut_is_refused(tmp_path):
     assert taken(stream) == list(range(40))
     position = stream.position()
     for rows, said in (
-        (ROWS[40:43], r"was cut: it has \d+ bytes, and \d+ were read; .* a pattern such as '.*log.csv\*'"),
-        (ROWS[40:300], "is another file than the one of which 40 rows were taken"),
+        (ROWS[40:43], r"was truncated: it has \d+ bytes, but \d+ were read; .* a pattern such as '.*log.csv\*'"),
+        (ROWS[40:300], "is not the file from which 40 rows were read"),
     ):  # fmt: skip
         copied_and_cut(path, tmp_path / "log.csv.1", rows)
         with pytest.raises(StreamError, match=said):
@@ -121,7 +121,7 @@ def test_without_a_pattern_a_log_that_is_copied_and_cut_is_refused(tmp_path):
             next(pieces)
         copied_and_cut(path, tmp_path / "log.csv.1", rows)
         with pytest.raises(
-            StreamError, match=r"was cut: it has|was rewritten: it does not begin with the 40 rows"
+            StreamError, match=r"was truncated: it has|was rewritten: it does not begin with the 40 rows"
         ):
             next(pieces)
         write(path, ROWS[:40])
@@ -153,7 +153,7 @@ def test_a_log_that_is_compressed_when_it_is_put_aside(tmp_path, suffix, opener)
     append(path, ROWS[60:70])
     steps.take(70)
     steps.stream._idle = 0.3
-    said = rf"log.csv.1\{suffix}' is compressed and passed over: unpack it if it has"
+    said = rf"log.csv.1\{suffix}' was skipped because it is compressed: decompress it if it contains"
     with pytest.warns(UserWarning, match=said):
         assert list(steps.rows) == []
     assert sorted(steps.found) == list(range(70))

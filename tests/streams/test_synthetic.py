@@ -278,7 +278,7 @@ def test_names_forgive_and_suggest():
         ),
         (
             lambda: SyntheticStream([LinearWindow(0, 1, 3, target="number")], 9, label_noise=0.1),
-            "label_noise must be 0 where the target is a number",
+            "label_noise must be 0 for a numeric target",
         ),
         (lambda: Irrelevant(2, 1), "n_values must be 0 for numbers or at least 2 for categories"),
         (lambda: stream().relevant_at(3000), "t must be a row from 0 to 2999, got 3000"),
@@ -319,7 +319,7 @@ def test_a_stream_with_a_rare_class(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "share", "message"), [("RBF", 0.1, "natural shares only"), ("SEA", 1.0, "positive_share")]
+    ("name", "share", "message"), [("RBF", 0.1, "fixed proportions"), ("SEA", 1.0, "positive_share")]
 )
 def test_a_share_that_a_stream_cannot_have(name, share, message):
     with pytest.raises(ValueError, match=message):

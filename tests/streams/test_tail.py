@@ -219,14 +219,14 @@ def gone_on(path, position, **how):
 def test_a_file_that_was_cut_is_refused(tmp_path):
     path, made, position = stopped(tmp_path)
     write(path, made[:7])
-    with pytest.raises(StreamError, match=r"was cut: it has \d+ bytes, and [\d,]+ were read"):
+    with pytest.raises(StreamError, match=r"was truncated: it has \d+ bytes, but [\d,]+ were read"):
         gone_on(path, position)
 
 
 def test_another_file_of_the_same_name_is_refused(tmp_path):
     path, _, position = stopped(tmp_path)
     write(path, lines(200, seed=5))
-    with pytest.raises(StreamError, match="is another file than the one of which 40 rows were taken"):
+    with pytest.raises(StreamError, match="is not the file from which 40 rows were read"):
         gone_on(path, position)
 
 
@@ -281,7 +281,7 @@ def test_a_log_that_is_rotated_while_it_is_followed(tmp_path):
             "only text in UTF-8 or Latin-1",
         ),
         ("a.arff", b"@relation x\n", "is arff: only CSV and Parquet files can be followed"),
-        ("a.csv", b"sep=;\na;y\n" + b"1;0\n2;1\n" * 200, "begins with 'sep=;' above its names"),
+        ("a.csv", b"sep=;\na;y\n" + b"1;0\n2;1\n" * 200, "begins with 'sep=;' above its header"),
         ("a.csv.gz", b"\x1f\x8b", "is compressed"),
         ("a.csv", gzip.compress(b"x,state\n1,on\n", mtime=0), "is compressed"),
     ],
@@ -449,7 +449,7 @@ def test_what_is_no_number_of_a_row_is_refused(feed, number):
 
 
 def test_standard_input_without_numbers_has_no_checkpoint(tmp_path):
-    with pytest.raises(ValueError, match="standard input, whose rows come once"):
+    with pytest.raises(ValueError, match="standard input, which can be read only once"):
         prequential(follow("-"), FIRES(1), checkpoint=tmp_path / "c")
     with pytest.raises(ValueError, match="for standard input"):
         follow(write(tmp_path / "a.csv", lines(3)), number="serial")
@@ -577,7 +577,7 @@ def test_what_becomes_of_odd_keys(tmp_path):
     bad = follow(path, label_key="id", dead_letters=tmp_path / "bad.jsonl")
     batches(bad, 3)
     assert [json.loads(line)["row"] for line in (tmp_path / "bad.jsonl").read_text().splitlines()] == [10, 11]
-    with pytest.raises(StreamError, match="has no 'id' in row 10: a label finds its row by it"):
+    with pytest.raises(StreamError, match="has no 'id' in row 10, which matches labels to rows"):
         batches(follow(path, label_key="id"), 3)
     with pytest.raises(StreamError, match="'serial'"):
         batches(follow(path, label_key="serial"), 3)

@@ -22,12 +22,12 @@ def counted(summary):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"X": ROWS[:, :1]}, r"X has shape \(3, 1\), but the summary is of 2 features"),
+        ({"X": ROWS[:, :1]}, r"X has shape \(3, 1\), but the summary has 2 features"),
         ({"X": ROWS[0]}, r"X has shape \(2,\)"),
         ({"codes": CODES[:2]}, r"codes is a int64 array of shape \(2,\), but X has 3 rows"),
         ({"codes": CODES.astype(float)}, "codes is a float64 array"),
-        ({"codes": CODES - 1}, "codes holds -1, but the summary is of 2 classes"),
-        ({"codes": CODES + 1}, "codes holds 2, but the summary is of 2 classes"),
+        ({"codes": CODES - 1}, "codes contains -1, but the summary has 2 classes"),
+        ({"codes": CODES + 1}, "codes contains 2, but the summary has 2 classes"),
         (
             {"sample_weight": np.array([1.0, -0.5, 1.0])},
             r"sample_weight\[1\] is -0.5: weights must be finite",

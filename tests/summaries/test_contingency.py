@@ -73,7 +73,7 @@ def test_a_value_that_is_no_code_is_named_and_changes_nothing(bad):
     contingency.update(X, np.array([0, 1, 1]))
     before = contingency.table()
     X[2, 1] = bad
-    with pytest.raises(DataError, match=f"Column 1 holds {bad} in row 2 of the batch: encode .* 0 to 3"):
+    with pytest.raises(DataError, match=f"Column 1 contains {bad} in row 2 of the batch: encode .* 0 to 3"):
         contingency.update(X, np.array([0, 1, 1]), keep=0.5)
     assert np.array_equal(contingency.table(), before)
 

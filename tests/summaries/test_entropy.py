@@ -283,15 +283,15 @@ def test_batches_that_do_not_fit_are_refused_and_change_nothing():
     for rows, labels, message in [
         (X[:, :1], codes, "2 features"),
         (X, codes[:-1], "30 rows"),
-        (X, codes + 1, "codes holds 2"),
-        (X, codes - 1, "codes holds -1"),
+        (X, codes + 1, "codes contains 2"),
+        (X, codes - 1, "codes contains -1"),
         (infinite, codes, "infinity in column 1 of row 7"),
     ]:
         with pytest.raises(DataError, match=message):
             counts.update(rows, labels)
     assert all((now == before[name]).all() for name, now in read_outs(counts).items())
     counts = WindowCounts(2, 2)
-    with pytest.raises(DataError, match=r"Column 1 holds 0\.5 in row 1"):
+    with pytest.raises(DataError, match=r"Column 1 contains 0\.5 in row 1"):
         counts.update(sp.csr_matrix([[0, 1], [1, 0.5]]), codes[:2])
     assert counts.n_seen == 0
     counts.update(X, codes)  # dense rows may still come

@@ -96,7 +96,9 @@ def test_weights_stay_finite_under_strong_fading(rng):
 def test_what_it_cannot_do_is_refused(rng):
     X, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
     screening = Screening(1, scores=["mi"], summary="pruned").fit(sp.csr_matrix(X), y)
-    with pytest.raises(ValueError, match="summary='pruned' has 3 columns, not 5: choose 'thinned'"):
+    with pytest.raises(
+        ValueError, match="summary='pruned' cannot grow from 3 columns to 5: choose 'thinned'"
+    ):
         screening.widen(5)
     with pytest.raises(ValueError, match="cannot forget single columns: choose 'thinned'"):
         screening.forget_columns([1])

@@ -107,7 +107,7 @@ def _csr(X: Any) -> Rows:
     if X.ndim != 2:
         raise DataError(f"X must have 2 dimensions, got a sparse array of shape {X.shape}; reshape it.")
     if X.dtype.kind == "c":
-        raise DataError("Complex data not supported: X must hold real numbers.")
+        raise DataError("Complex data not supported: X must contain real numbers.")
     caller, X = X, sp.csr_matrix(_validate_sparse(X))
     if X.dtype not in _FLOATS:
         warn_of_rounding(X.data, lambda i: int(X.indices[i]))
@@ -140,7 +140,7 @@ def _validate_sparse(X: Any) -> Any:
         sound = sound and start[-1] <= len(at) == len(X.data) and _all_in_range(at[: start[-1]], m)
     if not sound:
         raise DataError(
-            f"X is a {kind.upper()} matrix whose indices do not fit its shape {X.shape}: make it again."
+            f"X is a {kind.upper()} matrix whose indices do not match its shape {X.shape}: rebuild it."
         )
     return X
 
@@ -194,7 +194,7 @@ def reject_masked(name: str, values: Any) -> None:
     values = _stack_masked(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         at = ", ".join(map(str, np.argwhere(np.ma.getmaskarray(values))[0].tolist()))
-        raise DataError(f"{name}[{at}] is masked: leave out the rows of masked values first.")
+        raise DataError(f"{name}[{at}] is masked: drop the rows with masked values first.")
 
 
 def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
@@ -204,30 +204,31 @@ def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
     if array.dtype.kind in "fiub":
         return np.asarray(array, dtype=np.float64)
     if array.dtype.kind not in "OUSV":
-        raise DataError(f"{name} is of dtype {array.dtype}: turn it into real numbers first.")
+        raise DataError(f"{name} is of dtype {array.dtype}: convert it to real numbers first.")
     flat = array.ravel().tolist()
     if not any(issubclass(kind, str | bytes) for kind in set(map(type, flat))):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
             return np.asarray(array, dtype=np.float64)
     for value in flat:
         _reject_non_number(name, value)
-    raise DataError(f"{name} is of dtype {array.dtype}: turn it into real numbers first.")
+    raise DataError(f"{name} is of dtype {array.dtype}: convert it to real numbers first.")
 
 
 def _reject_non_number(name: str, value: Any) -> None:
     if isinstance(value, str | bytes):
         raise DataError(
-            f"{name} holds {short_repr(value)}, which is text: encode it, or turn it into a number, before learning."
+            f"{name} contains {short_repr(value)}, which is text: encode it, or convert it to a number, before"
+            " learning."
         )
     try:
         float(value)
     except OverflowError:
         raise DataError(
-            f"{name} holds {short_repr(value)}, for which float64 has no room: scale or drop it."
+            f"{name} contains {short_repr(value)}, which float64 cannot represent: scale or drop it."
         ) from None
     except (TypeError, ValueError) as error:
         raise (TypeError if isinstance(error, TypeError) else DataError)(
-            f"{name} holds {short_repr(value)}, which is not a number ({error}): encode it before learning."
+            f"{name} contains {short_repr(value)}, which is not a number ({error}): encode it before learning."
         ) from None
 
 
@@ -237,7 +238,7 @@ def as_array(name: str, values: Any) -> Array:
         array = np.asarray(values)
     except ValueError:
         raise DataError(
-            f"{name} must be an array, but its entries are of different lengths: give each as many values."
+            f"{name} must be an array, but its entries differ in length: give all of them the same number of values."
         ) from None
     if array.ndim == 1 and array.dtype.kind in "US" and len({type(value) for value in values}) > 1:
         return np.asarray(values, dtype=object)
@@ -266,14 +267,14 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
     reject_non_array("X", X, "an array, a CSR matrix or a frame of shape (n_rows, n_features)")
     array = as_array("X", X)
     if array.dtype.kind == "c":
-        raise DataError("Complex data not supported: X must hold real numbers.")
+        raise DataError("Complex data not supported: X must contain real numbers.")
     if array.ndim != 2:
         advice = "Reshape your data: array.reshape(1, -1) for one row, array.reshape(-1, 1) for one feature."
         raise DataError(
             f"Expected 2D array, got {array.ndim}D array of shape {array.shape} instead. {advice}"
         )
     if array.dtype.kind in "mM":
-        raise DataError(f"X is of dtype {array.dtype}: turn times into numbers before learning from them.")
+        raise DataError(f"X is of dtype {array.dtype}: convert times to numbers before learning from them.")
     if array.dtype.kind not in "fiub":
         columns = [
             as_numbers(f"Column {(names[j] if names else j)!r}", array[:, j]) for j in range(array.shape[1])
@@ -309,7 +310,7 @@ def warn_of_rounding(values: Array, column: Callable[[int], Any]) -> bool:
     at = np.flatnonzero(~fits | (np.where(fits, rounded, 0.0).astype(flat.dtype) != flat))
     if len(at):
         warnings.warn(
-            f"Column {column(int(at[0]))!r} holds {flat[at[0]]}, and float64 rounds integers beyond 2**53 ="
+            f"Column {column(int(at[0]))!r} contains {flat[at[0]]}, and float64 rounds integers beyond 2**53 ="
             f" {_EXACT}: values that differ may become equal; drop the column, or encode it as categories.",
             stacklevel=2,
         )
@@ -403,7 +404,7 @@ def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
         raise DataError(
-            f"sample_weight has shape {weights.shape}, but the batch has {n_rows} rows: give one each."
+            f"sample_weight has shape {weights.shape}, but the batch has {n_rows} rows: pass one weight per row."
         )
     if not np.isfinite(weights).all() or (weights < 0).any():
         at = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
@@ -413,7 +414,7 @@ def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
         at = int(np.flatnonzero(weights == (most if most > _MOST_WEIGHT else least))[0])
         raise DataError(
             f"sample_weight[{at}] is {weights[at]}: weights must be 0 or from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g},"
-            " so that their squares and sums are numbers; scale them."
+            " so that their squares and sums are finite; rescale them."
         )
     return weights
 

@@ -42,7 +42,7 @@ def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = Fals
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, y has {y.shape[0]}."
         )
     if y.dtype.kind in "cV":
-        raise DataError(f"Complex data not supported: y must hold labels or real numbers, not {y.dtype}.")
+        raise DataError(f"Complex data not supported: y must contain labels or real numbers, not {y.dtype}.")
     column: Array = y
     if not allow_missing:
         reject_missing(column)
@@ -118,7 +118,7 @@ def _reject_non_label(y: Array) -> None:
             hash(value)
         except TypeError:
             raise DataError(
-                f"y holds {short_repr(value)}, which cannot be a label: give numbers or text."
+                f"y contains {short_repr(value)}, which cannot be a label: give numbers or text."
             ) from None
 
 
@@ -126,7 +126,7 @@ def _reject_continuous(y: Array) -> None:
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         value = y[np.flatnonzero(y != np.floor(y))[0]]
         raise DataError(
-            f"Unknown label type: continuous. y holds {value}, but a classification needs labels:"
+            f"Unknown label type: continuous. y contains {value}, but a classification needs labels:"
             " bin the target, or choose the method's regression model."
         )
 

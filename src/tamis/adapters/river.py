@@ -540,7 +540,8 @@ class _Batched:
             for name, value in row.items():
                 if name not in names:
                     raise DataError(
-                        f"A row names {short_repr(name)}, which no row of the first batch did: pass all names, as in"
+                        f"A row contains {short_repr(name)}, which is absent from the first batch: pass all names, as"
+                        " in"
                         f" {type(self).__name__}(..., columns=[...])."
                     )
                 X[i, names[name]], named[names[name]] = value, True

@@ -652,7 +652,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         known = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         if names is not None and known is not None and names != known:
             raise DataError(
-                "The feature names should match those that were passed during fit, in their order."
+                "The feature names should match those that were passed during fit, in the same order."
             )
         if X.shape[1] != self.n_features_in_:
             raise DataError(
@@ -702,8 +702,9 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         if (wrong := np.argwhere(~(np.isfinite(Q) & (Q >= 0.0)))).size:
             i, j = wrong[0]
             raise ValueError(
-                f"misclassification_cost has {Q[i, j]:g} for taking class {self.classes_[i]} for {self.classes_[j]},"
-                " which is negative or not finite: give numbers from 0."
+                f"misclassification_cost has {Q[i, j]:g} at [{i}, {j}], for predicting {self.classes_[j]} when the"
+                f" class is {self.classes_[i]},"
+                " which is negative or not finite: give numbers of 0 or more."
             )
         if (np.diag(Q)[:, None] > Q).any():
             worst = int(np.argmax((np.diag(Q)[:, None] > Q).any(axis=1)))
@@ -749,7 +750,9 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
             if costs.ndim == 0:
                 costs = np.full(n, float(costs))
         if costs.shape != (n,):
-            raise ValueError(f"cost has {costs.size} entries for {n} features: give one each, or one number.")
+            raise ValueError(
+                f"cost has {costs.size} entries for {n} features: give one per feature, or a single number."
+            )
         possible = (costs == 0.0) | ((costs >= 1e-100) & (costs <= 1e100))  # divisors of the gains
         if not possible.all():
             at = int(np.argmin(possible))

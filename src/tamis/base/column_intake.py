@@ -99,10 +99,10 @@ def _impute(column: NDArray[np.float64], missing: str, name: str) -> tuple[NDArr
     row = int(np.flatnonzero(bad)[0])
     if np.isinf(column).any():
         row = int(np.flatnonzero(np.isinf(column))[0])
-        raise DataError(f"Feature {name!r} holds infinity in row {row}: replace or drop it first.")
+        raise DataError(f"Feature {name!r} contains infinity in row {row}: replace or drop it first.")
     if missing == "refuse":
         raise DataError(
-            f"Feature {name!r} holds NaN in row {row} (Input X contains NaN): impute it first, or set"
+            f"Feature {name!r} contains NaN in row {row} (Input X contains NaN): impute it first, or set"
             " missing='mean'."
         )
     if bad.all():

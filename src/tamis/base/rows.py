@@ -261,7 +261,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         _ = self.warming_up_  # raises if not fitted
         if self._names() is not None:
-            raise ValueError(f"n_features cannot become {n_features!r}: the columns have names.")
+            raise ValueError(
+                f"n_features cannot be changed to {n_features!r} when the columns have names: create a new selector."
+            )
         check_number("n_features", n_features, low=self.n_features_in_, integer=True)
         self._widen(int(n_features))
         if self._encoder is not None:
@@ -313,12 +315,16 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         try:
             check_parameters(self)
         except ValueError as error:
-            raise DataError(f"The file holds a {type(self).__name__} that cannot be: {error}") from None
+            raise DataError(f"The file contains an invalid {type(self).__name__}: {error}") from None
         if not self._is_regression() and not hasattr(self, "classes_"):
-            raise DataError(f"The file holds a {type(self).__name__} without 'classes_', which each one has.")
+            raise DataError(
+                f"The file contains a {type(self).__name__} without the required attribute 'classes_'."
+            )
         labels = [] if self._is_regression() else self.classes_.tolist()
         if len(set(labels)) < len(labels):
-            raise DataError(f"The file holds a {type(self).__name__} whose 'classes_' hold a label twice.")
+            raise DataError(
+                f"The file contains a {type(self).__name__} whose 'classes_' contain a label twice."
+            )
 
     def _fit_atomic(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         check_parameters(self)
@@ -447,18 +453,18 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         if type(other) is not type(self):
             raise TypeError(
-                f"A {type(self).__name__} merges with its own kind, got a {type(other).__name__}."
+                f"A {type(self).__name__} can be merged only with another one, got a {type(other).__name__}."
             )
         for name, mine in self.get_params(deep=False).items():
             theirs = getattr(other, name)
             if name not in may_differ and not np.array_equal(mine, theirs):
                 raise ValueError(
-                    f"{name} is {mine!r} here and {theirs!r} there: merge selectors of the same {name}."
+                    f"{name} is {mine!r} here and {theirs!r} there: merge selectors with the same {name}."
                 )
         if self._cuts_target and self._is_regression():
             raise ValueError(
-                "task='regression' cuts the target by the rows of each part, so parts cannot be merged: learn them in"
-                " one selector, or give classes."
+                "task='regression' discretises the target by the rows of each part, so parts cannot be merged: fit one"
+                " selector on all rows, or pass classes."
             )
         if not hasattr(other, "n_seen_"):
             return False
@@ -467,7 +473,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             return False
         if self._names() != other._names() or self.n_features_in_ != other.n_features_in_:
             raise ValueError(
-                f"{self.n_features_in_} columns here and {other.n_features_in_} there are not the same ones."
+                f"The columns differ, {self.n_features_in_} here and {other.n_features_in_} there: merge selectors of"
+                " the same"
+                " columns."
             )
         return True
 
@@ -476,7 +484,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         for one in (self, other):
             if one._encoder is not None and one._encoder.categories:
                 raise ValueError(
-                    "Categories are encoded by the target of the rows before, so parts cannot be merged: give numbers."
+                    "Categories are encoded by the target of earlier rows, so parts cannot be merged: pass numbers."
                 )
 
     def _split(self, X: Any, *, is_first: bool) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
@@ -490,8 +498,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         raw, rows, names = split_rows(X, declared)
         if encoder is not None and (new := [j for j in raw if j not in encoder.categories]):
             raise DataError(
-                f"Column {names[new[0]] if names else new[0]!r} has categories, but had numbers in the rows before:"
-                f" name it in categorical, and begin a new {type(self).__name__}."
+                f"Column {names[new[0]] if names else new[0]!r} has categories, but had numbers in earlier rows:"
+                f" name it in categorical, and start a new {type(self).__name__}."
             )
         return raw, rows, names
 

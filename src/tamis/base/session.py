@@ -244,7 +244,9 @@ class Session(ThreadSafe):
         if self._names[position] in self.unavailable:
             raise ValueError(f"{self._names[position]!r} is unavailable in this session: open another one.")
         if self._state.asked[0, position]:
-            raise ValueError(f"{self._names[position]!r} was observed before; a session takes it once.")
+            raise ValueError(
+                f"{self._names[position]!r} was observed before: a session accepts each value once."
+            )
         with lock_of(self._model):
             self._model._reject_invalid_state()
             self._add(position, number, paid=not math.isnan(number) and position == self._position)

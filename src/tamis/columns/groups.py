@@ -57,7 +57,7 @@ class GroupedOffers(ColumnSelector):
         if len(set(named)) < len(named):
             split = next(group for group in named if named.count(group) > 1)
             raise DataError(
-                f"The columns of group {split!r} do not stand together in the block: put them next to each other."
+                f"The columns of group {split!r} are not adjacent in the block: put them next to each other."
             )
         start = 0
         for group, width in runs:

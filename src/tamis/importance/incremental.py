@@ -210,7 +210,7 @@ class IncrementalImportance(ThreadSafe, ABC):
         if names is not None and self._names is not None and names != self._names:
             other = next(a for a, b in zip(names, self._names, strict=True) if a != b)
             raise DataError(
-                f"X has the column {other!r} at another position: pass the columns of the first batch."
+                f"X has the column {other!r} at another position: pass the columns in the order of the first batch."
             )
 
     def _update(
@@ -304,7 +304,7 @@ class IncrementalImportance(ThreadSafe, ABC):
             unknown = every[len(classes) :].tolist()
             if any(isinstance(label, str) for label in unknown):
                 raise DataError(
-                    f"y holds {unknown[0]!r}, but the classes of the model are 0 to {len(labels) - 1}: pass labels"
+                    f"y contains {unknown[0]!r}, but the classes of the model are 0 to {len(labels) - 1}: pass labels"
                     " as the model predicts them."
                 )
         self._classes = every
@@ -391,7 +391,7 @@ class IncrementalImportance(ThreadSafe, ABC):
         check_choice("when", when, ("after", "together"))
         if type(self) is not type(other) or not self._is_part_like(other):
             raise ValueError(
-                f"Cannot merge a {type(other).__name__} of other parameters or columns into a {type(self).__name__}:"
+                f"Cannot merge a {type(other).__name__} with other parameters or columns into a {type(self).__name__}:"
                 " pass parts of one stream."
             )
         if other._group_of is not None and other is not self:

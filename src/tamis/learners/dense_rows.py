@@ -234,7 +234,7 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
         reject_nonfinite(rows, names, allow_nan=True)
         row, column = divmod(at, rows.shape[1])
         raise DataError(
-            f"Column {names[column] if names else column!r} holds {rows[row, column]} in row {row} of the batch,"
+            f"Column {names[column] if names else column!r} contains {rows[row, column]} in row {row} of the batch,"
             f" whose square overflows: scale it to less than {LARGEST:g}."
         )
 

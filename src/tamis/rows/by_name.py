@@ -230,8 +230,8 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             )
         if not self.selector._can_forget_columns:
             raise ValueError(
-                f"budget={self.budget}, but {type(self.selector).__name__} of these parameters cannot forget single"
-                " columns: leave budget out, or level, restarts and categorical, if they were given."
+                f"budget={self.budget}, but {type(self.selector).__name__} with these parameters cannot forget single"
+                " columns: omit budget, or level, restarts and categorical, if they were given."
             )
 
     def _first_width(self, n_names: int) -> int:
@@ -250,7 +250,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         if not selector._can_widen:
             raise DataError(
                 f"{n_names - selector.n_features_in_} columns are new, but {type(selector).__name__} cannot grow:"
-                f" give room for names to come, as in ByName(..., max_columns={2 * n_names})."
+                f" reserve room for new names, as in ByName(..., max_columns={2 * n_names})."
             )
         room = n_names if selector._counts_columns else int(_GROWTH * selector.n_features_in_)
         selector.widen(max(n_names, room if self.budget is None else min(room, self.budget)))

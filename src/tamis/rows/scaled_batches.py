@@ -93,7 +93,7 @@ class ScaledBatches(RowSelector):
         ends = np.cumsum([math.prod(shape) for shape in shapes])
         if ends[-1] != flat.shape[-1]:
             raise DataError(
-                f"{self._shaped_by} cannot change between batches: go back to what was, or call fit."
+                f"{self._shaped_by} cannot change between batches: restore the previous value, or call fit."
             )
         parts = np.split(flat, ends[:-1], axis=-1)
         return [part.reshape(*flat.shape[:-1], *shape) for part, shape in zip(parts, shapes, strict=True)]
@@ -124,6 +124,6 @@ class ScaledBatches(RowSelector):
         if not self._moments.update(X, weight):
             largest = np.abs(X.data if sp.issparse(X) else X).max()
             raise DataError(
-                f"X holds values up to {largest:g}, whose squares are too large to sum: rescale the features."
+                f"X contains values up to {largest:g}, whose squares are too large to sum: rescale the features."
             )
         return ScaledRows(X, self._moments.mean, self._moments.inverse_scale())

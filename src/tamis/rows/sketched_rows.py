@@ -118,7 +118,7 @@ class SketchedRows(RowSelector):
         values = X.data if sp.issparse(X) else X
         largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
         if largest > _LARGEST:
-            raise DataError(f"X holds values up to {largest:g}, above {_LARGEST:g}: rescale the features.")
+            raise DataError(f"X contains values up to {largest:g}, above {_LARGEST:g}: rescale the features.")
         if sample_weight is not None:
             X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
         start, block_size = 0, int(self.block_size)

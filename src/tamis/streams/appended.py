@@ -130,7 +130,7 @@ class Redundant:
             columns = self.source
             if max(columns) >= len(features):
                 raise ValueError(
-                    f"source names column {max(columns)}, but the concepts have {len(features)}."
+                    f"source names column {max(columns)}, but the concepts have {len(features)} columns."
                 )
         if self.kind not in ("linear", "copy"):
             columns = tuple(j for j in columns if not features[j].n_values)

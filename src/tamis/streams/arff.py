@@ -134,7 +134,7 @@ class ARFFTable(Table):
                 )
                 kind = f"{declared} column" if isinstance(declared, str) else "column"
                 raise StreamError(
-                    f"{self.source.name!r} holds {short_repr(values[at])} in row {before + places[at] + 1} of {kind}"
+                    f"{self.source.name!r} contains {short_repr(values[at])} in row {before + places[at] + 1} of {kind}"
                     f" {name!r}, which declares other values: fix it."
                 ) from None
             if len(typed) < len(rows):

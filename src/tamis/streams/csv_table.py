@@ -132,7 +132,7 @@ class CSVTable(Table):
             ) from None
         if "\0" in text:
             raise StreamError(
-                f"{self.source.name!r} holds bytes that are not text: check that it is a CSV file (for UTF-16, set"
+                f"{self.source.name!r} contains bytes that are not text: check that it is a CSV file (for UTF-16, set"
                 " encoding='utf-16')."
             )
         self.above, said = split_preamble(text)
@@ -194,8 +194,8 @@ class CSVTable(Table):
         names = self.read_names
         if names_are_values(names, self.decimal):
             raise StreamError(
-                f"{self.source.name!r} begins with a line of numbers ({', '.join(names[:4])} ...) where the columns'"
-                " names should be: choose header=False."
+                f"{self.source.name!r} begins with a line of numbers ({', '.join(names[:4])} ...) where column"
+                " names are expected: choose header=False."
             )
 
     # -- contents ------------------------------------------------------------------------------------------
@@ -465,7 +465,7 @@ class CSVTable(Table):
             values = [value and (strip_sign(value, sign) if sign else value) for value in column.to_pylist()]
             at = next(i for i, value in enumerate(values) if value and not is_number(value, decimal))
             raise StreamError(
-                f"{self.source.name!r} holds {short_repr(values[at])} in row {row + at} of column"
+                f"{self.source.name!r} contains {short_repr(values[at])} in row {row + at} of column"
                 f" {short_repr(name)}, which began"
                 f" as numbers: fix it, or choose categorical=[{short_repr(name)}]."
             ) from None
@@ -508,7 +508,7 @@ class CSVTable(Table):
         kind = {"double": "numbers", "bool": "false and true"}.get(kind, kind)
         place = f"line {line} of " if line else ""
         raise StreamError(
-            f"{self.source.name!r} holds {short_repr(value)} in {place}column {short_repr(name)}, which"
+            f"{self.source.name!r} contains {short_repr(value)} in {place}column {short_repr(name)}, which"
             f" began as {kind}: fix it, or choose categorical=[{short_repr(name)}]."
         ) from error
 
@@ -535,9 +535,7 @@ class MixedColumn:
 
     def message(self, path: str) -> str:
         """Return the error message, with the fix."""
-        where = (
-            f"{path!r} holds {short_repr(self.words[0])} in row {self.row} of column {short_repr(self.name)}"
-        )
+        where = f"{path!r} contains {short_repr(self.words[0])} in row {self.row} of column {short_repr(self.name)}"
         if self.decimal:
             other = "a point" if self.decimal == "," else "a comma"
             return (

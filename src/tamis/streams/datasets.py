@@ -221,6 +221,6 @@ def _fetch(name: str, home: Path, allowed: bool) -> None:
         )
     if not allowed:
         raise StreamError(
-            f"The data set {name!r} is not in {str(home)!r}: allow fetching it, or put it there."
+            f"The data set {name!r} is not in {str(home)!r}: allow the download, or put it there."
         )
     download(name, home)

@@ -113,7 +113,7 @@ class ColumnEncoder:
             column = column.cast(pa.float64())
         elif kinds.is_binary(kind) or kinds.is_large_binary(kind):
             raise StreamError(
-                f"Column {self.name!r} holds bytes that are not UTF-8 text: choose encoding='latin-1', or convert"
+                f"Column {self.name!r} contains bytes that are not UTF-8 text: choose encoding='latin-1', or convert"
                 " the file."
             )
         elif not (kinds.is_integer(kind) or kinds.is_floating(kind)):

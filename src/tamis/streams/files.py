@@ -158,7 +158,7 @@ def open_file(
     if isinstance(table, Source):
         if label is not None:
             raise ValueError(
-                f"label={label!r} cannot be chosen in an svmlight file, whose lines begin with it."
+                f"label={label!r} does not apply to an svmlight file, whose lines begin with the label."
             )
         return SvmlightStream(table, n_features, zero_based)
     if label is None:
@@ -198,10 +198,11 @@ def _check_path(path: Any) -> None:
         return
     if hasattr(path, "shape") or hasattr(path, "columns") or isinstance(path, tuple | list):
         raise TypeError(
-            f"open_file takes the path of a file, got a {type(path).__name__}: rows in memory are a stream already, so"
-            " give the pair (X, y) to whatever takes a stream, or make ArrayStream(X, y)."
+            f"open_file expects the path of a file, got a {type(path).__name__}: rows in memory are a stream already,"
+            " so"
+            " pass the pair (X, y) wherever a stream is accepted, or make ArrayStream(X, y)."
         )
-    raise TypeError(f"open_file takes the path of a file, got a {type(path).__name__}.")
+    raise TypeError(f"open_file expects the path of a file, got a {type(path).__name__}.")
 
 
 def _detect_format(path: str, format: str | None) -> str:
@@ -271,7 +272,7 @@ class TableStream(FileStream):
         """Raise if the options contradict each other, or names are not unique."""
         label = names[self._label]
         if label in dropped:
-            raise ValueError(f"drop contains the label {label!r}: remove it from the list.")
+            raise ValueError(f"drop must not contain the label {label!r}: remove it from the list.")
         for name in {label, *text, *dropped}.intersection(self._clock):
             raise ValueError(
                 f"clock names {name!r}, which is the label, dropped or a category: choose another column."
@@ -356,9 +357,8 @@ class TableStream(FileStream):
         for j in categories:
             if encoders[j].name in self._clock:
                 raise StreamError(
-                    f"{self._source.name!r}: column {encoders[j].name!r} must contain times, but has text such as"
-                    f" {short_repr(encoders[j].categories[0])}: give numbers or dates, or say how"
-                    f" they are put (time_format)."
+                    f"{self._source.name!r}: column {encoders[j].name!r} must contain times, but contains text such as"
+                    f" {short_repr(encoders[j].categories[0])}: write numbers or dates, or set time_format."
                 )
         self.categories = {encoders[j].name: values for j, values in categories.items()}
         return X

@@ -287,7 +287,7 @@ def _with_share(concepts: list[Concept], positive_share: float | None, name: str
         return concepts
     if not all("positive_share" in vars(concept) for concept in concepts):
         raise ValueError(
-            f"The classes of {name} have their natural shares only: omit positive_share={positive_share}."
+            f"The classes of {name} have fixed proportions: omit positive_share={positive_share}."
         )
     return [dataclasses.replace(cast(Any, concept), positive_share=positive_share) for concept in concepts]
 

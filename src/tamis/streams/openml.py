@@ -81,14 +81,14 @@ def download(name: str, home: Path) -> None:
     digest = contents_digest(X, bunch.target)
     if known is None:
         warnings.warn(
-            f"What {name!r} holds is not known beforehand, so the download cannot be checked: the SHA-256 of its rows"
+            f"No checksum of {name!r} is stored, so the download cannot be verified: the SHA-256 of its rows"
             f" is {digest}.",
             stacklevel=4,
         )
     elif digest != known:
         raise StreamError(
-            f"The data set {name!r} that came from OpenML holds something else than expected (SHA-256 {digest[:12]}..."
-            f" in place of {known[:12]}...), so it is not kept: fetch it again, or put its folder into {str(home)!r}."
+            f"The data set {name!r} from OpenML does not match its checksum (SHA-256 {digest[:12]}..."
+            f" instead of {known[:12]}...) and was discarded: fetch it again, or put its folder into {str(home)!r}."
         )
     _store(name, bunch, X, {"source": f"OpenML {number}", "contents_sha256": digest}, home)
 
@@ -127,7 +127,8 @@ def _store(name: str, bunch: Any, X: Rows, known: dict[str, str], home: Path) ->
         shutil.rmtree(new, ignore_errors=True)
         if not (home / name / "card.json").is_file():  # else another process has put it there meanwhile
             raise StreamError(
-                f"The data set {name!r} cannot be kept in {str(home)!r} ({error.strerror}): make room there, or choose"
+                f"The data set {name!r} cannot be stored in {str(home)!r} ({error.strerror}): free some space there,"
+                " or choose"
                 " another data_home."
             ) from error
     except BaseException:

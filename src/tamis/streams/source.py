@@ -111,7 +111,8 @@ class Source:
         self._codec = self._compression()
         if seekable and self._codec is not None:
             raise StreamError(
-                f"{self.name!r} is compressed as a whole: Parquet and Arrow compress inside; unpack it."
+                f"{self.name!r} is compressed as a whole, but Parquet and Arrow files are compressed internally:"
+                " decompress it."
             )
 
     def _compression(self) -> Codec | None:
@@ -162,7 +163,7 @@ class Source:
         if not self._head:
             raise StreamError("Standard input is empty: write a header and rows to it.")
         if (codec := codec_of(self._head)) is not None:
-            raise StreamError(f"Standard input is compressed ({codec.name}): decompress it on the way.")
+            raise StreamError(f"Standard input is compressed ({codec.name}): decompress it in the pipe.")
         return self._head
 
     def lines(self, file: BinaryIO) -> Iterator[bytes]:
@@ -172,7 +173,7 @@ class Source:
             number += 1
             if len(line) > LONGEST_LINE:
                 raise StreamError(
-                    f"{self.name!r} has more than {LONGEST_LINE >> 20} MB in line {number}: break it into rows."
+                    f"{self.name!r} has more than {LONGEST_LINE >> 20} MB in line {number}: split it into rows."
                 )
             yield line
 
@@ -239,7 +240,7 @@ class Source:
         if "Empty CSV file" in text:
             raise StreamError(f"{self.name!r} has no rows: check that it is the right file.") from error
         raise StreamError(
-            f"{self.name!r} cannot be read ({text[:200]}): check that it is whole and of that format."
+            f"{self.name!r} cannot be read ({text[:200]}): check that it is complete and in that format."
         ) from error
 
 

@@ -131,7 +131,7 @@ class Stream(ABC):
 
     def seek(self, position: Any) -> None:
         """Continue from a `position`: the next pass begins with the row after it."""
-        raise NotImplementedError(f"{type(self).__name__} has no positions.")
+        raise NotImplementedError(f"{type(self).__name__} does not support positions.")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self._facts())})"

@@ -111,8 +111,8 @@ class SvmlightStream(FileStream):
         """Return the column; raise if it is implausibly large for the number of bytes read so far."""
         if column >= max(_COLUMNS, self._n_bytes):
             raise StreamError(
-                f"{self._source.name!r} names the column {column:,} in {self._n_bytes:,} bytes, which would make"
-                " as many features: fix that line, or give n_features."
+                f"{self._source.name!r} names column {column:,} in {self._n_bytes:,} bytes, which would mean"
+                " as many features: fix that line, or set n_features."
             )
         return column
 
@@ -155,7 +155,8 @@ class SvmlightStream(FileStream):
             X, y = load([line])
             if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
                 raise StreamError(
-                    f"{self._source.name!r} holds a value that is missing or infinite in line {number}: fix that line."
+                    f"{self._source.name!r} contains a value that is missing or infinite in line {number}: fix that"
+                    " line."
                 )
 
     def _blocks(self, start: int) -> Iterator[Batch]:

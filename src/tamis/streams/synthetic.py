@@ -139,7 +139,7 @@ class SyntheticStream(Stream):
         if self._n_classes:
             self.classes = np.arange(self._n_classes)
         elif self._noise:
-            raise ValueError(f"label_noise must be 0 where the target is a number, got {self._noise}.")
+            raise ValueError(f"label_noise must be 0 for a numeric target, got {self._noise}.")
 
     def _plan_appended(self) -> None:
         """Determine which columns are appended, and where."""
@@ -160,7 +160,9 @@ class SyntheticStream(Stream):
                 self._writers.append(RedundantColumns(part, sources, new, at, first))
                 copies += at
             else:
-                raise TypeError(f"appended holds Irrelevant and Redundant, got a {type(part).__name__}.")
+                raise TypeError(
+                    f"appended must contain Irrelevant or Redundant objects, got a {type(part).__name__}."
+                )
             features += _make_unique(new, features)
         self.features, self.copy_of = tuple(features), np.array(copies, dtype=np.intp)
 

@@ -54,19 +54,22 @@ def check_batch(
     tamis.errors.DataError: sample_weight[1] is nan: weights must be finite and not negative.
     """
     if X.ndim != 2 or X.shape[1] != n_features:
-        raise DataError(f"X has shape {X.shape}, but the summary is of {n_features} features: give as many.")
+        raise DataError(
+            f"X has shape {X.shape}, but the summary has {n_features} features: pass the same number."
+        )
     if codes.shape != (X.shape[0],) or codes.dtype.kind not in "iu":
         raise DataError(
-            f"codes is a {codes.dtype} array of shape {codes.shape}, but X has {X.shape[0]} rows: give an integer each."
+            f"codes is a {codes.dtype} array of shape {codes.shape}, but X has {X.shape[0]} rows: pass one integer"
+            " per row."
         )
     if len(codes) and not (codes.min() >= 0 and codes.max() < n_classes):
         bad = codes.min() if codes.min() < 0 else codes.max()
         raise DataError(
-            f"codes holds {bad}, but the summary is of {n_classes} classes: grow it, or use 0, 1, ..."
+            f"codes contains {bad}, but the summary has {n_classes} classes: grow it, or use 0, 1, ..."
         )
     as_weights(sample_weight, X.shape[0])
     if not (np.greater_equal(keep, 0.0) & np.less_equal(keep, 1.0)).all():
-        raise DataError(f"keep must lie in [0, 1], got {keep}: 1 keeps all, 0 forgets what was before.")
+        raise DataError(f"keep must lie in [0, 1], got {keep}: 1 keeps all earlier rows, 0 discards them.")
 
 
 def check_waiting(blocks: list[tuple[Any, ...]], n_features: int) -> None:

@@ -286,9 +286,7 @@ class ClassMoments(ThreadSafe):
 
     def _refuse_dense(self) -> None:
         if not np.array_equal(self._weight, self._sparse_weight):
-            raise ValueError(
-                "Dense rows have a fixed number of columns: give CSR rows from the first one on."
-            )
+            raise ValueError("Dense rows have a fixed number of columns: pass CSR rows from the start.")
 
     def forget(self, columns: NDArray[np.intp], *, dense_too: bool = False) -> None:
         """Forget some features: they then count as 0 in all rows. Parameters and errors as for :meth:`widen`."""

@@ -150,7 +150,7 @@ class Contingency(ThreadSafe):
         row, column = _first_unfit(X, self.n_bins)
         if row >= 0:
             raise DataError(
-                f"Column {column} holds {X[row, column]} in row {row} of the batch: encode the values as"
+                f"Column {column} contains {X[row, column]} in row {row} of the batch: encode the values as"
                 f" 0 to {self.n_bins - 1}, or raise n_bins."
             )
         keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain

@@ -308,7 +308,7 @@ class WindowCounts(ThreadSafe):
         """The arrays that :func:`update_row` changes."""
         if self._sparse is not None:
             raise ValueError(
-                "The first rows were CSR, and only their ones are kept: take in rows with update()."
+                "The first rows were CSR, of which only the ones are stored: pass rows to update()."
             )
         if "_start" not in vars(self):
             self._build()
@@ -669,7 +669,7 @@ class WindowCounts(ThreadSafe):
         """
         self._check_feature(j)
         if self._sparse is not None or self._numeric[j] < 0:
-            raise ValueError(f"Feature {j} is categorical: it has values, no edges.")
+            raise ValueError(f"Feature {j} is categorical and has no bin edges.")
         _, _, (_, cuts, grid, _, _, _, _), _ = self.state
         finite: Floats = cuts[j][np.isfinite(cuts[j])]
         return 2.0 * ((finite + 1.0) / grid[j, 1] + grid[j, 0]) if self.discretizer == "pad" else finite

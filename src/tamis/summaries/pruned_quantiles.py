@@ -263,7 +263,7 @@ class PrunedQuantiles(ThreadSafe):
     def widen(self, n_features: int) -> None:
         """Raise ValueError: the published summary has a fixed number of features."""
         raise ValueError(
-            f"summary='pruned' has {self.n_features} columns, not {n_features}: choose 'thinned'."
+            f"summary='pruned' cannot grow from {self.n_features} columns to {n_features}: choose 'thinned'."
         )
 
     def forget(self, columns: NDArray[np.intp]) -> None:

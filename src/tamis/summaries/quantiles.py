@@ -254,9 +254,7 @@ class QuantileSummary(ThreadSafe):
 
     def _refuse_dense(self) -> None:
         if not np.array_equal(self._weight, self._sparse_weight):
-            raise ValueError(
-                "Dense rows have a fixed number of columns: give CSR rows from the first one on."
-            )
+            raise ValueError("Dense rows have a fixed number of columns: pass CSR rows from the start.")
 
     def reorder(self, order: Array) -> None:
         """Reorder the classes: the new class c is the old class `order[c]`."""

@@ -132,7 +132,7 @@ class SparseWindow(ThreadSafe):
             at = int(np.flatnonzero((X.data != 0) & (X.data != 1))[0])
             row = int(np.searchsorted(X.indptr, at, side="right")) - 1
             raise DataError(
-                f"Column {X.indices[at]} holds {X.data[at]} in row {row} of the batch, but CSR rows are counted by"
+                f"Column {X.indices[at]} contains {X.data[at]} in row {row} of the batch, but CSR rows are counted by"
                 " their ones: set what is present to 1, or give dense rows from the start."
             )
         if not X.has_canonical_format or not X.data.all():

@@ -56,7 +56,7 @@ class Performance(ThreadSafe):
             order = ranked(self.classes)
             if kind == "score" and len(order) > 2:
                 raise DataError(
-                    f"predictions are a score of two classes, but the labels are {short_repr(self.classes.tolist())}:"
+                    f"predictions are scores for two classes, but the labels are {short_repr(self.classes.tolist())}:"
                     " pass probabilities of shape (n_rows, n_classes)."
                 )
             if kind == "score" and len(order) < 2:

@@ -282,7 +282,7 @@ class Watch(ThreadSafe):
         chosen = list(range(self.n_rows_, self.n_rows_ + len(dense))) if keys is None else list(keys)
         if len(chosen) != len(dense) or self._pending.is_repeated(chosen):
             raise DataError(
-                f"keys must be {len(dense)} identifiers that no waiting row has, got {short_repr(keys)}."
+                f"keys must be {len(dense)} identifiers that no pending row has, got {short_repr(keys)}."
             )
         if predictions is None and self.model is None:
             raise DataError("predictions must be given, since Watch has no model: pass them, or a model.")
@@ -404,7 +404,7 @@ class Watch(ThreadSafe):
                 f"predictions are now a {kind}, but were a {self._kind}: pass the same kind each time."
             )
         if not np.isfinite(values).all():
-            raise DataError("predictions must be finite: leave out the rows without one.")
+            raise DataError("predictions must be finite: drop the rows without one.")
         self._kind = kind
         assert self._performance is not None
         if kind == "probabilities" and not len(self._performance.classes):

@@ -338,7 +338,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
             ValueError,
             "'batches' is not an option of an experiment; the options are batch_size, ",
         ),
-        ({"n_features_to_select": {"AES": 2}}, ValueError, "names 'AES', which is none of the streams"),
+        ({"n_features_to_select": {"AES": 2}}, ValueError, "names 'AES', which is not one of the streams"),
     ],
 )
 def test_mistakes_show_before_anything_runs(tmp_path, change, error, message):
@@ -353,10 +353,10 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     with pytest.raises(CheckpointError, match="contains other files: choose a new folder"):
         run_experiment(**GRID, folder=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(CheckpointError, match="does not hold an experiment"):
+    with pytest.raises(CheckpointError, match="does not contain an experiment"):
         ExperimentResult.load(tmp_path)
     (tmp_path / EXPERIMENT).write_text("[]", encoding="utf-8")
-    with pytest.raises(CheckpointError, match="does not hold an experiment"):
+    with pytest.raises(CheckpointError, match="does not contain an experiment"):
         ExperimentResult.load(tmp_path)
 
 

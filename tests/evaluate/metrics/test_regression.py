@@ -84,9 +84,9 @@ def test_equal_targets_have_no_r2_and_nothing_has_no_error():
     [
         ([1.0], [1.0, 2.0], "one number for each row"),
         ([], [], "one number for each row"),
-        ([np.nan], [1.0], "actual must not hold NaN"),
-        ([1.0], [np.nan], "predicted must not hold NaN"),
-        (["a"], [1.0], "actual holds .a., which is text"),
+        ([np.nan], [1.0], "actual must not contain NaN"),
+        ([1.0], [np.nan], "predicted must not contain NaN"),
+        (["a"], [1.0], "actual contains .a., which is text"),
     ],
 )
 def test_what_are_no_numbers(actual, predicted, message):

@@ -83,8 +83,8 @@ def test_a_learner_that_never_decides_for_the_rare_class_gets_a_threshold_that_f
     ("positive", "scores", "decided", "message"),
     [
         ([True], [0.1, 0.2], [True], "one value for each row"),
-        ([True], [math.nan], [True], "must not hold NaN"),
-        ([True], [0.1], [True, False], "decided must hold one value"),
+        ([True], [math.nan], [True], "must not contain NaN"),
+        ([True], [0.1], [True, False], "decided must contain one value"),
     ],
 )
 def test_input_that_does_not_fit_is_rejected(positive, scores, decided, message):

@@ -145,7 +145,9 @@ def test_what_is_no_delay(delay):
 
 def test_times_that_cannot_be_used():
     X, y = rows(300)
-    with pytest.raises(DataError, match="delay names the column 'at', which does not exist: x0, x1"):
+    with pytest.raises(
+        DataError, match="delay names the column 'at', which does not exist; the columns are x0, x1"
+    ):
         prequential((X, y), FIRES(3), delay=TIMES)
     now = np.arange(300.0)
     with pytest.raises(DataError, match="The time 'at' of row 50 of the batch is nan: fix it"):
@@ -249,7 +251,7 @@ def test_a_followed_file_tells_when_labels_come_and_goes_on(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("delay", "words"),
     [
-        ("at,colour", "column 'colour' must contain times, but has text such as 'red'"),
+        ("at,colour", "column 'colour' must contain times, but contains text such as 'red'"),
         ("at,knwon", "has no column 'knwon'; did you mean 'known'?"),
         ("at,state", "clock names 'state', which is the label"),
         ("at,at", "--delay must be a number of rows, 0 or more, or two columns"),

@@ -109,7 +109,7 @@ def test_what_cannot_be_late_is_told():
         run({"late": -1})
     with pytest.raises(ValueError, match="protocol='paper'"):
         run({"late": 100}, protocol="paper")
-    with pytest.raises(ValueError, match="delay must be one too"):
+    with pytest.raises(ValueError, match="delay must be a number of rows"):
         run({"late": 100}, delay=("row", "early"))
     X, y = rows()
     with pytest.raises(DataError, match="pass dense rows"):

@@ -108,7 +108,7 @@ def test_selector_and_learner_that_do_not_go_together(selector, learner, message
 
 def test_targets_that_are_no_numbers():
     X, y = rows()
-    with pytest.raises(DataError, match="y holds 'a', which is text"):
+    with pytest.raises(DataError, match="y contains 'a', which is text"):
         prequential((X, np.where(y > 50, "a", "b")), FIRES(2, model="gaussian"))
     batches = [(X[:700], y[:700]), (X[700:], np.where(np.arange(700, 1500) == 710, np.nan, y[700:]))]
     with pytest.raises(DataError, match="missing") as raised:

@@ -216,7 +216,7 @@ def test_results_survive_a_folder(tmp_path):
         result.save(tmp_path / "file" / "run")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "precious"
     (tmp_path / "run" / "steps.parquet").write_bytes(b"PAR1")
-    with pytest.raises(CheckpointError, match="does not hold a whole result"):
+    with pytest.raises(CheckpointError, match="does not contain a whole result"):
         PrequentialResult.load(tmp_path / "run")
 
 

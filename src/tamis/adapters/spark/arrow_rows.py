@@ -37,8 +37,8 @@ def _non_null(batch: Any, name: str, role: str) -> Any:
     column = batch.column(name)
     if column.null_count:
         raise DataError(
-            f"Column {name!r}, the {role}, is null in {column.null_count} of {len(column)} rows: leave these out"
-            f" before, by df.dropna(subset=[{name!r}])."
+            f"Column {name!r}, the {role}, is null in {column.null_count} of {len(column)} rows: drop these"
+            f" first with df.dropna(subset=[{name!r}])."
         )
     return column
 
@@ -80,7 +80,7 @@ def _vectors(column: Any) -> Any:
 
     if column.null_count:
         raise DataError(
-            f"The vector column is null in {column.null_count} of {len(column)} rows: leave these out before, or give"
+            f"The vector column is null in {column.null_count} of {len(column)} rows: drop these first, or pass"
             " vectors of NaN."
         )
     kind, size, indices, values = (column.field(part) for part in ("type", "size", "indices", "values"))
@@ -92,7 +92,7 @@ def _vectors(column: Any) -> Any:
     if (sizes != width).any():
         other = int(sizes[sizes != width][0])
         raise DataError(
-            f"The vector column holds vectors of {width} entries and of {other}: give all the same."
+            f"The vector column contains vectors of {width} and of {other} entries: give all of them the same length."
         )
     if dense.all():
         return stored.reshape(-1, width)

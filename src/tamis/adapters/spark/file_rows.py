@@ -54,7 +54,9 @@ def list_files(source: Any) -> list[tuple[str, int]]:
         raise DataError(f"{short_repr(source)} contains no data files: name a folder or files of rows.")
     kinds = {_kind(path) for path, _ in result}
     if len(kinds) > 1:
-        raise DataError(f"The files are of several formats ({', '.join(sorted(kinds))}): give files of one.")
+        raise DataError(
+            f"The files are of several formats ({', '.join(sorted(kinds))}): pass files of one format."
+        )
     return result
 
 

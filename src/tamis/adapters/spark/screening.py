@@ -209,14 +209,14 @@ class StreamingScreen:
     def selector_(self) -> Any:
         """The fitted selector."""
         if self._last is None or self._last["selector"] is None:
-            raise AttributeError("selector_ is there after the first batch with rows.")
+            raise AttributeError("selector_ is available after the first batch with rows.")
         return self._last["selector"]
 
     @property
     def batch_id_(self) -> int:
         """The last batch that was learned from."""
         if self._last is None:
-            raise AttributeError("batch_id_ is there after the first batch.")
+            raise AttributeError("batch_id_ is available after the first batch.")
         return int(self._last["batch"])
 
     def __call__(self, df: DataFrame, batch_id: int) -> None:
@@ -244,7 +244,7 @@ class StreamingScreen:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CheckpointError(
-                f"Cannot make the folder {str(self.folder)!r} ({error.strerror})."
+                f"Cannot create the folder {str(self.folder)!r} ({error.strerror})."
             ) from None
         for torn in self.folder.glob(".batch-*.tmp"):  # of a process that was killed while it wrote
             torn.unlink(missing_ok=True)
@@ -257,15 +257,18 @@ class StreamingScreen:
         if self._last is None:
             if batch_id:
                 raise StreamError(
-                    f"{at} holds no state: give the folder of the batches before, or begin a query with a new"
+                    f"{at} contains no state: pass the folder of the earlier batches, or start a query with a new"
                     " checkpointLocation."
                 )
             return True
         if None not in (query, self._last["query"]) and query != self._last["query"]:
-            raise StreamError(f"{at} holds the state of another query: give each query a folder of its own.")
+            raise StreamError(
+                f"{at} contains the state of another query: use a separate folder for each query."
+            )
         if batch_id not in (self.batch_id_, self.batch_id_ + 1):
             raise StreamError(
-                f"{at} holds the state after batch {self.batch_id_}: folder and checkpointLocation must be of one age."
+                f"{at} contains the state after batch {self.batch_id_}: use the folder and the checkpointLocation of"
+                " the same run."
             )
         return bool(batch_id > self.batch_id_)
 
@@ -290,11 +293,11 @@ def _check_selector(selector: Any, classes: Any, when: str | None) -> None:
     check_parameters(selector)
     if when not in (None, "after"):
         raise ValueError(
-            f"when must be 'after' or None, got {short_repr(when)}: Spark's partitions follow one another."
+            f"when must be 'after' or None, got {short_repr(when)}: Spark's partitions are consecutive."
         )
     if getattr(selector, "fade_per", "row") == "batch" and getattr(selector, "_factor", 1.0) != 1.0:
         raise ValueError(
-            "fade_per='batch' counts calls, which depend on how Spark cuts the rows: let rows fade."
+            "fade_per='batch' counts calls, which depend on how Spark partitions the rows: choose fade_per='row'."
         )
     clone(selector).merge(clone(selector), **merge_options(when))  # says what it needs
     if classes is not None:

@@ -125,8 +125,8 @@ def open_rows(source: Any, label: str, features: Any, weight: str | None) -> Fra
     if isinstance(paths, list | tuple) and paths and all(isinstance(p, str | os.PathLike) for p in paths):
         return FileRows.of_paths(source, label, features, weight)
     raise TypeError(
-        f"df must be a DataFrame of Spark, a path or a list of paths, got {short_repr(source)}: others are for"
-        " selector.fit."
+        f"df must be a DataFrame of Spark, a path or a list of paths, got {short_repr(source)}: pass any"
+        " other source to selector.fit."
     )
 
 
@@ -154,7 +154,7 @@ def _columns(
         if name in vectors:
             if len(names) > 1:
                 raise DataError(
-                    f"Column {name!r} holds vectors: name it alone in features=, without other columns."
+                    f"Column {name!r} contains vectors: name it alone in features=, without other columns."
                 )
         elif not _is_number(kind):
             raise DataError(f"Column {name!r} is of type {kind}, not numeric: {_advice(kind)}.")

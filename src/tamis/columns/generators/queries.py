@@ -113,7 +113,7 @@ class Database:
         known = {str(name).lower() for name in names.tolist()}
         for table in tables:
             if table.lower() not in known:
-                raise DataError(f"There is no table {table!r} in the database: give the one with all tables.")
+                raise DataError(f"There is no table {table!r} in the database: pass the one with all tables.")
 
     def tables_in(self, queries: Iterable[str]) -> set[str]:
         """Return the tables and views whose names occur in queries.
@@ -171,7 +171,8 @@ class Database:
             kinds = [statement.type.name for statement in self._connection.extract_statements(query)]
             if kinds != ["SELECT"]:
                 raise DataError(
-                    f"The query {query!r} is not one SELECT but {' and '.join(kinds) or 'nothing'}: only read."
+                    f"The query {query!r} is not one SELECT but {' and '.join(kinds) or 'nothing'}: write a single"
+                    " SELECT."
                 )
             return list(self._connection.execute(query).fetchnumpy().values())
         except self._error as error:
@@ -263,13 +264,15 @@ class Keys:
             return [np.full(len(self.values), nothing) for nothing in empty]
         if (keys.dtype.kind == "U") != (self.values.dtype.kind == "U"):
             raise DataError(
-                f"The query {query!r} gives keys like {keys.tolist()[0]!r}, but the rows have keys like"
+                f"The query {query!r} returns keys like {keys.tolist()[0]!r}, but the rows have keys like"
                 f" {self.values.tolist()[0]!r}: cast one to the other's type."
             )
         by_key = np.argsort(keys, kind="stable")
         ordered = keys[by_key]
         if (twice := _first_duplicate(ordered)) is not None:
-            raise DataError(f"The query {query!r} gives two values for the key {twice!r}: group by the key.")
+            raise DataError(
+                f"The query {query!r} returns two values for the key {twice!r}: group by the key."
+            )
         places = np.minimum(np.searchsorted(ordered, self._sorted), len(ordered) - 1)
         met = ordered[places] == self._sorted
         columns = []
@@ -354,7 +357,7 @@ def run_query(database: Database, text: str, keys: Keys, empty: float) -> Floats
     columns = database.columns(text)
     values = numbers(columns[1]) if len(columns) == 2 else None
     if values is None:
-        raise DataError(f"The query {text!r} must give two columns, the key of a row and a number.")
+        raise DataError(f"The query {text!r} must return two columns, the key of a row and a number.")
     return keys.align(columns[0], [values], [empty], text)[0]
 
 

@@ -404,7 +404,7 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
         replace_file(path, lambda file: file.write(text.encode()))
     except OSError as error:
         raise CheckpointError(
-            f"Cannot write {str(path)!r} ({error.strerror or error}): make room there, or choose another folder."
+            f"Cannot write {str(path)!r} ({error.strerror or error}): free some space there, or choose another folder."
         ) from error
 
 
@@ -419,7 +419,9 @@ def _read_cells(folder: Path) -> tuple[Frame, Array, Array]:
             [cell.get("keeps_all", cell["selector"] == "none") for cell in listed], dtype=bool
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{str(folder)!r} does not hold an experiment: run it there first.") from error
+        raise CheckpointError(
+            f"{str(folder)!r} does not contain an experiment: run it there first."
+        ) from error
     items = [_outcome(folder, key) for key in parts["key"]]
     names = dict.fromkeys(name for _, _, summary in items for name in summary)
     cells = {

@@ -202,7 +202,9 @@ def _cells(
     nouns = {"stream": streams, "selector": selectors, "learner": learners}
     parts = {noun: parts_of(noun, part) for noun, part in nouns.items()}
     if isinstance(amount, dict) and (strange := set(amount) - {part.name for part in parts["stream"]}):
-        raise ValueError(f"n_features_to_select names {sorted(strange)[0]!r}, which is none of the streams.")
+        raise ValueError(
+            f"n_features_to_select names {sorted(strange)[0]!r}, which is not one of the streams."
+        )
     numbers = [int(seed) for seed in seeds]
     return cells_of(parts["stream"], parts["selector"], parts["learner"], numbers, amount, options)
 

@@ -200,7 +200,7 @@ class SlidingAUC(ThreadSafe):
             own = np.sort(self._scores[:n][self._labels[:n] == k])
             if len(own) != self._counts[k] or not np.array_equal(own, ordered[: len(own)]):
                 raise StateError(
-                    "A SlidingAUC does not hold the ordered scores of the rows of its window: the model was changed"
+                    "A SlidingAUC does not contain the ordered scores of the rows of its window: the model was changed"
                     " from outside, so count again or load it from where it was saved."
                 )
 
@@ -223,13 +223,13 @@ class SlidingAUC(ThreadSafe):
         values = np.ascontiguousarray(as_numbers("scores", scores))
         if labels.ndim != 1 or labels.shape != values.shape:
             raise ValueError(
-                "positive and scores must hold one value for each row,"
+                "positive and scores must contain one value for each row,"
                 f" got shapes {labels.shape} and {values.shape}."
             )
         if np.isnan(values).any():
             raise ValueError("scores must be numbers, got NaN.")
         if not is_bool and not np.isin(labels, (0, 1)).all():
-            raise ValueError(f"positive must hold zeros and ones, got {positive!r}.")
+            raise ValueError(f"positive must contain zeros and ones, got {positive!r}.")
         codes = np.ascontiguousarray(labels, dtype=np.int64)
         self._sum += _slide(
             codes, values, self.n_seen, self._labels, self._scores, self._ordered, self._counts, self._totals

@@ -229,14 +229,14 @@ class RunningMetrics(Running):
         actual, predicted = _codes("actual", actual), _codes("predicted", predicted)
         if actual.ndim != 1 or actual.shape != predicted.shape or actual.shape[0] == 0:
             raise ValueError(
-                "actual and predicted must hold one code for each row,"
+                "actual and predicted must contain one code for each row,"
                 f" got shapes {actual.shape} and {predicted.shape}."
             )
         if n_classes is None:
             low, high = int(min(actual.min(), predicted.min())), int(max(actual.max(), predicted.max()))
             if low < 0 or high >= _MOST:
                 bad = low if low < 0 else high
-                raise ValueError(f"actual and predicted must hold codes from 0 to {_MOST - 1}, got {bad}.")
+                raise ValueError(f"actual and predicted must contain codes from 0 to {_MOST - 1}, got {bad}.")
             n_classes = high + 1
         revealed, upto = arrivals(
             actual, revealed if revealed is None else _codes("revealed", revealed), upto
@@ -265,6 +265,6 @@ def _codes(name: str, values: Any) -> NDArray[np.int64]:
     codes = as_array(name, values)
     if codes.dtype.kind not in "iub":
         raise ValueError(
-            f"{name} must hold the code of a class for each row, an integer, got {short_repr(values)}."
+            f"{name} must contain the code of a class for each row, an integer, got {short_repr(values)}."
         )
     return np.ascontiguousarray(codes, dtype=np.int64)

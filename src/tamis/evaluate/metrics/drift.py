@@ -196,7 +196,7 @@ def recovery(
     begins = _begins(drifts, widths)
     x, y = as_numbers("at", at).reshape(-1), as_numbers("values", values).reshape(-1)
     if len(x) != len(y):
-        raise ValueError(f"at and values must be of one length, got {len(x)} and {len(y)}.")
+        raise ValueError(f"at and values must have the same length, got {len(x)} and {len(y)}.")
     x, y = x[np.isfinite(y)], y[np.isfinite(y)]
     rows, levels, drops = (np.full(len(begins), np.nan) for _ in range(3))
     for i, (begin, end) in enumerate(_turns(begins)):
@@ -223,7 +223,7 @@ def _begins(drifts: Any, widths: Any) -> Numbers:
     begins = centres - spans / 2
     if (np.diff(begins) <= 0).any():
         raise ValueError(
-            f"drifts must begin one after the other, got centres {drifts!r} with widths {widths!r}."
+            f"drifts must begin in ascending order, got centres {drifts!r} with widths {widths!r}."
         )
     if (spans < 0).any():
         raise ValueError(f"widths must be at least 0, got {widths!r}.")

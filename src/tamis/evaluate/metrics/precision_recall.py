@@ -128,11 +128,11 @@ class SlidingPrecisionRecall(ThreadSafe):
         positive, scores = as_numbers("positive", positive).astype(bool), as_numbers("scores", scores)
         if positive.ndim != 1 or positive.shape != scores.shape:
             raise ValueError(
-                "positive and scores must hold one value for each row,"
+                "positive and scores must contain one value for each row,"
                 f" got shapes {positive.shape} and {scores.shape}."
             )
         if np.isnan(scores).any():
-            raise ValueError("scores must not hold NaN.")
+            raise ValueError("scores must not contain NaN.")
         n_new, (ring, ranked), (is_positive, is_ranked_positive) = len(scores), self._scores, self._positive
         if _FEW * n_new <= self.window:
             _slide(scores, positive, self.n_seen, ring, is_positive, ranked, is_ranked_positive)

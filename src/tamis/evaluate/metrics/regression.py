@@ -163,7 +163,7 @@ class RunningErrors(Running):
         actual, predicted = _numbers("actual", actual), _numbers("predicted", predicted)
         if actual.ndim != 1 or actual.shape != predicted.shape or actual.shape[0] == 0:
             raise ValueError(
-                "actual and predicted must hold one number for each row,"
+                "actual and predicted must contain one number for each row,"
                 f" got shapes {actual.shape} and {predicted.shape}."
             )
         revealed, upto = arrivals(
@@ -187,5 +187,5 @@ def _numbers(name: str, values: Any) -> NDArray[np.float64]:
     reject_masked(name, values)
     numbers: NDArray[np.float64] = np.ascontiguousarray(as_numbers(name, values), dtype=np.float64)
     if np.isnan(numbers).any():
-        raise ValueError(f"{name} must not hold NaN.")
+        raise ValueError(f"{name} must not contain NaN.")
     return numbers

@@ -210,7 +210,7 @@ def as_mask(name: str, chosen: Any, n_features: int) -> NDArray[np.bool_]:
         return mask
     if at.ndim != 1 or at.dtype.kind not in "iu" or at.min() < 0 or at.max() >= n_features:
         raise ValueError(
-            f"{name} must hold indices from 0 to {n_features - 1}, or be a mask of {n_features}, got {chosen!r}."
+            f"{name} must contain indices from 0 to {n_features - 1}, or be a mask of {n_features}, got {chosen!r}."
         )
     mask[at] = True
     return mask
@@ -220,7 +220,7 @@ def _originals(copy_of: Any, n_features: int) -> NDArray[np.intp]:
     original = np.asarray(copy_of)
     if original.shape != (n_features,) or original.dtype.kind not in "iu":
         raise ValueError(
-            f"copy_of must hold a column index for each of {n_features} columns, got {copy_of!r}."
+            f"copy_of must contain a column index for each of {n_features} columns, got {copy_of!r}."
         )
     if original.min() < 0 or original.max() >= n_features or (original[original] != original).any():
         raise ValueError(f"copy_of must name originals, which are copies of themselves, got {copy_of!r}.")

@@ -147,7 +147,7 @@ class SlidingStability(ThreadSafe):
             distinct = np.unique(indices)
             if len(distinct) < len(indices) or not self._slide(distinct):
                 raise ValueError(
-                    f"selected must hold distinct indices from 0 to {self.n_features - 1}, got {selected!r}."
+                    f"selected must contain distinct indices from 0 to {self.n_features - 1}, got {selected!r}."
                 )
         self._added += 1
         self.n_sets = min(self._added, self.window)

@@ -93,7 +93,7 @@ class PastThreshold(ThreadSafe):
         positive, scores = _pair(positive, scores)
         decided = np.asarray(decided, dtype=bool)
         if decided.shape != positive.shape:
-            raise ValueError(f"decided must hold one value for each row, got shape {decided.shape}.")
+            raise ValueError(f"decided must contain one value for each row, got shape {decided.shape}.")
         learned = (positive, scores) if labelled is None else _pair(*labelled)
         if math.isfinite(self.value):
             both = np.stack([scores >= self.value, decided])
@@ -150,8 +150,8 @@ def _pair(positive: Any, scores: Any) -> tuple[Array, Array]:
     positive, scores = as_numbers("positive", positive).astype(bool), as_numbers("scores", scores)
     if positive.ndim != 1 or positive.shape != scores.shape:
         raise ValueError(
-            f"positive and scores must hold one value for each row, got shapes {positive.shape} and {scores.shape}."
+            f"positive and scores must contain one value for each row, got shapes {positive.shape} and {scores.shape}."
         )
     if np.isnan(scores).any():
-        raise ValueError("scores must not hold NaN.")
+        raise ValueError("scores must not contain NaN.")
     return positive, scores

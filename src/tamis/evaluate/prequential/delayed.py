@@ -101,7 +101,7 @@ class DelayedLabels:
         for name in self.delay:
             if name not in names:
                 raise DataError(
-                    f"delay names the column {name!r}, which does not exist: {', '.join(names[:20])}."
+                    f"delay names the column {name!r}, which does not exist; the columns are {', '.join(names[:20])}."
                 )
         row, label = (names.index(name) for name in self.delay)
         self.columns = row, label

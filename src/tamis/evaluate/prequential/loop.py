@@ -207,8 +207,9 @@ def prequential(
     source = as_stream(stream, label)
     if checkpoint is not None and not source.is_resumable:
         raise ValueError(
-            f"checkpoint={str(checkpoint)!r} is of no use for standard input, whose rows come once: save them to a"
-            " file, or let their producer number them (follow_files(..., number=))."
+            f"checkpoint={str(checkpoint)!r} cannot resume standard input, which can be read only once: save the rows"
+            " to a"
+            " file, or let the producer number them (follow_files(..., number=))."
         )
     learner = _wrap_river(learner)
     task = task_of(selector, learner)

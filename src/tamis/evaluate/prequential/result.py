@@ -438,7 +438,7 @@ class PrequentialResult:
             return cls(frames, document["settings"], document["feature_names"])
         except Exception as error:
             raise CheckpointError(
-                f"{str(folder)!r} does not hold a whole result ({type(error).__name__}): run it again."
+                f"{str(folder)!r} does not contain a whole result ({type(error).__name__}): run it again."
             ) from error
 
     def plot(self) -> Any:

@@ -82,9 +82,7 @@ def _delay_of(stream: Stream, options: RunOptions) -> Delay:
     if last == 0:
         return options.delay
     if not isinstance(options.delay, int):
-        raise ValueError(
-            f"Late features arrive a number of rows after their row, so delay must be one too, got {options.delay!r}."
-        )
+        raise ValueError(f"With late features, delay must be a number of rows, got {options.delay!r}.")
     if options.protocol == "paper":
         raise ValueError("protocol='paper' learns a row before it predicts it, so no feature can be late.")
     return max(options.delay, last)

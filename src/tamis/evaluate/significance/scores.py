@@ -33,12 +33,12 @@ def as_table(table: Any, names: Sequence[str] | None, at_least: int = 1) -> tupl
         [f"method {j}" for j in range(scores.shape[1])] if names is None else [str(name) for name in names]
     )
     if len(methods) != scores.shape[1] or len(set(methods)) < len(methods):
-        raise ValueError(f"names must be {scores.shape[1]} different ones, got {methods!r}.")
+        raise ValueError(f"names must be {scores.shape[1]} distinct names, got {methods!r}.")
     bad = np.argwhere(~np.isfinite(scores))
     if len(bad):
         row, column = bad[0].tolist()
         raise ValueError(
-            f"{methods[column]!r} has no score in row {row}: leave the row out, or write the worst score."
+            f"{methods[column]!r} has no score in row {row}: drop the row, or enter the worst score."
         )
     return methods, scores
 
@@ -50,11 +50,11 @@ def as_pair(first: Any, second: Any, names: Sequence[str] | None) -> tuple[tuple
         columns = [as_numbers("first", first), as_numbers("second", second)]
         if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
             raise ValueError(
-                "first and second must be two columns of one length,"
+                "first and second must be two columns of the same length,"
                 f" got shapes {columns[0].shape} and {columns[1].shape}."
             )
         table = np.column_stack(columns)
     methods, scores = as_table(table, names)
     if len(methods) != 2:
-        raise ValueError(f"Two methods can be compared, got {len(methods)}: choose two columns.")
+        raise ValueError(f"Exactly two methods can be compared, got {len(methods)}: choose two columns.")
     return (methods[0], methods[1]), scores

@@ -140,7 +140,7 @@ class Fit:
             return np.zeros(0) if sp.issparse(X) else X.mean(axis=0, dtype=np.float64)
         if sp.issparse(X):
             raise DataError(
-                "Sparse rows hold NaN, which the estimator does not accept: impute or drop it first."
+                "Sparse rows contain NaN, which the estimator does not accept: impute or drop it first."
             )
         known = ~np.isnan(X)
         total = np.where(known, X, 0.0).sum(axis=0, dtype=np.float64)

@@ -286,7 +286,7 @@ class SGBT(DenseRowClassifier):
         try:
             check_parameters(self)
         except ValueError as error:
-            raise StateError(f"The file holds an SGBT that cannot be: {error}") from None
+            raise StateError(f"The file contains an invalid SGBT: {error}") from None
         levels = [self._roots_]
         while len(levels[-1]) and sum(map(len, levels)) <= len(self._feature_):
             inner = levels[-1][self._feature_[levels[-1]] >= 0]

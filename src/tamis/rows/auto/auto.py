@@ -491,7 +491,7 @@ class Auto(RowSelector):
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if not float(np.abs(X.data if sp.issparse(X) else X).max(initial=0)) < _LARGEST:
-            raise DataError(f"X holds values beyond {_LARGEST:g}: rescale them.")
+            raise DataError(f"X contains values beyond {_LARGEST:g}: rescale them.")
         self.drift_detected_ = False
         if sp.issparse(X) and X.shape[1] <= _MOST_DENSE:
             X = X.toarray()

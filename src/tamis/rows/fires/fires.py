@@ -573,7 +573,7 @@ class FIRES(RowSelector):
         reject_nonfinite(X, self._names())
         largest = np.abs(X.data if sp.issparse(X) else X).max()
         raise DataError(
-            f"X holds values up to {largest:g}, whose squares are too large to sum: rescale the features."
+            f"X contains values up to {largest:g}, whose squares are too large to sum: rescale the features."
         )
 
     def _relevance(self) -> NDArray[np.float64]:

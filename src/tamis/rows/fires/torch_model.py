@@ -36,7 +36,7 @@ class TorchModel:
         if not linked:
             raise DataError(
                 f"The module has no parameter of shape (n_units, {n_features}), for {n_features} features: "
-                f"begin it with a layer such as torch.nn.Linear({n_features}, n_units)."
+                f"start it with a layer such as torch.nn.Linear({n_features}, n_units)."
             )
         self._linked = linked[0]
 

@@ -378,7 +378,7 @@ class JointScreening(RowSelector):
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if self.level is not None and sample_weight is not None and sample_weight.max(initial=0.0) > 1.0:
             raise ValueError(
-                f"sample_weight holds {sample_weight.max():g}, but with level a row counts once: give weights of 0"
+                f"sample_weight contains {sample_weight.max():g}, but with level a row counts once: give weights of 0"
                 " and 1."
             )
         if sample_weight is not None:

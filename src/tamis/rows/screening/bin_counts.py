@@ -156,7 +156,7 @@ class BinCounts:
         row, at = np.argwhere(~(fit | np.isnan(values)))[0]
         column = int(self.categorical[at])
         raise DataError(
-            f"Column {names[column] if names else column!r} is categorical, but holds {values[row, at]} in row {row}"
+            f"Column {names[column] if names else column!r} is categorical, but contains {values[row, at]} in row {row}"
             f" of the batch: encode its values as 0, 1, ..., {_MOST_CATEGORIES - 1} at most."
         )
 

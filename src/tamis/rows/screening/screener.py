@@ -155,8 +155,8 @@ class Screener(RowSelector):
             self._check_redundancy(self.redundancy, n_features)
         if self.restarts is not None and self._factor != 1.0:
             raise ValueError(
-                f"restarts={self.restarts!r} forget all rows at once, and half_life or fading little by little: give"
-                " one of them."
+                f"restarts={self.restarts!r} discards all rows at once, and half_life or fading discounts them"
+                " gradually: pass one of them."
             )
         self._last_rows = None if self.redundancy is None else LastRows()
         # Even without features, the moments track the effective number of rows, which p-values need.
@@ -319,14 +319,17 @@ class Screener(RowSelector):
     def _refuse(self, X: Rows) -> NoReturn:
         reject_nonfinite(X, self._names(), allow_nan=True)
         if self._bins is not None and not self._bins.can_hold(X):
-            raise DataError("X holds values too large for float32: rescale them, or choose dtype='float64'.")
-        raise DataError("X holds values whose squares are too large to sum: rescale the features.")
+            raise DataError(
+                "X contains values too large for float32: rescale them, or choose dtype='float64'."
+            )
+        raise DataError("X contains values whose squares are too large to sum: rescale the features.")
 
     def _warn_of_underflow(self, X: Rows) -> None:
         assert self._bins is not None
         if (column := self._bins.first_lost(X)) >= 0:
             warnings.warn(
-                f"Column {self._column(column)} holds values that float32 rounds to 0, which makes them equal: rescale"
+                f"Column {self._column(column)} contains values that float32 rounds to 0, which makes them equal:"
+                " rescale"
                 " it, or choose dtype='float64'.",
                 UserWarning,
                 stacklevel=2,
@@ -759,8 +762,8 @@ class Screener(RowSelector):
             refined = self._bins.test(statistic_of) if in_order else None
             if in_order and refined is None and self._bins.rank_error * np.sqrt(effective.sum()) > 0.1:
                 warnings.warn(
-                    f"pvalues_ are of bins that are known to {self._bins.rank_error:g} of the rows only: as many as"
-                    f" {effective.sum():.0f} take this error for a signal. Learn again, or choose a smaller eps.",
+                    f"pvalues_ use bins with a rank error of {self._bins.rank_error:g}, which can appear significant in"
+                    f" {effective.sum():.0f} effective rows: fit again, or choose a smaller eps.",
                     UserWarning,
                     stacklevel=2,
                 )

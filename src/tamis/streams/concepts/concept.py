@@ -128,7 +128,7 @@ class Concept(ABC):
         while len(missing):
             if tried > _MOST_TRIES:
                 raise ValueError(
-                    f"{self!r} gave no row of class {y[missing[0]]} in {tried} tries: make it more likely."
+                    f"{self!r} generated no row of class {y[missing[0]]} in {tried} tries: make it more likely."
                 )
             drawn = self._candidates(draws.child(tried), rows[missing], ranges.tile(tries))
             fits = self.label(drawn).reshape(-1, tries) == y[missing, None]

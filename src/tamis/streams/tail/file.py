@@ -103,9 +103,10 @@ def check_same_columns(name: str, known: list[str], result: list[str]) -> None:
     lacks = [one for one in known if one not in result]
     adds = [one for one in result if one not in known]
     differences = [f"lacks {', '.join(map(repr, lacks[:3]))}"] if lacks else []
-    differences += [f"has {', '.join(map(repr, adds[:3]))} more"] if adds else []
-    difference = " and ".join(differences) or "has them twice or in another order"
+    differences += [f"adds {', '.join(map(repr, adds[:3]))}"] if adds else []
+    difference = " and ".join(differences) or "repeats or reorders them"
     raise StreamError(
-        f"{name!r} has other columns than the first rows ({difference}): write the same columns, or follow the new ones"
+        f"{name!r} differs in its columns from the first rows ({difference}): write the same columns, or follow the"
+        " new ones"
         " separately."
     )

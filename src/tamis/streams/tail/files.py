@@ -56,7 +56,8 @@ class FollowedFiles:
             for name in set(items).difference(plain, self._passed) if plain else ():
                 self._passed.add(name)
                 warnings.warn(
-                    f"{name!r} is compressed and passed over: unpack it if it has new rows.", stacklevel=2
+                    f"{name!r} was skipped because it is compressed: decompress it if it contains new rows.",
+                    stacklevel=2,
                 )
             return plain or items
         if not os.path.isdir(self.path):
@@ -73,15 +74,15 @@ class FollowedFiles:
         if name not in self.parts:
             kind = self.format or _kind(name) or "csv"
             if name.lower().endswith(_PACKED) or _is_packed(name):
-                raise StreamError(f"{name!r} is compressed: unpack what is to be followed.")
+                raise StreamError(f"{name!r} is compressed and cannot be followed: decompress it.")
             if self.format is None and (value := SUFFIXES.get(Path(name).suffix.lower(), kind)) != kind:
                 raise StreamError(f"{name!r} is {value}: only CSV and Parquet files can be followed.")
             if self.format is None:
                 self.format = kind  # of all that come
             elif _kind(name) not in (None, self.format):
                 raise StreamError(
-                    f"{name!r} is {_kind(name)}, those before it are {self.format}: name files of one kind by a"
-                    " pattern."
+                    f"{name!r} is {_kind(name)}, but earlier files are {self.format}: select files of one format"
+                    " by a pattern."
                 )
             self.parts[name] = (
                 FollowedParquet(name) if kind == "parquet" else FollowedText(name, self.header, self._most)
@@ -194,8 +195,8 @@ def _refuse_compressed_rest(part: FollowedFile) -> None:
                     left -= skipped
                 if file.read(1):
                     raise StreamError(
-                        f"{packed!r} has rows of {part.name!r} that were not read before it was compressed: unpack"
-                        " it."
+                        f"{packed!r} has rows of {part.name!r} that were not read before it was compressed:"
+                        " decompress it."
                     )
 
 

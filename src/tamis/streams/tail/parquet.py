@@ -61,8 +61,8 @@ class FollowedParquet(FollowedFile):
         for name, kind in known.items():
             if _value_kind(kind) != _value_kind(mapping[name]):
                 raise StreamError(
-                    f"{self.name!r} has column {name!r} as {mapping[name]}, the first file as {kind}:"
-                    " write it as there."
+                    f"{self.name!r} has column {name!r} as {mapping[name]}, but the first file as {kind}:"
+                    " write it as that type."
                 )
 
     def has_more(self, size: int) -> bool:
@@ -76,8 +76,8 @@ class FollowedParquet(FollowedFile):
     def refuse(self) -> NoReturn:
         """Raise because the file was rewritten."""
         raise StreamError(
-            f"{self.name!r} was rewritten since {self.row:,} rows of it were taken: give new rows in a file of"
-            " their own, or begin without the checkpoint."
+            f"{self.name!r} was rewritten after {self.row:,} of its rows were read: write new rows to a separate file,"
+            " or start without the checkpoint."
         )
 
     def take(self, n: int, last: bool, table: Any) -> Any:

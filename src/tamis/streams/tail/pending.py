@@ -130,7 +130,7 @@ def keys_of(column: Any, name: str, path: str, row: int) -> list[str]:
     keys: list[Any] = column.cast(pa.string()).to_pylist()
     if None in keys:
         raise StreamError(
-            f"{path!r} has no {name!r} in row {row + keys.index(None)}: a label finds its row by it."
+            f"{path!r} has no {name!r} in row {row + keys.index(None)}, which matches labels to rows: add it."
         )
     return keys
 

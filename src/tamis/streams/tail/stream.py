@@ -378,7 +378,8 @@ class FollowedStream(Stream):
         if table.above:
             first = short_repr(table.above.lstrip("\ufeff").splitlines()[0])
             raise StreamError(
-                f"{part.name!r} begins with {first} above its names: only rows below names can be followed."
+                f"{part.name!r} begins with {first} above its header: only files that begin with the header can be"
+                " followed."
             )
         return table
 
@@ -393,7 +394,7 @@ class FollowedStream(Stream):
         check_number("batch_size", size, low=1, integer=True)
         n_taken = 0 if self._mark is None else self._mark.rows
         if start not in (0, n_taken):
-            raise StreamError(f"The stream is after row {n_taken:,}, not {start:,}: go to a position.")
+            raise StreamError(f"The stream is after row {n_taken:,}, not {start:,}: seek a position instead.")
         return self._batches(int(size))
 
     def _blocks(self, start: int) -> Iterator[Batch]:
@@ -457,7 +458,7 @@ class FollowedStream(Stream):
                 row = f"row {part.n_ready() + 1:,}"
                 self._warn(
                     f"{part.name} {row}",
-                    f"{part.name!r} has a quote in {row} that is not closed yet: {n:,} lines wait for that.",
+                    f"{part.name!r} has an unclosed quote in {row}: {n:,} lines wait for its end.",
                 )
 
     def _warn(self, what: str, text: str) -> None:

@@ -133,7 +133,9 @@ class FollowedText(FollowedFile):
         except Exception as error:
             table.fail(error, before + self.header)
         if len(items) != 1 or items[0][1] != len(rows):
-            raise StreamError(f"{self.name!r} has a line in row {before + 1} that is not a row: fix it.")
+            raise StreamError(
+                f"{self.name!r} has a line in row {before + 1} that is not a valid row: fix it."
+            )
         return items[0]
 
     def row_text(self, rows: list[bytes]) -> str:
@@ -185,19 +187,19 @@ class FollowedText(FollowedFile):
         size = os.stat(self.name).st_size
         if size < self.n_read:
             raise StreamError(
-                f"{self.name!r} was cut: it has {size:,} bytes, and {self.n_read:,} were read; if it is copied before"
-                f" that, follow the copies too by a pattern such as '{self.name}*'; else give new rows in a file of"
-                " their own, or begin without the checkpoint."
+                f"{self.name!r} was truncated: it has {size:,} bytes, but {self.n_read:,} were read; if it is copied"
+                " before"
+                f" that, follow the copies too by a pattern such as '{self.name}*'; else write new rows to a separate"
+                " file, or start without the checkpoint."
             )
         if self.head:
             raise StreamError(
-                f"{self.name!r} was rewritten: it does not begin with the {self.row:,} rows that were taken; give"
-                " new rows in a file of their own, or begin without the checkpoint."
+                f"{self.name!r} was rewritten: it does not begin with the {self.row:,} rows that were read; write"
+                " new rows to a separate file, or start without the checkpoint."
             )
         raise StreamError(
-            f"{self.name!r} is another file than the one of which {self.row:,} rows were taken: if that was put"
-            f" aside under a new name, follow both by a pattern such as '{self.name}*'; or begin without the"
-            " checkpoint."
+            f"{self.name!r} is not the file from which {self.row:,} rows were read: if that one was renamed, follow"
+            f" both by a pattern such as '{self.name}*', or start without the checkpoint."
         )
 
     def first_row(self) -> bytes:

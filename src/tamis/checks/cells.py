@@ -82,7 +82,7 @@ def _labels_follow_posteriors(subject: CellSubject) -> None:
     model, (X, _) = subject.learned(), subject.rows(seed=1)
     posterior = model.predict_proba(X)
     if posterior.shape != (len(X), 2) or not np.allclose(posterior.sum(axis=1), 1.0) or (posterior < 0).any():
-        fail("predict_proba must hold a distribution over the classes for each row.")
+        fail("predict_proba must contain a distribution over the classes for each row.")
     if (model.predict(X) != model.classes_[posterior.argmax(axis=1)]).any():
         fail("with equal misclassification costs predict must name the likeliest class.")
 

@@ -1,4 +1,4 @@
-"""The information that a variable adds about a class, less what chance adds.
+"""The conditional information gain of a variable about a class, corrected for chance.
 
 With n_uc the rows of value u of the variable and class c, in the stratum s of rows that agree in all conditions, and
 the margins a_u of the value, b_sc of the class in the stratum, N_s of the stratum::
@@ -7,8 +7,8 @@ the margins a_u of the value, b_sc of the class in the stratum, N_s of the strat
     n (I - E[I]) = sum_s sum_uc (n_uc log n_uc - E[t log t]), t hypergeometric (N_s, a_u, b_sc)     (2)
 
 E is over the permutations of the classes within each stratum, so the mean of (2) is exactly 0 for a variable that is
-independent of the class given the conditions, however few rows a stratum has; a stratum of one row adds nothing. Then
-2 n I is nearly chi-square, whose variance is twice its mean, so the standard deviation of I is sqrt(E[I] / n)     (3)
+independent of the class given the conditions, for any number of rows per stratum; a stratum of one row contributes 0.
+2 n I is then nearly chi-square, whose variance is twice its mean, so the standard deviation of I is sqrt(E[I] / n)  (3)
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ def _gain(
             if 0 < b < size:
                 mean, t = _mean(size, a, b, log_factorial), of_fine[u, c]
                 gain += (t * np.log(t) if t > 1 else 0.0) - mean  # (2)
-                # Summed over values and classes, this is what (1) subtracts from the first sum.
+                # Summed over values and classes, the marginal terms of (1).
                 chance += mean - a * b / size * np.log(a * b / size)
     return gain / len(target), max(chance, 0.0) / len(target)
 
 
 def conditional_gain(fine: tuple[Ints, int], coarse: tuple[Ints, int], target: Ints) -> tuple[float, float]:
-    """Return what the refinement of the strata adds about the class, less what chance adds, and its standard deviation.
+    """Return the information gain of refining the strata, corrected for chance, and its standard deviation.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def conditional_gain(fine: tuple[Ints, int], coarse: tuple[Ints, int], target: I
 
     Examples
     --------
-    A variable that equals the class, and one that has another value in every row:
+    A variable that equals the class, and one with a different value in every row:
 
     >>> target, all_rows = np.tile([0, 1], 50), (np.zeros(100, dtype=np.int64), 1)
     >>> same, unique = refine(all_rows, target), (np.arange(100), 100)

@@ -48,7 +48,7 @@ class Candidate:
     inflation: float = 1.0  # of the variance of its sums over neighbouring rows
 
 
-# What the arrays of every test satisfy; a subclass adds its own.
+# Shapes and ranges that are common to all tests; a subclass adds its own.
 KEPT = (
     "_n (=n)  n_kept_ (=k)  _kept (>1, n)  strength_ (k)  _n in [1, 2**31)  n_kept_ in [0, len(_kept)]"
     "  _own_inflation (k) float in [1, inf)  _target_inflation float in [1, inf)"
@@ -128,7 +128,7 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
         return self._target_inflation > 1.0
 
     def _measure_target(self, codes: NDArray[np.int64]) -> None:
-        """Find out whether the classes are a series; rows in a few groups of one class are in no order of time."""
+        """Measure whether the classes are autocorrelated; rows sorted by class are not treated as a series."""
         check_choice("dependence", self.dependence, ("auto", "independent", "series"))
         self._target_inflation = 1.0
         if self.dependence == "series" or (self.dependence == "auto" and not is_grouped_by_class(codes)):

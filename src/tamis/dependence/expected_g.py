@@ -5,9 +5,9 @@ For a value with k rows, n_c of which are of class c, and class probabilities p_
     G = 2 sum_c n_c ln(n_c / (k p_c))     E[G] = 2 sum_c (E[n_c ln n_c] - k p_c ln(k p_c))                  (1)
 
 The sum over the values, minus (classes - 1) for the estimated class probabilities, is the mean of 2 n ln 2 times the
-information gain: its effective degrees of freedom. For many rows (1) is (classes - 1), as for chi-square; for few rows
-it is up to 1.39 times as large with two classes, or smaller, and with one row it is exactly 2 H(class). So a category
-with many rare values needs (1).
+information gain, that is, its effective degrees of freedom. For many rows, (1) is (classes - 1), as for chi-square; for
+few rows and two classes it is between 0 and 1.39 times as large, and with one row it is exactly 2 H(class). Categorical
+features with many rare values therefore need (1).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fisher's z: is the partial correlation of two columns zero, given others?
+"""Fisher's z test of a partial correlation: is the correlation of two columns 0, given others?
 
 Fisher (1924): The distribution of the partial correlation coefficient. Metron 3. With the correlations C of the columns
 i, j and S, and n rows::
@@ -17,8 +17,8 @@ Deviations, each with its reason:
 
 * A set S with n - |S| - 3 < 1 is not tested, so it separates no column. Other implementations then set W = 0, which
   separates every column.
-* A column that is determined by the other one or by S carries no further information: independent.
-* Rows of a series count as fewer: W is divided by the root of the smaller variance inflation of the two columns
+* A column that is determined by the other one or by S has no further information and is independent.
+* For autocorrelated rows, W is divided by the square root of the smaller variance inflation of the two columns
   (:mod:`tamis.dependence.series`).
 """
 
@@ -56,8 +56,8 @@ class FisherZ(DependenceTest):
     alpha : float, default=0.01
         Significance level, in (0, 1).
     dependence : {"auto", "independent", "series"}, default="auto"
-        Whether rows count as fewer because they depend on those before them, in the order given. "auto": if the classes
-        do, unless the rows are sorted by class: in at most five runs of each.
+        Whether tests are corrected for autocorrelated rows, in the order given. "auto": if the classes are
+        autocorrelated, unless the rows are sorted by class (at most five runs of each).
 
     Attributes
     ----------

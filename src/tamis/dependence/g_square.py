@@ -17,8 +17,8 @@ Errata and deviations, each with its reason:
   columns independent given S, so with few rows every feature is separated by a set that could not be tested. Here such
   a set separates no column; ``unreliable="independent"`` follows the implementation. Without conditions, in both cases,
   a column that cannot be tested counts as independent. With few rows, columns are cut into few bins.
-* Rows of a series count as fewer: (1) is divided by the smaller variance inflation of the two columns, the largest of
-  their values' (:mod:`tamis.dependence.series`).
+* For autocorrelated rows, (1) is divided by the smaller variance inflation of the two columns, which is the largest
+  among their values (:mod:`tamis.dependence.series`).
 * For SAOLA with discrete columns it compares (4) with a number delta: ``threshold``. By default (3) decides.
 """
 
@@ -64,8 +64,8 @@ class GSquare(DependenceTest):
         How a conditioning set with fewer than 5 rows for each degree of freedom is treated: ignored, or as
         independence.
     dependence : {"auto", "independent", "series"}, default="auto"
-        Whether rows count as fewer because they depend on those before them, in the order given. "auto": if the classes
-        do, unless the rows are sorted by class: in at most five runs of each.
+        Whether tests are corrected for autocorrelated rows, in the order given. "auto": if the classes are
+        autocorrelated, unless the rows are sorted by class (at most five runs of each).
 
     Attributes
     ----------

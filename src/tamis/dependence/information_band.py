@@ -1,14 +1,14 @@
 """An exact, time-uniform confidence band of the mutual information of a binned feature and the class.
 
 Rows of class c fall into K bins with probabilities p_c, identically distributed. The mixture of the likelihoods of all
-p_c by a Dirichlet distribution, over the likelihood of the true ones, is a martingale from 1 on, so (Ville) with
-probability 1 - alpha at all times::
+p_c by a Dirichlet distribution, divided by the likelihood of the true ones, is a martingale that starts at 1, so by
+Ville's inequality, with probability 1 - alpha at all times::
 
     sum_c n_c KL(q_c | p_c) <= log(1 / alpha) + sum_c [log max likelihood_c - log mixture_c]  =: n r       (1)
 
-with q_c the shares of the n_c rows of class c. With the shares of the classes w_c = n_c / n, the mutual information is
-I = sum_c w_c KL(p_c | m), m = sum_c w_c p_c, which is convex in p. Its least and largest value in the region (1) are
-bounded by duality; every t, eta and lambda gives a bound, and the best one of some is taken.
+with q_c the bin proportions of the n_c rows of class c. With the class proportions w_c = n_c / n, the mutual
+information is I = sum_c w_c KL(p_c | m), m = sum_c w_c p_c, which is convex in p. Its minimum and maximum in the region
+(1) are bounded by duality; every t, eta and lambda gives a bound, and the best of several is used.
 
 * I >= sum_c w_c sum_b p_cb g_cb, a tangent, for g = log(1 - t + t q_cb / m'_b), t in [0, 1) and m' the mean of q; and
   log E_p(1 + eta g) >= E_q log(1 + eta g) - r wherever 1 + eta g > 0 (Donsker, Varadhan), so
@@ -59,7 +59,7 @@ def information_band(table: Array, alpha: float) -> tuple[NDArray[np.float64], N
 
     Examples
     --------
-    10,000 rows in two bins; the estimated information is 0.02:
+    For 10,000 rows in two bins, with an estimated information of 0.02:
 
     >>> low, high = information_band(np.array([[[3000.0, 2000.0], [2000.0, 3000.0]]]), 0.05)
     >>> low.round(3), high.round(3)

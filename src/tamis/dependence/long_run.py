@@ -59,17 +59,17 @@ def contrast_inflation(
     covariance: Array, count: Array, variance: Array, effective: Array, lagged: Array | None = None,
     contrasts: Array | None = None,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Return the inflation (1) of the variance of each class mean less that of the rest, at least 1.
+    """Return the inflation (1) of the variance of the difference between each class mean and the rest, at least 1.
 
     Parameters
     ----------
     covariance : ndarray of shape (n_classes, n_classes, n_features), float64
         M.
     count, variance, effective : ndarray of shape (n_classes, n_features), float64
-        Weight of the values, their variance within the class, and the number of rows that M is an estimate of.
+        Weight of the values, their variance within the class, and the effective number of rows.
     lagged : ndarray of shape (n_lags, n_classes, n_features), optional
-        Class means with the labels of earlier rows. With four lags or more, the variance of the contrast over the lags
-        is taken if it is larger: so cycles that feature and label have in common are not significant.
+        Class means by the labels of earlier rows. With four or more lags, the variance of the contrast over the lags is
+        used if it is larger, so that a cycle shared by feature and label is not significant.
     contrasts : ndarray of shape (n_contrasts, n_classes, n_features), optional
         Other contrasts of the class means.
 
@@ -204,7 +204,7 @@ def table_inflation(
     freedom : float
         Degrees of freedom of the blocks.
     spread : ndarray of shape (n_classes,), bool, optional
-        Of which classes `own` is read; by default of all.
+        Classes over which `own` is computed; by default all.
 
     Returns
     -------
@@ -258,7 +258,7 @@ def table_inflation(
 
 
 def _satterthwaite(trace: Array, square: Array, dimensions: Array, freedom: float) -> NDArray[np.float64]:
-    """Return (tr V)^2 / tr V^2, with tr V^2 less what an estimate with `freedom` degrees of freedom adds, in [1, d]."""
+    """Return (tr V)^2 / tr V^2 in [1, d], with tr V^2 corrected for its bias with `freedom` degrees of freedom."""
     nu = max(freedom, 1.0)
     less = (square - trace**2 / nu) / (1.0 + 1.0 / nu)
     values = np.divide(trace**2, less, out=dimensions.astype(np.float64), where=less > 0.0)
@@ -267,7 +267,7 @@ def _satterthwaite(trace: Array, square: Array, dimensions: Array, freedom: floa
 
 
 def uncertainty(blocks: Array, alpha: float) -> NDArray[np.float64]:
-    """Return the squared ratio of Student's t to the normal quantile, as the variance of a band is an estimate.
+    """Return the squared ratio of Student's t to the normal quantile, since the variance of a band is estimated.
 
     Parameters
     ----------
@@ -286,12 +286,12 @@ def uncertainty(blocks: Array, alpha: float) -> NDArray[np.float64]:
 
 
 def inflated_pvalue(statistic: Array, inflation: Array, freedom: Array, blocks: Array) -> NDArray[np.float64]:
-    """Return the probability of a larger statistic, with the F distribution of the module's head.
+    """Return the p-value of a statistic under the F distribution described in the module docstring.
 
     Parameters
     ----------
     statistic : ndarray of shape (n_features,)
-        Over its dimensions d.
+        The statistic divided by its dimension d.
     inflation, freedom : ndarray of shape (n_features,)
         (2).
     blocks : ndarray of shape (n_features,)
@@ -300,7 +300,7 @@ def inflated_pvalue(statistic: Array, inflation: Array, freedom: Array, blocks: 
     Returns
     -------
     ndarray of shape (n_features,), float64
-        1 where the inflation is nan: undetermined.
+        1 where the inflation is NaN (undetermined).
 
     Examples
     --------

@@ -1,19 +1,20 @@
 """An asymptotic, time-uniform confidence band of the distance between two class means, for any distribution.
 
-With m_c, v_c and e_c the mean, the variance (divided by e_c - 1) and the (effective) number of the values of class c::
+With m_c, v_c and e_c the mean, the sample variance and the (effective) number of the values of class c::
 
     D = m_1 - m_2,    s^2 = max(v_1, v) / e_1 + max(v_2, v) / e_2,    n = e_1 + e_2                       (1)
 
-where v is the variance within both, because the variance of few values, for example all 0, is unreliable.
+where v is the pooled variance, because the variance of few values (for example, all 0) is unreliable.
 
-D is about the mean of n independent terms of variance n s^2. Robbins' mixture of normal martingales bounds such a mean
-uniformly over n, and by strong approximation it does so here, except in the first rows (asymptotic confidence
-sequences, their Theorem 2.2)::
+D is approximately the mean of n independent terms of variance n s^2. Robbins' mixture of normal martingales bounds such
+a mean uniformly over n; by strong approximation the bound also applies here, except in the first rows (asymptotic
+confidence sequences, Theorem 2.2 of the paper)::
 
     |D - difference| <= s sqrt((1 + 1 / (n rho^2)) log((1 + n rho^2) / alpha^2))    at all n               (2)
 
-rho^2 = 0.02 makes the band tightest at about 400 rows; later it is wider than a fixed-time interval by sqrt(log n). No
-band of a mean is exact at finite n without a bound on the values (Bahadur, Savage 1956), so the first rows give none.
+rho^2 = 0.02 makes the band tightest at about 400 rows; later it is wider than a fixed-time interval by sqrt(log n).
+Without a bound on the values, no band of a mean is exact at finite n (Bahadur, Savage 1956), so the first rows have no
+band.
 
 Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas: Time-uniform central limit theory and asymptotic confidence sequences,
 Annals of Statistics 52(6), 2024.
@@ -53,7 +54,7 @@ def mean_band(
 
     Examples
     --------
-    500 rows of each class, means 1 apart, variances 1:
+    For 500 rows of each class, means that differ by 1, and variances of 1:
 
     >>> low, high = mean_band(np.full((2, 1), 500.0), np.array([[0.0], [1.0]]), np.ones((2, 1)), 0.05)
     >>> low.round(2), high.round(2)

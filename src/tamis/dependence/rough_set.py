@@ -40,7 +40,7 @@ __all__ = ["RULES", "column_dependencies", "neighbourhood_dependency", "set_depe
 Floats = NDArray[np.float64]
 RULES = ("gap", "density", "density-article")
 _GAP, _DENSITY = 0, 1
-_CELLS = 1 << 18  # distances in memory: 2 MB, which fit a core's cache
+_CELLS = 1 << 18  # distances in memory: 2 MB, which fit in the cache
 _NEAREST = 8  # neighbours tried first
 _LESS, _MORE = 1.0 - 1e-12, 1.0 + 1e-12  # relative tolerances
 
@@ -123,7 +123,11 @@ def _own_class_share(x: Array, codes: Array, p: int, rule: int) -> float:
     to_left, to_right = x[p] - x[0], x[n - 1] - x[p]
     nearest = min(x[p] - x[left] if left >= 0 else np.inf, x[right] - x[p] if right < n else np.inf)
     limit = 1.5 * (max(to_left, to_right) - nearest) / (n - 2)
-    kept, before, cut = 0, 0.0, False  # neighbours, the distance of the last, whether they have ended
+    kept, before, cut = (
+        0,
+        0.0,
+        False,
+    )  # number of neighbours, distance of the last, whether the search has ended
     below, same_below, tied, same_tied = 0, 0, 0, 0  # rows nearer than the last neighbour, and as near
     for t in range(1, n):
         d_left = x[p] - x[left] if left >= 0 else np.inf

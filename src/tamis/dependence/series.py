@@ -1,4 +1,4 @@
-"""By how much sums of neighbouring rows vary more than those of independent rows: the blocking method.
+"""Variance inflation of sums over consecutive rows of a series, by the blocking method.
 
 With B blocks of L = 2, 4, 8, ... rows of a centred column x, at least 4 of them::
 
@@ -25,7 +25,7 @@ _MOST_RUNS = 5  # of each class; a series with so few is too short for any test
 
 
 def is_grouped_by_class(codes: NDArray[np.int64]) -> bool:
-    """Return whether the rows are in at most five runs of each class: a table sorted by class, not a series.
+    """Return whether rows form at most five runs of each class, as in a table sorted by class.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def is_grouped_by_class(codes: NDArray[np.int64]) -> bool:
 
 
 def block_ratios(columns: Floats) -> tuple[Floats, Floats]:
-    """Return (1) at each block length, and by how many standard errors it exceeds 1.
+    """Return (1) at each block length, and its excess over 1 in standard errors.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def block_ratios(columns: Floats) -> tuple[Floats, Floats]:
     Returns
     -------
     ratio, excess : ndarray of shape (n_lengths, m), float64
-        Without any length where there are fewer than 8 rows.
+        `n_lengths` is 0 with fewer than 8 rows.
     """
     n, square = columns.shape[1], np.array([x @ x for x in columns]) / max(columns.shape[1], 1)
     ratio, excess, size = [], [], 2
@@ -71,7 +71,7 @@ def variance_inflation(columns: Floats, *, always: bool = False) -> Floats:
     columns : ndarray of shape (m, n_rows), float64
         Centred columns, each of them a row of the array.
     always : bool, default=False
-        Whether a ratio counts that is within three standard errors of 1 at every length.
+        Whether to use ratios that are within three standard errors of 1 at every length.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def variance_inflation(columns: Floats, *, always: bool = False) -> Floats:
 
     Examples
     --------
-    Independent rows, and values that stay for 5 rows:
+    Independent rows, and values that are repeated for 5 rows:
 
     >>> noise = np.random.default_rng(0).normal(size=1000)
     >>> held = np.repeat(noise[:200], 5)

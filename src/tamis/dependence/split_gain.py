@@ -20,7 +20,7 @@ __all__ = ["LEAST_SHARE", "entropy_times_weight", "gain_of_two", "share_below"]
 
 Floats = NDArray[np.float64]
 
-LEAST_SHARE = 0.01  # of the weight, which each branch must exceed
+LEAST_SHARE = 0.01  # each branch must have a larger share of the weight
 _ROOT_2 = math.sqrt(2.0)
 
 
@@ -86,7 +86,7 @@ def share_below(cut: float, mean: float, deviation: float, low: float, high: flo
     Parameters
     ----------
     cut, mean, deviation, low, high : float
-        A deviation of 0: all values equal the mean, up to underflow of the squared differences.
+        A deviation of 0 means that all values equal the mean, up to underflow of the squared differences.
 
     Returns
     -------

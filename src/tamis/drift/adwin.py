@@ -1,4 +1,4 @@
-"""ADWIN: an adaptive window, cut where the means of its older and newer part differ significantly.
+"""ADWIN: an adaptive window, cut where the means of its older and newer parts differ significantly.
 
 Bifet, Gavalda: Learning from Time-Changing Data with Adaptive Windowing, SDM 2007; Barddal's thesis, A.2.
 
@@ -10,11 +10,12 @@ oldest: O(log n) numbers. With the window's variance v, the parts' sizes n0 and 
 
 Errata and deviations, each with its reason:
 
-* The thesis prints "every split" and "<=": it must be some split, and above eps. Its eps is the plain Hoeffding form;
+* The thesis prints "every split" and "<="; correct is "some split" and ">". Its eps is the plain Hoeffding form;
   every implementation uses (1), with the variance.
 * Sums of values far from 0 would lose precision: they are centred at the first value of a window, rounded to a multiple
   of 1024, which leaves values around 0 unchanged.
-* Borders are tested every 32 values, as is common: testing at each value costs 32 times as much, for a delay of 16.
+* Borders are tested every 32 values, as is common: testing at each value would reduce the delay by 16 values at 32
+  times the cost.
 * `update` reports a drift only if the mean has risen, unless `two_sided`; the window is cut either way.
 """
 
@@ -166,7 +167,7 @@ def check_windows(states: Floats) -> None:
     Raises
     ------
     StateError
-        If there is one.
+        If a window is inconsistent.
     """
     buckets, width = states[:, _HEAD : _HEAD + _SIZES], states[:, 4]
     fits = (
@@ -273,7 +274,7 @@ class ADWIN(Detector):
         Raises
         ------
         StateError
-            If so.
+            If they do not.
         """
         check_windows(self.state[None])
 

@@ -6,8 +6,9 @@ last drift, s its standard deviation, and p_min, s_min those at the minimum of p
     s = sqrt(p (1 - p) / n)                                                                     (1)
     drift if p + s > p_min + 3 s_min,   warning if p + s > p_min + 2 s_min                      (2)
 
-The first 30 values are never a drift. The paper prints ">=" in (2), which detects a drift without any error: ">" here.
-If the first values include no error, p_min = s_min = 0 and the first error is a drift, as printed.
+No drift is detected in the first 30 values. The paper prints ">=" in (2), which would detect a drift without any error;
+the implementation uses ">". If the first values include no error, p_min = s_min = 0 and the first error is a drift, as
+printed.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ class Detector(ThreadSafe, ABC):
         self._restart()
 
     def _restart(self) -> None:
-        """Begin again after a drift; the measured autocorrelation remains."""
+        """Reset the state after a drift; the measured autocorrelation is retained."""
         self.state, self._one = self._initial_state(), np.zeros(1)
 
     def _detect(self, values: Floats) -> int:

@@ -26,10 +26,11 @@ Errata and deviations, each with its reason:
 * The published polynomials for L are inaccurate: in simulations, that for ARL0 = 100 is negative at p = 0.4, that for
   1000 increases with p and gives 66 to 550. ``limit="simulated"`` interpolates simulated limits; "published" uses the
   polynomials.
-* The first 30 values are never a drift, because p_t is then imprecise.
-* Autocorrelated errors exceed (3) far more often. With ``dependence="auto"``, two charts then have the values after an
-  error and those after a correct prediction: if the errors are a Markov chain, both have independent values. Where an
-  error follows an error so often that a chart would have to exceed 1, the other chart gets its share of false alarms.
+* No drift is detected in the first 30 values, because p_t is imprecise.
+* Autocorrelated errors exceed (3) far more often. With ``dependence="auto"``, separate charts then monitor the values
+  after an error and those after a correct prediction: if the errors are a Markov chain, the values of each chart are
+  independent. If errors follow errors so often that the limit of a chart would exceed 1, its share of false alarms is
+  given to the other chart.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _GRID = np.linspace(0.0, 1.0, 1001)
 
 @njit(allocates=False)
 def _reach(p: float, t: float, limits: Floats, halvings: float) -> float:
-    """Return L(p) sigma_t of (3), for a mean time to a false alarm of `arl0` halved so many times."""
+    """Return L(p) sigma_t of (3), for a mean time to a false alarm of `arl0` / 2^halvings."""
     variance = p * (1.0 - p) * _WEIGHT / (2.0 - _WEIGHT) * (1.0 - (1.0 - _WEIGHT) ** (2.0 * t))  # (2)
     at = p * (limits.shape[1] - 1)
     low = min(int(at), limits.shape[1] - 2)
@@ -136,7 +137,7 @@ def _limits(arl0: int, limit: str) -> Floats:
             limits += factor * _GRID**power
         return limits
 
-    # Limits are about linear in the logarithm of arl0.
+    # Limits are approximately linear in the logarithm of arl0.
     low, high = (100, 400) if arl0 <= 400 else (400, 1000)
     limits: Floats = np.stack([at(arl0), (at(high) - at(low)) * np.log(2.0) / np.log(high / low)])
     return limits

@@ -30,10 +30,10 @@ __all__ = ["SERIES_SIZE", "add_values"]
 
 Floats = NDArray[np.float64]
 _LEVELS = 10
-_FEWEST = 8  # pairs of a level that is read
+_FEWEST = 8  # smallest number of pairs of a level that is used
 _SIGNIFICANT = 3.0
-# The number of values, the first one, the inflation read last; then of each level the sum of the first block of an
-# incomplete pair, the sum of squared differences, and the number of pairs.
+# Layout: the number of values, the first value, the last inflation; then for each level the sum of the first block of
+# an incomplete pair, the sum of squared differences, and the number of pairs.
 _HEAD = 3
 SERIES_SIZE = _HEAD + 3 * _LEVELS
 

@@ -1,10 +1,10 @@
 """Faded means of the contributions of each feature, their variance and confidence bands.
 
-Of the contributions v_1, v_2, ... of a feature, with the weights w_i = 2^(-age / half_life) of their rows, the
-estimate is the weighted mean. Its variance is that of a contribution times sum w_i^2 / (sum w_i)^2, which tends to
-alpha / (2 - alpha) for the exponential smoothing with the rate alpha that the papers state. Chebyshev's inequality then
-gives the papers' band: the mean is farther than sqrt(variance / (1 - level)) from its expectation in at most 1 - level
-of the cases (Fumagalli et al. 2023), for independent rows.
+The estimate for a feature is the mean of its contributions v_1, v_2, ..., weighted by w_i = 2^(-age / half_life). Its
+variance is that of a contribution times sum w_i^2 / (sum w_i)^2, which tends to alpha / (2 - alpha) for exponential
+smoothing with the rate alpha of the papers. The papers' band follows from Chebyshev's inequality: for independent rows,
+the mean deviates from its expectation by more than sqrt(variance / (1 - level)) with a probability of at most 1 - level
+(Fumagalli et al. 2023).
 
 The rows of `sums`, of shape (4, g), are sum w, sum w^2, the mean, and the weighted sum of squared deviations.
 """

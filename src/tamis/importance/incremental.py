@@ -1,4 +1,4 @@
-"""What the two incremental importances share: groups, the reservoir, the outputs of the model, the estimates."""
+"""The base of both incremental importances: groups, the reservoir, the outputs of the model and the estimates."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["IncrementalImportance", "Plan"]
 
 Floats = NDArray[np.float64]
 
-_MOST_VALUES = 1 << 21  # of the altered rows that exist at once: 16 MiB
+_MOST_VALUES = 1 << 21  # values of altered rows in memory: 16 MiB
 
 # Descriptions shared by all importances, by their placeholder in a docstring.
 _SHARED_DOCS = {
@@ -48,20 +48,20 @@ half_life : float in [0.01, inf] or None, default=1000
 reservoir_size : int, default=100
     Number of rows in the reservoir.
 n_neighbours : int, default=5
-    Number of nearest rows of conditional sampling.
+    Number of nearest rows for conditional sampling.
 restart_with_model : bool, default=False
-    Whether the estimates restart when `model_version` changes; otherwise those of the old model fade.
+    Whether the estimates are reset when `model_version` changes; otherwise those of the old model fade.
 random_state : int or None, default=None
     Seed of all draws.""",
 }
 
 
 class Plan(NamedTuple):
-    """Which features of each row are measured, and which evaluations of the model that takes."""
+    """The features to measure in each row, and the evaluations of the model that they require."""
 
     features: NDArray[np.int64]  # (n, k)
     replaced: NDArray[np.bool_]  # (n, e, j): the columns that an evaluation replaces
-    steps: NDArray[np.int64]  # (n, k): how many features were added before, for SAGE
+    steps: NDArray[np.int64]  # (n, k): number of features added before, for SAGE
 
 
 class IncrementalImportance(ThreadSafe, ABC):
@@ -170,7 +170,7 @@ class IncrementalImportance(ThreadSafe, ABC):
         model : object
             The model to explain, fitted: with `predict_proba`, `decision_function` or `predict`, a River model, or
             a function that returns probabilities or numbers for an array of shape (n_rows, n_features). It is not
-            stored, and may be another one in each call.
+            stored and may differ between calls.
         X : array-like, frame or CSR matrix of shape (n_rows, n_features)
             Missing values are passed on to the model.
         y : array-like of shape (n_rows,)
@@ -238,11 +238,11 @@ class IncrementalImportance(ThreadSafe, ABC):
 
     def _add_rows(self, model: Any, X: Floats, y: Array) -> None:
         self._n_rows += len(X)
-        if self._store is None:  # nothing to replace values with yet
+        if self._store is None:  # no rows to draw replacements from yet
             self._store, X, y = X[:1].copy(), X[1:], y[1:]
             if not len(X):
                 return
-        # All numbers of a row at once: a batch then draws what its rows one at a time would.
+        # All numbers of a row are drawn together, so that a batch draws the same numbers as its rows one at a time.
         n_features = self._sums.shape[1]
         first = self._n_draws(n_features)
         n_sets = self._n_evaluations(n_features)
@@ -284,7 +284,7 @@ class IncrementalImportance(ThreadSafe, ABC):
         is_change = self.loss == CHANGE
         values, labels = outputs(model, every, self._names, numeric=numeric, any_width=is_change)
         if is_change:
-            # y is not read; a class that a River model has not named yet would move the columns
+            # y is unused; an unseen class of a River model would shift the columns.
             values, codes = (
                 (values, y) if labels is None else self._by_class(values, labels, labels[:1].repeat(n))
             )
@@ -351,9 +351,9 @@ class IncrementalImportance(ThreadSafe, ABC):
         ----------
         level : float in (0, 1), default=0.95
         method : {"chebyshev", "normal"}, default="chebyshev"
-            The bound of the paper, which holds for contributions of any distribution with finite variance, or the band
-            of a normal distribution, 2.3 times narrower. The latter takes the draws from the reservoir as independent:
-            its coverage was 81 to 94 % at the level 95 % (benchmarks/bench_importance.py).
+            The bound of the paper, valid for contributions of any distribution with finite variance, or the band of a
+            normal distribution, which is 2.3 times narrower. The latter assumes independent draws from the reservoir:
+            its coverage was 81 to 94 % at the 95 % level (benchmarks/bench_importance.py).
 
         Returns
         -------
@@ -373,20 +373,20 @@ class IncrementalImportance(ThreadSafe, ABC):
         Parameters
         ----------
         other : object of the same class
-            With the same parameters, except for `random_state`, and the same columns.
+            Must have the same parameters (except `random_state`) and columns.
         when : {"after", "together"}, default="after"
-            Whether the rows of `other` came after these, which fade by as many rows, or at the same time.
+            Whether the rows of `other` came after these rows, which fade accordingly, or at the same time.
 
         Returns
         -------
         self
-            Means and variances are those of all contributions. The reservoir has rows of both, each slot with the
-            probability with which it would be of that part.
+            Means and variances are those of all contributions. The reservoir contains rows of both parts with the
+            probabilities that it would have after all rows.
 
         Raises
         ------
         ValueError
-            If the two cannot be merged; nothing is changed.
+            If the two cannot be merged; both are unchanged.
         """
         check_choice("when", when, ("after", "together"))
         if type(self) is not type(other) or not self._is_part_like(other):

@@ -17,7 +17,7 @@ phi_j        `importances_`      the importance
 ===========  ==================  ==================================================
 
 Deviations: the mean is divided by the sum of its weights, so the first values are not biased towards 0 (the paper's
-term (1 - alpha)^t). With a budget, a row measures some features only, and a feature fades at the other rows too.
+term (1 - alpha)^t). With a budget, each row measures only some features, and all features fade with every row.
 """
 
 from __future__ import annotations
@@ -46,20 +46,21 @@ class IncrementalPFI(IncrementalImportance):
     loss : {"auto", "log", "brier", "squared", "absolute", "change"}, default="auto"
         "log" and "brier" compare probabilities with labels (in nats, and as the sum of squared differences over the
         classes); "squared" and "absolute" compare numbers. "auto" is "log" for a model with probabilities, scores or
-        classes, otherwise "squared". Scores are turned into probabilities with the logistic function or softmax;
-        predicted labels count as probabilities of 0 and 1, for which "brier" is the better choice. "change" needs no
-        labels: the importance is the mean squared change of the predictions, summed over the classes. It stays high
-        for a feature that the model relies on although it is no longer relevant.
+        classes, otherwise "squared". Scores are converted to probabilities by the logistic function or softmax;
+        predicted labels are treated as probabilities of 0 and 1, for which "brier" is the better choice. "change" needs
+        no labels: the importance is the mean squared change of the predictions, summed over the classes. It remains
+        high for a feature that the model relies on although it is no longer relevant.
     %(groups_and_half_life)s
     max_calls_per_row : int or None, default=3
-        How many predictions a row may take, that of the row itself included. If there are more features, those to
-        measure are drawn at random. With None, each row measures all features. All predictions of a batch are made by
+        Largest number of predictions per row, including that of the row itself. If there are more features, those to
+        measure are drawn at random. With None, each row measures all features. All predictions of a batch are made in
         a single call of the model.
     sampling : {"marginal", "conditional"}, default="marginal"
-        The replacing row is any row of the reservoir, or one of those that are nearest in the other columns. The latter
-        measures what a feature adds to the others, and does not evaluate the model at impossible rows.
+        Whether replacement values come from any row of the reservoir, or from one of the rows nearest in the other
+        columns. The latter measures the contribution of a feature beyond the others, and does not evaluate the model at
+        impossible rows.
     n_samples : int, default=1
-        How many replacing rows are drawn per measurement; their losses are averaged.
+        Number of replacement rows drawn per measurement; their losses are averaged.
     %(reservoir_and_seed)s
 
     Attributes
@@ -82,7 +83,7 @@ class IncrementalPFI(IncrementalImportance):
 
     Examples
     --------
-    The model uses the first two of four features, and the first one more:
+    The model uses the first two of four features, the first one more strongly:
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 4))

@@ -22,7 +22,7 @@ __all__ = ["CHANGE", "LOSSES", "from_scores", "is_numeric", "loss", "outputs"]
 Floats = NDArray[np.float64]
 
 LOSSES = ("auto", "log", "brier", "squared", "absolute")
-CHANGE = "change"  # of the predictions, in place of a loss
+CHANGE = "change"  # change of the predictions, instead of a loss
 _LEAST = 1e-6  # a probability of 0 costs 13.8, so the variance of a log loss is finite
 
 

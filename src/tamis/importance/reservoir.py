@@ -1,9 +1,9 @@
 """The geometric reservoir: rows from which the values of a replaced feature are drawn.
 
 Every row enters a reservoir of `size` rows and replaces a uniformly drawn one. A uniform draw at row t is then row s
-with probability (1 / size) (1 - 1 / size)^(t - s - 1), so the replacing values follow a drift within a few times `size`
-rows (Fumagalli et al. 2023, geometric sampling). In a conditional draw, only the `n_neighbours` stored rows that are
-nearest in the columns that stay are eligible.
+with probability (1 / size) (1 - 1 / size)^(t - s - 1), so the replacement values follow a drift within a few times
+`size` rows (Fumagalli et al. 2023, geometric sampling). In a conditional draw, only the `n_neighbours` stored rows that
+are nearest in the unchanged columns are eligible.
 
 All random numbers are drawn before the kernel runs, in the order of the rows, so a batch equals its rows one at a time.
 """
@@ -67,7 +67,7 @@ def draw_donors(
 
 @njit(strict=True)
 def _inverse_variances(rows: Array, stored: Array, filled: int, scale: Array) -> None:
-    """One over the variance of each column among the stored rows; 0 for a constant one."""
+    """Write the reciprocal variance of each column over the stored rows; 0 for a constant column."""
     for j in range(scale.shape[0]):
         n, mean, m2 = 0, 0.0, 0.0
         for s in range(filled):
@@ -91,7 +91,7 @@ def _nearest(
     nearest: Array,
     distance: Array,
 ) -> int:
-    """Write the nearest stored rows, nearest first and ties by slot; return how many.
+    """Write the nearest stored rows, nearest first and ties by slot; return their number.
 
     A missing value is at distance 0 from another missing value, and at one standard deviation from any number.
     """

@@ -5,7 +5,7 @@ on data streams. ECML PKDD 2023, arXiv 2303.01181; SAGE is by Covert, Lundberg a
 
 At row t, features are added in a random order to the empty set. The contribution of feature j, added to the set S, is
 the decrease of the loss, lambda_j = loss(h_S(x), y) - loss(h_(S + j)(x), y), where h_S(x) is the mean prediction with
-the features outside S replaced by those of rows from the reservoir. Of the empty set, it is the smoothed mean of the
+the features outside S replaced by those of rows from the reservoir; for the empty set, it is the smoothed mean of the
 predictions. The SAGE value is the exponentially smoothed mean of the contributions.
 
 ===========  ==================  ==================================================
@@ -18,7 +18,7 @@ L            `reservoir_size`    rows in the geometric reservoir
 ===========  ==================  ==================================================
 
 Deviations: means are divided by the sum of their weights (no bias towards 0 at the start). The sets of a row share
-their replacing rows, so a feature that the model does not use contributes exactly 0 with marginal sampling. The empty
+their replacement rows, so a feature that the model does not use contributes exactly 0 with marginal sampling. The empty
 set is sampled like the others unless ``empty_set="mean"``. If the budget does not suffice for all features, a row
 measures a window of its random order, whose start is drawn uniformly and which wraps around. Each position is then
 equally likely, so the expected contribution is the same.
@@ -56,8 +56,8 @@ def _faded_means(values: Array, keep: float, weight: float, sums: Array, means: 
 class IncrementalSAGE(IncrementalImportance):
     """Shapley values of the loss that the features of any model explain, over a stream.
 
-    The values of all features sum to the loss of the mean prediction less the loss of the model. Features with the same
-    information share their value, whereas permutation importance can be small for each of them.
+    The values of all features sum to the loss of the mean prediction minus the loss of the model. Redundant features
+    share their value, whereas permutation importance can be small for each of them.
 
     Parameters
     ----------
@@ -67,20 +67,19 @@ class IncrementalSAGE(IncrementalImportance):
         classes, otherwise "squared".
     %(groups_and_half_life)s
     max_calls_per_row : int or None, default=3
-        How many predictions a row may take, that of the row itself included. All features take 1 + n_features *
-        n_samples, and a window of k features 1 + (k + 1) * n_samples. With None, each row measures all features. All
-        predictions of a batch are made by a single call of the model.
+        Largest number of predictions per row, including that of the row itself. All features take 1 + n_features *
+        n_samples, a window of k features 1 + (k + 1) * n_samples. With None, each row measures all features. All
+        predictions of a batch are made in a single call of the model.
     sampling : {"marginal", "conditional"}, default="marginal"
-        The replacing row is any row of the reservoir, or one of those that are nearest in the features of S. With the
-        latter, a feature that the model does not use receives a share of what a dependent feature explains.
+        Whether replacement values come from any row of the reservoir, or from one of the rows nearest in the features
+        of S. With the latter, an unused feature receives a share of the value of a dependent feature.
     n_samples : int, default=1
-        How many replacing rows are drawn per row; the predictions with them are averaged. With one, h_S is a single
-        prediction and not a mean, so the values are higher: for the squared loss of an additive model, by the factor
-        1 + 1 / n_samples.
+        Number of replacement rows drawn per row; their predictions are averaged. With few samples, the values are
+        inflated: for the squared loss of an additive model, by the factor 1 + 1 / n_samples.
     empty_set : {"sampled", "mean"}, default="sampled"
-        The prediction without any feature: from `n_samples` replacing rows as for the other sets, or, as in the paper,
-        the smoothed mean of all predictions. With the latter and few samples, a feature that the model does not use has
-        a negative value.
+        The prediction without any feature: from `n_samples` replacement rows as for the other sets, or, as in the
+        paper, the smoothed mean of all predictions. With the latter and few samples, an unused feature has a negative
+        value.
     %(reservoir_and_seed)s
 
     Attributes
@@ -151,7 +150,7 @@ class IncrementalSAGE(IncrementalImportance):
         self._marginal_weight = keep * self._marginal_weight + other._marginal_weight
         if other._marginal is None:
             return
-        # The columns are the classes in the order in which each part met them.
+        # The columns are the classes in the order in which each part first observed them.
         codes, classes = np.arange(len(other._marginal)), self._classes
         if len(other._classes):
             codes, classes = encode_labels(other._classes, self._classes)
@@ -169,7 +168,7 @@ class IncrementalSAGE(IncrementalImportance):
         return min(n_features - 1, max(1, (budget - 1) // self.n_samples - 1))
 
     def _n_sets(self, n_features: int) -> int:
-        """Return how many sets a whole order evaluates: the outputs of all features, and of "mean", are known."""
+        """Return how many sets a full order evaluates; the outputs for all features, and for "mean", are known."""
         return n_features if self.empty_set == "sampled" else n_features - 1
 
     def _n_evaluations(self, n_features: int) -> int:
@@ -191,7 +190,7 @@ class IncrementalSAGE(IncrementalImportance):
         else:
             start = np.minimum((u[:, -1] * n_features).astype(np.int64), n_features - 1)
             steps = (start[:, None] + np.arange(k)) % n_features
-            # After all features comes the empty set: the loss with all is known, and the next step begins with none.
+            # The empty set follows all features: the loss with all is known, and the next step starts with none.
             sizes = np.column_stack([steps[:, 0], (steps + 1) % n_features])
         features = np.take_along_axis(order, steps, axis=1)
         replaced = rank[:, self._group_of][:, None, :] >= sizes[:, :, None]
@@ -212,7 +211,7 @@ class IncrementalSAGE(IncrementalImportance):
         return np.asarray(before - np.where(plan.steps == n_features - 1, full, after))
 
     def _mean_predictions(self, base: Floats) -> Floats:
-        """Return the smoothed mean of the predictions up to each row, and keep the last one."""
+        """Return the smoothed mean of the predictions up to each row, and store the last one."""
         past = np.zeros(base.shape[1])
         if self._marginal is not None:
             past[: len(self._marginal)] = self._marginal

@@ -17,8 +17,8 @@ Errata and deviations, each with its reason (those of Figure 1 are in :mod:`tami
 
 * The p-value of a linear model is that of the t test with n - q - 2 degrees of freedom. Public implementations use
   exp(-Delta / 2), the tail of chi-square with *two* degrees: 3 to 6 times too large; ``pvalue="exp"`` gives it.
-* A constant or collinear column is rejected without a test: it costs nothing and leaves the basis unchanged.
-* At q = n - 2 features no further test is possible: the selector stops and records the reason.
+* A constant or collinear column is rejected without a test, at no cost, and leaves the basis unchanged.
+* At q = n - 2 features, no further test is possible; the selector stops and records the reason.
 """
 
 from __future__ import annotations
@@ -54,12 +54,11 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     Parameters
     ----------
     model : {"linear", "logistic", "multinomial", "poisson"}, default="linear"
-        The model that gives the p-values: for a numeric target, two classes, any number of classes, or counts. The
-        linear model is also valid for two balanced classes. If one class is rare or a numeric target has outliers, its
-        p-values are too small, and a warning is issued.
+        The model from which p-values are computed: for a numeric target, two classes, any number of classes, or counts.
+        The linear model is also valid for two balanced classes. If one class is rare or a numeric target has outliers,
+        its p-values are too small, and a warning is issued.
     rule : str or SpendingRule, default="alpha-investing"
-        How the threshold moves: one of ``tamis.columns.online_fdr.RULES``, or a rule object with parameters of your
-        choice.
+        How the threshold is updated: one of ``tamis.columns.online_fdr.RULES``, or a rule object.
     initial_wealth : float, default=0.5
         W_0 of the rules "alpha-investing" and "information-investing" (in bits), in (0, 1].
     payout : float, default=0.5
@@ -69,11 +68,11 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         half as its payout, and "information-investing" charges more for a coefficient. None: the two parameters above,
         and 0.05 for every other rule.
     variance : {"auto", "classical", "robust", "series"}, default="auto"
-        "classical": the variance of the model. "robust": the test holds even if the noise differs from row to row
-        (:mod:`tamis.columns.sandwich`). "series": it holds even if rows depend on those before them, in the order
-        given (:mod:`tamis.columns.block_test`). "auto": series if the target depends on the rows before, except in
-        rows sorted by class; else robust for counts, which are overdispersed until the last relevant feature is found;
-        else classical.
+        "classical": the variance of the model. "robust": valid for heteroscedastic noise
+        (:mod:`tamis.columns.sandwich`). "series": valid for autocorrelated rows in the given order
+        (:mod:`tamis.columns.block_test`). "auto": "series" if the target is autocorrelated, except if rows are sorted
+        by class; otherwise "robust" for counts, which are overdispersed until the last relevant feature is found;
+        otherwise "classical".
     pvalue : {"exact", "exp"}, default="exact"
         "exact": the p-value of the test. "exp": exp(-Delta / 2), as in the public implementations, with the classical
         variance; for comparison only.
@@ -82,13 +81,13 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         p-values are above `release` are removed, largest first. None: selected features stay. Use it for correlated
         columns: a proxy offered before the relevant feature is removed once that feature is accepted.
     groups : dict of str to list of str or int, "blocks" or None, default=None
-        Columns that are tested as one candidate, and accepted or rejected together. A dict: those of each group, by
-        name or by place in the order of offers, next to each other in a block. "blocks": those of each block of
-        offers. None: every column is a candidate. See Notes.
+        Columns that are tested as one candidate, and accepted or rejected together. A dict: the columns of each group,
+        by name or position in the order of offers, adjacent within a block. "blocks": the columns of each block of
+        offers. None: every column is a separate candidate. See Notes.
     intercept : bool, default=True
         Whether the model has a constant term.
     max_features : int or None, default=None
-        The most features to select. None: two fewer than there are rows.
+        Largest number of features to select. None: the number of rows minus two.
     missing : {"refuse", "mean"}, default="refuse"
         What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
@@ -102,29 +101,29 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     wealth_ : float
         The remaining error budget.
     rows_dependent_ : bool
-        Whether the tests are those of dependent rows; see `variance`.
+        Whether tests are those for autocorrelated rows; see `variance`.
 
     Raises
     ------
     ValueError
         If a parameter is invalid, when the target arrives.
     DataError
-        If the target or a column cannot be used. The state is then unchanged.
+        If the target or a column is invalid. The state is then unchanged.
 
     Notes
     -----
-    Memory O(n q), q the number selected, and the trace; a feature that is not selected is not stored. Time O(n q) per
-    candidate, and with `release` O(n q^2) per accepted one. Removing a feature does not change the wealth: its cost
-    and its payout stand, and its trace record remains "accepted".
+    Memory O(n q), where q is the number of selected features, plus the trace; unselected features are not stored. Time
+    O(n q) per candidate, and with `release` O(n q^2) per accepted one. Removing a feature changes neither the wealth
+    nor its trace record, which remains "accepted".
 
     The test of a group is the F test of all its coefficients, or the likelihood ratio of a logistic or Poisson model;
     with the robust variances, the smallest p-value of its columns times their number. A group costs one test, and its
-    records in the trace are equal. Constant and collinear columns of a group are left out. A group that has more
-    columns than `max_features` or the rows leave room for is not tested. `release` tests columns, not groups.
+    records in the trace are equal. Constant and collinear columns of a group are omitted. A group with more columns
+    than `max_features` or the number of rows allows is not tested. `release` tests columns, not groups.
 
     The bound on false features, E(N) <= (payout E(M) + W_0) / (1 - payout), holds for p-values that are valid given the
-    past. Here a feature is false if it adds nothing to those selected before it. If columns are correlated, a feature
-    whose own coefficient is 0 may contribute as long as the relevant one has not arrived. See `release`,
+    past. A feature is false if it is irrelevant given the features selected before it. If columns are correlated, a
+    feature with a true coefficient of 0 may be accepted before the relevant one arrives. See `release`,
     :func:`tamis.columns.claims.claims` and the rates measured in the documentation.
 
     References
@@ -151,7 +150,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     >>> selector.trace_[["name", "decision"]].tolist()
     [('signal', 'accepted'), ('noise', 'rejected')]
 
-    A category with a weak effect as indicator columns, which are tested together, and one by one:
+    The indicator columns of a categorical feature with a weak effect, tested together and one by one:
 
     >>> category = rng.integers(0, 6, size=200)
     >>> y_of_category = 0.3 * np.array([1, -1, 1, -1, 1, -1])[category] + rng.normal(size=200)
@@ -247,9 +246,9 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         self.rows_dependent_ = self._model.series
 
     def _is_series(self, y: Array, weight: Array) -> bool:
-        """Return whether the target depends on the rows before; of several classes, whether any does.
+        """Return whether the target, or the indicator of any class, is autocorrelated.
 
-        Rows in a few groups of one class are sorted by class, or too slow a series to test; the columns show which.
+        Rows in a few runs of each class are either sorted by class or too slow a series to test; the columns decide.
         """
         residuals = self._model.residual.reshape(len(weight), -1)[weight > 0.0]
         series = any(is_series(residual) for residual in residuals.T)
@@ -262,7 +261,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         return series
 
     def _is_undetermined(self, x: Floats) -> bool:
-        """Return whether rows are grouped by class, and this column depends on the rows before within the classes."""
+        """Return whether rows are grouped by class and this column is autocorrelated within the classes."""
         if not len(self._groups_of_rows):
             return False
         there = self._groups_of_rows >= 0
@@ -335,7 +334,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
             self._release(math.log(self.release))
 
     def _with_changes(self, verdicts: Verdicts, before: set[int]) -> Verdicts:
-        """Note which features `release` removed, and the order in which the others entered."""
+        """Record the features removed by `release`, and the order in which the others entered."""
         if self.release is not None:
             places = [place for place, _ in self._selected_columns]
             verdicts.dropped = tuple(before - set(places))

@@ -4,10 +4,10 @@ Sweeping a symmetric matrix G on its k-th column makes that column a regressor (
 
     pivot d = G_kk;  row k: G_kj / d;  others: G_ij - G_ik G_kj / d;  column k: -G_ik / d;  G_kk: 1 / d        (1)
 
-Where rows depend on those before them, G is also stored block by block. The sum over block k of the product of two
-columns in the span, a and b their coefficients, is a' G_k b: this gives the tests of :mod:`tamis.columns.block_test`
-without the rows. There are 16 to 32 blocks of L rows, and L doubles; where rows fade, the two oldest are joined instead
-once 16 blocks contain the effective number of rows. Rows that came before are the first block.
+For autocorrelated rows, G is also stored by block. The sum over block k of the product of two columns with coefficients
+a and b is a' G_k b, from which the tests of :mod:`tamis.columns.block_test` are computed without the rows. There are 16
+to 32 blocks of L rows, and L doubles; with fading, the two oldest blocks are merged instead once 16 blocks contain the
+effective number of rows. Rows from before the series was detected form the first block.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["COLLINEAR", "AugmentedGram", "sweep"]
 
 Floats = NDArray[np.float64]
 _MOST = 32  # blocks
-COLLINEAR = 1e-10  # of the variance of a column: a Gram matrix has half the digits of its columns
+COLLINEAR = 1e-10  # share of a column's variance: a Gram matrix has half the digits of its columns
 
 
 def sweep(gram: Floats, k: int) -> None:
@@ -77,12 +77,12 @@ class AugmentedGram:
     """)
 
     def check_state(self) -> None:
-        """Raise if the blocks of a loaded matrix are of other columns.
+        """Validate the shape of the blocks of a loaded matrix.
 
         Raises
         ------
         StateError
-            If so.
+            If it does not match the matrix.
         """
         if len(self.blocks) and self.blocks.shape[1:] != self.matrix.shape:
             raise state_error(
@@ -174,7 +174,7 @@ class AugmentedGram:
         return self.block_squares / self.square
 
     def is_determined(self, names: list[str]) -> bool:
-        """Whether the rows suffice for tests beside these columns, by their number and dependence."""
+        """Whether the number of rows suffices for tests beside these columns, given their autocorrelation."""
         swept, regressors = self.sweep_on(names)
         return len(self.blocks) > 0 and is_determined(
             self._share, self.length, self._residual(swept, regressors)[1]

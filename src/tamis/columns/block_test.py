@@ -7,19 +7,18 @@ consecutive blocks of L rows of equal weight, at most 32 of them::
     t^2 = c^2 (1 - sum_k f_k^2) / (sum_k B_k^2 (1 + 5 l / 3 L)), with 1 / sum_k f_k^2 - 1 degrees of freedom      (2)
     p = max(p_series, p_model), p_model from the variance of the model                                        (3)
 
-The residual of a generalised linear model has the long memory of its target and the noise of single rows, so its l is
-too small where blocks are few. With r_k the correlation of s_i = z_i e_i at lag k, the denominator in (2) is then at
-least the long-run variance of an ARMA(1, 1) series::
+The residual of a generalised linear model combines the long memory of its target with independent noise, so l is
+underestimated from few blocks. With r_k the correlation of s_i = z_i e_i at lag k, the denominator in (2) is therefore
+bounded from below by the long-run variance of an ARMA(1, 1) series::
 
     |s|^2 (1 + 2 r_1 / (1 - min(r_2 / r_1, .95)))  and  |s|^2 (1 + r_1) / (1 - r_1)                          (4)
 
-l is the correlation length of r: by how much the variance of block sums exceeds that of independent rows, at the block
-length, of those with four blocks or more, where it is largest. The variance between blocks is too small by about the
-share l / L at most, hence the factor in (2): it is at least 1 / (1 - l / L), and equal to it for the shortest blocks. A
-candidate is tested on the shortest blocks that are 2.5 l long, or eight times the excess of z itself, since z_i e_i
-decorrelates with either of them. Where fewer than five such blocks fit into the rows, the test is undetermined, and
-p = 1. The multiples were chosen on unrelated AR(.9) columns, 300 rows: the smallest that accept fewer than 0.1 of 200
-columns in a linear model.
+l is the correlation length of r: the largest ratio of the variance of block sums to that of independent rows, over all
+block lengths with four or more blocks. The variance between blocks is underestimated by a share of at most about l / L,
+hence the factor in (2): it is at least 1 / (1 - l / L), with equality for the shortest blocks. A candidate is tested on
+the shortest blocks of length 2.5 l, or eight times the excess of z itself, since z_i e_i decorrelates with either of
+them. If fewer than five such blocks exist, the test is undetermined, and p = 1. The multiples were chosen on unrelated
+AR(0.9) columns with 300 rows: the smallest with which a linear model accepts fewer than 0.1 of 200 columns.
 
 Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
 Ibragimov, Mueller: t-statistic based correlation and heterogeneity robust inference, JBES 28(4), 2010 (few blocks).
@@ -57,7 +56,7 @@ _LARGEST_RATIO = 0.95
 
 
 def is_series(residual: Floats) -> bool:
-    """Whether the values of a residual depend on those before them, by more than three standard errors.
+    """Whether a residual is autocorrelated, by more than three standard errors.
 
     Parameters
     ----------
@@ -77,12 +76,12 @@ def is_series(residual: Floats) -> bool:
 
 
 def correlation_length(residual: Floats) -> float:
-    """Return over how many rows a residual stays correlated: its largest inflation, at least 1."""
+    """Return the correlation length of a residual in rows: its largest inflation, at least 1."""
     return float(variance_inflation(residual[None], always=True)[0])
 
 
 def join_pairs(sums: Floats) -> Floats:
-    """Return the sums over pairs of neighbouring blocks; the last one may be alone."""
+    """Return the sums over pairs of adjacent blocks; the last block may be unpaired."""
     joined: Floats = np.add.reduceat(sums, np.arange(0, len(sums), 2), axis=0)
     return joined
 
@@ -95,12 +94,12 @@ def blocked_length(sums: Floats, share: Floats, variance: float) -> float:
     sums, share : ndarray of shape (n_blocks,), float64
         Sums of the residual, and f.
     variance : float
-        Of the sum over all rows if these were independent.
+        Variance of the sum over all rows under independence.
 
     Returns
     -------
     float
-        At least 1; blocks shorter than these are not compared.
+        At least 1.
     """
     length = 1.0
     while len(sums) >= _FEWEST_BLOCKS and variance > 0.0:
@@ -110,7 +109,7 @@ def blocked_length(sums: Floats, share: Floats, variance: float) -> float:
 
 
 def is_determined(share: Floats, size: float, length: float) -> bool:
-    """Whether there are blocks that are both enough and long enough for a residual of this correlation length."""
+    """Whether there are enough blocks of sufficient length for a residual of this correlation length."""
     while size < _LENGTHS * length and len(share) > 1:
         share, size = join_pairs(share), 2 * size
     return bool(size >= _LENGTHS * length and 1.0 / float(share @ share) - 1.0 >= _FEWEST_DF)
@@ -141,12 +140,12 @@ def blocked_log_p(
     length : float
         l, in rows.
     least : ndarray of shape (m,) or float, default=0
-        The least denominator of (2).
+        Lower bound on the denominator of (2).
 
     Returns
     -------
     t2, log_p : ndarray of shape (m,), float64
-        0 where fewer than five blocks are long enough: undetermined.
+        0 (undetermined) where fewer than five blocks are long enough.
     """
     t2, log_p, missing = np.zeros(len(c)), np.zeros(len(c)), np.ones(len(c), dtype=bool)
     while missing.any() and len(share) > 1:
@@ -202,7 +201,7 @@ def series_log_p(z: Floats, slope: Floats, residual: Floats) -> Floats:
     slope : ndarray of shape (q,), float64
         Coefficients.
     residual : ndarray of shape (n_rows,), float64
-        Of the model with all of them.
+        Residual of the model with all features.
 
     Returns
     -------
@@ -243,7 +242,7 @@ def series_evidence(
 
     Examples
     --------
-    20 unrelated columns, and a residual, that keep each value for 5 of 1000 rows:
+    20 unrelated columns and a residual of 1000 rows, in which each value is repeated for 5 rows:
 
     >>> from tamis.columns.tails import log_chi2_tail
     >>> rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Columns tested for dependence on a class: irrelevant columns are skipped, the others are decided on."""
+"""The base of selectors that test columns for dependence on the class, given the selected columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TESTS: dict[str, type[Any]] = {"fisher-z": FisherZ, "g-square": GSquare}
 
 
 class DependenceSelector(ColumnSelector):
-    """A selector that tests columns for dependence on the class, given those selected.
+    """A selector that tests columns for dependence on the class, given the selected columns.
 
     Columns that do not depend on the class are rejected in bulk; `_decide` is called for each of the others.
     """
@@ -46,7 +46,7 @@ class DependenceSelector(ColumnSelector):
 
     @property
     def rows_dependent_(self) -> bool:
-        """Whether the tests count autocorrelated rows as fewer; see :mod:`tamis.dependence.series`."""
+        """Whether tests are corrected for autocorrelated rows; see :mod:`tamis.dependence.series`."""
         return self._memory.rows_dependent_
 
     @abstractmethod

@@ -31,8 +31,8 @@ class FastOSFS(DependenceSelector):
     ----------
     test : {"fisher-z", "g-square"} or DependenceTest, default="fisher-z"
         The test of conditional independence. "fisher-z": partial correlation, for two classes of which none is rare.
-        "g-square": counts of columns with few values, or of their quantiles. Or a test object with parameters of your
-        choice; see :mod:`tamis.dependence.criterion`.
+        "g-square": counts of columns with few values, or of their quantiles. Or a test object, see
+        :mod:`tamis.dependence.criterion`.
     alpha : float, default=0.01
         Significance level of a test given by name, in (0, 1).
     max_conditions : int, default=3
@@ -53,7 +53,7 @@ class FastOSFS(DependenceSelector):
     ValueError
         If a parameter is invalid, when the target arrives; if a weight is not a whole number.
     DataError
-        If the target or a column cannot be used. The state is then unchanged.
+        If the target or a column is invalid. The state is then unchanged.
 
     Notes
     -----

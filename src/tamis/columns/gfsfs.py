@@ -1,4 +1,4 @@
-"""GFSFS: groups of streaming features, selected by what they add to the information about the class.
+"""GFSFS: groups of streaming features, selected by their conditional information about the class.
 
 Li, Wu, Li, Ding: Online Group Feature Selection from Feature Streams, AAAI 2013, and Group Feature Selection with
 Streaming Features, ICDM 2013 (GFSSF there). Covered: the selection of groups and of features within them, by
@@ -12,22 +12,22 @@ information and two penalties. With C the class and S the selected features::
 ==================  ====================  =================================================================
 paper               here                  meaning
 ==================  ====================  =================================================================
-lambda_1            `group_penalty`       what a group costs, in units of log(n) / n nats
-lambda_2            `feature_penalty`     what each feature costs, in the same units
+lambda_1            `group_penalty`       penalty of a group, in units of log(n) / n nats
+lambda_2            `feature_penalty`     penalty of each feature, in the same units
 S                   ``selected_``         features selected so far, in groups
 ==================  ====================  =================================================================
 
 Errata and deviations, each with its reason:
 
-* (1) subtracts the information that chance gives: its mean where the classes are permuted among the rows that agree in
-  all selected features (hypergeometric, exact). Without it any feature with many values adds information, since few
-  rows agree in several features. What enters must exceed its cost by three standard deviations of noise.
-* The penalties of the paper are numbers of its experiments. Here the unit is log(n) / n, the penalty of a parameter in
-  BIC: it shrinks with the rows, as chance does.
-* A group none of whose features enters by itself is tested as a whole, since columns may be relevant together only.
-* Conditions (2) to (4) are those that Smith, Cito, Lu, Veeramachaneni (2021) use; the text of the two papers was
-  not available. The order of the steps is ours.
-* Columns with many values are cut at their quantiles, as by :class:`tamis.dependence.g_square.GSquare`.
+* (1) subtracts the expected information under independence: its exact mean (hypergeometric) over permutations of the
+  classes among the rows that agree in all selected features. Otherwise any feature with many values would add
+  information, since few rows agree in several features. The gain must exceed the penalty by three standard deviations.
+* The penalties of the paper were set per experiment. Here the unit is log(n) / n, the penalty of a parameter in BIC,
+  which decreases with the number of rows, like chance information.
+* A group none of whose features enters alone is tested as a whole, since columns may be relevant only jointly.
+* Conditions (2) to (4) are those used by Smith, Cito, Lu, Veeramachaneni (2021), because the text of the two papers was
+  not available. The order of the steps is our choice.
+* Columns with many values are binned at their quantiles, as in :class:`tamis.dependence.g_square.GSquare`.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ __all__ = ["GFSFS"]
 
 
 class GFSFS(GroupedOffers):
-    """Keeps groups of features that add information about the class, and in each group the features that add some.
+    """Keeps groups of features that add information about the class, and the features of each group that do.
 
     Parameters
     ----------
     groups : "blocks", dict of str to list of str or int, or None, default="blocks"
         "blocks": the columns of each block of offers are a group; `offer` is a group of one. A dict: the columns of
-        each group, by name or by place in the order of offers; those of a group must be next to each other in a block,
-        and a column in no group is a group by itself. None: every column is a group by itself.
+        each group, by name or position in the order of offers; columns of a group must be adjacent within a block, and
+        any other column is a group of one. None: every column is a group of one.
     group_penalty : float, default=1.0
         lambda_1, in units of log(n) / n nats, 0 or more.
     feature_penalty : float, default=1.0
         lambda_2, in units of log(n) / n nats, 0 or more.
     n_bins : int or None, default=None
-        Number of bins of equal frequency for a column with more than 16 values, 2 to 16. None: 4, or fewer where rows
-        are few.
+        Number of bins of equal frequency for a column with more than 16 values, 2 to 16. None: 4, or fewer for few
+        rows.
     missing : {"refuse", "mean"}, default="refuse"
-        What to do with NaN. "refuse": raise an error. "mean": replace it by the column's mean, and note this in the
+        What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
         Whether to keep a record of each offer, or only of accepted ones. ``statistic`` is the gain of the feature when
@@ -85,8 +85,7 @@ class GFSFS(GroupedOffers):
     ValueError
         If a parameter is out of its range, when the target arrives; if a weight is not a whole number.
     DataError
-        If the target or a column cannot be used, or the columns of a group do not stand together. The state is then
-        unchanged.
+        If the target or a column is invalid, or the columns of a group are not adjacent. The state is then unchanged.
 
     Notes
     -----
@@ -110,7 +109,7 @@ class GFSFS(GroupedOffers):
     >>> GFSFS(sensors).fit(X, y).selected_groups_
     [['x9', 'x11'], ['x18']]
 
-    Two columns that are relevant together only:
+    Two columns that are only jointly relevant:
 
     >>> y = ((X[:, 0] > 0) ^ (X[:, 1] > 0)).astype(int)
     >>> GFSFS().start(y).offer_many(X[:, :2]), GFSFS(None).start(y).offer_many(X[:, :2])
@@ -194,7 +193,7 @@ class GFSFS(GroupedOffers):
         return verdicts
 
     def _candidates(self, block: Any, start: int, verdicts: Verdicts) -> list[Member]:
-        """Return the columns of a group that vary, as codes; note those that are constant."""
+        """Return the non-constant columns of a group as codes; record the constant ones."""
         X = np.asarray(block.toarray() if sp.issparse(block) else block)
         X = X if self._rows is None else X[self._rows]
         candidates = []

@@ -5,17 +5,17 @@ candidate x is::
 
     U = x.(y - mu),  V = | sqrt(w) x - Q Q' sqrt(w) x |^2,  U^2 / V ~ chi-square with one degree of freedom   (1)
 
-Q is an orthonormal basis of sqrt(w) times the intercept and the selected features, so many candidates cost O(n q)
-each. One that may pass its bar is fitted: twice the gain in log likelihood takes the place of (1).
+Q is an orthonormal basis of sqrt(w) times the intercept and the selected features, so a candidate costs O(n q). A
+candidate that may pass its threshold is fitted: twice the gain in log likelihood replaces (1).
 
 Robust tests are those of :mod:`tamis.columns.sandwich`, and are not refined by a fit. The variance of a binary target
-is always mu (1 - mu), so (1) is then the model-based test. Counts are overdispersed as long as a relevant feature is
-missing, so their model-based test estimates the dispersion together with the candidate::
+is always mu (1 - mu), so (1) is then the model-based test. Counts are overdispersed until all relevant features are
+selected, so their model-based test estimates the dispersion together with the candidate::
 
     (U^2 / V) / ((sum_i (y_i - mu_i)^2 / w_i - U^2 / V) / (n - q - 2)) ~ F(1, n - q - 2)                      (2)
 
 If the selected features separate the classes, the likelihood has no maximum: the linear predictor is capped at 30 in
-absolute value, and nothing further can be learned.
+absolute value, and no further feature can be tested.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from tamis.errors import DataError
 __all__ = ["LogisticModel", "PoissonModel", "check_enough_rows", "check_not_constant"]
 
 Floats = NDArray[np.float64]
-_CAP = 30.0  # of the linear predictor
+_CAP = 30.0  # largest absolute linear predictor
 _RIDGE = 1e-10
-_GAIN = 1e-10  # in log likelihood: the fit has converged
+_GAIN = 1e-10  # gain in log likelihood below which the fit has converged
 _STEPS = 50
 _SEPARATED = 1e-4  # largest |y - mu| at which the classes count as separated
 
@@ -100,7 +100,7 @@ class _GrowingModel:
         # Whether a robust test is reported as the likelihood ratio of the same p-value.
         self.in_likelihood = False
         self.robust, self.exp_tail = robust and not exp_tail, exp_tail
-        # A score test is followed by the likelihood ratio if its p is within a factor of 100; a robust one by none.
+        # The likelihood ratio follows a score test if its p is within a factor of 100; it never follows a robust test.
         self.slack = 1e-6 if self.robust else math.log(100.0)
         self.n = float(weight.sum())
         check_enough_rows(self.n, len(y), intercept)
@@ -178,7 +178,7 @@ class _GrowingModel:
         return self._log_p(statistic)
 
     def _model_log_p_of_accepted(self, statistic: Floats) -> Floats:
-        """Return the same for features of the model."""
+        """Return the model-based log p-values of features of the model."""
         return self._log_p(statistic)
 
     def _log_p(self, statistic: Floats) -> Floats:
@@ -245,7 +245,7 @@ class _GrowingModel:
             hessian = (design * (self.weight * variance)[:, None]).T @ design
             hessian[np.diag_indices_from(hessian)] += _RIDGE
             step = np.linalg.solve(hessian, design.T @ (self.weight * (self.y - mean)))
-            if settled:  # a step below the likelihood's resolution: it sets the last digits of score tests
+            if settled:  # a step below the resolution of the likelihood, for the last digits of score tests
                 beta = beta + step
                 eta = np.clip(design @ beta, -_CAP, _CAP)
                 best = self._log_likelihood(eta)

@@ -1,5 +1,4 @@
-"""Grafting: a feature enters a lasso if it lowers the loss faster than the penalty rises, and leaves when its
-weight is 0.
+"""Grafting: a feature enters a lasso if it lowers the loss faster than the penalty rises; it leaves at a weight of 0.
 
 Perkins, Theiler: Online Feature Selection using Grafting, ICML 2003; Perkins, Lacker, Theiler: Grafting: Fast,
 Incremental Feature Selection by Gradient Descent in Function Space, JMLR 3, 2003. Covered: the online algorithm,
@@ -18,24 +17,23 @@ With z_j a feature with mean 0 and variance 1 over the rows, the model minimises
     C = mean_i loss(y_i, b + sum_j w_j z_ij) + lambda sum_j |w_j|                                      (1)
     loss = log(1 + exp(-y eta)), y = -1 or +1;   or   (y - eta)^2 / 2, y in standard deviations
 
-A new feature has the weight 0. It lowers C if the slope of the mean loss is steeper than the penalty::
+A new feature has a weight of 0. It lowers C if the slope of the mean loss is steeper than the penalty::
 
     | mean_i d loss_i / d eta_i  z_ij | > lambda                                                       (2)
 
-Then it enters, C is minimised over all selected features, and those whose weight becomes 0 are removed for good. C is
+It then enters, C is minimised over all selected features, and those whose weight becomes 0 are removed for good. C is
 minimised by coordinate descent (Friedman, Hastie, Tibshirani, J. Stat. Softw. 33, 2010), started at the last minimum.
- With g_j the slope in (2) and c = 1, or 1 / 4 for classes, which bounds the curvature of their
-loss::
+With g_j the slope in (2), and c the bound on the curvature of the loss (1, or 1 / 4 for classes)::
 
     w_j <- S(w_j - g_j / c, lambda / c),   S(a, t) = sign(a) max(|a| - t, 0)                           (3)
 
 Errata and deviations, each with its reason:
 
-* Features are scaled to variance 1: lambda is the same for all, so a feature of larger scale would enter more easily.
-* The papers choose lambda by cross-validation, which needs held-out rows that a stream lacks. If `penalty` is not
-  given, it is the slope that an irrelevant feature exceeds with probability `alpha` before anything is selected.
+* Features are scaled to variance 1, since with a common lambda a feature of larger scale would enter more easily.
+* The papers choose lambda by cross-validation, which requires held-out rows. By default, `penalty` is the slope that an
+  irrelevant feature exceeds with probability `alpha` before any feature is selected.
 * The intercept is not penalised, and the l0 and l2 terms are omitted.
-* A copy of a selected feature has exactly the slope lambda. (2) therefore requires slightly more, by 1 in 100,000.
+* The slope of a copy of a selected feature is exactly lambda; (2) therefore requires a slope larger by 1 in 100,000.
 """
 
 from __future__ import annotations
@@ -70,7 +68,7 @@ __all__ = ["Grafting"]
 
 Floats = NDArray[np.float64]
 _SLACK = 1e-5
-_EXACT = 1e-7  # of lambda: tolerance of the slopes at the minimum
+_EXACT = 1e-7  # tolerance of the slopes at the minimum, as a fraction of lambda
 _SWEEPS = 20_000
 
 
@@ -119,7 +117,7 @@ def _minimise(
     columns: Array, target: Array, share: Array, logistic: bool, cost: float,
     weights: Array, eta: Array, gradient: Array,
 ) -> bool:  # fmt: skip
-    """Minimise (1) from the current weights and eta; False if the sweeps run out."""
+    """Minimise (1) from the current weights and eta; return False if the largest number of sweeps is reached."""
     curve = 0.25 if logistic else 1.0
     for _ in range(_SWEEPS):
         worst = 0.0
@@ -204,7 +202,7 @@ class Grafting(ColumnSelector):
     ValueError
         If a parameter is invalid, when the target arrives.
     DataError
-        If the target or a column cannot be used. The state is then unchanged.
+        If the target or a column is invalid. The state is then unchanged.
 
     Notes
     -----

@@ -1,15 +1,16 @@
 """Streaming rows and features: alpha-investing on the Gram matrix of a linear model, updated with each batch.
 
 After Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, whose rows are fixed.
-Here a row is stored only through its contribution to G = sum_i w_i [1 z_i y_i]' [1 z_i y_i], z the selected features
-and those on trial. Sweeping G (:mod:`tamis.columns.augmented_gram`) on the intercept and the selected features leaves::
+Here a row is stored only through its contribution to G = sum_i w_i [1 z_i y_i]' [1 z_i y_i], z being the selected
+features and those on trial. Sweeping G (:mod:`tamis.columns.augmented_gram`) on the intercept and the selected features
+yields::
 
     G_xx, G_xy, G_yy   of a candidate x and y: |z|^2, c and RSS of the t test                    (2)
     G_kk, G_ky         of a selected feature: its part of (Z'Z)^-1 and its coefficient           (3)
 
-A column that first appears in a batch starts a trial. After `trial_rows` rows, the candidates of the trial are tested
-in order, each at a cost as in alpha-investing. Accepted candidates join the model, whose rows are then those of the
-trial, because the new features have no values on earlier rows. Selected features are tested again after every batch.
+A new column in a batch starts a trial. After `trial_rows` rows, the candidates of the trial are tested in order, each
+at a cost as in alpha-investing. Accepted candidates join the model, which then covers the rows of the trial only,
+because the new features have no values on earlier rows. Selected features are tested again after every batch.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from tamis.errors import DataError
 __all__ = ["GramInvesting"]
 
 Floats = NDArray[np.float64]
-_LOOK = 512  # last targets of a trial, which show at its end whether rows are dependent
+_LOOK = 512  # last targets of a trial, by which autocorrelation is detected at its end
 _SMALLEST = 1e-100  # lower bound on a column's largest absolute value; its inverse is the upper bound
 _DECISION = np.dtype([("n_seen", np.int64), ("name", object), ("p_value", np.float64), ("threshold", np.float64),
                       ("wealth", np.float64), ("decision", "U9")])  # fmt: skip
@@ -56,21 +57,21 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     rule : str or SpendingRule, default="alpha-investing"
-        How the threshold for a new feature moves: one of ``tamis.columns.online_fdr.RULES``, or a rule object.
+        How the threshold for a new feature is updated: one of ``tamis.columns.online_fdr.RULES``, or a rule object.
     target_fdr : float or None, default=None
-        As for :class:`tamis.AlphaInvesting`; None: the paper's 0.5 and 0.5 for "alpha-investing", else 0.05.
+        As for :class:`tamis.AlphaInvesting`; None: the paper's 0.5 and 0.5 for "alpha-investing", otherwise 0.05.
     trial_rows : int, default=100
         Number of rows for which a new column is observed before it is tested; at least 3 more than the number of
         selected features are used.
     release : float or None, default=0.05
-        In (0, 1]: a selected feature is removed when its p-value exceeds this. None: selected features stay.
+        In (0, 1]: a selected feature is removed when its p-value exceeds this. None: selected features are kept.
     half_life : float or None, default=None
         Number of rows after which the weight of a row is halved, in (0, inf). None: all rows have equal weight.
     variance : {"auto", "classical", "series"}, default="auto"
-        "classical": tests assume independent errors. "series": they hold even if rows depend on those before them
-        (:mod:`tamis.columns.block_test`); a trial then lasts until there are five blocks of rows that are 2.5 times as
-        long as the errors stay correlated. "auto": series as soon as the targets of a trial, at its end the last 512
-        of them, are found to depend on those before them.
+        "classical": tests assume independent errors. "series": tests are valid for autocorrelated rows
+        (:mod:`tamis.columns.block_test`); a trial then lasts until there are five blocks of 2.5 times the correlation
+        length of the errors. "auto": "series" as soon as the last 512 targets at the end of a trial are found to be
+        autocorrelated.
 
     Attributes
     ----------
@@ -84,7 +85,7 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         Number of rows in the model (weighted, with a half-life).
     n_seen_ : int
     rows_dependent_ : bool
-        Whether the tests are those of dependent rows.
+        Whether tests are those for autocorrelated rows.
     trace_ : ndarray, structured
         One record per decision: ``n_seen``, ``name``, ``p_value``, ``threshold``, ``wealth``, ``decision`` (accepted,
         rejected, collinear, released).
@@ -98,10 +99,10 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Memory is O((q + m)^2), q selected and m on trial, independent of the number of rows; where rows are dependent, 33
-    times as much, for the matrices of 32 blocks. A column that is absent before its trial ends is withdrawn untested.
-    A rejected column is tried again after it has been absent. If the target is a random walk, no number of rows
-    determines a test: trials do not end, and selected features stay.
+    Memory is O((q + m)^2) for q selected columns and m on trial, independent of the number of rows; for autocorrelated
+    rows 33 times as much, for the matrices of 32 blocks. A column that is absent before its trial ends is withdrawn
+    untested. A rejected column is tried again after it has been absent. If the target is a random walk, no number of
+    rows suffices for a test: trials do not end, and selected features are kept.
 
     References
     ----------
@@ -126,7 +127,7 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     >>> selector.selected_, selector.p_values_["a"] < 1e-20
     (['a', 'b'], True)
 
-    Twenty unrelated columns of autocorrelated rows, and a target that is autocorrelated too:
+    Twenty unrelated autocorrelated columns, and an autocorrelated target:
 
     >>> from scipy.signal import lfilter
     >>> rows = lfilter([1], [1, -0.9], rng.normal(size=(1000, 21)), axis=0)
@@ -142,8 +143,8 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     n_seen_: int
     rows_dependent_: bool
     _rule: SpendingRule
-    _main: AugmentedGram  # of the selected features
-    _trial: AugmentedGram  # of the selected features and those on trial, since the trial began
+    _main: AugmentedGram  # for the selected features
+    _trial: AugmentedGram  # for the selected features and those on trial, since the start of the trial
     _trial_names: list[str]
     _decided: set[str]  # rejected or released, and present in every batch since
     _decisions: list[tuple[Any, ...]]

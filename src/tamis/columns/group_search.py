@@ -1,4 +1,4 @@
-"""The search of GFSFS: which features of a group enter, and which selected groups it makes redundant.
+"""The search of GFSFS: selects the features of a group, and removes the groups that it makes redundant.
 
 Equations (2) to (4) are those of :mod:`tamis.columns.gfsfs`.
 """
@@ -17,13 +17,13 @@ from tamis.dependence.conditional_gain import conditional_gain, refine
 __all__ = ["GroupSearch", "Member"]
 
 Ints = NDArray[np.int64]
-_EQUAL = 1e-12  # nats: how far two gains that are equal may differ by rounding
-_DEVIATIONS = 3.0  # by which what enters must exceed its cost: beside many strata, gains of noise vary widely
+_EQUAL = 1e-12  # nats: largest difference of two equal gains by rounding
+_DEVIATIONS = 3.0  # by which a gain must exceed its penalty: with many strata, gains by chance vary widely
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A feature: its place in the order of offers, and its values as codes, shape (n_rows,)."""
+    """A feature: its position in the order of offers, and its values as codes, shape (n_rows,)."""
 
     place: int
     codes: Ints
@@ -31,7 +31,7 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class GroupSearch:
-    """The target, and what a group and a feature must add to the information about it.
+    """The target and the penalties of groups and features.
 
     Attributes
     ----------
@@ -45,13 +45,13 @@ class GroupSearch:
     of_group: float
     of_feature: float
 
-    def gain(self, members: Iterable[Member], given: Iterable[Member]) -> float:
-        """Return (1): what the members add about the class to others."""
-        return self._gain_and_deviation(members, given)[0]
+    def gain(self, members: Iterable[Member], others: Iterable[Member]) -> float:
+        """Return (1), the gain of the members given others."""
+        return self._gain_and_deviation(members, others)[0]
 
-    def _gain_and_deviation(self, members: Iterable[Member], given: Iterable[Member]) -> tuple[float, float]:
+    def _gain_and_deviation(self, members: Iterable[Member], others: Iterable[Member]) -> tuple[float, float]:
         strata: tuple[Ints, int] = np.zeros(len(self.target), dtype=np.int64), 1
-        for member in given:
+        for member in others:
             strata = refine(strata, member.codes)
         fine = strata
         for member in members:
@@ -59,7 +59,7 @@ class GroupSearch:
         return conditional_gain(fine, strata, self.target)
 
     def add(self, candidates: list[Member], groups: list[list[Member]]) -> list[list[Member]]:
-        """Return the selected groups after these candidates arrived as a group."""
+        """Return the selected groups after the candidates arrive as a group."""
         selected = [*chain(*groups)]
         members = self.choose(candidates, selected)
         if self._is_worth_it(members, selected):  # (3)
@@ -67,7 +67,7 @@ class GroupSearch:
         return self._replace_best(candidates, groups)
 
     def choose(self, candidates: list[Member], selected: list[Member]) -> list[Member]:
-        """Return the candidates that enter their group, given the selected features; all where none does."""
+        """Return the candidates that enter their group, given the selected features; all candidates if none enters."""
         members: list[Member] = []
         for candidate in candidates:
             if self._exceeds([candidate], [*selected, *members], self.of_feature):  # (2)
@@ -79,19 +79,19 @@ class GroupSearch:
         return self._needed(members, selected)
 
     def _with_better(self, candidate: Member, members: list[Member], selected: list[Member]) -> list[Member]:
-        """Return the members with the candidate in place of one of them, if it adds more beside the others."""
+        """Return the members with one of them replaced by the candidate, if its gain given the others is larger."""
         best, chosen = _EQUAL, members
         for old in members:
             rest = [member for member in members if member is not old]
-            given = [*selected, *rest]
-            if self._exceeds([candidate], given, self.of_feature):
-                more = self.gain([candidate], given) - self.gain([old], given)
+            others = [*selected, *rest]
+            if self._exceeds([candidate], others, self.of_feature):
+                more = self.gain([candidate], others) - self.gain([old], others)
                 if more > best:
                     best, chosen = more, [*rest, candidate]
         return chosen
 
     def _needed(self, members: list[Member], selected: list[Member]) -> list[Member]:
-        """Return the members without those that add too little to the others, in order of arrival."""
+        """Return the members without those whose gain given the others is too small, in order of arrival."""
         needed = members
         for member in members if len(members) > 1 else ():
             rest = [other for other in needed if other is not member]
@@ -99,28 +99,28 @@ class GroupSearch:
                 needed = rest
         return needed
 
-    def _is_worth_it(self, members: list[Member], given: list[Member]) -> bool:
-        return bool(members) and self._exceeds(members, given, self._cost(members))
+    def _is_worth_it(self, members: list[Member], others: list[Member]) -> bool:
+        return bool(members) and self._exceeds(members, others, self._cost(members))
 
-    def _exceeds(self, members: list[Member], given: list[Member], cost: float) -> bool:
-        """Return whether the gain of new members exceeds their cost by more than chance adds."""
-        gain, deviation = self._gain_and_deviation(members, given)
+    def _exceeds(self, members: list[Member], others: list[Member], cost: float) -> bool:
+        """Return whether the gain of new members significantly exceeds their cost."""
+        gain, deviation = self._gain_and_deviation(members, others)
         return gain > cost + _DEVIATIONS * deviation
 
     def _cost(self, members: list[Member]) -> float:
         return self.of_group + self.of_feature * len(members)
 
     def _replace_best(self, candidates: list[Member], groups: list[list[Member]]) -> list[list[Member]]:
-        """Return the groups with the candidates in place of the one whose replacement adds most, if one does."""
+        """Return the groups with the one replaced by the candidates for which the gain is largest, if any."""
         best, chosen = _EQUAL, groups
         for old in groups:
             rest = [group for group in groups if group is not old]
-            given = [*chain(*rest)]
-            members = self.choose(candidates, given)
-            if not self._is_worth_it(members, given):
+            others = [*chain(*rest)]
+            members = self.choose(candidates, others)
+            if not self._is_worth_it(members, others):
                 continue
             saved = self.of_feature * (len(old) - len(members))
-            more = self.gain(members, given) - self.gain(old, given) + saved
+            more = self.gain(members, others) - self.gain(old, others) + saved
             if more > best:  # (4)
                 best, chosen = more, [*rest, members]
         return chosen

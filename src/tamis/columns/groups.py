@@ -1,4 +1,4 @@
-"""Columns that arrive in groups: which columns of a block of offers are decided on together."""
+"""Columns that arrive in groups: divides a block of offers into the groups that are decided on together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["GroupedOffers"]
 
 
 def _is_grouping(groups: Any) -> bool:
-    """Whether this is a dict of lists of columns, none of which is empty or shares a column with another."""
+    """Whether this is a dict of nonempty, disjoint lists of columns."""
     if not isinstance(groups, Mapping) or not groups:
         return False
     if not all(isinstance(columns, list | tuple | range) and columns for columns in groups.values()):

@@ -7,9 +7,9 @@ a candidate x::
     t^2 = (c^2 / |z|^2) / (RSS' / (n - q - 2)),  p from Student's t with n - q - 2 degrees     (2)
     2 (change of log likelihood) = n log(RSS / RSS')                                          (3)
 
-which are exactly the statistics of a regression of y on the intercept, the selected features and x. Rows with weights
-are multiplied by the square root of their weight, and n is the sum of the weights. If the noise differs from row to
-row, the test is that of :mod:`tamis.columns.sandwich`.
+which are exactly the statistics of a regression of y on the intercept, the selected features and x. Weighted rows are
+multiplied by the square root of their weight, and n is the sum of the weights. For heteroscedastic noise, the test is
+that of :mod:`tamis.columns.sandwich`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tamis.errors import DataError
 __all__ = ["LinearModel", "scale_rows"]
 
 Floats = NDArray[np.float64]
-_EXACT = 1e-22  # of the variance of y: residual of a perfect fit, due to rounding
+_EXACT = 1e-22  # share of the variance of y that remains after a perfect fit, due to rounding
 
 
 class LinearModel:
@@ -53,9 +53,9 @@ class LinearModel:
     y, weight : ndarray of shape (n_rows,), float64
     intercept : bool
     robust : bool
-        Test as :mod:`tamis.columns.sandwich` does.
+        Whether to use the test of :mod:`tamis.columns.sandwich`.
     exp_tail : bool
-        Use p = exp(-(RSS - RSS') / (2 RSS / n)), as the public implementations of alpha-investing do.
+        Whether to use p = exp(-(RSS - RSS') / (2 RSS / n)), as in public implementations of alpha-investing.
 
     Raises
     ------

@@ -7,12 +7,12 @@ w_cd = mu_c (1 - mu_c) if c = d, else -mu_c mu_d::
     U_c = z.(y_c - mu_c),  B = (D'w_cd z)_cd,  H = (D'w_cd D)_cd,  V = (z'w_cd z)_cd - B'H^-1 B            (1)
     U'V^-1 U ~ chi-square with K - 1 degrees of freedom                                                    (2)
 
-One that may pass its threshold is fitted: twice the gain in log likelihood takes the place of (2). With K = 2 this is
+A candidate that may pass its threshold is fitted: twice the gain in log likelihood replaces (2). With K = 2 this is
 :class:`tamis.columns.glm.LogisticModel`.
 
-Robust tests, and those of dependent rows, are made for each class against all others, at the fit of all:
-U_c divided by its standard deviation in the rows (:mod:`tamis.columns.sandwich`, :mod:`tamis.columns.block_test`). The
-p-value is the smallest of them times K. A feature is tested again as a candidate beside all others.
+Robust tests, and tests for autocorrelated rows, are one-vs-rest at the joint fit: U_c divided by its empirical standard
+deviation (:mod:`tamis.columns.sandwich`, :mod:`tamis.columns.block_test`). The p-value is the smallest of them times K.
+A selected feature is tested again as a candidate beside all others.
 
 Begg, Gray: Calculation of polychotomous logistic regression parameters using individualized regressions, Biometrika
 71(1), 1984; Rao: Large sample tests of statistical hypotheses, 1948 (the score test).
@@ -50,9 +50,9 @@ from tamis.columns.tails import log_chi2_tail
 __all__ = ["MultinomialModel"]
 
 Floats = NDArray[np.float64]
-_CAP = 30.0  # of the difference of two linear predictors
+_CAP = 30.0  # largest difference of two linear predictors
 _RIDGE = 1e-10
-_GAIN = 1e-10  # in log likelihood: the fit has converged
+_GAIN = 1e-10  # gain in log likelihood below which the fit has converged
 _STEPS = 50
 _SEPARATED = 1e-4  # largest |y_c - mu_c| at which the classes count as separated
 
@@ -99,7 +99,7 @@ class MultinomialModel:
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
         self.y, self.weight, self.intercept = y.astype(np.int64), weight, intercept
         self.robust, self.exp_tail = robust and not exp_tail, exp_tail
-        # A score test is followed by the likelihood ratio if its p is within a factor of 100; a robust one by none.
+        # The likelihood ratio follows a score test if its p is within a factor of 100; it never follows a robust test.
         self.slack = 1e-6 if self.robust else math.log(100.0)
         self.n = float(weight.sum())
         check_enough_rows(self.n, len(y), intercept)

@@ -1,4 +1,4 @@
-"""Columns scored by their gain in the dependency of a class on the selected ones, from neighbourhoods of rows."""
+"""The base of selectors by neighbourhood rough sets: features that increase the dependency of the class."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tamis.errors import DataError
 __all__ = ["Member", "NeighbourhoodSelector"]
 
 Floats = NDArray[np.float64]
-_COPY = 1.0 - 1e-12  # correlation of a column that is another one, shifted and scaled
-_EQUAL = 1e-12  # how far two dependencies that are equal may differ by rounding
+_COPY = 1.0 - 1e-12  # absolute correlation from which a column is a shifted and scaled copy
+_EQUAL = 1e-12  # largest difference of two equal dependencies by rounding
 
 
 class Member:
-    """A selected feature: its place in the order of offers, its values, and its dependency by itself."""
+    """A selected feature: its position in the order of offers, its values, and the dependency on it alone."""
 
     def __init__(self, place: int, unit: Floats, alone: float) -> None:
         self.place = place
@@ -36,7 +36,7 @@ class Member:
 class NeighbourhoodSelector(ColumnSelector):
     """A selector with a set of features S, and the dependency gamma of the class on them.
 
-    A subclass defines the neighbours of a row (`_rule`), the dependency that a feature must reach by itself
+    A subclass defines the neighbours of a row (`_rule`), the dependency that a feature must reach alone
     (`_is_relevant`), when a feature without gain may replace others (`_is_tied`), and how (`_replace_redundant`).
     """
 
@@ -49,7 +49,7 @@ class NeighbourhoodSelector(ColumnSelector):
     random_state: Any
     _members: tuple[Member, ...]
     _gamma: float
-    _threshold: float  # dependency that a feature must reach by itself
+    _threshold: float  # dependency that a feature must reach alone
 
     @abstractmethod
     def _rule(self) -> str:
@@ -65,10 +65,10 @@ class NeighbourhoodSelector(ColumnSelector):
 
     @abstractmethod
     def _replace_redundant(self, members: tuple[Member, ...], gamma: float) -> None:
-        """Add the last of the members, which ties, and drop those that it makes redundant."""
+        """Add the last member, which ties, and drop the members that it makes redundant."""
 
     def _update_threshold(self) -> None:
-        """Set the threshold of the next feature: the mean dependency of the selected ones, each by itself."""
+        """Set the threshold for the next feature: the mean dependency on each selected feature alone."""
         self._threshold = sum(member.alone for member in self._members) / len(self._members)
 
     # -- hooks ---------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ class NeighbourhoodSelector(ColumnSelector):
     def _remove_redundant(
         self, members: tuple[Member, ...], gamma: float, *, zero_only: bool
     ) -> tuple[tuple[Member, ...], float]:
-        """Drop, in random order, every member but the last whose significance is 0, or is not positive.
+        """Drop members (except the last) whose significance is 0, or is not positive, in random order.
 
         The significance of a member is the decrease of gamma without it.
         """

@@ -6,9 +6,9 @@ Zhou, Hu, Li, Wu: Online streaming feature selection using adapted Neighborhood 
 =================  ====================  ==================================================================
 paper              here                  meaning
 =================  ====================  ==================================================================
-gamma_B(D)         ``_gamma``            dependency of the class on features B: share of the own class among the
-                                         neighbours of a row, on the average
-Mean_R             ``threshold`` (trace) mean of the dependencies of the selected features, each by itself
+gamma_B(D)         ``_gamma``            dependency of the class on features B: mean proportion of neighbours of a row
+                                         that have its class
+Mean_R             ``threshold`` (trace) mean of the dependencies on each selected feature alone
 sigma_B(D, f)      significance          decrease of gamma without f
 =================  ====================  ==================================================================
 
@@ -18,10 +18,10 @@ stays the same, it enters, and selected features whose significance is 0 are rem
 Errata and deviations, each with its reason (those of the neighbourhoods are in :mod:`tamis.dependence.rough_set`):
 
 * The released program compares with gamma of all selected features divided by their number, and rejects a tie:
-  ``relevance="code"``. That is far below Mean_R, so more features pass; the worked example needs Mean_R.
-* A column that is a selected one, shifted and scaled, is rejected. Counted twice, it would only increase its weight.
-* Distances are computed from the columns each time, not by updating a matrix: rounding errors do not
-  accumulate, and memory is O(N q), not O(N^2).
+  ``relevance="code"``. That is far below Mean_R, so more features pass; the worked example requires Mean_R.
+* A shifted and scaled copy of a selected column is rejected, because it would only increase the weight of that column.
+* Distances are computed from the columns each time rather than by updating a matrix, so rounding errors do not
+  accumulate, and memory is O(N q) instead of O(N^2).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class OFSA3M(NeighbourhoodSelector):
     Parameters
     ----------
     relevance : {"article", "code"}, default="article"
-        The threshold for a feature by itself. "article": the mean dependency of the selected features. "code": it must
-        exceed their joint dependency divided by their number.
+        The threshold for the dependency on a feature alone. "article": the mean of the selected features. "code": their
+        joint dependency divided by their number, which must be exceeded.
     random_state : int, RandomState or None, default=0
         Seed of the order in which selected features are tried for removal.
     missing : {"refuse", "mean"}, default="refuse"
@@ -49,7 +49,7 @@ class OFSA3M(NeighbourhoodSelector):
         trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
-        feature by itself, ``threshold`` the value that it had to reach.
+        feature alone, ``threshold`` the value that it had to reach.
 
     Attributes
     ----------
@@ -63,12 +63,12 @@ class OFSA3M(NeighbourhoodSelector):
     ValueError
         If a parameter is invalid, when the target arrives; if a weight is not a whole number.
     DataError
-        If the target or a column cannot be used. The state is then unchanged.
+        If the target or a column is invalid. The state is then unchanged.
 
     Notes
     -----
-    Time O(N log N) for a feature that is not relevant, O(N^2 q) for another, N the rows and q the number selected;
-    memory O(N q).
+    With N rows and q selected features: time O(N log N) for an irrelevant feature and O(N^2 q) for any other; memory
+    O(N q).
 
     References
     ----------

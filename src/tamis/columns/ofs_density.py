@@ -6,23 +6,22 @@ the algorithm, with the neighbourhoods of the article and of the released progra
 =================  ====================  ==================================================================
 paper              here                  meaning
 =================  ====================  ==================================================================
-Dep(B, D)          ``_gamma``            dependency of the class on features B: share of the own class among the
-                                         neighbours of a row, on the average
-Mean               ``threshold`` (trace) mean of the dependencies of the selected features, each by itself
-lambda             `tolerance`           relative change of dependency that counts as equal
+Dep(B, D)          ``_gamma``            dependency of the class on features B: mean proportion of neighbours of a row
+                                         that have its class
+Mean               ``threshold`` (trace) mean of the dependencies on each selected feature alone
+lambda             `tolerance`           relative change of dependency that is treated as equal
 =================  ====================  ==================================================================
 
 A feature is rejected if its dependency is below the mean. It enters if it raises gamma. If gamma changes by a fraction
-of lambda or less, it enters, and selected features without which gamma is as large or larger are removed, in random
-order.
+of at most lambda, it enters, and selected features whose removal does not decrease gamma are removed, in random order.
 
 Errata and deviations, each with its reason (those of the neighbourhoods are in :mod:`tamis.dependence.rough_set`):
 
 * If gamma is smaller after the removal than before the new feature, the released program restores the removed features
-  and keeps the new one too; gamma and the mean are unchanged. The same is done here.
-* A column that is a selected one, shifted and scaled, is rejected. Counted twice, it would only increase its weight.
-* Distances are computed from the columns each time, not by updating a matrix: rounding errors do not
-  accumulate, and memory is O(N q), not O(N^2).
+  and also keeps the new one; gamma and the mean are unchanged. The same is done here.
+* A shifted and scaled copy of a selected column is rejected, because it would only increase the weight of that column.
+* Distances are computed from the columns each time rather than by updating a matrix, so rounding errors do not
+  accumulate, and memory is O(N q) instead of O(N^2).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class OFSDensity(NeighbourhoodSelector):
     Parameters
     ----------
     tolerance : float, default=0.05
-        lambda, in [0, 1): two dependencies count as equal if they differ by no more than this fraction.
+        lambda, in [0, 1): two dependencies are treated as equal if they differ by at most this fraction.
     neighbours : {"code", "article"}, default="code"
         Where the neighbours of a row end. "code": where distance per neighbour first rises, as in the released program.
         "article": where it first falls.
@@ -52,7 +51,7 @@ class OFSDensity(NeighbourhoodSelector):
         trace.
     trace : {"all", "selected"}, default="all"
         Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
-        feature by itself, ``threshold`` the value that it had to reach.
+        feature alone, ``threshold`` the value that it had to reach.
 
     Attributes
     ----------
@@ -66,12 +65,12 @@ class OFSDensity(NeighbourhoodSelector):
     ValueError
         If a parameter is invalid, when the target arrives; if a weight is not a whole number.
     DataError
-        If the target or a column cannot be used. The state is then unchanged.
+        If the target or a column is invalid. The state is then unchanged.
 
     Notes
     -----
-    Time O(N log N) for a feature that is not relevant, O(N^2 (q + log N)) for another, N the rows and q the number
-    selected; memory O(N q).
+    With N rows and q selected features: time O(N log N) for an irrelevant feature and O(N^2 (q + log N)) for any other;
+    memory O(N q).
 
     References
     ----------

@@ -17,9 +17,9 @@ removed if some set S of 1 to k other selected features makes the class independ
 
 Errata and deviations, each with its reason:
 
-* Only sets with the new feature are tested for the old ones: without it, all were tested when the last of their members
-  arrived, and nothing has been added since. The decisions are the same, with fewer tests by the size of BCF over k.
-* The public implementation skips every column whose sum is 0, to skip empty columns. This also skips all centred
+* For the old features, only sets that contain the new one are tested: the other sets were tested when their last member
+  arrived. The decisions are the same, with fewer tests by a factor of the size of BCF over k.
+* The public implementation skips every column with a sum of 0 in order to skip empty columns, and thereby all centred
   columns. Here constant columns are skipped.
 """
 
@@ -38,8 +38,8 @@ class OSFS(DependenceSelector):
     ----------
     test : {"fisher-z", "g-square"} or DependenceTest, default="fisher-z"
         The test of conditional independence. "fisher-z": partial correlation, for two classes of which none is rare.
-        "g-square": counts of columns with few values, or of their quantiles. Or a test object with parameters of your
-        choice; see :mod:`tamis.dependence.criterion`.
+        "g-square": counts of columns with few values, or of their quantiles. Or a test object, see
+        :mod:`tamis.dependence.criterion`.
     alpha : float, default=0.01
         Significance level of a test given by name, in (0, 1).
     max_conditions : int, default=3
@@ -60,7 +60,7 @@ class OSFS(DependenceSelector):
     ValueError
         If a parameter is invalid, when the target arrives; if a weight is not a whole number.
     DataError
-        If the target or a column cannot be used. The state is then unchanged.
+        If the target or a column is invalid. The state is then unchanged.
 
     Notes
     -----

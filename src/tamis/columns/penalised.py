@@ -1,8 +1,8 @@
 """Streaming AIC, BIC and RIC: a feature is accepted if its gain in log likelihood exceeds a penalty.
 
 Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, Sections 2 and 5: the
-penalties that alpha-investing is compared with. A candidate is accepted if 2 (log likelihood with it - without it)
-is larger than F:
+penalties with which alpha-investing is compared. A candidate is accepted if 2 (log likelihood with it - without it)
+exceeds F:
 
 =====  =========  =====================================================================================
 name   F          meaning
@@ -14,7 +14,7 @@ RIC    2 log p    Foster, George (1994): about Bonferroni among p candidates
 
 Errata and deviations, each with its reason:
 
-* The paper writes F = 2 log n for BIC in a table whose text says log n; it is log n.
+* The paper prints F = 2 log n for BIC in a table and log n in the text; log n is correct.
 * RIC at p = 1000 requires a p-value of 0.20 / p, not "smaller than 0.05 / p".
 * In a linear model the variance is unknown: 2 (change of log likelihood) = n log(RSS / RSS').
 * RIC needs the number of candidates in advance. If it is not given, the i-th candidate is charged 2 log(i + 1).
@@ -64,12 +64,12 @@ def penalty(criterion: str, n_rows: float, n_candidates: Floats) -> Floats:
 
 
 class PenalisedSelector(SequentialSelector):
-    """Accepts a feature if it improves AIC, BIC or RIC; an accepted feature stays.
+    """Accepts a feature if it improves AIC, BIC or RIC; accepted features are never removed.
 
     Parameters
     ----------
     criterion : {"aic", "bic", "ric"}, default="bic"
-        What twice the gain in log likelihood must exceed, for n rows and p candidates. "aic": 2. "bic": log n. "ric":
+        The threshold for twice the gain in log likelihood, for n rows and p candidates. "aic": 2. "bic": log n. "ric":
         2 log p, about as strict as a Bonferroni correction.
     model : {"linear", "logistic", "poisson"}, default="linear"
         A numeric target, two classes, or counts. Until the last relevant feature is found, counts are
@@ -79,7 +79,7 @@ class PenalisedSelector(SequentialSelector):
     intercept : bool, default=True
         Whether the model has a constant term.
     max_features : int or None, default=None
-        The most features to select. None: two fewer than there are rows.
+        Largest number of features to select. None: the number of rows minus two.
     missing : {"refuse", "mean"}, default="refuse"
         What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
@@ -96,7 +96,7 @@ class PenalisedSelector(SequentialSelector):
     ValueError
         If a parameter is invalid, when the target arrives.
     DataError
-        If the target or a column cannot be used. The state is then unchanged.
+        If the target or a column is invalid. The state is then unchanged.
 
     References
     ----------
@@ -148,7 +148,7 @@ class PenalisedSelector(SequentialSelector):
         return penalty(self.criterion, self._model.n, counts)
 
     def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> NDArray[np.bool_]:
-        # A score statistic is within a factor of 2 of the likelihood ratio it stands for.
+        # A score statistic is within a factor of 2 of the likelihood ratio that it approximates.
         near: NDArray[np.bool_] = statistic > thresholds * (1.0 - 1e-9 if self.model == "linear" else 0.5)
         return near
 

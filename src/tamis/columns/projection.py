@@ -1,4 +1,4 @@
-"""The part of a candidate that the selected features do not explain: its residual on their orthonormal basis."""
+"""Projection of candidates: their residuals outside the span of the selected features."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-_WIDTH = 512  # columns whose z stays in a core's cache
+_WIDTH = 512  # columns whose z fits in the cache
 _LOSSY = 1e-4  # of |x|^2: if the residual is smaller, the difference of two sums has lost digits
 _CONSTANT = 1e-28  # of |x|^2: residual of a centred constant column, due to rounding
 _COLLINEAR = 1e-12  # of |x - mean|^2: an angle of 1e-6 to the span of the selected features
@@ -59,9 +59,9 @@ class GroupEvidence:
     Attributes
     ----------
     statistic, log_p : float
-        As in :class:`Evidence`, of all columns that can be tested; NaN if they are too many for the rows.
+        As in :class:`Evidence`, for all testable columns together; NaN if there are too many for the rows.
     status : ndarray of shape (m,), int8
-        Of each column, given the selected features and the columns before it.
+        Status of each column, given the selected features and the columns before it.
     """
 
     statistic: float
@@ -216,7 +216,7 @@ def smallest_p_value(evidence: Evidence, status: NDArray[np.int8]) -> GroupEvide
 
 
 def independent_directions(X: Floats, basis: Floats, centred: bool) -> tuple[Floats, NDArray[np.int8]]:
-    """Return an orthonormal basis of what the columns of X add to the span of a basis, and the status of each column.
+    """Return an orthonormal basis of the part of X outside the span of a basis, and the status of each column.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Tests of each selected feature given all the others: one that a later feature replaces can be dropped.
+"""Tests of each selected feature given all the others, by which features that became redundant can be dropped.
 
 With D the selected features (and the intercept) in the weights of the fit, and P = D (D'D)^-1::
 
     b = P'a,  |z_i|^2 = 1 / |P_i|^2,  c_i = b_i |z_i|^2                                        (1)
 
-a is the target, or the linear predictor of a generalised linear model. So b_i^2 / |P_i|^2 is the increase of
-the residual sum of squares without feature i, which is tested as a candidate is (a Wald test in a generalised linear
+a is the target, or the linear predictor of a generalised linear model. b_i^2 / |P_i|^2 is the increase of the residual
+sum of squares without feature i, which is tested in the same way as a candidate (a Wald test in a generalised linear
 model).
 """
 

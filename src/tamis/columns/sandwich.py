@@ -13,8 +13,8 @@ In a generalised linear model, z and r are those of the weighted least squares a
 
 (2): |z|^4 / sum z_i^4 is the effective number of rows behind the variance in (1): n / 3 for a normal column, about the
 number of ones for a rare binary one. It is the limit of Bell and McCaffrey's degrees of freedom for homoscedastic noise
-and n much larger than q. (3): if the rows are few and alike, for example five ones that all had an event, the variance
-in (1) is 0, but that of the model is not. So the robust test is never less strict than the model-based test.
+and n much larger than q. (3): if the rows are few and identical, for example five ones that all had an event, the
+variance in (1) is 0, but that of the model is not. The robust test is never less strict than the model-based test.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tamis.columns.tails import log_t_tail
 __all__ = ["robust_evidence", "robust_log_p"]
 
 Floats = NDArray[np.float64]
-_LEAST = 1e-9  # of 1 - h_i: the model with the candidate passes through row i, for any noise
+_LEAST = 1e-9  # lower bound on 1 - h_i, which is 0 if the model with the candidate fits row i for any noise
 
 
 @njit()
@@ -65,7 +65,7 @@ def robust_log_p(
     slope : ndarray of shape (q,), float64
         Coefficients.
     residual, leverage : ndarray of shape (n_rows,), float64
-        Of the model with all of them.
+        Residual and leverages of the model with all features.
     weight : ndarray of shape (n_rows,), float64
     df : float
 

@@ -15,12 +15,13 @@ Eq. (21)            ``weaker``            I(F; C) > I(Y; C) and I(F; Y) > I(Y; C
 
 Errata and deviations, each with its reason:
 
-* The comparisons stop at the first Y that beats F, and the features that F has replaced until then stay removed, as
-  published: F is rejected, and a weaker Y may have been removed as well.
-* The public implementation skips every column whose sum is 0, to skip empty columns. This also skips all centred
+* As published, the comparisons stop at the first Y that beats F, and features that F has replaced by then remain
+  removed: F is rejected, and a weaker Y may have been removed as well.
+* The public implementation skips every column with a sum of 0 in order to skip empty columns, and thereby all centred
   columns. Here constant columns are skipped.
-* For discrete features it writes I(Y; C) > I(F; C) in Eq. (20), which keeps both of two equal columns. It is >=.
-* Correlations that are not significant count as 0 in both equations, as in the public implementation.
+* For discrete features, the public implementation uses I(Y; C) > I(F; C) in Eq. (20), which keeps both of two equal
+  columns; the equation has >=.
+* Correlations that are not significant are treated as 0 in both equations, as in the public implementation.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ class SAOLA(DependenceSelector):
     ----------
     test : {"fisher-z", "g-square"} or DependenceTest, default="fisher-z"
         The measure and test of dependence. "fisher-z": correlation, for two classes of which none is rare. "g-square":
-        symmetrical uncertainty of columns with few values, or of their quantiles. Or a test object with parameters of
-        your choice; see :mod:`tamis.dependence.criterion`.
+        symmetrical uncertainty of columns with few values, or of their quantiles. Or a test object, see
+        :mod:`tamis.dependence.criterion`.
     alpha : float, default=0.01
         Significance level of a test given by name, in (0, 1).
     missing : {"refuse", "mean"}, default="refuse"
@@ -60,7 +61,7 @@ class SAOLA(DependenceSelector):
     ValueError
         If a parameter is invalid, when the target arrives; if a weight is not a whole number.
     DataError
-        If the target or a column cannot be used. The state is then unchanged.
+        If the target or a column is invalid. The state is then unchanged.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""Columns tested in sequence against a growing model, in bulk as long as none is accepted."""
+"""The base of selectors that test columns in sequence against a growing model, in bulk until one is accepted."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ class SequentialSelector(RegressionSelector):
     """A selector whose threshold for the next candidate depends on the outcomes of the earlier ones.
 
     The candidates of a block are tested together against the current model; the first that may pass its threshold is
-    tested again on its own, in full precision. If it is accepted, those after it are tested again. So the decisions
-    equal those of one offer at a time.
+    tested again in full precision. If it is accepted, the candidates after it are tested again, so the decisions equal
+    those of one offer at a time.
 
     A subclass defines `_thresholds`, `_may_be_accepted`, `_is_accepted` and `_record`.
     """

@@ -40,7 +40,7 @@ class ForwardStepwise(RegressionSelector):
     intercept : bool, default=True
         Whether the model has a constant term.
     max_features : int or None, default=None
-        The most features to select. None: two fewer than there are rows.
+        Largest number of features to select. None: the number of rows minus two.
     missing : {"refuse", "mean"}, default="refuse"
         What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
@@ -58,7 +58,7 @@ class ForwardStepwise(RegressionSelector):
     ValueError
         If a parameter is invalid, when the target arrives.
     DataError
-        If the target or a column cannot be used. The state is then unchanged.
+        If the target or a column is invalid. The state is then unchanged.
 
     Notes
     -----

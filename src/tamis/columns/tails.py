@@ -76,7 +76,7 @@ def log_chi2_tail(x: NDArray[np.float64], df: int = 1) -> NDArray[np.float64]:
     a, half = df / 2.0, x / 2.0
     with np.errstate(divide="ignore", invalid="ignore"):
         near = np.log(special.gammaincc(a, half))
-        # The asymptotic series, of which the rest is below 1e-8 where the tail itself underflows.
+        # The asymptotic series, whose remainder is below 1e-8 where the tail underflows.
         terms = [np.ones_like(half)]
         for i in range(1, 6):
             terms.append(terms[-1] * (a - i) / half)

@@ -1,7 +1,8 @@
 """Warnings about targets whose distribution invalidates the t test of a correlation.
 
 The t test and Fisher's z are valid for any columns if the errors are normal, and for any errors if the columns are
-normal. Otherwise a few rows decide: the rows of a rare class, or outliers, meet the few ones of a sparse column.
+normal. Otherwise a few rows dominate the test, for example if rows of a rare class, or outliers, coincide with the few
+ones of a sparse column.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tamis._validation import Array
 __all__ = ["warn_heavy_tails", "warn_rare_class"]
 
 _RARE = 0.2  # share of the smaller class below which errors are too skewed for a t test
-_HEAVY = 6.0  # kurtosis of a target above which a few rows decide a t test; normal: 3, exponential: 9
+_HEAVY = 6.0  # kurtosis of a target above which a few rows dominate a t test; normal: 3, exponential: 9
 
 
 def warn_rare_class(y: Array, weight: Array, advice: str) -> None:

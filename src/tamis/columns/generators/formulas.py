@@ -130,14 +130,14 @@ class Projection:
         which : slice or list of int, optional
         """
         places = [columns.index[name] for name in self.names] if list(self.names) != columns.names else None
-        result = np.zeros((columns.n_rows, self.axes[:1, which].shape[1]))
+        components = np.zeros((columns.n_rows, self.axes[:1, which].shape[1]))
         width = max(1, _CELLS // columns.n_rows)
         for start in range(0, len(self.names), width):
             part = slice(start, min(start + width, len(self.names)))
             block = dense(columns.block(part if places is None else places[part]))
             centred = (block - self.mean[part]) / self.scale[part]
-            result += np.where(np.isnan(centred), 0.0, centred) @ self.axes[part, which]
-        return result
+            components += np.where(np.isnan(centred), 0.0, centred) @ self.axes[part, which]
+        return components
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +195,8 @@ class Power(Recipe):
 
     def values(self, rows: NewRows) -> Floats:
         """Return the power."""
-        result: Floats = power_of(self.base.values(rows), self.exponent)
-        return result
+        powers: Floats = power_of(self.base.values(rows), self.exponent)
+        return powers
 
     def needs(self) -> set[str]:
         """Return the base's columns."""
@@ -233,10 +233,10 @@ class Product(Recipe):
 
     def values(self, rows: NewRows) -> Floats:
         """Return the product."""
-        result = self.parts[0].values(rows)
+        product = self.parts[0].values(rows)
         for part in self.parts[1:]:
-            result = result * part.values(rows)
-        return result
+            product = product * part.values(rows)
+        return product
 
     def needs(self) -> set[str]:
         """Return the columns of all parts."""
@@ -274,8 +274,8 @@ class Log(Recipe):
 
     def values(self, rows: NewRows) -> Floats:
         """Return the logarithm."""
-        result: Floats = np.log(np.maximum(self.base.values(rows) + self.shift, self.floor))
-        return result
+        logs: Floats = np.log(np.maximum(self.base.values(rows) + self.shift, self.floor))
+        return logs
 
     def needs(self) -> set[str]:
         """Return the base's columns."""
@@ -304,8 +304,8 @@ class Ratio(Recipe):
 
     def values(self, rows: NewRows) -> Floats:
         """Return the ratio."""
-        result: Floats = self.above.values(rows) / away_from_zero(self.below.values(rows), self.floor)
-        return result
+        ratio: Floats = self.above.values(rows) / away_from_zero(self.below.values(rows), self.floor)
+        return ratio
 
     def needs(self) -> set[str]:
         """Return the columns of both."""
@@ -321,8 +321,8 @@ class Ratio(Recipe):
 
 def away_from_zero(values: Floats, floor: Any) -> Floats:
     """Return the values with absolute value at least the floor; zeros become the floor."""
-    result: Floats = np.where(np.abs(values) < floor, np.where(values < 0, -1.0, 1.0) * floor, values)
-    return result
+    clipped: Floats = np.where(np.abs(values) < floor, np.where(values < 0, -1.0, 1.0) * floor, values)
+    return clipped
 
 
 def product_name(names: tuple[str, ...]) -> str:

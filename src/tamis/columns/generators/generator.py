@@ -269,10 +269,10 @@ class FeatureGenerator(ABC):
 
     def _find_recipe(self, name: str) -> Recipe | None:
         """Return the recipe of an accepted feature; columns of the table need none."""
-        result = self.book.recipes.get(name)
-        if result is None and self.columns is not None and name in self.columns.index:
+        recipe = self.book.recipes.get(name)
+        if recipe is None and self.columns is not None and name in self.columns.index:
             return Column(name)
-        return result
+        return recipe
 
     def _values_of(self, name: str) -> Floats:
         """Return the values of an accepted feature, or of a column."""

@@ -141,14 +141,14 @@ class Database:
         -------
         dict of str to str
         """
-        result = {}
+        digests = {}
         for table in sorted(tables):
             rows = f"(SELECT * FROM {sql_identifier(table)})"
             kinds = [column.tolist() for column in self.columns(f"DESCRIBE {rows[1:-1]}")[:2]]
             count = f"SELECT count(*)::VARCHAR, sum(hash(r)::HUGEINT)::VARCHAR FROM {rows} AS r"
             values = [str(column[0]) for column in self.columns(count)]
-            result[table] = hashlib.sha256(repr((kinds, values)).encode()).hexdigest()[:32]
-        return result
+            digests[table] = hashlib.sha256(repr((kinds, values)).encode()).hexdigest()[:32]
+        return digests
 
     def columns(self, query: str) -> list[Any]:
         """Run a query and return its columns, masked where they are NULL.
@@ -257,9 +257,9 @@ class Keys:
         if (twice := _first_duplicate(self._sorted)) is not None:
             raise DataError(f"The key {self.name!r} is {twice!r} in two rows: keys must be unique.")
 
-    def align(self, result: Any, values: list[Floats], empty: list[float], query: str) -> list[Floats]:
+    def align(self, keys_of_rows: Any, values: list[Floats], empty: list[float], query: str) -> list[Floats]:
         """Return columns in the order of the rows; `empty` for rows without a result."""
-        known, keys = _comparable(result)
+        known, keys = _comparable(keys_of_rows)
         if not len(keys):
             return [np.full(len(self.values), nothing) for nothing in empty]
         if (keys.dtype.kind == "U") != (self.values.dtype.kind == "U"):
@@ -340,16 +340,16 @@ class Query(Recipe):
 
 def query_texts(recipes: Iterable[Recipe]) -> set[str]:
     """Return the texts of all queries in recipes and in their components."""
-    result, seen, left = set(), set(), list[Any](recipes)
+    texts, seen, left = set(), set(), list[Any](recipes)
     while left:
         one = left.pop()
         if id(one) in seen:
             continue
         seen.add(id(one))
         if isinstance(one, Query):
-            result.add(one.text)
+            texts.add(one.text)
         left += one if isinstance(one, tuple) else vars(one).values() if isinstance(one, Recipe) else []
-    return result
+    return texts
 
 
 def run_query(database: Database, text: str, keys: Keys, empty: float) -> Floats:

@@ -108,7 +108,7 @@ class Recipes:
         """
         rows, n_rows = self._rows(X)
         rows.database = database
-        result = np.empty((n_rows, len(self)))
+        features = np.empty((n_rows, len(self)))
         for j, (name, recipe) in enumerate(self._recipes.items()):
             with np.errstate(all="ignore"):
                 values = recipe.values(rows)
@@ -117,8 +117,8 @@ class Recipes:
             if not np.isfinite(values).all():
                 row = int(np.flatnonzero(~np.isfinite(values))[0])
                 raise DataError(f"Feature {name!r} is {values[row]} in row {row}: impute the rows first.")
-            result[:, j] = values
-        return result
+            features[:, j] = values
+        return features
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the features.

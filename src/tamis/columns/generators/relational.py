@@ -176,9 +176,9 @@ class Relational(FeatureGenerator):
         path, last = scope.path, scope.path[-1].far
         lookup = not any(link.to_children for link in path)  # at most one row for each row of the target
         limited = any(table == last for table, _, _ in scope.where)
-        result = []
+        features = []
         if "count" in self.aggregates and (limited or path[-1].to_children):
-            result.append(self._aggregate(scope, "count"))
+            features.append(self._aggregate(scope, "count"))
         tables = [last]
         if limited:  # earlier tables whose rows the last steps do not repeat
             tables += [
@@ -186,12 +186,12 @@ class Relational(FeatureGenerator):
             ]
         for table in tables:
             for column in [*self.schema.numbers(table), *self.schema.times(table)]:
-                result += self._column_aggregates(scope, table, column, lookup)
+                features += self._column_aggregates(scope, table, column, lookup)
         if "distinct" in self.aggregates and not lookup:
             fixed = {(table, column) for table, column, _ in scope.where}
-            result += [self._aggregate(scope, "distinct", last, column)
+            features += [self._aggregate(scope, "distinct", last, column)
                       for column in self.schema.categories(last) if (last, column) not in fixed]  # fmt: skip
-        return result
+        return features
 
     def _column_aggregates(self, scope: Scope, table: str, column: str, lookup: bool) -> list[_Named]:
         is_time = column in self.schema.times(table)

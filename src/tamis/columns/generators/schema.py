@@ -120,13 +120,13 @@ class Schema:
         -------
         list of Link
         """
-        result = []
+        steps = []
         for child, child_column, parent, parent_column in self.links:
             if parent == table:
-                result.append(Link(table, parent_column, child, child_column, True))
+                steps.append(Link(table, parent_column, child, child_column, True))
             if child == table:
-                result.append(Link(table, child_column, parent, parent_column, False))
-        return result
+                steps.append(Link(table, child_column, parent, parent_column, False))
+        return steps
 
     def step_name(self, link: Link) -> str:
         """Return the table that a step leads to, with the foreign key if two lead there.
@@ -156,7 +156,7 @@ class Schema:
         -------
         list of tuple of Link
         """
-        result: list[Path] = []
+        paths: list[Path] = []
         last: list[Path] = [()]
         for _ in range(depth):
             longer: list[Path] = []
@@ -164,9 +164,9 @@ class Schema:
                 been = {target, *(link.far for link in path)}
                 steps = self.steps(path[-1].far if path else target)
                 longer += [(*path, link) for link in steps if link.far not in been]
-            result += longer
+            paths += longer
             last = longer
-        return result
+        return paths
 
     def numbers(self, table: str) -> list[str]:
         """Return the numeric columns, without keys.
@@ -227,12 +227,12 @@ class Schema:
         -------
         list of (table, column, value)
         """
-        result: list[Condition] = []
+        conditions: list[Condition] = []
         for table in reversed([link.far for link in path]):
             for column in self.categories(table):
                 values = self._frequent_values(table, column, max_values)
-                result += [(table, column, value) for value in values if len(values) > 1]
-        return result
+                conditions += [(table, column, value) for value in values if len(values) > 1]
+        return conditions
 
     def _frequent_values(self, table: str, column: str, max_values: int) -> list[Any]:
         """Return the most frequent values of a column."""

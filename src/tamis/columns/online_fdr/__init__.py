@@ -1,7 +1,7 @@
 """Spending rules: significance levels for an unbounded sequence of hypothesis tests.
 
 Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005 (Figure 1), and the rules of
-online control of the false discovery rate that came after it. Test t rejects if p_t <= alpha_t.
+later rules for online control of the false discovery rate. Test t rejects if p_t <= alpha_t.
 
 =====================  ==============================================================================================
 rule                   level of test t (tau_j: place of the j-th rejection; g: a decreasing sequence, sum <= 1)
@@ -11,7 +11,7 @@ rule                   level of test t (tau_j: place of the j-th rejection; g: a
 `AlphaSpending`        alpha g(t)                                                Foster, Stine (2008)
 `LOND`                 alpha g(t) (D + 1), D rejections so far                   Javanmard, Montanari (2015)
 `ELOND`                (kappa a)^(1 / (1 - kappa)), a the level of LOND          Xu, Ramdas (2024)
-`ELORD`                levels for e-values; the rest is reallocated at a rejection   Zhang et al. (2025)
+`ELORD`                levels for e-values; a rejection reallocates the remainder    Zhang et al. (2025)
 `ESAFFRON`             as ELORD; promising tests cost nothing                 Zhang et al. (2025)
 `SCORE`                as ELORD; a rejection is refunded its overshoot        Kuang et al. (2026)
 `LORDPlusPlus`         W0 g(t) + (alpha - W0) g(t - tau_1) + alpha sum_{j>1} g(t - tau_j)     Ramdas et al. (2017)
@@ -37,20 +37,20 @@ the same, `AlphaWealth`, `InformationInvesting`,        expected false over expe
 ======================================================  ===========================================  ==================
 
 `ADDIS` also needs p-values that are uniform below tau under the null hypothesis. Those of columns with one or two ones
-and a rare class are not; docs/alpha_investing.md gives measurements.
+and a rare class are not (measurements: docs/alpha_investing.md).
 
-`AlphaSpending` and `ELOND` only need p-values that are marginally valid. A false rejection is a column that adds
-nothing to those selected before it. Columns that are correlated may add something although their own coefficient is 0,
-and then none of the rules bounds the share of such columns; docs/alpha_investing.md gives measurements.
+`AlphaSpending` and `ELOND` require only marginally valid p-values. A false rejection is a column that is irrelevant
+given those selected before it. A correlated column may be relevant in this sense although its true coefficient is 0;
+none of the rules bounds the proportion of such columns (measurements: docs/alpha_investing.md).
 
 Errata and deviations, each with its reason:
 
-* Figure 1 prints "w_i/2i" and adds a feature if its p-value is *greater*: it is w_i / (2 i), and *smaller*.
+* Figure 1 prints "w_i/2i" and adds a feature if its p-value is *greater*; correct is w_i / (2 i), and *smaller*.
 * Its bound is E(N) <= (payout E(M) + W0) / (1 - payout), N false and M true rejections. The paper's 0.5 and 0.5 thus
   allow as many false features as true ones, and one more. ``target_fdr`` sets both to half of the rate instead.
 * The wealth w falls like W0 / sqrt(pi t) without rejections, not at the "slowest possible" rate.
-* The paper only states that information-investing bids bits where alpha-investing bids error probabilities. The cost
-  of a coefficient is a parameter; `target_fdr` sets it.
+* The paper states only that information-investing bids bits where alpha-investing bids error probabilities. The cost of
+  a coefficient is a parameter; `target_fdr` sets it.
 * A p-value may be smaller than any float64, so the logarithms of p and alpha are compared.
 * LORD3 earns alpha - W0 at the rejection itself, as published; a common package credits it two tests late.
 """

@@ -1,7 +1,7 @@
 """Rules for e-values that bound the false discovery rate if each is valid given the past, and reuse unspent budget.
 
-Test t rejects if its e-value reaches 1 / a_t. It counts as the (R + 1)-th rejection at least, with R rejections before
-it, so if C_t is at least a_t in the mean under the null hypothesis, given the past (a_t is chosen before e_t)::
+Test t rejects if its e-value reaches 1 / a_t. With R rejections before it, it is at least the (R + 1)-th one. If the
+mean of C_t under the null hypothesis, given the past, is at least a_t (which is chosen before e_t)::
 
     FDR <= E sum_t (false rejection at t) / (R_{t-1} + 1) <= E sum_t C_t / (R_{t-1} + 1) <= alpha             (1)
 
@@ -11,24 +11,23 @@ as long as the sum never exceeds alpha. The rules differ in the cost of a test::
     e-SAFFRON   C_t = a_t [e_t < 1 / lambda] / (1 - lambda),  as P(e_t >= 1 / lambda) <= lambda               (3)
     SCORE       C_t = max(a_t - (a_t e_t - 1)^+, 0),  as [a e >= 1] <= a e - (a e - 1)^+                      (4)
 
-So e-SAFFRON does not charge tests that are promising, and SCORE refunds by how much a rejection exceeds what it
-needed. With B what was left of alpha after the last rejection, h the tests charged until then, and k those until now,
-the levels are, in all three::
+e-SAFFRON does not charge promising tests, and SCORE refunds the overshoot of a rejection. With B the budget left after
+the last rejection, h the number of tests charged until then, and k that until now, the levels of all three are::
 
     a_t = min((R + 1) (1 - lambda) B (G(k) - G(k + 1)) / G(h), c),    G(k) = log 10 / log(10 + k)             (5)
 
-(lambda = 0 but for e-SAFFRON, and c = 1 or lambda). G(k) of the budget is left for the tests after the k-th one: a
-third after 1,000 and a sixth after a million, so late features keep a chance.
+(lambda = 0 except for e-SAFFRON, and c = 1 or lambda). The share G(k) of the budget remains for the tests after the
+k-th one: a third after 1,000 and a sixth after a million, so late features retain power.
 
-If the number of tests n is known, the levels are those of the papers, which spend a part w_t of what is left, t the
-number of the test. The part is larger after tests that did not reject, and smaller after rejections::
+If the number of tests n is known, the levels are those of the papers, which spend a fraction w_t of the remaining
+budget on test t. The fraction is larger after tests that did not reject, and smaller after rejections::
 
     a_t = min((R + 1) (1 - lambda) B_t w_t, c),    B_t = B prod_{charged s < t} (1 - w_s),                    (6)
     w_t = 2.5 / max(n, t) (1 + 2^-R - 2^-(t - 1 - R))
 
-Zhang et al. (2025), Equation (9), have the first factor as a parameter (.005 for 500 tests), and phi = psi = 1/2, whose
-sums are the bracket. Beyond n tests they spend the same part of ever less, so the levels fall exponentially; here the
-part falls with t, and the levels polynomially. Both choices of w_t depend on the past only, as (1) requires.
+In Zhang et al. (2025), Equation (9), the first factor is a parameter (0.005 for 500 tests), and phi = psi = 1/2 give
+the bracket. Beyond n tests, their fraction is constant, so the levels decrease exponentially; here the fraction
+decreases with t, and the levels polynomially. Both choices of w_t depend only on the past, as (1) requires.
 
 Zhang, Wei, Ren, Zou: e-GAI: e-value-based generalized alpha-investing for online false discovery rate control, ICML
 2025 (arXiv 2506.01452). Kuang, Gang, Xia: SCORE, overshoot refunds in online FDR control (arXiv 2601.20386).
@@ -48,7 +47,7 @@ from tamis.columns.online_fdr.rule import ChargingRule
 __all__ = ["ELORD", "ESAFFRON", "SCORE"]
 
 Floats = NDArray[np.float64]
-_SPREAD = 10.0  # tests over which the level falls little: 2 to 50 hardly differ in power over 1,000 tests
+_SPREAD = 10.0  # tests over which the level decreases little: 2 to 50 hardly differ in power over 1,000 tests
 
 
 class ELORD(ChargingRule):
@@ -63,9 +62,9 @@ class ELORD(ChargingRule):
     kappa : float, default=0.1
         In (0, 1). Smaller values favour tiny p-values over moderate ones.
     n_tests : int or None, default=None
-        How many features are expected, at least 1: spend the budget on as many tests, Equation (6). None: on an
-        unbounded sequence, Equation (5). If in doubt, expect more: with a third of the actual number, (6) is no
-        stronger than (5).
+        Expected number of features, at least 1: the budget is spent on that many tests, Equation (6). None: on an
+        unbounded sequence, Equation (5). If in doubt, choose a larger number: with a third of the actual number, (6)
+        has no more power than (5).
 
     Attributes
     ----------
@@ -88,7 +87,7 @@ class ELORD(ChargingRule):
     True
     """
 
-    _cap = 1.0  # of a_t
+    _cap = 1.0  # largest a_t
 
     def __init__(self, alpha: float = 0.05, kappa: float = 0.1, n_tests: int | None = None) -> None:
         self.alpha = alpha
@@ -115,8 +114,8 @@ class ELORD(ChargingRule):
         return 1.0
 
     def _log_e(self, log_p: Floats) -> Floats:
-        result: Floats = math.log(self.kappa) + (self.kappa - 1.0) * log_p
-        return result
+        log_e: Floats = math.log(self.kappa) + (self.kappa - 1.0) * log_p
+        return log_e
 
     def _parts(self, m: int) -> Floats:
         """Return w_t of (6) for the next m tests as long as none rejects, in (0, 1)."""
@@ -129,7 +128,7 @@ class ELORD(ChargingRule):
 
     def _left(self, log_p: Floats) -> Floats:
         """Return B_t of (6) at each of the next tests and after the last."""
-        # multiplied in this order, so that any batching gives the same bits
+        # Multiplied in this order, so that any batching gives the same bits.
         factors = 1.0 - self._parts(len(log_p)) * self._ticks(log_p)
         left: Floats = np.cumprod(np.concatenate([[self.left_], factors]))
         return left
@@ -142,9 +141,9 @@ class ELORD(ChargingRule):
             return levels
         k = self._clocks(log_p) + _SPREAD
         scale = (self.n_rejected_ + 1) * self.budget_ * self._share() * np.log(self.n_before_ + _SPREAD)
-        # 1 / log k - 1 / log(k + 1), without the digits that cancel
-        result: Floats = np.minimum(scale * np.log1p(1.0 / k) / (np.log(k) * np.log(k + 1.0)), self._cap)
-        return result
+        # 1 / log k - 1 / log(k + 1), without cancellation
+        capped: Floats = np.minimum(scale * np.log1p(1.0 / k) / (np.log(k) * np.log(k + 1.0)), self._cap)
+        return capped
 
     def skip(self, log_p: Floats) -> None:
         """Record tests that did not reject."""
@@ -155,13 +154,13 @@ class ELORD(ChargingRule):
 
     def levels(self, log_p: Floats) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
-        result: Floats = (math.log(self.kappa) + super().levels(log_p)) / (1.0 - self.kappa)
-        return result
+        log_levels: Floats = (math.log(self.kappa) + super().levels(log_p)) / (1.0 - self.kappa)
+        return log_levels
 
     def _costs(self, levels: Floats, log_p: Floats) -> Floats:
         # C_t / (R + 1)
-        result: Floats = levels * self._ticks(log_p) / (self._share() * (self.n_rejected_ + 1))
-        return result
+        costs: Floats = levels * self._ticks(log_p) / (self._share() * (self.n_rejected_ + 1))
+        return costs
 
     def _rejection_cost(self, a: float, log_e: float) -> float:
         """Return C_t of a test that rejects."""
@@ -235,7 +234,7 @@ class ESAFFRON(ELORD):
 
 
 class SCORE(ELORD):
-    """SCORE: as e-LORD, but a rejection gets back by how much its e-value exceeds the one it needed.
+    """SCORE: as e-LORD, but the overshoot of a rejection (e-value beyond its threshold) is refunded.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Active feature acquisition: which value of a row to acquire next, and when to stop."""
+"""Active feature acquisition: which feature of a row to acquire next, and when to stop."""
 
 from __future__ import annotations
 

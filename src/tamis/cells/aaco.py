@@ -1,14 +1,14 @@
-"""AACO: acquires the subset of values that would have paid most for the most similar rows, one value at a time.
+"""AACO: acquires the subset of features with the lowest cost for the most similar rows, one feature at a time.
 
 Valancius, Lennon, Oliva: Acquisition Conditioned Oracle for Nongreedy Active Feature Acquisition, ICML 2024. The
-oracle's next subset of columns is the one of least expected loss and price, given the known values x_o::
+oracle's next subset of columns minimises the expected loss plus price, given the known values x_o::
 
     u(x_o) = argmin_u  E[ loss(P(C | x_o, x_u), C) | x_o ] + price(u | o),   u a subset of the unknown columns    (1)
 
-and the row stops if u is empty. The expectation is the mean over the nearest training rows in the known columns, and
-the minimum is taken over sampled subsets. Of the best subset, the column that would have the least loss and price alone
-is acquired; then the subset is chosen again. So columns that pay only together are
-acquired, which no greedy method does.
+and acquisition stops if u is empty. The expectation is the mean over the nearest training rows in the known columns,
+and the minimum is taken over sampled subsets. From the best subset, the column with the lowest loss plus price alone is
+acquired; then the subset is chosen again. Unlike with a greedy method, columns that are worth their price only jointly
+are acquired.
 
 =========  ==================  ====================================================================
 paper      here                meaning
@@ -16,15 +16,15 @@ paper      here                meaning
 k          ``n_neighbors``     rows that the expectation is taken over
 O(x_o)     ``_subsets``        sampled subsets of columns, beside each single column
 f(x_o)     ``_any_order``      the classifier, from any subset of the values
-alpha      ``price_factor_``   factor of the prices: 1, or larger to keep a mean budget
+alpha      ``price_factor_``   factor of the prices: 1, or larger to stay within a mean budget
 =========  ==================  ====================================================================
 
 Deviations. The classifier is a discriminant analysis of any columns with a network of pairs
 (:mod:`tamis.cells.ensemble`) instead of boosted trees on masked rows, because thousands of subsets and rows must be
-evaluated in milliseconds. A training row's loss is that of a classifier fitted without it. Half of the subsets are
-sampled with a probability that falls with the rank of a column's relevance, because uniform ones rarely hold two
-relevant columns of many; the paper samples 10,000 uniformly. Nothing is acquired unless it pays on training
-rows that are walked without themselves.
+evaluated in milliseconds. The loss of a training row is that of a classifier fitted without it. In half of the subsets,
+the probability of a column decreases with the rank of its relevance, because uniform subsets of many columns rarely
+contain two relevant ones; the paper samples 10,000 uniformly. No feature is acquired unless acquisition reduces the
+cost on held-out training rows.
 """
 
 from __future__ import annotations
@@ -56,25 +56,25 @@ Floats = NDArray[np.float64]
 # State:
 #   _bank      (N, c)     float64  values of the training rows that neighbours are chosen from
 #   _bank_y    (N,)       int64    their classes
-#   _fold      (N,)       int64    the model of `_folds` that was fitted without a row
-#   _bank_origin (N,)     int64    the row of `fit` that a row is a copy of
+#   _fold      (N,)       int64    the model of `_folds` that was fitted without the row
+#   _bank_origin (N,)     int64    the row of `fit` of which the row is a copy
 #   _scale     (c,)       float64  factor of the squared difference of two values, or of two different categories
 #   _clip      (2, c)     float64  bounds of numbers in a difference
 #   _subsets   (b, c)     bool     sampled subsets
 #   _folds, _any_order    AnyOrder, of a part of the rows and of all
 
 _FOLDS = 2
-_WALKED = 300  # rows walked to decide whether acquisition pays
-_LARGEST = 6  # columns of a sampled subset
+_WALKED = 300  # rows walked to decide whether acquisition reduces the cost
+_LARGEST = 6  # largest number of columns of a sampled subset
 _OUTER = 0.005  # quantiles at which numbers are clipped in a difference
-_APART = 2.0  # mean of the squared difference of two random rows in a column
-_HALVINGS = 9  # of the interval of the factor of prices: to within 2 %
+_APART = 2.0  # mean squared difference of two random rows in a column
+_HALVINGS = 9  # bisection steps for the factor of prices: to within 2 %
 
 
 @njit(strict=True)
 def _extend(
     columns: Array, d: int, x: Array, start: Array, covariance: Array, means: Array, own: Array, at: Array,
-    white: Array, centre: Array, result: Array,
+    white: Array, centre: Array, evidence: Array,
 ) -> int:  # fmt: skip
     """Add the evidence of some columns, after the d features already whitened; return the new number of features."""
     for j in columns:
@@ -98,18 +98,18 @@ def _extend(
                     total -= own[d, f] * white[i, f]
                 white[i, d] = total / own[d, d]
                 for c in range(len(means)):
-                    result[i, c] += centre[c, d] * (white[i, d] - 0.5 * centre[c, d])
+                    evidence[i, c] += centre[c, d] * (white[i, d] - 0.5 * centre[c, d])
             d += 1
     return d
 
 
 @njit(strict=True)
 def _evidence_of_subsets(
-    x: Array, start: Array, known: Array, more: Array, covariance: Array, means: Array, result: Array
+    x: Array, start: Array, known: Array, more: Array, covariance: Array, means: Array, evidence: Array
 ) -> None:
-    """Fill in the evidence of each subset, row and class: of the known columns, and of the further ones of the subset.
+    """Fill in the evidence of each subset, row and class, from the known columns and the further ones of the subset.
 
-    The known columns are whitened once, since all subsets have them.
+    The known columns are whitened once, since all subsets contain them.
     """
     D, L = covariance.shape[0], len(means)
     own, at = np.empty((D, D)), np.empty(D, np.int64)
@@ -117,8 +117,8 @@ def _evidence_of_subsets(
     shared = np.zeros((len(x), L))
     d = _extend(known, 0, x, start, covariance, means, own, at, white, centre, shared)
     for b in range(len(more)):
-        result[b] = shared
-        _extend(more[b], d, x, start, covariance, means, own, at, white, centre, result[b])
+        evidence[b] = shared
+        _extend(more[b], d, x, start, covariance, means, own, at, white, centre, evidence[b])
 
 
 @njit(strict=True)
@@ -130,9 +130,9 @@ def _distances(
     low: Array,
     high: Array,
     apart: float,
-    result: Array,
+    distances: Array,
 ) -> None:
-    """Fill in the squared distance of each row to each row of the bank in the known columns of the former."""
+    """Fill in the squared distance of each row to each row of the bank, over the known columns of the row."""
     for i in range(len(values)):
         for n in range(len(bank)):
             total = 0.0
@@ -147,12 +147,12 @@ def _distances(
                     a = min(max(values[i, j], low[j]), high[j])
                     b = min(max(bank[n, j], low[j]), high[j])
                     total += scale[j] * (a - b) * (a - b)
-            result[i, n] = total
+            distances[i, n] = total
 
 
 @fill_docstring(SHARED_DOCS)
 class AACO(CellClassifier):
-    """Acquires the values that would have paid most, together, for the most similar training rows.
+    """Acquires the subset of features with the lowest expected cost for the most similar training rows.
 
     Parameters
     ----------
@@ -161,16 +161,16 @@ class AACO(CellClassifier):
     spend : {"worth", "all"}, default="worth"
         "all": a row stops only when no value is within `budget`, or after `max_steps` values.
     n_neighbors : int, default=20
-        k: rows that the expectation is taken over, at least 1.
+        k: number of rows over which the expectation is taken, at least 1.
     n_subsets : int, default=200
-        Number of sampled subsets, beside the single columns; from 0 on.
+        Number of sampled subsets in addition to single columns, at least 0.
     n_stored : int, default=500
-        Largest number of training rows that neighbours are chosen from, at least 1; their losses by all subsets are
+        Largest number of training rows from which neighbours are chosen, at least 1; their losses with each subset are
         evaluated.
     n_bins : int, default=4
-        Bins of each column in the discriminant analysis, at least 2.
+        Number of bins of each column in the discriminant analysis, at least 2.
     max_features : int, default=40
-        The largest number of columns that are acquired, up to 64: those most relevant to the class.
+        Largest number of columns that can be acquired, at most 64: those most relevant to the class.
     max_steps : int, default=30
         The largest number of features acquired per row.
     %(categorical)s
@@ -181,7 +181,7 @@ class AACO(CellClassifier):
     ----------
     %(attributes)s
     pays_ : bool
-        Whether acquisition pays on training rows; otherwise nothing is acquired.
+        Whether acquisition reduces the cost on training rows; otherwise no feature is acquired.
     price_factor_ : float
         alpha: 1 without `mean_budget`.
 
@@ -203,7 +203,8 @@ class AACO(CellClassifier):
 
     Examples
     --------
-    Column 0 alone is uninformative: it indicates which of the others has the class. A greedy method starts elsewhere.
+    Column 0 alone is uninformative, but indicates which other column contains the class. A greedy method would not
+    acquire it first.
 
     >>> import numpy as np
     >>> from tamis import AACO
@@ -312,7 +313,7 @@ class AACO(CellClassifier):
         )  # fmt: skip
 
     def _scales(self, values: Floats) -> tuple[Floats, Floats]:
-        """Return the factor of a difference in each column, which is 2 in the mean of random rows, and the bounds."""
+        """Return the factors that make the mean squared difference of random rows 2 per column, and the bounds."""
         K, sizes = values.shape[1], self._sizes[self.candidates_]
         scale, clip = np.zeros(K), np.zeros((2, K))
         for j in range(K):
@@ -327,7 +328,7 @@ class AACO(CellClassifier):
         return scale, clip
 
     def _sampled_subsets(self, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Return different subsets of two or more columns, half of them with more relevant columns more often."""
+        """Return distinct subsets of at least two columns; half of them favour relevant columns."""
         K = len(self.candidates_)
         values = np.zeros((self.n_subsets if K > 1 else 0, K), dtype=bool)
         weight = 1.0 / (1.0 + np.arange(K))
@@ -338,7 +339,7 @@ class AACO(CellClassifier):
         return np.unique(values, axis=0)[::-1]
 
     def _fit_policy(self, rows: NDArray[np.int64]) -> None:
-        """Walk training rows without themselves: choose the factor of the prices, and whether to acquire at all."""
+        """Choose the factor of the prices, and whether to acquire at all, on walks of held-out training rows."""
         if not len(self.candidates_) or len(self.classes_) == 1:
             self.pays_ = False
             return
@@ -347,16 +348,16 @@ class AACO(CellClassifier):
         nothing, spent, wrong = self._walk_training_rows(rows)
         if self.spend == "all":
             return
-        # A budget is spent for fewer errors; otherwise prices count, too.
+        # With a budget, only losses count; otherwise prices do as well.
         paid = 0.0 if self.mean_budget is not None else spent
         self.pays_ = is_surely_cheaper(wrong + paid, nothing, self._goal.worst)
         if self.mean_budget is not None and spent.mean() > self.mean_budget + ROUNDING:
             self.pays_ = False
 
     def _factor_within(self, rows: NDArray[np.int64], mean_budget: float) -> float:
-        """Return the least factor of the prices, by bisection of its logarithm, with which walks keep a mean budget."""
+        """Return the smallest factor of the prices with which walks stay within a mean budget, by bisection."""
         price = self._tariff.following(np.zeros((1, len(self.candidates_)), dtype=bool))[0]
-        # At this factor nothing is worth its price.
+        # At this factor, no feature is worth its price.
         unit = float(self._Q.max()) / max(float(price.max()), 1e-100)
         low, high = unit * 2.0**-16, unit
         for _ in range(_HALVINGS):
@@ -368,7 +369,7 @@ class AACO(CellClassifier):
         return high
 
     def _walk_training_rows(self, rows: NDArray[np.int64]) -> tuple[Floats, Floats, Floats]:
-        """Return the loss of each training row without a value, its acquisition cost, and its loss afterwards."""
+        """Return the loss of each training row without any value, its acquisition cost, and its loss afterwards."""
         state, values = self._start(len(rows)), self._bank[rows]
         codes, alive = self._codes(values, np.arange(len(self.candidates_))), np.arange(len(rows))
         before = self._goal.losses(state.posterior, self._bank_y[rows])
@@ -406,8 +407,8 @@ class AACO(CellClassifier):
         state.posterior[:] = np.where((code >= 0)[:, None], posterior, state.posterior)
 
     def _choose(self, state: State, omitted: NDArray[np.int64] | None) -> NDArray[np.int64]:
-        """Return the next position of each row by (1), -1 where it stops; the neighbours omit a row of the bank."""
-        result = np.full(len(state.asked), -1)
+        """Return the next position of each row by (1), -1 to stop; `omitted` rows of the bank are not neighbours."""
+        choice = np.full(len(state.asked), -1)
         known, n_asked = state.values >= 0, state.n_asked()
         key = np.concatenate([known, state.asked, state.unavailable], axis=1)
         _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
@@ -420,7 +421,7 @@ class AACO(CellClassifier):
                 self._neighbors(state.numbers[i : i + 1], None if omitted is None else int(omitted[i]))
                 for i in mine
             ]
-            # The area under the curve is that of all stored rows.
+            # The area under the curve is computed over all stored rows.
             rows = np.arange(len(self._bank)) if self.objective == "auc" else np.unique(np.concatenate(near))
             losses = self._subset_losses(known[at], subsets, rows)
             prices = self._tariff.total(known[at], subsets)
@@ -429,11 +430,11 @@ class AACO(CellClassifier):
                 loss = losses[:, np.searchsorted(rows, own)].sum(axis=1) / len(own)
                 total = loss + self.price_factor_ * prices
                 total[prices > budget - state.spent[i] + ROUNDING] = np.inf
-                result[i] = self._first_of_best(total, subsets)
-        return result
+                choice[i] = self._first_of_best(total, subsets)
+        return choice
 
     def _first_of_best(self, total: Floats, subsets: NDArray[np.bool_]) -> int:
-        """Return the column of the best subset that is best alone, -1 if the empty one is best; the first is empty."""
+        """Return the best single column of the best subset, -1 if that is the empty one, which comes first."""
         total = total.copy()
         if self.spend == "all":
             total[0] = np.inf
@@ -447,7 +448,7 @@ class AACO(CellClassifier):
         return int(inside[np.argmin(alone[inside])])
 
     def _feasible_subsets(self, asked: Array) -> NDArray[np.bool_]:
-        """Return the empty subset, each single column that was not asked for, and the sampled subsets of these."""
+        """Return the empty subset, each column not yet requested, and the sampled subsets of these columns."""
         K = len(asked)
         single = np.eye(K, dtype=bool)[~asked]
         rest = self._subsets & ~asked
@@ -457,7 +458,7 @@ class AACO(CellClassifier):
         return np.concatenate([np.zeros((1, K), dtype=bool), single, several])
 
     def _neighbors(self, values: Floats, omitted: int | None) -> NDArray[np.int64]:
-        """Return the rows of the bank that are nearest in the known values; all of them if there are none."""
+        """Return the rows of the bank nearest in the known values; all rows if no value is known."""
         if np.isnan(values).all():
             return np.arange(len(self._bank))
         distance = np.empty((1, len(self._bank)))
@@ -471,7 +472,7 @@ class AACO(CellClassifier):
     def _subset_losses(
         self, known: NDArray[np.bool_], subsets: NDArray[np.bool_], rows: NDArray[np.int64]
     ) -> Floats:
-        """Return the loss of rows of the bank if the known columns and a subset are, shape (n_subsets, n_rows)."""
+        """Return the loss of rows of the bank given the known columns and each subset, shape (n_subsets, n_rows)."""
         K = len(known)
         rank = np.sort(np.where(subsets, np.arange(K), K), axis=1)[
             :, : max(int(subsets.sum(axis=1).max()), 1)
@@ -495,14 +496,14 @@ class AACO(CellClassifier):
     ) -> Floats:
         """Return P(class) from the known columns and each subset, shape (n_subsets, n_rows, n_classes).
 
-        A missing value of a training row counts as the mean of its column in a discriminant analysis.
+        In the discriminant analysis, a missing value of a training row is replaced by the mean of its column.
         """
         ensemble, columns = model.model, np.flatnonzero(known)
         assert isinstance(ensemble, Ensemble)
         shape = (len(more), len(values), len(self.classes_))
         kinds = [_discriminant_evidence(part, values, columns, more, shape) for part in ensemble._sums]
         path = ensemble._spread.evidence(values)
-        # The last one for "no column".
+        # The last entry represents "no column".
         each = np.concatenate([np.diff(path, axis=0), np.zeros((1, *path.shape[1:]))])
         spread = np.zeros(shape)
         for step in (*np.broadcast_to(columns[:, None], (len(columns), len(more))), *more.T):
@@ -510,10 +511,12 @@ class AACO(CellClassifier):
         kinds += [spread, *(part.subset_evidence(values, subsets | known) for part in ensemble._network)]
         n_known = len(columns) + (more >= 0).sum(axis=1)
         level = np.minimum(np.log2(np.maximum(n_known, 1)).astype(np.int64), len(model.weights) - 1)
-        result, evidence = np.empty(shape), np.stack(kinds)
+        posteriors, evidence = np.empty(shape), np.stack(kinds)
         for at in np.unique(level):
-            result[level == at] = posterior_of(evidence[:, level == at], ensemble.prior, model.weights[at])
-        return result
+            posteriors[level == at] = posterior_of(
+                evidence[:, level == at], ensemble.prior, model.weights[at]
+            )
+        return posteriors
 
     @property
     def _goal(self) -> Objective:
@@ -523,8 +526,8 @@ class AACO(CellClassifier):
 def _discriminant_evidence(
     part: Discriminant, values: Floats, columns: Array, more: Array, shape: tuple[int, ...]
 ) -> Floats:
-    result = np.zeros(shape)
+    evidence = np.zeros(shape)
     _evidence_of_subsets(
-        part._features(values), part._start, columns, more, part._covariance, part._means, result
+        part._features(values), part._start, columns, more, part._covariance, part._means, evidence
     )
-    return result
+    return evidence

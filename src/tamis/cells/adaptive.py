@@ -1,28 +1,29 @@
 """AdaptiveIFC2F: a different next feature for each row, chosen by its expected gain.
 
-An extension of Liyanage, Zois, Chelmis (2021), who name it as future work: their network (:mod:`tamis.cells.ifc2f`)
-with exact inference, so that any feature can be acquired next. With e the known values of a row::
+An extension that Liyanage, Zois, Chelmis (2021) propose as future work: their network (:mod:`tamis.cells.ifc2f`) with
+exact inference, so that any feature can be acquired next. With e the known values of a row::
 
     information of feature j:  I_j(e) = H(C | e) - sum_v P(x_j = v | e) H(C | e, x_j = v)           (1)
     acquire argmax_j I_j(e) / e_j,  unless  g(pi) <= tau_risk  or  max_j I_j(e) / e_j <= tau_rate       (2)
 
 For a numeric target, H is the variance. g(pi) = min_j Q_j . pi is the risk of an immediate decision. The textbook
-rule, one step of expected cost, stops too early: most single values do not change the decision, so their value is 0
-even if two of them would. The information selects the feature, and the two thresholds are chosen on the rows of `fit`:
-each row is walked to the end by a tree whose columns and counts were learned without it, and the thresholds minimise
-the sum of misclassification and acquisition costs (:mod:`tamis.cells.policy_selection`). Before the first value all
-rows are identical: it is acquired for all of them or, with infinite thresholds, for none.
+rule, one-step expected cost, stops too early: most single values do not change the decision, so their value is 0 even
+if two of them together would change it. Information selects the feature, and the two thresholds are chosen on the rows
+of `fit`: each row is walked to the end by a tree fitted without it, and the thresholds minimise the sum of
+misclassification and acquisition costs (:mod:`tamis.cells.policy_selection`). Before the first value all rows are
+identical, so it is acquired for all of them or, with infinite thresholds, for none.
 
-A column that only indicates which other column to ask for has little information itself. With two steps, a column has
-that of the best column after each of its values, too::
+A column that only indicates which other column to acquire has little information itself. With two steps, the
+information of the best column after each of its values is included::
 
     max{ I_j(e) / e_j,  (I_j(e) + sum_v P(x_j = v | e) I_k(v)(e, x_j = v)) / (e_j + sum_v P(x_j = v | e) e_k(v)) }  (3)
 
 with k(v) the column of the best rate if x_j = v.
 
-A richer classifier can represent what a tree cannot, such as the parity of three features. An ensemble of a
-discriminant analysis and boosted trees (:mod:`tamis.cells.ensemble`) decides if its cost on the walks is significantly
-lower, or always with ``decision="ensemble"``; then columns that are only jointly relevant are candidates, too.
+A richer classifier can represent interactions that a tree cannot, such as the parity of three features. An ensemble of
+a discriminant analysis and boosted trees (:mod:`tamis.cells.ensemble`) decides if its cost on the walks is
+significantly lower, or always with ``decision="ensemble"``; candidates then include columns that are only jointly
+relevant.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ from tamis.dependence.information import adjusted_mutual_information, conditiona
 __all__ = ["AdaptiveIFC2F"]
 
 Floats = NDArray[np.float64]
-# Of the observed rates: candidates for the threshold if a mean budget is exceeded.
+# Quantiles of the observed rates: candidates for the threshold if a mean budget is exceeded.
 _QUANTILES = np.linspace(0.0, 1.0, 25)
 _WALKS = 3_000  # rows walked to choose the thresholds, and to fit trees
 _GROWN = 1_000  # columns that boosting selects from
@@ -83,7 +84,7 @@ _NUMBERS = 1 << 20  # offers evaluated at once
 
 @dataclass
 class Offers:
-    """What can be acquired next, at which price.
+    """The features that can be acquired next, and their prices.
 
     Attributes
     ----------
@@ -102,7 +103,7 @@ class Offers:
     distances: Floats
 
     def best(self, state: State, posterior: Floats, information: Floats) -> tuple[NDArray[np.int64], Floats]:
-        """Return the position of most information per price for each row, -1 if there is none, and that rate."""
+        """Return the position with the most information per price for each row, -1 if there is none, and its rate."""
         if not state.asked.shape[1]:
             return np.full(len(state.asked), -1), np.zeros(len(state.asked))
         information, rate = self.rates(state, posterior, information)
@@ -112,7 +113,7 @@ class Offers:
         return np.where(reached >= 0.0, best, -1), np.maximum(reached, 0.0)
 
     def rates(self, state: State, posterior: Floats, information: Floats) -> tuple[Floats, Floats]:
-        """Return the information of each column, 0 if it was asked for, and that per price, -1 if not on offer."""
+        """Return the information of each column (0 if already requested), and that per price (-1 if unavailable)."""
         information = np.where(state.asked, 0.0, information)
         price = np.broadcast_to(self.tariff.own, information.shape)
         if self.tariff.varies:
@@ -130,11 +131,11 @@ class Offers:
         return information, rate
 
     def _shared_rates(self, state: State, information: Floats, left: Floats) -> Floats:
-        """Return the largest rate of members of the column's group whose fee is not paid, acquired together.
+        """Return the largest rate of jointly acquired members of a column's group, if the fee is not yet paid.
 
         The information of the members is assumed additive, up to the entropy or variance of the class, `left`.
         """
-        result = np.zeros(information.shape)
+        shared = np.zeros(information.shape)
         known = state.values >= 0
         for fee, member in self._groups():
             due = ~known[:, member].any(axis=1)
@@ -143,7 +144,7 @@ class Offers:
                 np.where(state.asked[:, member], np.inf, self.tariff.own[member]),
             )
             alone = np.divide(info, own, out=np.full(own.shape, np.inf), where=own > 0.0)
-            order = np.argsort(-alone, axis=1, kind="stable")  # the best set is a first part of this order
+            order = np.argsort(-alone, axis=1, kind="stable")  # the best set is a prefix of this order
             together = np.cumsum(np.take_along_axis(info, order, axis=1), axis=1)
             price = fee + np.cumsum(np.take_along_axis(own, order, axis=1), axis=1)
             rates = np.minimum(together, left[:, None]) / np.where(price > 0.0, price, 1.0)
@@ -152,10 +153,10 @@ class Offers:
             size = rates.argmax(axis=1)
             inside = np.zeros(info.shape, dtype=bool)
             np.put_along_axis(inside, order, np.arange(len(member)) <= size[:, None], axis=1)
-            result[:, member] = np.maximum(
-                result[:, member], np.where(inside, rates.max(axis=1)[:, None], 0.0)
+            shared[:, member] = np.maximum(
+                shared[:, member], np.where(inside, rates.max(axis=1)[:, None], 0.0)
             )
-        return result
+        return shared
 
     def _groups(self) -> Iterator[tuple[float, NDArray[np.int64]]]:
         for fee, member in zip(self.tariff.fee, self.tariff.member, strict=True):
@@ -173,8 +174,8 @@ class AdaptiveIFC2F(CellClassifier):
     spend : {"worth", "all"}, default="worth"
         "all": a row stops only when no informative value is within `budget`, or after `max_steps` values.
     lookahead : {1, 2}, default=1
-        Steps by which the next value is chosen. 2: also by the best value after it, (3), which finds columns that only
-        indicate which value to acquire next. A fit takes several times as long.
+        Number of steps considered in choosing the next value. 2: including the best value after it, (3), which finds
+        columns that only indicate which value to acquire next. Fitting then takes several times as long.
     decision : {"auto", "tree", "discriminant", "ensemble"}, default="auto"
         The model that decides: the tree, a discriminant analysis of the acquired values, or an ensemble of the latter
         and boosted trees. "auto": the one with the lowest cost on held-out rows; the ensemble only if it is
@@ -183,7 +184,7 @@ class AdaptiveIFC2F(CellClassifier):
         The classifier that decides, with ``decision="auto"``; see :class:`tamis.cells.masked.Masked`. Gradient boosting
         accepts missing values. For a classifier that does not, they are replaced by means.
     n_bins : int, default=4
-        V: levels of each column, from 2 on (quantiles).
+        V: number of levels (quantile bins) of each column, at least 2.
     max_features : int, default=64
         The largest number of columns in the tree. If there are more, the most relevant are used or, with
         ``decision="ensemble"``, those with the largest gain in gradient boosting. If columns are only jointly relevant,
@@ -221,7 +222,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     Examples
     --------
-    Column 0 indicates which of the two others determines the class; uncertain rows acquire further values.
+    Column 0 indicates which of the two others determines the class; more values are acquired for uncertain rows.
 
     >>> import numpy as np
     >>> from tamis import AdaptiveIFC2F
@@ -293,7 +294,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     _numbers_count = True
     _evidence_model: EvidenceModel | None
-    _any_order: AnyOrder | None  # decides in its place where values were given unasked
+    _any_order: AnyOrder | None  # decides instead for rows with values that were not requested
 
     # -- fitting -------------------------------------------------------------------------------------------
 
@@ -332,13 +333,13 @@ class AdaptiveIFC2F(CellClassifier):
         self._offers = Offers(self._tariff, budget, self.max_steps, self._distances)
 
     def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
-        """Return the columns of the tree: all that vary if they fit, because some are only jointly relevant."""
+        """Return the columns of the tree: all non-constant ones if they fit, as some may be only jointly relevant."""
         vary = np.flatnonzero(np.count_nonzero(tables.sum(axis=2), axis=1) > 1)
         if len(self.classes_) > 1 and len(vary) <= self.max_features:
-            # The most relevant one is the root of the tree, for any order of the columns.
+            # The most relevant column is the root of the tree, for any order of the columns.
             relevant = adjusted_mutual_information(tables[vary])
-            result: NDArray[np.int64] = vary[np.argsort(-relevant, kind="stable")]
-            return result
+            candidates: NDArray[np.int64] = vary[np.argsort(-relevant, kind="stable")]
+            return candidates
         together = self.decision == "ensemble"
         scores, least = relevance(tables, _GROWN if together else self.max_features)
         known = np.flatnonzero(scores > least)
@@ -354,7 +355,7 @@ class AdaptiveIFC2F(CellClassifier):
         n_values, levels = self._bins.n_bins, self._bins.n_levels
         shared = conditional_mutual_information(codes, y, n_values, len(self.classes_))
         network = Network(codes, y, spanning_tree(shared), n_values, len(self.classes_), levels)
-        # The ensemble also needs columns without pairwise information, so tables are not smoothed for it.
+        # The ensemble also uses columns without pairwise information, so tables are not smoothed for it.
         plain = self.decision == "ensemble"
         tables = network.tables() if plain else smoothed_tables(network, codes, y)
         self._tree = Tree(network.parent, tables, network.prior(), self._distances)
@@ -390,7 +391,7 @@ class AdaptiveIFC2F(CellClassifier):
         }
         ensemble = limits.pop("ensemble", None)
         if limits:
-            self.belief_ = min(limits, key=lambda name: limits[name][0].mean())  # of equals the first
+            self.belief_ = min(limits, key=lambda name: limits[name][0].mean())  # the first on ties
         if ensemble and (
             not limits or is_preferred("ensemble", ensemble[0], limits[self.belief_][0], self._goal.worst)
         ):
@@ -412,7 +413,7 @@ class AdaptiveIFC2F(CellClassifier):
     def _evidence(
         self, kind: str, X: Rows, y: Array, held: list[NDArray[np.int64]], walks: list[tuple[Self, Paths]]
     ) -> Iterator[Floats]:
-        """Return the evidence on each fold's walks, by a model fitted to the walks of the other folds."""
+        """Return the evidence on the walks of each fold, from a model fitted to the walks of the other folds."""
         n_steps = max(path.order.shape[1] for _, path in walks)
         asked = np.full((len(y), n_steps), -1)  # columns of X
         for rows, (model, path) in zip(held, walks, strict=True):
@@ -436,7 +437,7 @@ class AdaptiveIFC2F(CellClassifier):
     def _fit_copy(self, X: Rows, y: Array, bins: Bins) -> Self:
         """Return a copy whose columns and tree are fitted to these rows only."""
         model = copy.copy(self)
-        if X.shape[1] > self.max_features:  # otherwise, all that vary
+        if X.shape[1] > self.max_features:  # otherwise, all non-constant columns
             try:
                 model._set_candidates(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
             except NoRelevantColumnError:
@@ -454,7 +455,7 @@ class AdaptiveIFC2F(CellClassifier):
     def _choose_thresholds(
         self, posterior: Floats, paths: Paths, y: Array, origin: NDArray[np.int64] | None
     ) -> tuple[Floats, float, float]:
-        """Return the cost of each row by the best thresholds of (2), and these; inf if acquisition does not pay."""
+        """Return the cost of each row under the best thresholds of (2), and these; inf if nothing is acquired."""
         wrong = np.stack([self._goal.losses(step, y) for step in posterior])
         if self.spend == "all":
             return wrong[-1], -np.inf, -np.inf
@@ -467,7 +468,7 @@ class AdaptiveIFC2F(CellClassifier):
 
     @property
     def _distances(self) -> Floats:
-        """Squared distances of the levels of a numeric target; empty for classes."""
+        """Squared distances between the levels of a numeric target; empty for classes."""
         return self._Q if self._is_regression else np.zeros((0, 0))
 
     @property
@@ -570,8 +571,8 @@ class AdaptiveIFC2F(CellClassifier):
             following = self._offers.tariff.following(state.values >= 0)
             total += np.where(there, share[:, v] * after[rows, k], 0.0)
             paid += np.where(there, share[:, v] * following[rows, k], 0.0)
-        result: Floats = np.divide(total, paid, out=np.full(len(total), np.inf), where=paid > 0.0)
-        return result
+        per_price: Floats = np.divide(total, paid, out=np.full(len(total), np.inf), where=paid > 0.0)
+        return per_price
 
     def _next(self, state: State) -> NDArray[np.int64]:
         position, rate, _ = self._best(state)
@@ -580,7 +581,7 @@ class AdaptiveIFC2F(CellClassifier):
         untouched = state.n_asked() == 0
         stop = ((risk <= self.max_risk_) | (rate <= self.min_rate_)) & np.isfinite(rate) & (~untouched | none)
         if (other := untouched & state.unavailable.any(axis=1)).any():
-            # Where the usual first value is unavailable, the one in its place must be worth its price.
+            # If the usual first value is unavailable, its replacement must be worth its price.
             usual = self._best(self._start(1))[0][0]
             stop |= other & (position != usual) & (rate <= self.min_rate_)
         return np.where(stop, -1, position)

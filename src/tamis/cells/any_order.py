@@ -1,13 +1,13 @@
-"""The deciding model of rows with values that were known before they were asked for.
+"""The model that decides for rows with values that were known without being requested.
 
-A model trained on walks has seen only the sets of values that its own order leads to. For any other set, boosted trees
-extrapolate: with one value of the segment data given out of turn, their log loss is above that of the class shares.
-Therefore a second model decides for such rows. It is trained on random subsets of the columns: each row with a random
-order, half of the rows with a first part in the order of acquisition. Rows with requested values only are decided by
-the first model, so their decisions do not change.
+A model trained on walks has seen only the sets of values that result from its own order. For any other set, boosted
+trees extrapolate: with one value of the segment data known out of order, their log loss exceeds that of the class
+frequencies. A second model therefore decides for such rows. It is trained on random subsets of the columns: each row
+has a random order, which for half of the rows starts in the order of acquisition. Rows with only requested values are
+decided by the first model, so their decisions do not change.
 
-The weights of its evidence depend on the number of known values, because evidence that adds up well over eight values
-is too strong or too weak for one. They maximise the likelihood of held-out rows with 1, 2, 4 and 8 known values.
+The weights of the evidence depend on the number of known values, because a weight that suits eight values is too large
+or too small for one. They maximise the likelihood of held-out rows with 1, 2, 4 and 8 known values.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ __all__ = ["AnyOrder", "subset_orders"]
 
 Floats = NDArray[np.float64]
 
-_COLUMNS = 64  # most columns: the features of a discriminant analysis are four of each
-_SPARSE = 4  # half of the rows learn a column in every step, half in every fourth: small subsets are frequent
-_HELD = 5  # one fold of so many sets the weights
+_COLUMNS = 64  # largest number of columns: a discriminant analysis has four features for each
+_SPARSE = (
+    4  # half of the rows add a column in every step, half in every fourth, so that small subsets are frequent
+)
+_HELD = 5  # number of folds, one of which is held out for the weights
 
 
 class AnyOrder:
@@ -78,7 +80,7 @@ class AnyOrder:
         random_state : int, optional
             Seed of the subsets.
         origin : ndarray of shape (n_rows,), int, optional
-            The row that each row is a copy of.
+            The row of which each row is a copy.
         """
         values = values[:, :_COLUMNS]
         sizes = None if sizes is None else sizes[:_COLUMNS]
@@ -114,7 +116,7 @@ class AnyOrder:
 
     @property
     def n_levels(self) -> int:
-        """Number of levels of known values with weights of their own."""
+        """Number of levels of known values with separate weights."""
         return _n_levels(self.n_columns)
 
     @property
@@ -127,11 +129,11 @@ class AnyOrder:
         evidence = evidence_by_kind(self._model, values)[:, -1]
         known = np.maximum((~np.isnan(values)).sum(axis=1), 1)
         level = np.minimum(np.log2(known).astype(np.int64), len(self._weights) - 1)
-        result = np.empty(evidence.shape[1:])
+        posteriors = np.empty(evidence.shape[1:])
         for at in np.unique(level):
             mine = level == at
-            result[mine] = posterior_of(evidence[:, mine], self._model.prior, self._weights[at])
-        return result
+            posteriors[mine] = posterior_of(evidence[:, mine], self._model.prior, self._weights[at])
+        return posteriors
 
     def partial_fit(self, values: Floats, y: Array, fading: float) -> AnyOrder:
         """Return the model updated with more rows; the weights are unchanged."""
@@ -145,7 +147,7 @@ def _n_levels(n_columns: int) -> int:
 def subset_orders(n: int, K: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return a random order of the columns for each row, shape (n, K); -1 where a step adds none.
 
-    Half of the rows begin with some of the first columns in their own order, as a row does that has asked for these.
+    Half of the rows begin with some of the first columns in order, like a row for which these were requested.
 
     >>> subset_orders(4, 4, np.random.default_rng(0))
     array([[ 0,  1,  2,  3],

@@ -1,8 +1,8 @@
-"""Binning of numeric columns into a few ordered codes; a category is a bin of its own.
+"""Binning of numeric columns into a few ordered codes; each category is a separate bin.
 
-A value's code is the number of edges below it, so a value equal to an edge, such as the zeros of a sparse column,
-belongs to the bin below. Quantile edges give bins with about equally many rows; equal widths are those of Liyanage et
-al. (2021), which begin and end at whole numbers.
+The code of a value is the number of edges below it, so a value equal to an edge, such as the zeros of a sparse column,
+belongs to the bin below. Quantile edges give bins with about the same number of rows; equal widths are those of
+Liyanage et al. (2021), which begin and end at integers.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Bins:
     edges : ndarray of shape (n_features, n_bins - 1), float64
         Ascending; +inf where a column has fewer.
     sizes : ndarray of shape (n_features,), int, optional
-        Number of categories of each column, whose values are their codes from 0; 0 for a column of numbers.
+        Number of categories of each column, whose values are codes from 0; 0 for a numeric column.
     levels : int, optional
-        Bins of a column of numbers; by default `n_bins`.
+        Number of bins of a numeric column; by default `n_bins`.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Bins:
         return np.where(self.sizes > 0, self.sizes, self.levels)
 
     def with_categories(self, sizes: NDArray[np.int64] | None) -> Bins:
-        """Return these bins, with one for each category of the columns that have any."""
+        """Return these bins, with one bin per category for the categorical columns."""
         if sizes is None or not sizes.any():
             return self
         edges = np.full((len(self.edges), max(self.n_bins, int(sizes.max())) - 1), np.inf)
@@ -90,7 +90,7 @@ class Bins:
 
     @classmethod
     def width(cls, X: Rows, n_bins: int) -> Bins:
-        """Return bins of equal width between whole numbers; a value on an edge belongs to the bin above."""
+        """Return bins of equal width between integers; a value on an edge belongs to the bin above."""
         low, high = -_largest(-X), _largest(X)
         low = np.floor(np.where(np.isfinite(low), low, 0.0))
         high = np.ceil(np.where(np.isfinite(high), high, 0.0))
@@ -104,11 +104,11 @@ class Bins:
 
     def codes(self, X: Array) -> NDArray[np.int16]:
         """Return the code of each value of dense rows with these columns; -1 for NaN."""
-        result = np.zeros(X.shape, dtype=np.int16)
+        codes = np.zeros(X.shape, dtype=np.int16)
         for edge in self.edges.T:
-            result += edge < X
-        result[np.isnan(X)] = -1
-        return result
+            codes += edge < X
+        codes[np.isnan(X)] = -1
+        return codes
 
     def tables(self, X: Rows, y: Array, n_classes: int) -> NDArray[np.int64]:
         """Count the rows of each column, bin and class.
@@ -143,15 +143,15 @@ class Bins:
             code += edge[column] < values
         known = ~np.isnan(values)
         at = ((column * self.n_bins + code) * n_classes + y[rows])[known]
-        result = np.bincount(at, minlength=n * self.n_bins * n_classes).reshape(n, self.n_bins, n_classes)
+        tables = np.bincount(at, minlength=n * self.n_bins * n_classes).reshape(n, self.n_bins, n_classes)
         stored = np.bincount(column * n_classes + y[rows], minlength=n * n_classes).reshape(n, n_classes)
         zero = (edges < 0.0).sum(axis=1)
-        result[np.arange(n), zero] += np.bincount(y, minlength=n_classes) - stored
-        return result
+        tables[np.arange(n), zero] += np.bincount(y, minlength=n_classes) - stored
+        return tables
 
 
 def indicators(values: Array, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the values with one indicator for each category in the place of its code; NaN where missing.
+    """Return the values with codes of categories replaced by one indicator per category; NaN where missing.
 
     >>> indicators(np.array([[1.0, 5.0], [np.nan, 7.0]]), np.array([2, 0]))
     array([[ 0.,  1.,  5.],
@@ -175,13 +175,13 @@ def dense(X: Rows) -> NDArray[np.float64]:
 
 def _largest(X: Rows) -> NDArray[np.float64]:
     """Return the largest value of each column, ignoring NaN; -inf where all are NaN."""
-    result: NDArray[np.float64]
+    largest: NDArray[np.float64]
     if sp.issparse(X):
-        result = X.nanmax(axis=0).toarray().ravel().astype(np.float64)
-        result[np.isnan(result)] = -np.inf
+        largest = X.nanmax(axis=0).toarray().ravel().astype(np.float64)
+        largest[np.isnan(largest)] = -np.inf
     else:
-        result = np.max(X, axis=0, initial=-np.inf, where=~np.isnan(X)).astype(np.float64)
-    return result
+        largest = np.max(X, axis=0, initial=-np.inf, where=~np.isnan(X)).astype(np.float64)
+    return largest
 
 
 def _sparse_quantiles(X: Rows, at: Array) -> NDArray[np.float64]:
@@ -198,7 +198,7 @@ def _sparse_quantiles(X: Rows, at: Array) -> NDArray[np.float64]:
     zeros = n_rows - missing - stored
 
     def sorted_value(rank: Array) -> Array:
-        """Return the value of that rank in each column, including zeros."""
+        """Return the value of the given rank in each column, including zeros."""
         place = np.where(rank < negative, rank, rank - zeros) + X.indptr[:-1]
         is_zero = (rank >= negative) & (rank < negative + zeros)
         place = np.where(is_zero | (stored == 0), 0, place)

@@ -1,10 +1,10 @@
 """Class probabilities from any subset of the values: linear discriminant analysis of any columns.
 
-Each column is represented by its number and its bins, so that a relation need be neither linear nor monotone; a column
-of categories by one indicator for each of them, which makes their order irrelevant. Rows of
-one class are assumed to be normal about the mean of their class, with one covariance for all classes. The evidence of a
-set S of columns then only needs the means and covariance of S (Fisher 1936; regularised as in Friedman 1989, Journal of
-the American Statistical Association 84)::
+Each numeric column is represented by its value and its bins, so that a relation need be neither linear nor monotone; a
+categorical column by one indicator per category, so that the order of categories is irrelevant. Rows of a class are
+assumed to be normal about the class mean, with one covariance for all classes. The evidence of a set S of columns then
+requires only the means and covariance of S (Fisher 1936; regularised as in Friedman 1989, Journal of the American
+Statistical Association 84)::
 
     log P(c | x_S) = log P(c) + b (m_c' W^-1 x - m_c' W^-1 m_c / 2) + const,    all of S               (1)
 
@@ -14,7 +14,7 @@ uninformative evidence has the weight 0, and the posterior is then the prior.
 =========  ================  =========================================================
 symbol     here              meaning
 =========  ================  =========================================================
-x          ``_features``     numbers and bins of a row, standardised; V of each column of numbers
+x          ``_features``     values and bins of a row, standardised; V for each numeric column
 m_c        ``_means``        mean of class c
 W          ``_covariance``   within the classes, with the ridge
 b          ``evidence_weight``  weight of the evidence
@@ -46,22 +46,22 @@ __all__ = [
 Floats = NDArray[np.float64]
 EvidenceWeights = float | Floats  # one weight, or one for each kind of evidence
 
-_RIDGE, _ROWS = 0.1, 100.0  # of each standardised feature; doubled at this number of rows
+_RIDGE, _ROWS = 0.1, 100.0  # ridge of each standardised feature; doubled at this number of rows
 _OUTER = 0.005  # numbers are clipped at these quantiles
-_AT_ONCE = 128  # rows
-_LARGEST, _ROUNDING = 1e50, 1e-6  # standardised features of a state that is loaded
+_AT_ONCE = 128  # rows processed at a time
+_LARGEST, _ROUNDING = 1e50, 1e-6  # bounds for the standardised features of a loaded state
 _WEIGHTS = np.linspace(0.0, 1.2, 25)
 
 
 @njit(strict=True)
 def _evidence(
     x: Array, start: Array, order: Array, covariance: Array, factor: Array, means: Array, white_means: Array,
-    result: Array,
+    evidence: Array,
 ) -> None:  # fmt: skip
     """Fill in m_c' W^-1 x - m_c' W^-1 m_c / 2 of each row and class after each of the columns in order, (1).
 
-    The Cholesky factor of W grows by the rows of one column at a time; as long as the columns are in their own order,
-    it is that of all columns. A column of -1 adds nothing. Column j has the features start[j] to start[j + 1].
+    The Cholesky factor of W grows by the rows of one column at a time; as long as the columns are in their natural
+    order, it is that of all columns. Columns of -1 are skipped. Column j has the features start[j] to start[j + 1].
     """
     n, n_steps = order.shape
     L, D = means.shape
@@ -70,11 +70,11 @@ def _evidence(
     for i in range(n):
         d, in_order = 0, True
         for c in range(L):
-            result[i, 0, c] = 0.0
+            evidence[i, 0, c] = 0.0
         for s in range(n_steps):
             j = order[i, s]
             for c in range(L):
-                result[i, s + 1, c] = result[i, s, c]
+                evidence[i, s + 1, c] = evidence[i, s, c]
             if j < 0:
                 continue
             in_order = in_order and start[j] == d
@@ -100,15 +100,15 @@ def _evidence(
                         for f in range(d):
                             total -= own[d, f] * centre[c, f]
                         centre[c, d] = total / own[d, d]
-                    result[i, s + 1, c] += centre[c, d] * (white[d] - 0.5 * centre[c, d])
+                    evidence[i, s + 1, c] += centre[c, d] * (white[d] - 0.5 * centre[c, d])
                 d += 1
 
 
 @njit(strict=True)
 def _whiten(covariance: Array, means: Array, factor: Array, white_means: Array) -> None:
-    """Fill in the Cholesky factor and the means after whitening, by the sums of `_evidence`.
+    """Fill in the Cholesky factor and the whitened means, with the summation order of `_evidence`.
 
-    LAPACK's last bits depend on its number of threads.
+    LAPACK is not used because its last bits depend on the number of threads.
     """
     D = len(covariance)
     for d in range(D):
@@ -130,7 +130,7 @@ class Discriminant:
     Parameters
     ----------
     n_bins : int
-        Bins of each column.
+        Number of bins of each column.
     n_classes : int
 
     Examples
@@ -201,7 +201,7 @@ class Discriminant:
         self._middle = (np.where(gaps, 0.0, raw) / count).sum(axis=0)
         apart = np.where(gaps, 0.0, raw - self._middle)
         largest = np.abs(apart).max(axis=0, initial=0.0)
-        # Constant; numbers are squared in units of the largest, to avoid overflow.
+        # Constant features; values are squared in units of the largest, to avoid overflow.
         largest[largest == 0.0] = 1.0
         spread = largest * np.sqrt(((apart / largest) ** 2).sum(axis=0) / count)
         self._scale = np.where(spread > 0.0, spread, 1.0)
@@ -239,12 +239,12 @@ class Discriminant:
         _whiten(self._covariance, self._means, self._factor, self._white_means)
 
     def check_state(self) -> None:
-        """Reject a state that no rows lead to: kernels take roots of the covariance, and divide by its factor.
+        """Validate that means and covariance are consistent: kernels take roots of it and divide by its factor.
 
         Raises
         ------
         StateError
-            If it is one.
+            If they are not.
         """
         ends = np.stack([self._low, self._high])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -276,7 +276,7 @@ class Discriminant:
         ----------
         values : ndarray of shape (n_rows, K)
         order : ndarray of shape (n_rows, n_steps), int, optional
-            The columns in the order in which they become known in each row, -1 where none is added; by default all.
+            The columns in the order in which they become known in each row, -1 for none; by default all in order.
 
         Returns
         -------
@@ -314,11 +314,11 @@ class Discriminant:
         column = np.repeat(np.arange(self.n_columns), np.diff(self._start))
         level = np.arange(len(column)) - self._start[column]
         code = codes[:, column]
-        result = np.where(self._bins.sizes[column] > 0, code == level, code >= level).astype(np.float64)
-        result[code < 0] = np.nan
+        features = np.where(self._bins.sizes[column] > 0, code == level, code >= level).astype(np.float64)
+        features[code < 0] = np.nan
         number = np.flatnonzero(self._bins.sizes == 0)
-        result[:, self._start[number]] = np.clip(values[:, number], self._low[number], self._high[number])
-        return result
+        features[:, self._start[number]] = np.clip(values[:, number], self._low[number], self._high[number])
+        return features
 
     def _features(self, values: Array) -> Floats:
         """Return x, shape (n_rows, D): 0, the mean, where missing."""
@@ -357,13 +357,13 @@ def posterior_of(evidence: Floats, prior: Floats, weight: EvidenceWeights) -> Fl
     """Return P(class) from the evidence for each class, the last axis, (1); several kinds of it are summed."""
     several = isinstance(weight, np.ndarray)
     score = np.log(np.maximum(prior, 1e-300))
-    # Summed in order, so that a single row has the same bits as in a batch.
+    # Summed in a fixed order, so that a single row has the same bits as in a batch.
     for b, kind in zip(np.atleast_1d(weight), evidence if several else [evidence], strict=True):
         score = score + b * kind
-    result: Floats = np.exp(score - score.max(axis=-1, keepdims=True))
-    result[..., prior == 0.0] = 0.0
-    result /= result.sum(axis=-1, keepdims=True)
-    return result
+    posterior: Floats = np.exp(score - score.max(axis=-1, keepdims=True))
+    posterior[..., prior == 0.0] = 0.0
+    posterior /= posterior.sum(axis=-1, keepdims=True)
+    return posterior
 
 
 @njit(strict=True)

@@ -8,9 +8,9 @@ The weights b_m, from 0 to 1.2, maximise the likelihood of the labels of held-ou
 walks, with a penalty of 1 per unit of weight on the log likelihood, as in Akaike's criterion: with few rows, the
 weights are small.
 
-There are two discriminant analyses: one of numbers and bins, and one of the numbers alone, which needs fewer rows. So
-the held-out rows determine how much the bins are shrunk. Both share one covariance between classes; the variance of a
-class is a separate kind of evidence (:mod:`tamis.cells.spread`).
+There are two discriminant analyses: one of values and bins, and one of the values alone, which needs fewer rows. The
+held-out rows thereby determine how much the bins are shrunk. In both, all classes share one covariance; the variance of
+a class is a separate kind of evidence (:mod:`tamis.cells.spread`).
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ class Ensemble:
     Parameters
     ----------
     n_bins : int
-        Of the first discriminant analysis; the second uses the numbers only.
+        Number of bins in the first discriminant analysis; the second uses the values only.
     n_classes : int
     trees : bool
     network : bool, default=False
-        Whether pairs of columns are evidence (:mod:`tamis.cells.network_evidence`); not updated by `partial_fit`.
+        Whether to use pairs of columns (:mod:`tamis.cells.network_evidence`); not updated by `partial_fit`.
 
     Examples
     --------
@@ -153,22 +153,22 @@ def fit_evidence_model(
     kind: str, values: Floats, y: Array, order: Array | None, *, n_bins: int, n_classes: int, classifier: Any,
     sizes: NDArray[np.int64] | None = None,
 ) -> EvidenceModel:  # fmt: skip
-    """Return a model that decides, fitted to rows whose values become known in this order.
+    """Return a decision model, fitted to rows whose values become known in the given order.
 
     Parameters
     ----------
     kind : {"ensemble", "discriminant", "network", "classifier"}
-        "discriminant" is the ensemble without trees, "network" has pairs of columns in their place.
+        "discriminant" is the ensemble without trees, "network" the ensemble with pairs of columns instead of trees.
     values : ndarray of shape (n_rows, K)
         NaN where missing.
     y : ndarray of shape (n_rows,), int
     order : ndarray of shape (n_rows, n_steps), int, or None
-        Columns, -1 where none; None: in their own order.
+        Columns, -1 for none; None: in natural order.
     n_bins, n_classes : int
     classifier : scikit-learn classifier
         Fitted if `kind` is "classifier".
     sizes : ndarray of shape (K,), int, optional
-        Number of categories of each column, whose values are their codes; 0 for numbers, as all are by default.
+        Number of categories of each column, whose values are codes; 0 for numeric columns (the default for all).
     """
     if kind == "classifier":
         return Masked(classifier, n_classes).fit(values, y, order, sizes)
@@ -195,7 +195,7 @@ def calibrate_evidence(evidence: Floats, prior: Floats, y: Array) -> tuple[Float
     Parameters
     ----------
     evidence : ndarray of shape (n_kinds, n_steps + 1, n_rows, n_classes)
-        On walks of held-out rows.
+        Evidence on walks of held-out rows.
     prior : ndarray of shape (n_rows, n_classes)
     y : ndarray of shape (n_rows,), int
     """
@@ -229,8 +229,8 @@ def fit_evidence_weights(each: Floats, prior: Floats, y: Array) -> Floats:
         return total / n_steps + float(weights.sum()), slope / n_steps + 1.0
 
     start, bounds = np.full(len(each), 0.5), [(0.0, _MOST)] * len(each)
-    result: Floats = scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
-    return result
+    fitted: Floats = scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
+    return fitted
 
 
 @njit(strict=True)

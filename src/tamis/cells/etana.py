@@ -22,9 +22,9 @@ and a row stops at the first k with g([pi_k]) <= A_k([pi_k]).
 Deviations, each with its reason; :meth:`ETANA.published` takes the published choices:
 
 * The grid has C(eta + L - 1, L - 1) points, 184,756 for 11 classes: vectors at reachable beliefs replace it.
-* The program computes the class shares but starts from 1 / L; then too few values are acquired for rare classes.
-* The program rounds to one decimal, so only eta = 10 works; the largest remainders are rounded up here.
-* Bins have about equally many rows; see :mod:`tamis.cells.ifc2f`.
+* The program computes the class frequencies but starts from 1 / L, so too few values are acquired for rare classes.
+* The program rounds to one decimal, so only eta = 10 works; here the largest remainders are rounded up.
+* Bins have about the same number of rows; see :mod:`tamis.cells.ifc2f`.
 * Columns that are not significantly relevant are omitted; the program keeps all. See :mod:`tamis.cells.relevance`.
 """
 
@@ -118,7 +118,7 @@ class ETANA(Independent):
     %(costs)s
     %(calibrated_budgets)s
     spend : {"worth", "all"}, default="worth"
-        "all": acquire every column within `budget`, up to 40, for every row. Needs `calibrate`.
+        "all": acquire every column within `budget`, up to 40, for every row. Requires `calibrate`.
     n_bins : int, default=4
         V: number of bins of each column, at least 2.
     binning : {"quantile", "width"}, default="quantile"
@@ -142,13 +142,14 @@ class ETANA(Independent):
     n_beliefs : int, default=100
         Number of simulated rows from which the stopping rule of "points" is computed.
     calibrate : bool, default=True
-        Whether to calibrate on held-out rows (cross-validation). Two choices minimise the cost there: whose
-        probabilities are used, those of the model, of a discriminant analysis of the same values, or of an ensemble of
-        it and boosted trees, and when to stop. Nothing is acquired unless it pays. False: as published.
+        Whether to calibrate on held-out rows (cross-validation). Two choices then minimise the cost: which
+        probabilities are used (those of the model, of a discriminant analysis of the same values, or of an ensemble of
+        it and boosted trees) and when to stop. No feature is acquired unless this reduces the cost. False: as
+        published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        A classifier that decides instead. Its probabilities also decide whether the next value pays; see
-        :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
-        they are replaced by means. Needs `calibrate`.
+        A classifier that decides instead, and whose probabilities determine whether the next value is worth its price;
+        see :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values; for other classifiers, they
+        are replaced by means. Requires `calibrate`.
     %(categorical)s
     random_state : int, optional
         Seed of the simulated rows.
@@ -157,7 +158,7 @@ class ETANA(Independent):
     ----------
     %(attributes)s
     order_ : {"spread", "mrmr"}
-        The order that is used.
+        The order used.
     stopping_ : PointBased or Grid
 
     Raises
@@ -267,8 +268,8 @@ class ETANA(Independent):
         if isinstance(self.stopping_, Grid):
             return self.stopping_.should_continue(k, posterior)
         expected = self.stopping_.continuation_value(k, posterior, values, lookahead=True)
-        result: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)
-        return result
+        is_cheaper: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)
+        return is_cheaper
 
 
 class Grid:
@@ -316,16 +317,16 @@ class Grid:
         lacking = self.resolution - whole.sum(axis=1)
         rank = np.argsort(np.argsort(-(scaled - whole), axis=1, kind="stable"), axis=1)
         codes = (whole + (rank < lacking[:, None])) @ self._weight
-        result: NDArray[np.int64] = self._sorted[
+        index: NDArray[np.int64] = self._sorted[
             np.searchsorted((self.points @ self._weight)[self._sorted], codes)
         ]
-        return result
+        return index
 
     def should_continue(self, k: int, posterior: Floats) -> NDArray[np.bool_]:
-        """Return where the k-th feature is worth its price."""
+        """Return for which rows the k-th feature is worth its price."""
         at = self.nearest(posterior)
-        result: NDArray[np.bool_] = self.continue_cost[k, at] < self.stop[at]
-        return result
+        is_cheaper: NDArray[np.bool_] = self.continue_cost[k, at] < self.stop[at]
+        return is_cheaper
 
 
 def _compositions(total: int, parts: int) -> NDArray[np.int64]:

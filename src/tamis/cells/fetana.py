@@ -1,4 +1,4 @@
-"""F-ETANA: ETANA's model, and a half-space per class and stage in place of dynamic programming.
+"""F-ETANA: ETANA's model, with a half-space per class and stage instead of dynamic programming.
 
 Liyanage, Zois, Chelmis: Dynamic Instance-Wise Joint Feature Selection and Classification, IEEE TAI 2(2), 2021
 (preprint 2004.10245), as implemented in its authors' program. The region of beliefs in which class i is declared is
@@ -23,9 +23,9 @@ Deviations, each with its reason; :meth:`FETANA.published` takes the published c
 
 * From theta = 1 the first test fails for every belief and the slope is 0 in most draws: the program usually ends in
   "never stop". The start here is "stop when pi_i > 0.85", stricter for frequent classes, with matching step sizes.
-* The program ends at the first slope below 1e-5, which is the first time that both walks stop at the same place.
-* Where no test fires the program draws a random label; the label here is always the one with the lowest expected cost.
-* Stages that neither walk reaches have no slope, and are unchanged rather than moved at random.
+* The program ends at the first slope below 1e-5, that is, when both walks first stop at the same stage.
+* If no test fires, the program draws a random label; here the label always has the lowest expected cost.
+* Stages that neither walk reaches have no slope and are unchanged, rather than moved at random.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class FETANA(Independent):
     %(costs)s
     %(calibrated_budgets)s
     spend : {"worth", "all"}, default="worth"
-        "all": acquire every column within `budget`, up to 40, for every row. Needs `calibrate`.
+        "all": acquire every column within `budget`, up to 40, for every row. Requires `calibrate`.
     n_bins : int, default=4
         V: number of bins of each column, at least 2.
     binning : {"quantile", "width"}, default="quantile"
@@ -140,13 +140,14 @@ class FETANA(Independent):
     max_features : int, optional
         Use at most this many of the columns, the first in order.
     calibrate : bool, default=True
-        Whether to calibrate on held-out rows (cross-validation). Two choices minimise the cost there: whose
-        probabilities are used, those of the model, of a discriminant analysis of the same values, or of an ensemble of
-        it and boosted trees, and when to stop. Nothing is acquired unless it pays. False: as published.
+        Whether to calibrate on held-out rows (cross-validation). Two choices then minimise the cost: which
+        probabilities are used (those of the model, of a discriminant analysis of the same values, or of an ensemble of
+        it and boosted trees) and when to stop. No feature is acquired unless this reduces the cost. False: as
+        published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        A classifier that decides instead. Its probabilities also decide whether the next value pays; see
-        :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
-        they are replaced by means. Needs `calibrate`.
+        A classifier that decides instead, and whose probabilities determine whether the next value is worth its price;
+        see :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values; for other classifiers, they
+        are replaced by means. Requires `calibrate`.
     %(categorical)s
     random_state : int, optional
         Seed of the sampled rows and signs.
@@ -155,7 +156,7 @@ class FETANA(Independent):
     ----------
     %(attributes)s
     order_ : {"spread", "mrmr"}
-        The order that is used.
+        The order used.
     thresholds_ : ndarray of shape (n_classes, K, n_classes)
         theta.
     n_iter_ : ndarray of shape (n_classes,), int
@@ -269,7 +270,7 @@ class FETANA(Independent):
         self.n_iter_ = np.empty(L, dtype=np.int64)
         values = X[:, self.candidates_]
         codes = self._bins.codes(np.asarray(values.toarray() if hasattr(values, "toarray") else values))
-        # One long array of random signs, read at a different offset in each step: K of them are rarely needed.
+        # One long array of random signs, read at a different offset in each step, since K signs are rarely needed.
         draws = np.empty((K + _SPARE, L))
         draws[:, self._class_order] = rng.choice([-1.0, 1.0], (K + _SPARE, L))
         for i in self._class_order:
@@ -286,9 +287,9 @@ class FETANA(Independent):
         L = len(self.classes_)
         if self.confidence is None:
             return np.ones(L)
-        result: Floats = max(self.confidence, (1.0 + self._model_prior()[i]) / 2.0) - np.eye(L)[i]
-        return result
+        theta: Floats = max(self.confidence, (1.0 + self._model_prior()[i]) / 2.0) - np.eye(L)[i]
+        return theta
 
     def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
-        result: NDArray[np.bool_] = np.all(posterior @ self.thresholds_[:, k].T >= 0.0, axis=1)
-        return result
+        inside: NDArray[np.bool_] = np.all(posterior @ self.thresholds_[:, k].T >= 0.0, axis=1)
+        return inside

@@ -1,4 +1,4 @@
-"""Classifiers that acquire values in one order for all rows: each row is at a stage, and continues or stops."""
+"""The base of classifiers that acquire features in one order for all rows, with an individual stopping stage."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 
 _WALKS = 5_000  # rows walked to choose a policy
 _STEPS = 40  # largest number of values of a walk
-_SUBSETS = 3_000  # rows that learn from random subsets of their values
+_SUBSETS = 3_000  # rows used for the model of random subsets
 
 
 @dataclass
@@ -87,12 +87,12 @@ class _Calibration:
 
 
 class FixedOrder(CellClassifier):
-    """Acquires the features in the order of `candidates_`; a subclass defines when the next one is worth its price.
+    """Acquires features in the order of `candidates_`; a subclass defines when the next one is worth its price.
 
     Attributes
     ----------
     policy_ : Policy or None
-        Whose probabilities are used and when to stop, chosen on held-out walks; None if `calibrate` is False.
+        The probabilities used and when to stop, chosen on held-out walks; None if `calibrate` is False.
     """
 
     _shapes = """
@@ -126,10 +126,10 @@ class FixedOrder(CellClassifier):
     random_state: int | None
     n_bins: int
     policy_: Policy | None
-    _bins: Bins  # of the candidates
+    _bins: Bins  # bins of the candidates
     _chain: Chain | ExactChain  # the likelihood of each value given the class
     _evidence_model: EvidenceModel | None  # the model that decides, unless it is the chain
-    _any_order: AnyOrder | None  # decides in its place where values were given unasked
+    _any_order: AnyOrder | None  # decides instead for rows with values that were not requested
 
     _allow_trees = True
     _most: int | None = None  # largest number of columns in order, when rows are held out
@@ -151,11 +151,11 @@ class FixedOrder(CellClassifier):
         """Return for which rows at stage k the k-th feature is worth its price by the model's own rule."""
 
     def _model_prior(self) -> Floats:
-        """Return the prior of the model itself."""
+        """Return the prior of the model."""
         return self.prior_
 
     def _n_spares(self) -> int:
-        """Return how many features after those of the policy take the place of unavailable ones."""
+        """Return how many features after those of the policy may replace unavailable ones."""
         return 0
 
     @property
@@ -163,7 +163,7 @@ class FixedOrder(CellClassifier):
         return Objective(self.objective, self._Q, self._unit_loss)
 
     def _within_budget(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the columns of an order whose prices together are within the budget; more expensive ones are omitted.
+        """Return the columns of an order whose total price is within the budget; more expensive ones are omitted.
 
         The first value is acquired for every row, so it must also be within the mean budget.
         """
@@ -185,7 +185,7 @@ class FixedOrder(CellClassifier):
         return np.array(kept, dtype=np.int64)
 
     def _order_by(self, worth: Floats, columns: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the order of the columns, of most worth per price after those before; shape of `worth`."""
+        """Return the order of the columns by worth per price after those before; same shape as `worth`."""
         tariff = self._whole_tariff().of(columns)
         known = np.zeros((1, len(columns)), dtype=bool)
         order: list[int] = []
@@ -204,7 +204,7 @@ class FixedOrder(CellClassifier):
         return self._whole_tariff().of(self.candidates_).in_order()
 
     def _n_ordered(self, kept: NDArray[np.int64]) -> int:
-        """Return how many columns are ordered by an expensive method: those that a walk can reach."""
+        """Return the number of columns to order by an expensive method: those that a walk can reach."""
         return min(len(kept), _STEPS) if self.calibrate else len(kept)
 
     # -- fitting -------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class FixedOrder(CellClassifier):
             self._keep_mean_budget(X, float(self.mean_budget))
 
     def _keep_mean_budget(self, X: Rows, mean_budget: float) -> None:
-        """Acquire fewer values at most, if the final model would exceed the mean budget on its rows."""
+        """Reduce the largest number of values if the final model would exceed the mean budget on its rows."""
         self._tariff = self._whole_tariff().of(self.candidates_)
         if X.shape[0] > _WALKS:
             rng = np.random.default_rng(self.random_state)
@@ -341,7 +341,7 @@ class FixedOrder(CellClassifier):
         return best_policy(walks, y, self._goal, mean_budget=self.mean_budget, origin=origin)
 
     def _spending_policy(self, walks: list[Walks], y: Array) -> tuple[Policy, Floats]:
-        """Return the policy that never stops, with the probabilities of least cost at the end."""
+        """Return the policy that never stops, with the probabilities that have the lowest cost at the end."""
         best, least = walks[0], self._goal.losses(walks[0].posterior[-1], y) + walks[0].spent[-1]
         for walk in walks[1:]:
             cost = self._goal.losses(walk.posterior[-1], y) + walk.spent[-1]
@@ -352,11 +352,11 @@ class FixedOrder(CellClassifier):
 
     @property
     def _default_model(self) -> str:
-        """The alternative to the model itself."""
+        """The alternative to the model."""
         return "discriminant" if self.classifier is None else "classifier"
 
     def _choose_model(self, X: Rows, y: Array, folds: list[_Fold], held: _Calibration | None) -> None:
-        """Fit the model that decides, unless it is this one; it can be an ensemble, in the chosen order."""
+        """Fit the decision model in the chosen order, unless it is this one; it may be an ensemble."""
         if held is None:
             return
         if self.classifier is None and self._allow_trees:
@@ -391,7 +391,7 @@ class FixedOrder(CellClassifier):
         )  # fmt: skip
 
     def _update_evidence_model(self, X: Rows, y: Array, fading: float) -> None:
-        """Update the model that decides with more rows; the policy is unchanged."""
+        """Update the decision model with more rows; the policy is unchanged."""
         if self._evidence_model is not None:
             values = dense(X[:, self.candidates_[: self._evidence_model.n_columns]])
             self._evidence_model = copy.deepcopy(self._evidence_model).partial_fit(values, y, fading)
@@ -413,7 +413,7 @@ class FixedOrder(CellClassifier):
         prior = np.tile(model.prior_, (X_held.shape[0], 1))
         try:
             model._learn_model(X, y, bins, fold.tables)
-        except NoRelevantColumnError:  # then nothing can be acquired
+        except NoRelevantColumnError:  # nothing can be acquired
             n = (1, len(prior))
             walks = Walks("own", prior[None], np.zeros(n), np.ones(n, dtype=bool))
             return (
@@ -451,15 +451,15 @@ class FixedOrder(CellClassifier):
         return Walks("own", np.stack(walked), spent, stops)
 
     def _paid(self, codes: Array) -> Floats:
-        """Return the price of each value of rows that acquire the first columns in order; 0 where missing."""
+        """Return the price of each value of rows for which the first columns are acquired in order; 0 if missing."""
         if not self._tariff.varies:
             return np.where(codes >= 0, self._tariff.own[: codes.shape[1]], 0.0)
-        known, result = np.zeros((len(codes), len(self.candidates_)), dtype=bool), np.zeros(codes.shape)
+        known, paid = np.zeros((len(codes), len(self.candidates_)), dtype=bool), np.zeros(codes.shape)
         for k in range(codes.shape[1]):
             there = codes[:, k] >= 0
-            result[there, k] = self._tariff.following(known[there])[:, k]
+            paid[there, k] = self._tariff.following(known[there])[:, k]
             known[:, k] = there
-        return result
+        return paid
 
     # -- walking -------------------------------------------------------------------------------------------
 
@@ -475,8 +475,8 @@ class FixedOrder(CellClassifier):
     ) -> NDArray[np.bool_]:
         """Return for which rows at stage k the k-th feature is acquired.
 
-        Of the untouched rows, no value was asked for. `n_unavailable` features before the k-th are unavailable: they
-        do not count among the largest number of values, up to the number of spare features.
+        For untouched rows, no value was requested. `n_unavailable` features before the k-th are unavailable: up to the
+        number of spare features, they do not count towards the largest number of values.
         """
         policy = self.policy_
         if policy is None:
@@ -491,8 +491,8 @@ class FixedOrder(CellClassifier):
         policy = self.policy_
         if policy is None or policy.rule == "own":
             return self._should_continue(k, posterior, values)
-        result: NDArray[np.bool_] = self._goal.risk_of_rows(posterior) > policy.max_risk
-        return result
+        is_risky: NDArray[np.bool_] = self._goal.risk_of_rows(posterior) > policy.max_risk
+        return is_risky
 
     def _posterior_after(
         self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats
@@ -509,7 +509,7 @@ class FixedOrder(CellClassifier):
         return self._bins.of(positions).codes(values)
 
     def _next(self, state: State) -> NDArray[np.int64]:
-        result = np.full(len(state.stage), -1)
+        position = np.full(len(state.stage), -1)
         self._apply_known_values(state)
         untouched = state.n_asked() == 0
         for k in np.unique(state.stage[state.stage < len(self.candidates_)]):
@@ -519,13 +519,13 @@ class FixedOrder(CellClassifier):
             acquired = self._is_acquired(int(k), posterior, values, untouched[mine], refused)
             if k == 0 and state.volunteered.any():  # such rows are not identical
                 acquired &= ~state.volunteered[mine] | self._is_worth(0, posterior, values)
-            result[mine] = np.where(acquired, k, -1)
-        return result
+            position[mine] = np.where(acquired, k, -1)
+        return position
 
     def _walk_block(
         self, X: Rows, rows: Array, trace: Purchases | None, unavailable: NDArray[np.bool_] | None
     ) -> State:
-        """The same walk for rows at a common stage: one stage at a time, copying only the rows that continue."""
+        """Walk rows at a common stage: one stage at a time, copying only the rows that continue."""
         values, codes = self._cells(X, rows)
         state = self._start(len(rows))
         if unavailable is not None:
@@ -554,7 +554,7 @@ class FixedOrder(CellClassifier):
         return state
 
     def _apply_known_values(self, state: State) -> None:
-        """Advance rows whose next value was given before it was requested."""
+        """Advance rows whose next value was provided before it was requested."""
         while True:
             rows = np.flatnonzero(state.stage < len(self.candidates_))
             rows = rows[state.asked[rows, state.stage[rows]]]
@@ -565,7 +565,7 @@ class FixedOrder(CellClassifier):
             state.put(rows, part)
 
     def _posterior_of_known(self, state: State) -> Floats:
-        """Return the posterior of all known values, in whichever order they became known."""
+        """Return the posterior given all known values, for any order in which they became known."""
         if self._any_order is not None:
             return self._any_order.posterior(state.numbers[:, : self._any_order.n_columns])
         posterior = np.tile(self._first_belief(), (len(state.stage), 1))
@@ -590,7 +590,7 @@ class FixedOrder(CellClassifier):
     def _advance(self, state: State, code: Array) -> None:
         """Update the posterior of each row with the value of its stage."""
         for k in np.unique(state.stage):
-            mine = (state.stage == k) & ~state.volunteered  # the others have counted already
+            mine = (state.stage == k) & ~state.volunteered  # the others are already included
             if not mine.any():
                 continue
             before, known, numbers = state.posterior[mine], state.values[mine], state.numbers[mine]
@@ -599,9 +599,9 @@ class FixedOrder(CellClassifier):
 
 
 class _PosteriorPrefetch:
-    """Posteriors of rows after each of the next stages, so that no stage starts again at the first column.
+    """Posteriors of rows after each of the next stages, so that no stage is recomputed from the first column.
 
-    The number of stages computed ahead equals that walked so far, so that rows that stop early cost little.
+    The number of stages computed ahead equals the number walked so far, so that rows that stop early cost little.
     """
 
     def __init__(self, evidence_model: EvidenceModel | None, values: Array) -> None:
@@ -621,12 +621,12 @@ class _PosteriorPrefetch:
             self._posterior = posterior_path(self._evidence_model, known, order)
             self._place = np.zeros(len(self._values), dtype=np.int64)
             self._place[rows] = np.arange(len(rows))
-        result: Floats = self._posterior[k + 1, self._place[rows]]
-        return result
+        posterior: Floats = self._posterior[k + 1, self._place[rows]]
+        return posterior
 
 
 def _n_unavailable(unavailable: NDArray[np.bool_] | None, rows: Array, k: int) -> NDArray[np.int64]:
-    """Return how many of the first k features are unavailable for each of some rows; none where nothing is known."""
+    """Return how many of the first k features are unavailable for each row; 0 if `unavailable` is None."""
     if unavailable is None or not unavailable.size:
         return np.zeros(np.count_nonzero(rows) if rows.dtype == bool else len(rows), dtype=np.int64)
     counts: NDArray[np.int64] = unavailable[rows, :k].sum(axis=1)
@@ -635,6 +635,6 @@ def _n_unavailable(unavailable: NDArray[np.bool_] | None, rows: Array, k: int) -
 
 def _mask_after(values: Floats, k: int) -> Floats:
     """Return the values with all columns after the first k set to NaN."""
-    result = np.full(values.shape, np.nan)
-    result[:, :k] = values[:, :k]
-    return result
+    masked = np.full(values.shape, np.nan)
+    masked[:, :k] = values[:, :k]
+    return masked

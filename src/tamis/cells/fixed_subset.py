@@ -35,13 +35,13 @@ __all__ = ["FixedSubset"]
 
 Floats = NDArray[np.float64]
 
-_STEPS = 40  # columns that are ordered
-_SPARES = 8  # columns after the m-th that take the place of unavailable ones
+_STEPS = 40  # columns to order
+_SPARES = 8  # columns after the m-th that may replace unavailable ones
 
 
 @fill_docstring(SHARED_DOCS)
 class FixedSubset(FixedOrder):
-    """Acquires the same values for every row, as many as are worth their price.
+    """Acquires the same features for every row, as many as are worth their price.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class FixedSubset(FixedOrder):
         "all": acquire every column within `budget`, up to 40.
     classifier : scikit-learn classifier with `predict_proba`, optional
         The classifier that decides from the acquired values. If it does not accept missing values, they are replaced by
-        means. By default a discriminant analysis of the values and their bins.
+        means. By default, a discriminant analysis of the values and their bins.
     n_bins : int, default=4
-        Bins of a column for the estimate of its information, at least 2.
+        Number of bins of a column for estimating its information, at least 2.
     %(categorical)s
     random_state : int, optional
         Seed of the rows on which `n_features` is chosen, if there are more than 5,000.
@@ -97,9 +97,9 @@ class FixedSubset(FixedOrder):
     ([7, 3], True)
     """
 
-    calibrate = True  # it has no own rule
+    calibrate = True  # there is no published stopping rule
     order = "mrmr"
-    _allow_trees = False  # it is the plain baseline
+    _allow_trees = False  # a plain baseline
 
     _allowed = parameters(
         n_features=(integer("[0, inf)"), None),
@@ -167,7 +167,7 @@ class FixedSubset(FixedOrder):
         assert self.policy_ is not None
         self.policy_.most = min(self.policy_.most, len(self.candidates_))
         if self.policy_.most > 0:
-            # The same values are acquired for every row, so it is fitted to rows with all of them known.
+            # The same values are acquired for every row, so the classifier is fitted to rows with all of them known.
             columns = self.candidates_[: self.policy_.most]
             self._evidence_model = Masked(self.classifier, len(self.classes_)).fit(
                 dense(X[:, columns]), y, sizes=self._sizes[columns], complete=True
@@ -186,7 +186,7 @@ class FixedSubset(FixedOrder):
         return Policy("discriminant", "risk", self.n_features, -np.inf), np.zeros(len(y))
 
     def _model_walks(self, X: Rows) -> Walks:
-        """Return walks whose posterior is the prior: the model has no own probabilities."""
+        """Return walks whose posterior is the prior, since the model has no probabilities."""
         _, codes = self._cells(X, np.arange(X.shape[0]))
         price = self._paid(codes).T
         spent = np.concatenate([np.zeros((1, len(codes))), np.cumsum(price, axis=0)])

@@ -23,14 +23,14 @@ With Delta_k(v) = P(x_k = v | x_1 .. x_{k-1}, c) over the classes and g(pi) = mi
 
 Deviations, each with its reason; :meth:`IFC2F.published` takes the published choices:
 
-* Bins have about equally many rows. Equal widths lose 0.11 of the accuracy on Spambase (because of outliers).
+* Bins have about the same number of rows. Equal widths lose 0.11 accuracy on Spambase (because of outliers).
 * Relevance is that of the quantised column. The authors' program scores the raw one, in which every distinct number
   is a separate cluster: on continuous data it selects noise.
 * Relevance must be significant (`threshold`). The program halves the threshold until 15 columns pass.
 * A row may stop before the first feature. The program always acquires one.
 * Vectors are used in the context of their backup, and all beliefs are backed up: :mod:`tamis.cells.stopping`.
 * Before a feature is acquired, the stage is backed up once more at the row's own posterior (`lookahead`).
-* The largest value of a column, if it is an integer, is missing from the program's tables; it is in the last bin here.
+* The largest value of a column, if it is an integer, is missing from the program's tables; here it is in the last bin.
 * With unequal costs, features are ordered by relevance per cost.
 """
 
@@ -78,7 +78,7 @@ class IFC2F(FixedOrder):
     %(costs)s
     %(calibrated_budgets)s
     spend : {"worth", "all"}, default="worth"
-        "all": acquire every column within `budget`, up to 40, for every row. Needs `calibrate`.
+        "all": acquire every column within `budget`, up to 40, for every row. Requires `calibrate`.
     n_bins : int, default=4
         V: number of bins of each column, at least 2.
     binning : {"quantile", "width"}, default="quantile"
@@ -94,17 +94,17 @@ class IFC2F(FixedOrder):
     max_features : int, optional
         Keep at most this many of the features that pass.
     structure : {"tree", "line", "random", "clique"}, default="tree"
-        The dependencies between features. "tree": the maximum spanning tree of mutual information. "line": each on the
-        next more relevant one. "random": at random. "clique": each on all those before it in the order, of which a
-        table can take only one into account: the last. All features are neighbours in it, so
-        ``order="markov_blanket"`` acquires one feature at most.
+        The dependencies between features. "tree": the maximum spanning tree of mutual information. "line": each feature
+        on the next more relevant one. "random": at random. "clique": each on all features before it, of which a table
+        includes only the last. All features of a clique are neighbours, so ``order="markov_blanket"`` acquires at most
+        one.
     order : {"auto", "markov_blanket", "relevance", "mrmr"}, default="auto"
-        "markov_blanket", as published: omit the neighbours of the features already acquired. "relevance": keep all,
-        which is more accurate and acquires more. "mrmr": minimum redundancy and maximum relevance, as
+        "markov_blanket", as published: omit the neighbours of the features already acquired. "relevance": keep all
+        features, which is more accurate and acquires more. "mrmr": minimum redundancy and maximum relevance, as
         :class:`tamis.FixedSubset`. "auto": "mrmr", unless another costs significantly less on held-out rows;
         without `calibrate`, as published.
     inference : {"links", "exact"}, default="links"
-        The condition of the probability of a value. "links": the nearest acquired ancestor, as published.
+        What the probability of a value is conditioned on. "links": the nearest acquired ancestor, as published.
         "exact": all known values.
     context : {"local", "exact", "pooled"}, default="local"
         The context of the stopping rule; see :mod:`tamis.cells.stopping`.
@@ -119,13 +119,14 @@ class IFC2F(FixedOrder):
     always_first : bool, default=False
         Whether the first feature is always acquired, as in the authors' program.
     calibrate : bool, default=True
-        Whether to calibrate on held-out rows (cross-validation). Two choices minimise the cost there: whose
-        probabilities are used, those of the model, of a discriminant analysis of the same values, or of an ensemble of
-        it and boosted trees, and when to stop. Nothing is acquired unless it pays. False: as published.
+        Whether to calibrate on held-out rows (cross-validation). Two choices then minimise the cost: which
+        probabilities are used (those of the model, of a discriminant analysis of the same values, or of an ensemble of
+        it and boosted trees) and when to stop. No feature is acquired unless this reduces the cost. False: as
+        published.
     classifier : scikit-learn classifier with `predict_proba`, optional
-        A classifier that decides instead. Its probabilities also decide whether the next value pays; see
-        :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values. For a classifier that does not,
-        they are replaced by means. Needs `calibrate`.
+        A classifier that decides instead, and whose probabilities determine whether the next value is worth its price;
+        see :class:`tamis.cells.masked.Masked`. Gradient boosting accepts missing values; for other classifiers, they
+        are replaced by means. Requires `calibrate`.
     %(categorical)s
     random_state : int, optional
         Seed of the sampled rows (and of a random structure).
@@ -136,11 +137,11 @@ class IFC2F(FixedOrder):
     kept_ : ndarray of shape (K0,), int
         Columns that pass the filter, most relevant first.
     scores_ : ndarray of shape (n_features,)
-        Adjusted mutual information with the class; NaN where its upper bound is already below the threshold.
+        Adjusted mutual information with the class; NaN if its upper bound is already below the threshold.
     threshold_ : float
         Lowest relevance of a kept feature.
     order_ : {"markov_blanket", "relevance", "mrmr"}
-        The order that is used.
+        The order used.
     parent_ : ndarray of shape (K0,), int
         Parent of each kept feature; -1 at the root.
     stopping_ : PointBased
@@ -164,7 +165,7 @@ class IFC2F(FixedOrder):
 
     Examples
     --------
-    Column 3 predicts the class; uncertain rows also need column 7:
+    Column 3 predicts the class; column 7 is acquired for uncertain rows:
 
     >>> import numpy as np
     >>> from tamis import IFC2F
@@ -325,9 +326,9 @@ class IFC2F(FixedOrder):
         )
 
     def _in_clique(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the order of evaluation in a clique, and the parents: each feature has the one before it in the order.
+        """Return the order of evaluation in a clique and the parents, each the previous feature in the order.
 
-        All features are neighbours, so of an order that omits neighbours only the first is left.
+        All features are neighbours, so an order that omits neighbours contains only the first.
         """
         rest = np.setdiff1d(np.arange(len(self.kept_)), order)
         whole = np.concatenate([order, rest]).astype(np.int64)
@@ -373,5 +374,5 @@ class IFC2F(FixedOrder):
         if k == 0 and self.always_first:
             return np.ones(len(posterior), dtype=bool)
         expected = self.stopping_.continuation_value(k, posterior, values, lookahead=self.lookahead)
-        result: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)  # (8)
-        return result
+        is_cheaper: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)  # (8)
+        return is_cheaper

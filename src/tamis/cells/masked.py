@@ -1,7 +1,7 @@
-"""Any scikit-learn classifier as the decision: trained on rows of which only the acquired values are known.
+"""Any scikit-learn classifier as the decision model, trained on rows in which only the acquired values are known.
 
-A row is used at several steps of its walk, for example with one and with three known values, the others NaN (or their
-mean, for a classifier that does not accept missing values). So one classifier gives a probability at every step::
+A row is used at several steps of its walk, for example with one and with three known values, the others NaN (or the
+mean, for a classifier that does not accept missing values). One classifier thus provides probabilities at every step::
 
     log P(c | x_S) = log P(c) + b log(P'(c | x_S) / P(c)) + const                                    (1)
 
@@ -28,8 +28,8 @@ __all__ = ["Masked", "check_classifier", "walk_snapshots"]
 
 Floats = NDArray[np.float64]
 
-_SNAPSHOTS = 5  # of each row: more would overweight single rows of small data
-_FEW = 20  # of many rows: a column known in fewer is omitted
+_SNAPSHOTS = 5  # snapshots of each row: more would overweight single rows of small data
+_FEW = 20  # a column known in fewer rows is omitted
 _LEAST = 1e-12  # lower bound on the probability of a class
 
 
@@ -85,11 +85,11 @@ class Masked:
             NaN where missing.
         y : ndarray of shape (n_rows,), int
         order : ndarray of shape (n_rows, n_steps), int, optional
-            The columns in the order in which they become known in each row, -1 where none; by default all.
+            The columns in the order in which they become known in each row, -1 for none; by default all in order.
         sizes : ndarray of shape (K,), int, optional
-            Number of categories of each column, which become one indicator each; 0 for numbers, as all are by default.
+            Number of categories of each column, encoded as one indicator each; 0 for numeric columns (the default).
         complete : bool
-            Fit to complete rows, for a classifier that only predicts complete rows.
+            Whether to fit to complete rows, for a classifier that predicts complete rows only.
         """
         n, K = values.shape
         self._sizes = np.zeros(K, dtype=np.int64) if sizes is None else sizes
@@ -97,7 +97,7 @@ class Masked:
         rows, snapshots = np.arange(n), np.asarray(values, dtype=np.float64)
         if not complete:
             rows, snapshots = walk_snapshots(snapshots, order)
-        # Boosting holds out rows for validation, so a column known in a few rows may be missing in all others.
+        # Boosting holds out rows for validation, so a column known in few rows may be missing in all others.
         enough = max(1, min(_FEW, len(snapshots) // 100))
         self._known = np.asarray((~np.isnan(snapshots)).sum(axis=0) >= enough)
         model = clone(self.classifier)
@@ -117,27 +117,27 @@ class Masked:
         return self
 
     def partial_fit(self, values: Floats, y: Array, fading: float) -> Masked:
-        """Return the model unchanged: a classifier is fitted once."""
+        """Return the model unchanged, since a classifier is fitted once."""
         return self
 
     def evidence(self, values: Floats, order: Array | None = None) -> Floats:
         """Return the evidence of each row for each class, cumulated over its columns, unweighted.
 
-        Parameters and result are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
+        Parameters and return value as for :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
         values = np.asarray(values, dtype=np.float64)
         if order is None:
             order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
-        result = np.zeros((order.shape[1] + 1, len(values), self.n_classes))
+        evidence = np.zeros((order.shape[1] + 1, len(values), self.n_classes))
         seen, rows = np.full(values.shape, np.nan), np.arange(len(values))
         for s in range(order.shape[1]):
             new = rows[order[:, s] >= 0]
             seen[new, order[new, s]] = values[new, order[new, s]]
-            result[s + 1] = result[s]
+            evidence[s + 1] = evidence[s]
             new = new[~np.isnan(values[new, order[new, s]])]
             if len(new) and self._known.any():
-                result[s + 1, new] = np.log(self._probability(seen[new])) - self._base()
-        return result
+                evidence[s + 1, new] = np.log(self._probability(seen[new])) - self._base()
+        return evidence
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (1)."""
@@ -148,13 +148,13 @@ class Masked:
         return posterior_of(evidence, self.prior, self.evidence_weight)
 
     def _base(self) -> Floats:
-        result: Floats = np.log(np.maximum(self.prior, _LEAST))
-        return result
+        base: Floats = np.log(np.maximum(self.prior, _LEAST))
+        return base
 
     def _probability(self, seen: Floats) -> Floats:
-        result = np.full((len(seen), self.n_classes), _LEAST)
-        result[:, self._classes] = np.maximum(self._fitted.predict_proba(self._impute(seen)), _LEAST)
-        return result
+        probability = np.full((len(seen), self.n_classes), _LEAST)
+        probability[:, self._classes] = np.maximum(self._fitted.predict_proba(self._impute(seen)), _LEAST)
+        return probability
 
     def _impute(self, seen: Floats) -> Floats:
         rows = indicators(seen, self._sizes)
@@ -177,7 +177,7 @@ def check_classifier(classifier: Any, may_decide: bool, needed: str) -> None:
 def walk_snapshots(
     values: Floats, order: Array | None, most: int = _SNAPSHOTS
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return rows at several steps of their walks: the index of the row, and its values known then, NaN elsewhere."""
+    """Return rows at several steps of their walks: the row index, and the values known then (otherwise NaN)."""
     n, K = values.shape
     if order is None:
         order = np.broadcast_to(np.arange(K), (n, K))
@@ -190,9 +190,9 @@ def walk_snapshots(
 
 
 def _mask_unknown(values: Floats, order: Array, n_known: Array) -> Floats:
-    """Return the values with only the first `n_known` columns in order known, for each row."""
-    result = np.full(values.shape, np.nan)
+    """Return the values of the first `n_known` columns in the order of each row; all others NaN."""
+    masked = np.full(values.shape, np.nan)
     known = (np.arange(order.shape[1]) < n_known[:, None]) & (order >= 0)
     rows, steps = np.nonzero(known)
-    result[rows, order[rows, steps]] = values[rows, order[rows, steps]]
-    return result
+    masked[rows, order[rows, steps]] = values[rows, order[rows, steps]]
+    return masked

@@ -22,7 +22,7 @@ __all__ = ["mrmr"]
 
 Floats = NDArray[np.float64]
 
-_POOL = 200  # most relevant columns, which are compared with each other
+_POOL = 200  # number of most relevant columns that are compared with each other
 
 
 def mrmr(
@@ -35,9 +35,9 @@ def mrmr(
     X : rows of shape (n_rows, n_features)
     y : ndarray of shape (n_rows,), int
     bins : Bins
-        Of every column.
+        Bins of every column.
     tables : ndarray of shape (n_features, n_bins, n_classes), int
-        Their counts.
+        Counts of the bins.
     price : ndarray of shape (n_features,), or Tariff
     n_columns : int
     """
@@ -68,7 +68,7 @@ def mrmr(
 
 
 def _pairs(codes: Array, columns: NDArray[np.bool_], other: int, n_bins: int) -> NDArray[np.int64]:
-    """Return the table of counts of some columns with another one; rows with a missing value are ignored."""
+    """Return the joint counts of some columns with another one; rows with a missing value are ignored."""
     mine, codes = codes[:, [other]].astype(np.int64), codes[:, columns]
     K = codes.shape[1]
     known = (codes >= 0) & (mine >= 0)

@@ -72,12 +72,12 @@ def markov_blanket_order(parent: Array, priority: Array) -> Ints:
 
 
 class Network:
-    """Counts of each feature's value, its parent's value and the class; rows can be added, with fading of earlier ones.
+    """Joint counts of each feature, its parent and the class; rows can be added, with fading of earlier ones.
 
     Parameters
     ----------
     codes : ndarray of shape (n_rows, K0), int
-        Negative where missing: such a row is ignored.
+        Negative where missing; the row is then ignored.
     y : ndarray of shape (n_rows,), int
         Class codes.
     parent : ndarray of shape (K0,), int
@@ -113,20 +113,20 @@ class Network:
 
     def with_rows(self, codes: Array, y: Array, fading: float) -> Network:
         """Return the network with more rows; each multiplies the weight of the earlier ones by `fading`."""
-        result, n = copy.copy(self), len(y)
+        network, n = copy.copy(self), len(y)
         weight = fading ** np.arange(n - 1, -1, -1.0)
         _, n_classes, n_values, _ = self.counts.shape
-        result.counts = self.counts * fading**n + self._count(codes, y, n_values, n_classes, weight)
-        result.of_class = self.of_class * fading**n + np.bincount(y, weight, minlength=n_classes)
-        return result
+        network.counts = self.counts * fading**n + self._count(codes, y, n_values, n_classes, weight)
+        network.of_class = self.of_class * fading**n + np.bincount(y, weight, minlength=n_classes)
+        return network
 
     def prior(self) -> Floats:
-        """Return the share of each class."""
-        result: Floats = self.of_class / self.of_class.sum()
-        return result
+        """Return the frequency of each class."""
+        prior: Floats = self.of_class / self.of_class.sum()
+        return prior
 
     def tables(self) -> Floats:
-        """Return P(x_f = v | x_parent = u, c) of each feature, one row added to each count.
+        """Return P(x_f = v | x_parent = u, c) of each feature, with one row added to each count.
 
         Returns
         -------
@@ -137,16 +137,16 @@ class Network:
         counts[root] = counts[root].sum(axis=3, keepdims=True)
         levels = self.levels[:, None, None, None]
         possible = np.arange(counts.shape[2])[:, None] < levels
-        result: Floats = (counts + possible) / (counts.sum(axis=2, keepdims=True) + levels)
-        return result
+        probabilities: Floats = (counts + possible) / (counts.sum(axis=2, keepdims=True) + levels)
+        return probabilities
 
 
 class Chain:
     """The features in the order of acquisition, each linked to an earlier one.
 
     The link of a feature is its nearest ancestor in the tree that comes earlier in the order; the features between
-    them are summed out. This is the tree's own posterior where every parent comes before its children, otherwise the
-    paper's approximation of it.
+    them are summed out. This is the exact posterior of the tree if every parent comes before its children, otherwise
+    the approximation of the paper.
 
     Parameters
     ----------
@@ -198,16 +198,16 @@ class Chain:
         k : int
             Position in the order.
         values : ndarray of shape (n_rows, K), int
-            Codes at each position; negative where unknown. A link that is unknown is summed out.
+            Codes at each position; negative where unknown. Unknown links are summed out.
 
         Returns
         -------
         ndarray of shape (n_rows, n_values, n_classes)
         """
-        result = np.empty((len(values), self.tables[k].shape[1], self.tables[k].shape[0]))
+        likelihood = np.empty((len(values), self.tables[k].shape[1], self.tables[k].shape[0]))
         for rows, table, link in self.grouped_likelihood(k, values):
-            result[rows] = table[link]
-        return result
+            likelihood[rows] = table[link]
+        return likelihood
 
     def grouped_likelihood(
         self, k: int, values: Array
@@ -225,5 +225,5 @@ class Chain:
             links[unknown] = self.link[links[unknown]]
         for at in np.unique(links):
             rows = np.flatnonzero(links == at)
-            given = values[rows, at] if at >= 0 else np.zeros(len(rows))
-            yield rows, self._table(k, int(at)), given.astype(np.int64)
+            linked = values[rows, at] if at >= 0 else np.zeros(len(rows))
+            yield rows, self._table(k, int(at)), linked.astype(np.int64)

@@ -5,7 +5,7 @@ smoothed tables. Unknown values are summed out from the leaves to the root, so t
 
     E(c) = log P(x_S | c)                                                                            (1)
 
-Only the known columns and those between them and the root take part in the sum.
+The sum includes only the known columns and those between them and the root.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from tamis.dependence.information import conditional_mutual_information
 __all__ = ["NetworkEvidence"]
 
 Floats = NDArray[np.float64]
-_FARTHEST = 50.0  # least logarithm of a probability
+_FARTHEST = 50.0  # bound on the absolute log probability
 
 
 @njit(strict=True)
-def _log_likelihoods(codes: Array, parent: Array, order: Array, tables: Array, result: Array) -> None:
+def _log_likelihoods(
+    codes: Array, parent: Array, order: Array, tables: Array, log_likelihoods: Array
+) -> None:
     """Fill in log P(known values | class) of each row and class."""
     L, K, V = tables.shape[:3]
     below, touched = np.empty((K, V)), np.empty(K, np.bool_)
@@ -62,7 +64,7 @@ def _log_likelihoods(codes: Array, parent: Array, order: Array, tables: Array, r
                     for u in range(V):
                         below[p, u] /= largest
                     log_p += np.log(largest)
-            result[i, c] = log_p
+            log_likelihoods[i, c] = log_p
 
 
 class NetworkEvidence:
@@ -123,7 +125,7 @@ class NetworkEvidence:
     def evidence(self, values: Floats, order: Array | None = None) -> Floats:
         """Return the evidence of each row for each class after each of its columns in order, (1).
 
-        Parameters and result are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
+        Parameters and return value as for :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
         values = np.asarray(values, dtype=np.float64)
         if order is None:
@@ -141,5 +143,5 @@ class NetworkEvidence:
     def total_evidence(self, values: Floats) -> Floats:
         """Return the evidence of all known values of each row, shape (n_rows, n_classes)."""
         every = np.ones((1, values.shape[1]), dtype=bool)
-        result: Floats = self.subset_evidence(np.asarray(values, dtype=np.float64), every)[0]
-        return result
+        evidence: Floats = self.subset_evidence(np.asarray(values, dtype=np.float64), every)[0]
+        return evidence

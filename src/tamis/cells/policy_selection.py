@@ -1,22 +1,22 @@
 """Selection of a policy on held-out rows: which probabilities to use, and when to stop.
 
-A model with tables from few rows is overconfident: it acquires noise, at a higher cost than without any acquisition. So
-every row is walked to the end by a model fitted without it, and the cost of stopping is recorded at each step: the
-price of the values acquired so far plus the cost of the decision. The policy with the lowest mean cost over these walks
-is selected. There are families of policies:
+A model with tables from few rows is overconfident: it acquires irrelevant features, at a higher cost than without any
+acquisition. Every row is therefore walked to the end by a model fitted without it, and the cost of stopping is recorded
+at each step: the price of the values acquired so far plus the cost of the decision. The policy with the lowest mean
+cost over these walks is selected. Families of policies differ in:
 
-* whose probabilities are used: the model's own, or those of discriminant analyses, or of an
-  :class:`~tamis.cells.ensemble.Ensemble` of them and boosted trees;
-* when a row stops: after `most` values, the same for every row; or before that, below an expected misclassification
-  cost, `max_risk`; or by the model's own rule.
+* the probabilities: those of the model, of discriminant analyses, or of an :class:`~tamis.cells.ensemble.Ensemble` of
+  these and boosted trees;
+* the stopping rule: after `most` values, the same for every row; or earlier, when the expected misclassification cost
+  is at most `max_risk`; or by the model's own rule.
 
-The estimated cost of the best of many policies is biased on the walks that selected it. So the rows are divided into
-groups, and in each group the policy of a family is evaluated that is best on the other groups. The family with the
-lowest cost is selected, and its best policy on all rows. Nothing is acquired unless that family beats the policy
-without acquisition by more than 1.28 standard errors, after one row with the largest misclassification cost is added.
-An ensemble must beat all others in the same way, with three such rows, because the best of three kinds is selected.
+The estimated cost of the best of many policies is biased on the walks that selected it. Rows are therefore divided into
+groups, and each group evaluates the policy of a family that is best on the other groups. The family with the lowest
+cost is selected, with its best policy on all rows. No feature is acquired unless that family beats the policy without
+acquisition by more than 1.28 standard errors, after one row with the largest misclassification cost is added. An
+ensemble must beat all others in the same way, with three such rows, because the best of three kinds is selected.
 
-Before the first value all rows are identical, so it is acquired for all of them, or for none.
+Before the first value all rows are identical, so it is acquired for all of them or for none.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 FOLDS = 5
-GROUPS = 10  # of rows; a policy is chosen on all but one
+GROUPS = 10  # groups of rows; a policy is chosen on all but one
 _LEVELS = np.linspace(0.0, 1.0, 26)[:-1]  # quantiles of the observed risks
-_EARLY = 4  # steps: later, nearly all risks are small
+_EARLY = 4  # number of early steps; later, nearly all risks are small
 _QUANTILES = np.linspace(0.0, 1.0, 25)  # of observed risks and rates: the candidate thresholds
-ROUNDING = 1e-9  # of costs
-_NO_BUDGET = 1e300  # a larger one limits nothing
+ROUNDING = 1e-9  # rounding error of costs
+_NO_BUDGET = 1e300  # larger budgets are unlimited
 _SURE = 1.28  # standard errors by which a policy must beat no acquisition: one-sided 10 % level
 
 
 @dataclass
 class Policy:
-    """Whose probabilities are used, and when to stop.
+    """The probabilities used, and when to stop.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Policy:
         Stop by the model's own rule, or when the expected misclassification cost (or, for other objectives, the entropy
         of the class) is at most `max_risk`.
     most : int
-        Largest number of values; 0: none is acquired, otherwise the first is acquired for every row.
+        Largest number of values. 0: none is acquired; otherwise the first is acquired for every row.
     max_risk : float
     cost : float
         Mean cost per row, on rows that did not select the policy; NaN without selection.
@@ -95,7 +95,7 @@ class Walks:
         Before the first value, and after each.
     spent : ndarray of shape (n_steps + 1, n_rows)
     stops : ndarray of shape (n_steps + 1, n_rows), bool, or None
-        Where the model's own rule stops; None if it has none.
+        Steps at which the model's own rule stops; None if it has no rule.
     """
 
     belief: str
@@ -149,7 +149,7 @@ def pad_steps(steps: Array, n: int, axis: int = 0) -> Array:
 def stratified_folds(
     y: Array, n_folds: int = FOLDS, origin: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Return the fold of each row, stratified by class; -1 where a class has a single row.
+    """Return the fold of each row, stratified by class; -1 for the only row of a class.
 
     Rows of the same `origin` are copies of one row, and share its fold.
 
@@ -164,12 +164,12 @@ def stratified_folds(
         fold = np.empty(len(first), dtype=np.int64)
         fold[order] = stratified_folds(y[first[order]], n_folds)
         return fold[back]
-    result = np.full(len(y), -1)
+    folds = np.full(len(y), -1)
     for c in np.unique(y):
         rows = np.flatnonzero(y == c)
         if len(rows) > 1:
-            result[rows] = np.arange(len(rows)) % n_folds
-    return result
+            folds[rows] = np.arange(len(rows)) % n_folds
+    return folds
 
 
 def best_policy(
@@ -183,17 +183,17 @@ def best_policy(
 ) -> tuple[Policy, Floats]:
     """Return the best policy on these walks, of the family with the lowest cross-validated cost.
 
-    Nothing is acquired unless the policy is significantly cheaper. The second result is the cross-validated cost of
-    each row, shape (n_rows,).
+    No feature is acquired unless the policy is significantly cheaper. The second return value is the cross-validated
+    cost of each row, shape (n_rows,).
 
     Parameters
     ----------
     walks : list of Walks
-        Of the same rows; ties are broken in favour of the first.
+        Walks of the same rows; ties are broken in favour of the first.
     y : ndarray of shape (n_rows,), int
     objective : Objective
     mean_budget : float, optional
-        Bound on the mean price paid; then only the losses are minimised.
+        Bound on the mean price paid; only losses are then minimised.
     same_for_all_rows : bool
         Consider only policies that acquire the same values for every row.
     origin : ndarray of shape (n_rows,), int, optional
@@ -217,7 +217,7 @@ def _best_per_family(
     mean_budget: float | None,
     same_for_all_rows: bool,
 ) -> Iterator[tuple[Policy, Floats]]:
-    """Return the best policy of each family, and the cost of each row by the one that is best on the other groups."""
+    """Return the best policy of each family, and the cost of each row under the policy best on the other groups."""
     risk = np.ascontiguousarray(objective.risk(walk.posterior).T)
     risk[:, 0] = np.inf  # class frequencies differ slightly between folds: no rule may separate the folds
     cost = np.stack([objective.losses(step, y) for step in walk.posterior], axis=1)
@@ -252,18 +252,18 @@ def _best_per_family(
 
 
 def selection_groups(y: Array, origin: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
-    """Return the group of each row: policies are chosen on all groups but one, and evaluated on that one."""
+    """Return the group of each row; policies are chosen on all groups but one, and evaluated on that one."""
     return np.maximum(stratified_folds(y, GROUPS, origin), 0)
 
 
 def _policy_families(n_levels: int, n_columns: int) -> list[tuple[str, range]]:
-    """Return the families of policies and their columns: same for every row, a level of risk, the model's own rule."""
+    """Return the families of policies and their columns: same for every row, by a level of risk, the model's rule."""
     families = [("risk", range(1)), ("risk", range(n_levels)), ("own", range(n_levels, n_columns))]
     return [(rule, columns) for rule, columns in families if len(columns)]
 
 
 def _argmin_cost(totals: Floats, columns: range, paid: Floats, bound: float) -> tuple[int, int]:
-    """Return the argmin of the total among those within a bound on the price paid: `most`, and the column."""
+    """Return the argmin (`most`, column) of the total cost, within a bound on the price paid."""
     at_hand = slice(columns.start, columns.stop)
     part = np.where(paid[:, at_hand] <= bound, totals[:, at_hand], np.inf)
     most, at = np.unravel_index(np.argmin(part), part.shape)
@@ -304,7 +304,7 @@ def _levels(risk: Floats) -> Floats:
 def _add_costs(risk: Array, cost: Array, levels: Array, stops: Array, group: Array, totals: Array) -> None:
     """Add the cost of each row to totals[group, most, level], for stopping at a level of risk, or by the model's rule.
 
-    risk, cost and stops are (n_rows, n_steps); stops is empty where the model has no rule.
+    risk, cost and stops are (n_rows, n_steps); stops is empty if the model has no rule.
     """
     n, n_steps = risk.shape
     for i in range(n):
@@ -320,8 +320,8 @@ def _add_costs(risk: Array, cost: Array, levels: Array, stops: Array, group: Arr
 def _first_stop(stops: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the first step at which each row stops, or the number of steps if it does not."""
     last = np.ones((len(stops), 1), dtype=bool)
-    result: NDArray[np.int64] = np.concatenate([stops, last], axis=1).argmax(axis=1)
-    return result
+    first: NDArray[np.int64] = np.concatenate([stops, last], axis=1).argmax(axis=1)
+    return first
 
 
 def best_thresholds(
@@ -335,16 +335,16 @@ def best_thresholds(
 ) -> tuple[Floats, float, float]:
     """Return the cost of each row and the best thresholds of risk and rate, at or below which walks stop.
 
-    One threshold, or both, whichever has the lowest cross-validated cost; that cost is returned.
+    One or both thresholds are used, depending on the cross-validated cost, which is returned.
 
     Parameters
     ----------
     risk, rate, spent, wrong : ndarray of shape (n_steps, n_rows)
         Risk of the decision, best rate, price paid and cost of the decision, at each step of each walk. A walk does not
-        stop where its best rate is infinite, that of a free value.
+        stop while its best rate is infinite, as for a free value.
     y : ndarray of shape (n_rows,), int
     mean_budget : float, optional
-        Bound on the mean price paid; then only misclassification costs are minimised.
+        Bound on the mean price paid; only misclassification costs are then minimised.
     origin : ndarray of shape (n_rows,), int, optional
         As for :func:`stratified_folds`.
     """
@@ -355,7 +355,7 @@ def best_thresholds(
     by_row = [np.ascontiguousarray(part.T) for part in (risk, rate, spent, wrong)]
     _add_walks(by_row[0], by_row[1], by_row[2], by_row[3], highest, lowest, group, paid, errors)
     size = np.bincount(group, minlength=GROUPS)
-    result = np.full(len(y), np.inf), np.inf, np.inf
+    best = np.full(len(y), np.inf), np.inf, np.inf
     for of_risk, of_rate in ((len(highest), 1), (1, len(lowest)), (len(highest), len(lowest))):
         p, e = paid[:, :of_risk, :of_rate], errors[:, :of_risk, :of_rate]
         all_p, all_e = p.sum(axis=0), e.sum(axis=0)
@@ -368,9 +368,9 @@ def best_thresholds(
         cost = wrong[step, rows] + (0.0 if mean_budget is not None else spent[step, rows])
         i, j = _argmin_thresholds(all_p, all_e, len(y), mean_budget)
         within = mean_budget is None or all_p[i, j] / len(y) <= mean_budget + ROUNDING
-        if within and cost.mean() < result[0].mean():
-            result = cost, float(highest[i]), float(lowest[j])
-    return result
+        if within and cost.mean() < best[0].mean():
+            best = cost, float(highest[i]), float(lowest[j])
+    return best
 
 
 def _argmin_thresholds(
@@ -380,7 +380,7 @@ def _argmin_thresholds(
     cost = errors + paid
     if mean_budget is not None:
         cost = np.where(paid / n_rows <= mean_budget + ROUNDING, errors, np.inf)
-    at = np.lexsort((paid.ravel(), cost.ravel()))[0]  # ties: the cheaper one, also beyond the budget
+    at = np.lexsort((paid.ravel(), cost.ravel()))[0]  # ties: the cheaper one, even beyond the budget
     return int(at // paid.shape[1]), int(at % paid.shape[1])
 
 
@@ -421,5 +421,5 @@ def stopping_steps(
     """Return the step at which each walk stops, shape (n_rows,)."""
     stop = ((risk <= max_risk) | (rate <= min_rate)) & np.isfinite(rate)
     stop[-1] = True
-    result: NDArray[np.int64] = stop.argmax(axis=0)
-    return result
+    steps: NDArray[np.int64] = stop.argmax(axis=0)
+    return steps

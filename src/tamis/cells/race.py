@@ -2,8 +2,8 @@
 
 The loss of a row is the misclassification cost of its decision plus the prices of its values. Every row is held out
 once (three folds), so the losses of two candidates are compared on the same rows. The first candidate is the reference.
-It is chosen unless others are ahead by more than one standard error of the paired differences; of these, the one of
-least loss is chosen. The same values for every row are simplest: they are the reference of `tamis train`.
+It is chosen unless others are better by more than one standard error of the paired differences; among these, the one
+with the lowest loss is chosen. The reference of `tamis train` is the simplest policy: the same features for every row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Candidate:
         Mean price, and mean number of values.
     accuracy : float
     ahead : float
-        Loss of the reference minus this loss, in the mean.
+        Mean loss of the reference minus the mean loss of this candidate.
     error : float
         Standard error of `ahead`.
     """
@@ -61,7 +61,7 @@ def race_classifiers(
     y: Array,
     on_progress: Callable[[float, str], None] | None = None,
 ) -> list[Candidate]:
-    """Return the results of each candidate, in their order.
+    """Return the results of the candidates, in order.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def race_classifiers(
     codes = NumericTarget(y).codes(y) if is_number else np.unique(y, return_inverse=True)[1]
     fold = stratified_folds(codes, _FOLDS)
     losses: list[Floats] = []
-    result: list[Candidate] = []
+    candidates: list[Candidate] = []
     for place, (name, model) in enumerate(models.items()):
-        rows = np.full((4, len(y)), np.nan)  # loss, price, values, right
+        rows = np.full((4, len(y)), np.nan)  # loss, price, number of values, whether correct
         for f in range(_FOLDS):
             if on_progress is not None:
                 on_progress((place + f / _FOLDS) / len(models), name)
@@ -104,14 +104,14 @@ def race_classifiers(
         error = float(gap.std(ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else np.inf
         means = [float(value) for value in rows.mean(axis=1)] if len(gap) else [np.nan] * 4
         ahead = float(gap.mean()) if len(gap) else 0.0
-        result.append(Candidate(name, means[0], means[1], means[2], means[3], ahead, error))
-    return result
+        candidates.append(Candidate(name, means[0], means[1], means[2], means[3], ahead, error))
+    return candidates
 
 
 def _evaluate_fold(
     model: CellClassifier, take: Callable[[NDArray[np.int64]], Any], y: Array, learned: Array, held: Array
 ) -> Floats:
-    """Return loss, price, number of values and whether it is right for each held-out row."""
+    """Return loss, price, number of values and whether the decision is correct for each held-out row."""
     model.fit(take(learned), y[learned])
     label = model.predict(take(held))
     price = model.cost_
@@ -119,7 +119,7 @@ def _evaluate_fold(
 
 
 def winner(candidates: list[Candidate]) -> Candidate:
-    """Return the candidate of least loss of those ahead of the first by more than one standard error, or the first.
+    """Return the best candidate among those ahead of the first by more than one standard error, or else the first.
 
     >>> one = Candidate("fixed-subset", 0.30, 0.1, 2.0, 0.8, 0.0, 0.0)
     >>> winner([one, Candidate("etana", 0.28, 0.1, 2.0, 0.8, 0.02, 0.03)]).name
@@ -128,4 +128,4 @@ def winner(candidates: list[Candidate]) -> Candidate:
     'etana'
     """
     surely = [candidate for candidate in candidates if candidate.ahead > candidate.error]
-    return max(surely, key=lambda candidate: candidate.ahead, default=candidates[0])  # of equals the first
+    return max(surely, key=lambda candidate: candidate.ahead, default=candidates[0])  # the first on ties

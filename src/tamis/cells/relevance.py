@@ -1,14 +1,14 @@
-"""Selection of the columns that are relevant enough to the class to be in the network.
+"""Selection of the columns of the network by their relevance to the class.
 
 Liyanage, Zois, Chelmis (2021), Section 4.1: the adjusted mutual information of each column with the class, and a
-threshold that is halved until enough columns pass. On few rows noise passes it: if no column is relevant, the threshold
-is halved until noise is above it. Alternatively, the information I of a column must be significant. With N rows, df =
-(values - 1) (classes - 1) of its table, and E[I] the exact expectation of I over all permutations of the labels::
+threshold that is halved until enough columns pass. If no column is relevant, it is halved until irrelevant columns
+pass. Alternatively, the information I of a column must be significant. With N rows, df = (values - 1) (classes - 1) of
+its table, and E[I] the exact expectation of I over all permutations of the labels::
 
     p = P(chi2_df > df I / E[I])                                                                     (1)
 
-the likelihood ratio test with a Bartlett correction (Bartlett 1937), because 2 N E[I] = df only holds asymptotically.
-The columns kept are the discoveries of the Benjamini-Hochberg procedure at a false discovery rate of 0.1, at most 100.
+which is the likelihood ratio test with a Bartlett correction (Bartlett 1937), because 2 N E[I] = df holds only
+asymptotically. At most 100 discoveries of the Benjamini-Hochberg procedure at a false discovery rate of 0.1 are kept.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = ["NoRelevantColumnError", "benjamini_hochberg", "chance_p_values", "is
 Floats = NDArray[np.float64]
 
 
-_RATE = 0.1  # of false discoveries
-_MOST = 100  # columns that pass
-_HOPELESS = 0.2  # p of the plain test
+_RATE = 0.1  # false discovery rate
+_MOST = 100  # largest number of columns that pass
+_HOPELESS = 0.2  # p-value of the uncorrected test above which the correction is skipped
 
 
 class NoRelevantColumnError(ValueError):
@@ -51,15 +51,15 @@ def relevance(
     tables : ndarray of shape (n_features, n_bins, n_classes), int
     threshold : {"chance", "count", "half", "any"} or int
         Significance by (1); or the number of columns at which halving the threshold stops: 15, half of the columns if
-        these are fewer, one, or the given number.
+        that is fewer, one, or the given number.
     raw : rows, optional
-        Score their distinct values instead.
+        Rows whose distinct values are scored instead.
 
     Returns
     -------
     scores : ndarray of shape (n_features,)
-        NaN where the bound is not above the threshold, or the column is not significant: there the expected
-        information, which dominates the cost, is not computed.
+        NaN if the bound is not above the threshold, or the column is not significant: the expected information, which
+        dominates the computation time, is then skipped.
     threshold : float
     """
     n = len(tables)
@@ -127,7 +127,7 @@ def chance_p_values(tables: Array) -> Floats:
     of_value, of_class = tables.sum(axis=2), tables.sum(axis=1)
     df = np.maximum((of_value > 0).sum(axis=1) - 1, 0) * np.maximum((of_class > 0).sum(axis=1) - 1, 0)
     information, rows = mutual_information(tables), of_class.sum(axis=1)
-    result = np.ones(len(tables))
+    p_values = np.ones(len(tables))
     due = np.flatnonzero(df > 0)
     due = due[scipy.stats.chi2.sf(2.0 * rows[due] * information[due], df[due]) < _HOPELESS]
     expected: dict[bytes, float] = {}
@@ -136,8 +136,8 @@ def chance_p_values(tables: Array) -> Floats:
         key = a.tobytes() + b.tobytes()
         if key not in expected:
             expected[key] = expected_mutual_information(a, b)
-        result[j] = scipy.special.chdtrc(df[j], df[j] * information[j] / expected[key])  # (1)
-    return result
+        p_values[j] = scipy.special.chdtrc(df[j], df[j] * information[j] / expected[key])  # (1)
+    return p_values
 
 
 def benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
@@ -150,13 +150,13 @@ def benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
     """
     ranked = np.sort(p)
     passed = np.flatnonzero(ranked <= rate * np.arange(1, len(p) + 1) / len(p))
-    result: NDArray[np.bool_] = p <= (ranked[passed[-1]] if len(passed) else -1.0)
-    return result
+    discoveries: NDArray[np.bool_] = p <= (ranked[passed[-1]] if len(passed) else -1.0)
+    return discoveries
 
 
 def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
     """Return the adjusted mutual information of the distinct values of columns."""
-    result = np.zeros(len(columns))
+    scores = np.zeros(len(columns))
     y = np.asarray(y)
     n_classes = int(y.max()) + 1
     whole = sp.csc_array(X) if sp.issparse(X) else X
@@ -169,15 +169,15 @@ def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
         table = np.bincount(at, minlength=len(values) * n_classes).reshape(-1, n_classes)
         tables.setdefault(len(values), []).append((i, table))
     for same in tables.values():
-        result[[i for i, _ in same]] = adjusted_mutual_information(np.stack([table for _, table in same]))
-    return result
+        scores[[i for i, _ in same]] = adjusted_mutual_information(np.stack([table for _, table in same]))
+    return scores
 
 
 def _column(X: Rows, j: int) -> Array:
     """Return a column of dense rows, or of a CSC matrix."""
     if not sp.issparse(X):
         return np.asarray(X[:, j])
-    result = np.zeros(X.shape[0])
+    column = np.zeros(X.shape[0])
     stored = slice(X.indptr[j], X.indptr[j + 1])
-    np.add.at(result, X.indices[stored], X.data[stored])
-    return result
+    np.add.at(column, X.indices[stored], X.data[stored])
+    return column

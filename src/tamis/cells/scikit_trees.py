@@ -1,9 +1,9 @@
 """Gradient boosting of scikit-learn: the fitted trees as plain arrays, and the columns that they split on.
 
-By default, boosted trees are those of :mod:`tamis.cells.small_trees`. These are used if the user passes
-``HistGradientBoostingClassifier`` as the classifier, and find columns that are only jointly relevant. The nodes of all
-fitted trees are concatenated; a leaf is its own child. A row goes left if its value is at most the threshold; missing
-values follow the default direction of the node.
+The default boosted trees are those of :mod:`tamis.cells.small_trees`. The trees of scikit-learn are used if the user
+passes ``HistGradientBoostingClassifier`` as the classifier, and to find columns that are only jointly relevant. The
+nodes of all fitted trees are concatenated; a leaf is its own child. A row goes left if its value is at most the
+threshold; missing values follow the default direction of the node.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Trees:
 
 
 def limited_threads(rows: Array) -> AbstractContextManager[object]:
-    """Return a context in which boosting uses one thread for few cells, where more would only wait for each other."""
+    """Return a context in which boosting uses one thread for small data, where several threads would be slower."""
     from threadpoolctl import threadpool_limits
 
     limit: AbstractContextManager[object] = threadpool_limits(1 if rows.size < _SMALL else None, "openmp")
@@ -100,5 +100,5 @@ def columns_by_gain(X: Rows, y: Array, random_state: int | None) -> NDArray[np.i
     nodes = np.concatenate([tree.nodes for trees in model._predictors for tree in trees])
     nodes = nodes[nodes["is_leaf"] == 0]
     gain = np.bincount(nodes["feature_idx"], np.maximum(nodes["gain"], 0.0), len(there))
-    result: NDArray[np.int64] = there[np.argsort(-gain, kind="stable")[: np.count_nonzero(gain)]]
-    return result
+    ordered: NDArray[np.int64] = there[np.argsort(-gain, kind="stable")[: np.count_nonzero(gain)]]
+    return ordered

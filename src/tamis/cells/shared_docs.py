@@ -1,4 +1,4 @@
-"""Paragraphs that the docstrings of the classifiers share, by the name of their placeholder: ``%(costs)s``."""
+"""Paragraphs shared by the docstrings of the classifiers, by the name of their placeholder, such as ``%(costs)s``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["SHARED_DOCS"]
 
 _IN_ORDER = """
     budget : float, optional
-        Largest total price per row: columns whose price exceeds the rest of it are omitted from the order.
+        Largest total price per row; columns whose price exceeds the remaining budget are omitted from the order.
     """
 _PER_ROW = """
     budget : float, optional
@@ -14,7 +14,7 @@ _PER_ROW = """
     """
 _GOALS = """
     mean_budget : float, optional
-        Largest mean total price per row, over rows like those of `fit`. `cost` then only determines the ratio of the
+        Largest mean total price per row, over rows like those of `fit`. `cost` then determines only the relative
         prices.{needs}
     objective : {{"loss", "log-loss", "auc", "squared-error"}}, default="loss"
         The loss that acquisitions reduce on held-out rows, and the unit of prices. "loss": the misclassification cost.
@@ -36,7 +36,7 @@ SHARED_DOCS = {
     """,
     "row_budgets": _PER_ROW.rstrip() + _GOALS.format(needs=""),
     "order_budgets": _IN_ORDER.rstrip() + _GOALS.format(needs=""),
-    "calibrated_budgets": _IN_ORDER.rstrip() + _GOALS.format(needs=" Needs `calibrate`."),
+    "calibrated_budgets": _IN_ORDER.rstrip() + _GOALS.format(needs=" Requires `calibrate`."),
     "categorical": """
     categorical : None, "all", list of int or str, or bool mask, optional
         Categorical features; each category has its own bin. Text columns and categorical columns of a frame are

@@ -1,20 +1,19 @@
 """Class probabilities from any subset of the values: gradient boosting trained on rows with few known values.
 
-Small trees, one for each class in each round, are fitted to the slope of the label's likelihood (Friedman 2001, Annals
-of Statistics 29, with the leaves of Chen, Guestrin 2016). They represent interactions between
-values, which a sum over columns cannot. With g and h the first and second derivative of a row's loss by the evidence of
-a class::
+Small trees, one per class and round, are fitted to the gradient of the log-likelihood (Friedman 2001, Annals of
+Statistics 29, with the leaves of Chen, Guestrin 2016). Unlike a sum over columns, they represent interactions. With g
+and h the first and second derivative of a row's loss with respect to the evidence of a class::
 
     leaf = -sum g / (sum h + 1),    gain of a split = (sum_left g)^2 / (sum_left h + 1) + the same right      (1)
     log P(c | x_S) = log P(c) + b sum_t leaf_tc(x_S) + const                                                  (2)
 
-An unknown value has a separate code; each split defines its direction. A row is used at several steps of its walk, with
-a total weight of one.
+An unknown value has a separate code, whose direction is defined by each split. A row is used at several steps of its
+walk, with a total weight of one.
 
 A split divides ordered codes, so the categories of a column are ordered by their class profiles: by the first
 principal component of P(class | category), weighted by rows (Coppersmith, Hong, Hosking 1999, Data Mining and Knowledge
-Discovery 3). For two classes the best split is among those of this order. Neither the names of the classes nor the
-codes of the categories change it.
+Discovery 3). For two classes, the best split is among those of this order. The order depends neither on the names of
+the classes nor on the codes of the categories.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ Floats = NDArray[np.float64]
 _ROUNDS, _RATE = 100, 0.1
 _DEPTH = 5
 _BINS = 16
-_LEAST = 5.0  # rows in a leaf
-_RECORDS = 10_000  # rows at a step of their walk, used for the fit
-# Records times trees of a round, where only the weights of the evidence are fitted to the result.
+_LEAST = 5.0  # smallest number of rows in a leaf
+_RECORDS = 10_000  # number of records (a row at a step of its walk) used for the fit
+# Number of records times trees of a round for a draft, which is used only to fit the weights of the evidence.
 _DRAFT = 30_000
 _SHARE = 2  # each round uses every second record
 
@@ -49,8 +48,8 @@ def _add_histograms(
 ) -> None:
     """Fill in g, h and the number of rows of each code of each column, for each node of a level.
 
-    The rows of a node follow one another, from its `start` on. Of two children only the one with fewer rows is summed;
-    the other is the rest of their parent, in `above`.
+    The rows of a node are consecutive, from `start` on. Only the smaller of two children is summed; the other is the
+    difference from their parent, in `above`.
     """
     K = codes.shape[1]
     for node in range(first + 1):
@@ -76,15 +75,15 @@ def _add_histograms(
 def _is_larger_child(start: Array, node: int) -> bool:
     """Return whether a child has more rows than the other; on ties, the second one."""
     n, other = start[node + 1] - start[node], start[(node ^ 1) + 1] - start[node ^ 1]
-    result: bool = n > other or (n == other and node % 2 == 1)
-    return result
+    is_larger: bool = n > other or (n == other and node % 2 == 1)
+    return is_larger
 
 
 @njit(strict=True)
 def _split(sums: Array, used: Array, least: float) -> tuple[int, int, bool]:
     """Return the column of the best split of a node, (1), its cut, and whether unknown values go left; -1 if none.
 
-    No row has a code of `used` or more in a column, so cuts beyond it divide the rows as the last one before.
+    All codes of a column are below `used`, so cuts beyond it are equivalent to the last one.
     """
     K, n_codes = sums.shape[:2]
     total_g = total_h = total_n = 0.0
@@ -140,7 +139,7 @@ def _grow(
         for node in range(first, 2 * first + 1):
             place = node - first
             feature[node], cut[node], unknown_left[node] = _split(sums[place], used, least)
-            # Both children keep the order of their rows.
+            # The order of the rows is preserved in both children.
             at, n_right = start[place], 0
             next_start[2 * place] = at
             for r in range(start[place], start[place + 1]):
@@ -166,9 +165,9 @@ def _grow(
 
 @njit(strict=True)
 def _child(code: Array, node: int, feature: Array, cut: Array, unknown_left: Array) -> int:
-    """Return the child of a row, without a branch that a processor would often predict wrongly.
+    """Return the child of a row without a branch, which would often be mispredicted.
 
-    Where an unknown value goes right, one is subtracted from code and cut, and 0 becomes the largest byte.
+    If unknown values go right, one is subtracted from code and cut, so that code 0 becomes the largest byte.
     """
     j, shift = feature[node], 1 - int(unknown_left[node])
     right = (((int(code[max(j, 0)]) - shift) & 255) > cut[node] - shift) & (j >= 0)
@@ -181,8 +180,8 @@ def _leaf(code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Ar
     node, n_inner = 0, len(feature)
     while node < n_inner:
         node = _child(code, node, feature, cut, unknown_left)
-    result: float = leaf[node - n_inner]
-    return result
+    value: float = leaf[node - n_inner]
+    return value
 
 
 @njit(strict=True)
@@ -192,7 +191,7 @@ def _add_leaves(
 ) -> None:  # fmt: skip
     """Add the leaf of some rows in one tree to their score.
 
-    One level of all rows after the other: the steps of a single row would wait for one another.
+    All rows are processed level by level, since the steps of a single row depend on each other.
     """
     n_inner, first = len(feature), 0
     at[: len(rows)] = 0
@@ -236,7 +235,7 @@ def _boost(
             for c in range(n_classes):
                 p[i, c] /= total
         for o in range(n_outputs):
-            c = o + n_classes - n_outputs  # of two classes only the second has trees
+            c = o + n_classes - n_outputs  # with two classes, only the second has trees
             for i in range(n):
                 g[i] = weight * (p[i, c] - (y[i] == c))
                 h[i] = weight * p[i, c] * (1.0 - p[i, c])
@@ -251,34 +250,34 @@ def _boost(
 
 @njit(strict=True)
 def _row_evidence(
-    code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, result: Array
+    code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, evidence: Array
 ) -> None:
     """Fill in the evidence for each class of one row with at least one known value, (2)."""
     n_rounds, n_outputs = feature.shape[:2]
-    result[0] = 0.0
+    evidence[0] = 0.0
     for o in range(n_outputs):
         total = 0.0
         for t in range(n_rounds):
             total += _leaf(code, feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o])
-        result[o + len(result) - n_outputs] = total
+        evidence[o + len(evidence) - n_outputs] = total
 
 
 @njit(strict=True)
 def _total_evidence(
-    codes: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, result: Array
+    codes: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, evidence: Array
 ) -> None:
     """Fill in the evidence of each row from its known values; 0 if none is known."""
     for i in range(len(codes)):
-        result[i] = 0.0
+        evidence[i] = 0.0
         if codes[i].any():
-            _row_evidence(codes[i], feature, cut, unknown_left, leaf, result[i])
+            _row_evidence(codes[i], feature, cut, unknown_left, leaf, evidence[i])
 
 
 @njit(strict=True)
 def _leaf_and_path(
     code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array
 ) -> tuple[float, int]:
-    """Return the leaf value of a row in one tree, and a bit for each column on the way there (modulo 62)."""
+    """Return the leaf value of a row in one tree, and a bit for each column on its path (modulo 62)."""
     node, n_inner, path = 0, len(feature), 0
     while node < n_inner:
         if feature[node] >= 0:
@@ -289,27 +288,27 @@ def _leaf_and_path(
 
 @njit(strict=True)
 def _stepwise_evidence(
-    codes: Array, order: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, result: Array
+    codes: Array, order: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, evidence: Array
 ) -> None:
     """Fill in the evidence of each row before the first of the columns in order, and after each.
 
-    A value that becomes known changes only the trees that ask for it on the way of the row.
+    A value that becomes known changes only the trees that test it on the path of the row.
     """
     n_rounds, n_outputs = feature.shape[:2]
-    n_classes = result.shape[2]
+    n_classes = evidence.shape[2]
     seen = np.empty(codes.shape[1], codes.dtype)
     value, path = np.empty((n_rounds, n_outputs)), np.empty((n_rounds, n_outputs), np.int64)
     for i in range(len(codes)):
         seen[:] = 0
-        path[:] = -1  # every bit: none is known yet
-        result[i, 0] = 0.0
+        path[:] = -1  # all bits set: no leaf is known yet
+        evidence[i, 0] = 0.0
         for s in range(order.shape[1]):
             j = order[i, s]
             if j < 0 or codes[i, j] == 0:
-                result[i, s + 1] = result[i, s]
+                evidence[i, s + 1] = evidence[i, s]
                 continue
             seen[j] = codes[i, j]
-            result[i, s + 1, 0] = 0.0
+            evidence[i, s + 1, 0] = 0.0
             for o in range(n_outputs):
                 total = 0.0
                 for t in range(n_rounds):
@@ -318,7 +317,7 @@ def _stepwise_evidence(
                             seen, feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o]
                         )
                     total += value[t, o]
-                result[i, s + 1, o + n_classes - n_outputs] = total
+                evidence[i, s + 1, o + n_classes - n_outputs] = total
 
 
 class SmallTrees:
@@ -383,11 +382,11 @@ class SmallTrees:
             NaN where missing.
         y : ndarray of shape (n_rows,), int
         order : ndarray of shape (n_rows, n_steps), int, optional
-            The columns in the order in which they become known in each row, -1 where none; by default all.
+            The columns in the order in which they become known in each row, -1 for none; by default all in order.
         sizes : ndarray of shape (K,), int, optional
-            Number of categories of each column, whose values are their codes; 0 for numbers, as all are by default.
+            Number of categories of each column, whose values are codes; 0 for numeric columns (the default for all).
         draft : bool
-            Learn from fewer records if there are more than three classes, each of which has a tree in every round.
+            Whether to use fewer records with more than three classes, each of which has a tree in every round.
         """
         n, K = values.shape
         self.prior = np.bincount(y, minlength=self.n_classes) / n
@@ -421,7 +420,7 @@ class SmallTrees:
     def evidence(self, values: Floats, order: Array | None = None) -> Floats:
         """Return the evidence of each row for each class, cumulated over its columns, unweighted.
 
-        Parameters and result are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
+        Parameters and return value as for :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
         if order is None:
             order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
@@ -431,9 +430,9 @@ class SmallTrees:
 
     def total_evidence(self, values: Floats) -> Floats:
         """Return the evidence of all known values of each row, shape (n_rows, n_classes), unweighted."""
-        result = np.empty((len(values), self.n_classes))
-        _total_evidence(self._codes(values), *self._trees(), result)
-        return result
+        evidence = np.empty((len(values), self.n_classes))
+        _total_evidence(self._codes(values), *self._trees(), evidence)
+        return evidence
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown, (2)."""
@@ -441,16 +440,16 @@ class SmallTrees:
 
     def _codes(self, values: Floats) -> NDArray[np.uint8]:
         values = np.asarray(values, dtype=np.float64)
-        result = (self._bins.codes(values) + 1).astype(np.uint8)
+        codes = (self._bins.codes(values) + 1).astype(np.uint8)
         for j in np.flatnonzero(self._bins.sizes):
             known = ~np.isnan(values[:, j])
             code = np.minimum(values[known, j].astype(np.int64), self._bins.sizes[j] - 1)
-            result[known, j] = self._place[j, code]
-        return result
+            codes[known, j] = self._place[j, code]
+        return codes
 
 
 def _profile_bins(column: Floats, y: Array, size: int, n_classes: int) -> NDArray[np.int64]:
-    """Return the bin of each category, from 1: in the order of their class profiles, at most 16 of about equal rows."""
+    """Return the bin of each category, from 1, ordered by class profiles: at most 16 bins of about equal size."""
     known = ~np.isnan(column)
     at = np.minimum(column[known].astype(np.int64), size - 1) * n_classes + y[known]
     counts = np.bincount(at, minlength=size * n_classes).reshape(size, n_classes).astype(np.float64)
@@ -465,6 +464,6 @@ def _profile_bins(column: Floats, y: Array, size: int, n_classes: int) -> NDArra
     if size > _BINS:
         before = np.cumsum(rows[order]) - rows[order] / 2.0
         place = np.minimum((before * _BINS / max(rows.sum(), 1.0)).astype(np.int64), _BINS - 1)
-    result = np.empty(size, dtype=np.int64)
-    result[order] = place + 1
-    return result
+    bins = np.empty(size, dtype=np.int64)
+    bins[order] = place + 1
+    return bins

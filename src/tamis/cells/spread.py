@@ -6,12 +6,12 @@ class, s_c^2, beyond the pooled one, s^2, is::
     E(c, x) = -log(s_c / s) - (x - m_c)^2 / 2 (1 / s_c^2 - 1 / s^2),    summed over columns              (1)
 
 Variances of few rows differ by chance, so their logarithms are shrunk towards each other. With l_c = log s_c^2 of n_c
-rows, l the mean of these, weighted by rows, k the kurtosis within the classes (3 at least) and L classes::
+rows, l their mean weighted by rows, k the kurtosis within the classes (at least 3) and L classes::
 
     log s_c^2 := log s^2 + w (l_c - log s^2),    w = max(0, 1 - 2 (L - 1) / sum_c n_c (l_c - l)^2 / (k - 1))     (2)
 
-The sum is chi-squared with L - 1 degrees of freedom if the variances of the classes are equal. It must be twice as
-large to have an effect, as in Akaike's criterion. Ten rows with the pooled variance are added to each class. Numbers
+If the variances of the classes are equal, the sum is chi-squared with L - 1 degrees of freedom. It has an effect only
+beyond twice that number, as in Akaike's criterion. Ten rows with the pooled variance are added to each class. Values
 are clipped at the outer quantiles, as in :mod:`tamis.cells.discriminant`.
 """
 
@@ -29,25 +29,25 @@ __all__ = ["Spread"]
 Floats = NDArray[np.float64]
 
 _OUTER = 0.005  # numbers are clipped at these quantiles
-_ROWS = 10.0  # with the pooled variance, added to each class
-_AT_ONCE = 128  # rows
+_ROWS = 10.0  # rows with the pooled variance, added to each class
+_AT_ONCE = 128  # rows processed at a time
 
 
 @njit(strict=True)
-def _evidence(x: Array, order: Array, means: Array, level: Array, slope: Array, result: Array) -> None:
-    """Fill in (1) of each row and class after each of the columns in order; -1 and missing values add nothing."""
+def _evidence(x: Array, order: Array, means: Array, level: Array, slope: Array, evidence: Array) -> None:
+    """Fill in (1) of each row and class after each of the columns in order; -1 and missing values are skipped."""
     n, n_steps = order.shape
     for i in range(n):
         for c in range(len(means)):
-            result[i, 0, c] = 0.0
+            evidence[i, 0, c] = 0.0
         for s in range(n_steps):
             j = order[i, s]
             known = j >= 0 and not np.isnan(x[i, j])
             for c in range(len(means)):
-                result[i, s + 1, c] = result[i, s, c]
+                evidence[i, s + 1, c] = evidence[i, s, c]
                 if known:
                     apart = x[i, j] - means[c, j]
-                    result[i, s + 1, c] += level[c, j] - slope[c, j] * apart * apart
+                    evidence[i, s + 1, c] += level[c, j] - slope[c, j] * apart * apart
 
 
 class Spread:
@@ -92,7 +92,7 @@ class Spread:
     def fit(self, values: Array, y: Array, sizes: NDArray[np.int64] | None = None) -> Spread:
         """Fit to rows: `values` of shape (n_rows, K), NaN where missing, `y` of class codes.
 
-        Columns of categories, whose numbers are in `sizes`, have no variance and add nothing.
+        Categorical columns, whose numbers of categories are in `sizes`, have no variance and are ignored.
         """
         values = np.asarray(values, dtype=np.float64)
         ends, there = np.zeros((2, values.shape[1])), ~np.isnan(values).all(axis=0)
@@ -150,7 +150,7 @@ class Spread:
     def evidence(self, values: Array, order: Array | None = None) -> Floats:
         """Return the evidence of each row for each class, cumulated over its columns, (1).
 
-        Parameters and result are those of :meth:`tamis.cells.discriminant.Discriminant.evidence`.
+        Parameters and return value as for :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
         if order is None:
             order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
@@ -162,5 +162,5 @@ class Spread:
         """Return the numbers, clipped and scaled to -1 to 1, NaN where missing."""
         middle, half = self._low / 2.0 + self._high / 2.0, self._high / 2.0 - self._low / 2.0
         cut = np.clip(np.asarray(values, dtype=np.float64), self._low, self._high)
-        result: Floats = (cut - middle) / np.where(half > 0.0, half, 1.0)
-        return result
+        scaled: Floats = (cut - middle) / np.where(half > 0.0, half, 1.0)
+        return scaled

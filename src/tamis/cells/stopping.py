@@ -10,14 +10,15 @@ Delta_k(v) = P(x_k = v | known, c) over the classes and g(pi) = min_j Q_j . pi::
 
 Stop as soon as the smallest vector at the posterior is one of the Q_j. Vectors are backed up at beliefs that random
 walks through the model reach. Delta_{k+1} depends on the known values, so a vector is only valid in the context of its
-backup; `context` defines which rows have the same context:
+backup; `context` defines which rows share a context:
 
-* ``"exact"``: the values that any later feature is linked to: exact, with up to V**m contexts for m such features;
-* ``"local"``: the value that the next feature is linked to;
-* ``"pooled"``: all rows, as published: a lower bound, which acquires too much.
+* ``"exact"``: rows with the same values of the features that later ones are linked to; up to V**m contexts for m of
+  them;
+* ``"local"``: rows with the same value of the feature that the next one is linked to;
+* ``"pooled"``: all rows, as published: a lower bound, with which too many features are acquired.
 
-The published Perseus takes the vectors of stage k + 1 as the target at stage k, which can underestimate
-the cost of a feature (0.30 expected, 0.60 paid in the smallest example); all beliefs are backed up here.
+The published Perseus takes the vectors of stage k + 1 as the target at stage k, which can underestimate the cost of a
+feature (0.30 expected, 0.60 paid in the smallest example); here all beliefs are backed up.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Likelihood(Protocol):
 def _backup(
     beliefs: Array,
     table: Array,
-    given: Array,
+    condition: Array,
     key: Array,
     start: Array,
     vectors: Array,
@@ -75,7 +76,7 @@ def _backup(
     for i in range(n):
         for v in range(n_values):
             for c in range(n_classes):
-                weighted[c] = table[given[i], v, c] * beliefs[i, c]
+                weighted[c] = table[condition[i], v, c] * beliefs[i, c]
             best, least, stops = 0, np.inf, True
             for j in range(n_classes):
                 dot = 0.0
@@ -91,23 +92,23 @@ def _backup(
                 if dot < least:
                     best, least, stops = m, dot, False
             for c in range(n_classes):
-                alpha[i, c] += table[given[i], v, c] * (Q[c, best] if stops else vectors[best, c])
+                alpha[i, c] += table[condition[i], v, c] * (Q[c, best] if stops else vectors[best, c])
         for c in range(n_classes):
             value[i] += alpha[i, c] * beliefs[i, c]
     return alpha, value
 
 
 @njit(strict=True)
-def _update(posterior: Array, table: Array, given: Array, value: Array, result: Array) -> None:
+def _update(posterior: Array, table: Array, condition: Array, value: Array, updated: Array) -> None:
     for i in range(len(value)):
         total = 0.0
         if value[i] >= 0:
             for c in range(posterior.shape[1]):
-                total += posterior[i, c] * table[given[i], value[i], c]
+                total += posterior[i, c] * table[condition[i], value[i], c]
         for c in range(posterior.shape[1]):
             changed = total > 0.0
-            result[i, c] = (
-                posterior[i, c] * table[given[i], value[i], c] / total if changed else posterior[i, c]
+            updated[i, c] = (
+                posterior[i, c] * table[condition[i], value[i], c] / total if changed else posterior[i, c]
             )
 
 
@@ -130,7 +131,7 @@ class PointBased:
     Q : ndarray of shape (n_classes, n_classes), float64
         Q[i, j]: cost of predicting j if i is true.
     prices : ndarray of shape (K,)
-        Of each stage's feature.
+        Price of the feature of each stage.
     context : {"local", "exact", "pooled"}
 
     Attributes
@@ -147,7 +148,7 @@ class PointBased:
         self.stages = [self._empty_stage(k) for k in range(len(model) + 1)]
 
     def _context(self, k: int, context: str) -> NDArray[np.int64]:
-        """Return the positions whose values are stage k's context."""
+        """Return the positions whose values form the context of stage k."""
         links = self.model.link[k:]
         if context == "exact":
             seen = np.unique(links[(links >= 0) & (links < k)])
@@ -172,7 +173,7 @@ class PointBased:
         return stage
 
     def _key(self, k: int, values: Array) -> NDArray[np.int64]:
-        """Return the context of each row at stage k; -1 if a value of it is unknown."""
+        """Return the context of each row at stage k; -1 if one of its values is unknown."""
         return self._encode(values[:, self.context[k]].astype(np.int64))
 
     def _encode(self, seen: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -230,11 +231,11 @@ class PointBased:
         return _Stage(np.ascontiguousarray(values[:, 1:]), np.r_[0, np.cumsum(counts)])
 
     def continuation_value(self, k: int, posterior: Floats, values: Array, *, lookahead: bool) -> Floats:
-        """Return the expected cost of acquiring the k-th feature, for each row; inf where the stage has no vector."""
+        """Return the expected cost of acquiring the k-th feature for each row; inf if the stage has no vector."""
         if lookahead:
             return self.back_up(k, posterior, values)[1]
         stage, key = self._checked_stage(k), self._key(k, values)
-        result = np.full(len(posterior), np.inf)
+        values_after = np.full(len(posterior), np.inf)
         for context in np.unique(key):
             mine = key == context
             vectors = (
@@ -243,8 +244,8 @@ class PointBased:
                 else stage.vectors
             )
             if len(vectors):
-                result[mine] = (vectors @ posterior[mine].T).min(axis=0)
-        return result
+                values_after[mine] = (vectors @ posterior[mine].T).min(axis=0)
+        return values_after
 
 
 def walk_beliefs(
@@ -256,9 +257,9 @@ def walk_beliefs(
     Parameters
     ----------
     values : ndarray of shape (n_walks, K), int, optional
-        Walk along these rows instead.
+        Rows along which to walk instead.
     uniform : bool
-        Draw each value uniformly, as published, rather than from the model.
+        Whether to draw each value uniformly, as published, rather than from the model.
     class_order : ndarray of shape (n_classes,), int, optional
         Order of the classes in which labels are drawn, so that the draws do not depend on the names of the classes.
     """
@@ -284,9 +285,9 @@ def walk_beliefs(
 
 def update_posterior(model: Likelihood, k: int, posterior: Floats, values: Array, value: Array) -> Floats:
     """Return the posterior after the k-th value, (3); a missing value leaves it unchanged."""
-    result = np.empty_like(posterior)
+    updated = np.empty_like(posterior)
     for rows, table, link in model.grouped_likelihood(k, values):
         part = np.empty_like(posterior[rows])
         _update(posterior[rows], table, link, value[rows], part)
-        result[rows] = part
-    return result
+        updated[rows] = part
+    return updated

@@ -21,7 +21,7 @@ from tamis._validation import Array
 __all__ = ["ExactChain", "Tree"]
 
 Floats = NDArray[np.float64]
-_NUMBERS = 1 << 22  # expectations in memory at once
+_NUMBERS = 1 << 22  # expectations in memory at a time
 
 
 @njit(strict=True)
@@ -73,7 +73,13 @@ def _propagate(
 
 @njit(strict=True)
 def _infer(
-    values: Array, parent: Array, order: Array, tables: Array, prior: Array, posterior: Array, given: Array
+    values: Array,
+    parent: Array,
+    order: Array,
+    tables: Array,
+    prior: Array,
+    posterior: Array,
+    conditional: Array,
 ) -> None:
     K, V, L = tables.shape[1], tables.shape[2], tables.shape[0]
     up, below, rest = np.empty((K, V)), np.empty((K, V)), np.empty(V)
@@ -92,7 +98,7 @@ def _infer(
         for f in range(K):
             for v in range(V):
                 for c in range(L):
-                    given[i, f, v, c] = down[c, f, v]
+                    conditional[i, f, v, c] = down[c, f, v]
 
 
 @njit(strict=True)
@@ -102,7 +108,7 @@ def _expected_information(
 ) -> None:  # fmt: skip
     """Fill in the posterior of each row, and the expected information of each feature on the class.
 
-    With distances of the classes, it is the decrease of the variance instead of the entropy.
+    With distances between classes, information is the decrease of the variance instead of the entropy.
     """
     L, K, V = tables.shape[:3]
     up, below, rest = np.empty((K, V)), np.empty((K, V)), np.empty(V)
@@ -228,25 +234,25 @@ class ExactChain:
     def likelihood(self, k: int, values: Array) -> Floats:
         """Return P(x_k = v | earlier values, class), shape (n_rows, n_values, n_classes)."""
         L, K, V = self.tree.tables.shape[:3]
-        result, step = np.empty((len(values), V, L)), max(1, _NUMBERS // (K * V * L))
+        likelihood, step = np.empty((len(values), V, L)), max(1, _NUMBERS // (K * V * L))
         for at in range(0, len(values), step):
             part = values[at : at + step]
             known = np.full((len(part), K), -1, dtype=np.int64)
             known[:, self.order[:k]] = part[:, :k]
-            result[at : at + step] = self.tree.infer(known)[1][:, self.order[k]]
-        return result
+            likelihood[at : at + step] = self.tree.infer(known)[1][:, self.order[k]]
+        return likelihood
 
     def grouped_likelihood(
         self, k: int, values: Array
     ) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
-        """Return the likelihood as one group of rows, with a table for each."""
+        """Return the likelihood as one group of rows, with one table per row."""
         yield slice(None), self.likelihood(k, values), np.arange(len(values))
 
 
 def _depth(parent: NDArray[np.int64]) -> NDArray[np.int64]:
-    result = np.zeros(len(parent), dtype=np.int64)
+    depth = np.zeros(len(parent), dtype=np.int64)
     above = parent.copy()
     while (above >= 0).any():
-        result += above >= 0
+        depth += above >= 0
         above = np.where(above >= 0, parent[above], -1)
-    return result
+    return depth

@@ -28,9 +28,7 @@ __all__ = ["AnyOrder", "subset_orders"]
 Floats = NDArray[np.float64]
 
 _COLUMNS = 64  # largest number of columns: a discriminant analysis has four features for each
-_SPARSE = (
-    4  # half of the rows add a column in every step, half in every fourth, so that small subsets are frequent
-)
+_SPARSE = 4  # half of the rows add a column in every step, half in every fourth, for frequent small subsets
 _HELD = 5  # number of folds, one of which is held out for the weights
 
 

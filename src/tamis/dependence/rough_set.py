@@ -123,11 +123,8 @@ def _own_class_share(x: Array, codes: Array, p: int, rule: int) -> float:
     to_left, to_right = x[p] - x[0], x[n - 1] - x[p]
     nearest = min(x[p] - x[left] if left >= 0 else np.inf, x[right] - x[p] if right < n else np.inf)
     limit = 1.5 * (max(to_left, to_right) - nearest) / (n - 2)
-    kept, before, cut = (
-        0,
-        0.0,
-        False,
-    )  # number of neighbours, distance of the last, whether the search has ended
+    # Number of neighbours, distance of the last, whether the search has ended.
+    kept, before, cut = 0, 0.0, False
     below, same_below, tied, same_tied = 0, 0, 0, 0  # rows nearer than the last neighbour, and as near
     for t in range(1, n):
         d_left = x[p] - x[left] if left >= 0 else np.inf

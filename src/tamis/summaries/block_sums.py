@@ -491,7 +491,7 @@ class BlockSums:
         """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         if isinstance(keep, float) and keep == 1.0:
             return
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             self._rescale()
         self._gain = self._gain / keep

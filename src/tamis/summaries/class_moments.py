@@ -327,7 +327,7 @@ class ClassMoments(ThreadSafe):
         weight = _NO_WEIGHT if sample_weight is None else sample_weight
         gain = self._gain
         if not (isinstance(keep, float) and keep == 1.0):
-            keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
+            keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
             if (gain / keep).max(initial=0.0) > _LARGEST_GAIN:
                 self._rescale()
             gain = self._gain / keep
@@ -392,9 +392,7 @@ class ClassMoments(ThreadSafe):
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         self._rescale()
-        self._gain = self._gain / np.maximum(
-            keep, 1.0 / _LARGEST_GAIN
-        )  # a smaller factor would overflow the gain
+        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
 
     @atomic
     def merge(self, other: ClassMoments) -> None:

@@ -153,7 +153,7 @@ class Contingency(ThreadSafe):
                 f"Column {column} contains {X[row, column]} in row {row} of the batch: encode the values as"
                 f" 0 to {self.n_bins - 1}, or raise n_bins."
             )
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             self._rescale()
         self._gain = self._gain / keep
@@ -166,9 +166,7 @@ class Contingency(ThreadSafe):
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         self._rescale()
-        self._gain = self._gain / np.maximum(
-            keep, 1.0 / _LARGEST_GAIN
-        )  # a smaller factor would overflow the gain
+        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
 
     @atomic
     def merge(self, other: Contingency) -> None:

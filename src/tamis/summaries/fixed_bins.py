@@ -342,7 +342,7 @@ class FixedBins(ThreadSafe):
             self._parts[-1] = _count_part(self._parts[-1], *rows)
 
     def _fade(self, keep: float | Array) -> None:
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             self._rescale()
         self._gain = self._gain / keep

@@ -286,9 +286,7 @@ class LabelSeries:
         levels = np.arange(_LOWEST, top + 1)[self._blocks[_LOWEST : top + 1] >= _FEWEST]
         above = top + 4
         n_inner = 2 ** (above - levels)
-        left = (
-            self._blocks[levels] - n_inner * self._blocks[above]
-        )  # blocks in the last, incomplete long block
+        left = self._blocks[levels] - n_inner * self._blocks[above]  # in the last, incomplete long block
         rest = (self._total[levels] - self._total[above]).astype(np.float64)
         within = self._squares[levels] - self._squares[above] / n_inner[:, None]
         within -= rest * rest / np.maximum(left, 1)[:, None]

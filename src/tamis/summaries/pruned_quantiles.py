@@ -357,7 +357,7 @@ class PrunedQuantiles(ThreadSafe):
 
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             factor = 1.0 / self._gain
             self._staged = tuple(

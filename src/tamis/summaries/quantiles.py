@@ -295,7 +295,7 @@ class QuantileSummary(ThreadSafe):
             If shapes, classes, weights or `keep` are invalid; the state is unchanged.
         """
         check_batch(X, codes, sample_weight, keep, self.n_features, self.n_classes)
-        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # a smaller factor would overflow the gain
+        keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             self._rescale()
         gain = self._gain / keep
@@ -361,9 +361,7 @@ class QuantileSummary(ThreadSafe):
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         self._rescale()
-        self._gain = self._gain / np.maximum(
-            keep, 1.0 / _LARGEST_GAIN
-        )  # a smaller factor would overflow the gain
+        self._gain = self._gain / np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
 
     @atomic
     def merge(self, other: QuantileSummary) -> None:

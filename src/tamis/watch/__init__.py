@@ -1,4 +1,4 @@
-"""Watch a model in production: which features it relies on, which are relevant, which inputs drift, and alerts."""
+"""Monitoring of a model in production: reliance on features, their relevance, input drift and alerts."""
 
 from tamis.watch.delivery import Delivery
 from tamis.watch.drift_magnitude import DriftMagnitude, drift_over_time

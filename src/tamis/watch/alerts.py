@@ -1,4 +1,4 @@
-"""Which rules are satisfied, since when, and the alerts that they raise."""
+"""The rules that are satisfied, since when, and the alerts that they raise."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class AlertLog(ThreadSafe):
     def __init__(self, rules: list[Rule]) -> None:
         self.rules = rules
         self.alerts: list[dict[str, Any]] = []
-        self._held: dict[str, int] = {}  # of a rule and feature: the row since which it is satisfied
-        self._last: dict[str, int] = {}  # the row of its last alert
+        self._held: dict[str, int] = {}  # row since which a rule is satisfied for a feature
+        self._last: dict[str, int] = {}  # row of its last alert
 
     def update(
         self,
@@ -37,7 +37,7 @@ class AlertLog(ThreadSafe):
         version: int | str | None,
     ) -> list[dict[str, Any]]:
         """Apply the rules after `row` rows; return the new alerts."""
-        result = []
+        alerts = []
         for number, rule in enumerate(self.rules):
             features: list[Any] = list(names) if "*" in rule.features else [None]
             for feature in features:
@@ -45,9 +45,9 @@ class AlertLog(ThreadSafe):
                 if not rule.holds(of_feature, performance, first, feature):
                     self._held.pop(key, None)
                 elif self._is_due(key, rule, row):
-                    result.append(_alert(rule, row, self._held[key], feature, version))
-        self.alerts = [*self.alerts, *result][-_MOST_ALERTS:]
-        return result
+                    alerts.append(_alert(rule, row, self._held[key], feature, version))
+        self.alerts = [*self.alerts, *alerts][-_MOST_ALERTS:]
+        return alerts
 
     def _is_due(self, key: str, rule: Rule, row: int) -> bool:
         since, last = self._held.setdefault(key, row), self._last.get(key)

@@ -4,8 +4,8 @@ The probabilities of the model become softmax(b log p_k + a_k): a temperature an
 likelihood with a weak normal prior around b = 1, a = 0 (Guo, Pleiss, Sun, Weinberger, On calibration of modern neural
 networks, 2017).
 
-What this form cannot correct is left to the exponent of each log-likelihood ratio l, the largest theta for which
-exp(theta l) has a mean of at most 1, one standard error included. On dependent rows, theta is reduced.
+Remaining miscalibration is corrected by the exponent of each log-likelihood ratio l: the largest theta for which the
+mean of exp(theta l), plus one standard error, is at most 1. For autocorrelated rows, theta is reduced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["find_exponents", "fit_calibration", "recalibrate"]
 
 Floats = NDArray[np.float64]
 
-_LEAST = 1e-3  # of a probability
+_LEAST = 1e-3  # lower bound on a probability
 _GRID = np.arange(1, 31) / 20
 _BLOCK = 20
 _DEPENDENT = 1.5
@@ -35,11 +35,11 @@ def fit_calibration(p: Floats, codes: NDArray[np.int64]) -> Floats:
     p : ndarray of shape (n, c)
         Probabilities.
     codes : ndarray of shape (n,)
-        The true classes; rows with a code of c, a class that the model does not know, are left out.
+        The true classes; rows with a code of c, a class unknown to the model, are ignored.
 
     Examples
     --------
-    The model gives .9 where .75 would be right, so its log-odds are halved:
+    The model predicts 0.9 where 0.75 would be correct, so its log-odds are halved:
 
     >>> p = np.tile([[0.9, 0.1], [0.1, 0.9]], (500, 1))
     >>> codes = np.tile([0, 1, 0, 1, 0, 1, 1, 0], 125)
@@ -69,21 +69,21 @@ def recalibrate(p: Floats, calibration: Floats) -> Floats:
 
 
 def find_exponents(ratios: Floats) -> tuple[Floats, float]:
-    """Return the exponent of each column of log-likelihood ratios, and the inflation of dependent rows, 1 if none.
+    """Return the exponent of each column of log-likelihood ratios, and the variance inflation, 1 for independent rows.
 
-    The exponent is in [.05, 1.5], and less for dependent rows:
-    it is divided by the inflation, if that exceeds 1: the ratio of the variance of sums of 20 rows to that of 20
-    independent ones. An inflation above 1.5 shows that rows are dependent. Then the estimates are uncertain, so all
-    columns share the largest inflation, and the exponent is at most 1 before the division.
+    The exponent is in [0.05, 1.5]. It is divided by the inflation, which is the ratio of the variance of sums of 20
+    rows to that of 20 independent rows, if this exceeds 1. An inflation above 1.5 indicates autocorrelated rows, for
+    which the estimates are uncertain: all columns then share the largest inflation, and the exponent is at most 1
+    before the division.
 
     Parameters
     ----------
     ratios : ndarray of shape (n, h)
-        In the order of the rows; n is a multiple of 20.
+        In row order; n is a multiple of 20.
 
     Examples
     --------
-    With normal ratios of mean -1/2 and variance v, a mean of 1 is reached at 1 / v; the estimate is lower:
+    For normal ratios of mean -1/2 and variance v, the mean is 1 at an exponent of 1 / v; the estimate is lower:
 
     >>> l = np.random.default_rng(0).normal(-0.5, [1.0, 1.2], size=(5000, 2))
     >>> exponents, inflation = find_exponents(l)

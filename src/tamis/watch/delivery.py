@@ -1,4 +1,4 @@
-"""Delivery of alerts to a shell command and to a webhook; neither is used unless it is named."""
+"""Delivery of alerts to a shell command, a webhook, or both."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["Delivery"]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Alerts are sent to the URL that was named, and to no other one."""
+    """Rejects redirects, so that alerts are sent only to the given URL."""
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        """Follow none."""
+        """Return None: redirects are not followed."""
         return
 
 
@@ -31,11 +31,11 @@ class Delivery:
     Parameters
     ----------
     command : str, optional
-        Run by the shell once per alert, which it receives as JSON on its standard input.
+        Shell command, run once per alert, which it receives as JSON on standard input.
     webhook : str, optional
         URL (http or https) to which each alert is posted as JSON. Redirects are not followed.
     timeout : float, default=10
-        Seconds after which an attempt is given up, above 0.
+        Seconds after which an attempt is aborted, above 0.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class Delivery:
         Returns
         -------
         list of str
-            What failed.
+            A message for each failed delivery.
         """
         data = json.dumps(null_nonfinite(dict(alert)), default=str).encode()
         items = [

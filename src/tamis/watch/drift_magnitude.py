@@ -18,9 +18,9 @@ the means of d without drift are about::
     total variation      1/2 sum_x sqrt(2 / pi  s_x (1 - s_x) (1 / n_t + 1 / n_u))                       (4)
 
 With `corrected` they are averaged as in (1) and (2), and (3) is subtracted from the square of the distance, or the
-square of (4); what is below 0 is 0. Subtracting (4) itself would understate large drifts.
+square of (4); negative values become 0. Subtracting (4) itself would understate large drifts.
 
-Both windows are one window of 2 w rows in :class:`~tamis.summaries.entropy.WindowCounts`, so both have the same bins.
+Both windows are halves of one window of 2 w rows in :class:`~tamis.summaries.entropy.WindowCounts`, so they share bins.
 
 Webb, Lee, Goethals, Petitjean: Analyzing concept drift and shift from sample data, DMKD 32, 2018.
 """
@@ -62,7 +62,7 @@ def _add_distance(p: Array, q: Array, hellinger: bool, weight: float, sums: Arra
             continue
         if hellinger:
             d += 0.5 * (np.sqrt(a) - np.sqrt(b)) ** 2
-            bias += 0.125 * each  # (3), of one value too many
+            bias += 0.125 * each  # (3) with m instead of m - 1
         else:
             pooled = (p[x] + q[x]) / (n_t + n_u)
             d += 0.5 * abs(a - b)
@@ -73,30 +73,30 @@ def _add_distance(p: Array, q: Array, hellinger: bool, weight: float, sums: Arra
 
 @njit(allocates=False)
 def _measure(
-    bins: Array, codes: Array, half: int, hellinger: bool, table: Array, columns: Array, result: Array
+    bins: Array, codes: Array, half: int, hellinger: bool, table: Array, columns: Array, magnitudes: Array
 ) -> None:
     """Write the four distances of each feature and their means without drift.
 
     Parameters
     ----------
     bins : ndarray of shape (n_rows, n_features), int32
-        Values of the rows, the oldest first.
+        Values of the rows, oldest first.
     codes : ndarray of shape (n_rows,), int64
     half : int
         Number of rows of the older window.
     hellinger : bool
-        Whether the distance is the squared Hellinger distance, else total variation.
+        Whether to use the squared Hellinger distance rather than total variation.
     table : ndarray of shape (2, n_values * n_classes), float64
         Working space: the counts of each window, value by value.
     columns : ndarray of shape (2, n_values), float64
         Working space: the counts of each window, over all classes.
-    result : ndarray of shape (2, 4, n_features), float64
+    magnitudes : ndarray of shape (2, 4, n_features), float64
         Overwritten.
     """
     n = len(codes)
     n_values = columns.shape[1]
     n_classes = table.shape[1] // n_values
-    result[:] = 0.0
+    magnitudes[:] = 0.0
     for j in range(bins.shape[1]):
         table[:] = 0.0
         columns[:] = 0.0
@@ -104,32 +104,32 @@ def _measure(
             k = 0 if i < half else 1
             table[k, bins[i, j] * n_classes + codes[i]] += 1.0
             columns[k, bins[i, j]] += 1.0
-        _add_distance(columns[0], columns[1], hellinger, 1.0, result[:, 0, j])
+        _add_distance(columns[0], columns[1], hellinger, 1.0, magnitudes[:, 0, j])
         for y in range(n_classes):  # (1)
             p, q = table[0, y::n_classes], table[1, y::n_classes]
             weight = 0.5 * (p.sum() / half + q.sum() / (n - half))
-            _add_distance(p, q, hellinger, weight, result[:, 1, j])
+            _add_distance(p, q, hellinger, weight, magnitudes[:, 1, j])
         for x in range(n_values):  # (2)
             of_x = slice(x * n_classes, (x + 1) * n_classes)
             weight = 0.5 * (columns[0, x] / half + columns[1, x] / (n - half))
-            _add_distance(table[0, of_x], table[1, of_x], hellinger, weight, result[:, 2, j])
-        _add_distance(table[0], table[1], hellinger, 1.0, result[:, 3, j])
+            _add_distance(table[0, of_x], table[1, of_x], hellinger, weight, magnitudes[:, 2, j])
+        _add_distance(table[0], table[1], hellinger, 1.0, magnitudes[:, 3, j])
 
 
 class DriftMagnitude(ThreadSafe):
-    """How far the distribution of each feature, with and given the class, has moved between two adjacent windows.
+    """Magnitude of drift of each feature, jointly with and conditional on the class, between two adjacent windows.
 
     Parameters
     ----------
     window : int, default=1000
         w: number of rows in each of the two windows, at least 20.
     n_bins : int, default=10
-        Most bins of a number, of about equal weight in both windows together, at least 2.
+        Largest number of bins of a numeric feature, of about equal weight in both windows together, at least 2.
     distance : {"hellinger", "total-variation"}, default="hellinger"
     categorical : sequence of int, default=()
-        Columns whose values are categories.
+        Categorical columns.
     corrected : bool, default=True
-        Whether the mean distance of two windows without drift is subtracted.
+        Whether to subtract the mean distance of two windows without drift.
 
     Attributes
     ----------
@@ -145,12 +145,12 @@ class DriftMagnitude(ThreadSafe):
 
     Notes
     -----
-    Memory: the 2 w rows, 12 bytes per number, and counts of w bins at most; it does not grow with the stream.
-    A missing value (NaN) is a value of its own.
+    Memory: the 2 w rows, 12 bytes per number, and counts of at most w bins, for any length of the stream. NaN is a
+    separate value.
 
     Examples
     --------
-    Feature 0 indicates the class, then feature 1 does. The inputs themselves do not drift:
+    Feature 0 determines the class, then feature 1 does. The inputs do not drift:
 
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4000, 3))
@@ -212,7 +212,7 @@ class DriftMagnitude(ThreadSafe):
         Raises
         ------
         DataError
-            If X or y are not as above, or X has another number of columns than before; nothing is changed.
+            If X or y is invalid, or the number of columns changes; the object is unchanged.
         """
         X, y = np.ascontiguousarray(X, dtype=np.float64), np.asarray(y)
         if X.ndim != 2 or y.shape != X.shape[:1]:
@@ -261,13 +261,13 @@ def drift_over_time(
     Parameters
     ----------
     source : Stream, (X, y), or iterable of batches
-        What :func:`~tamis.streams.as_stream` opens.
+        As for :func:`~tamis.streams.as_stream`.
     window : int, default=1000
         Number of rows in each of the two windows that are compared.
     every : int, optional
         Number of rows between two comparisons, at least 1; `window` if omitted.
     **parameters
-        Of :class:`DriftMagnitude`. Categories of the stream are categories here too.
+        Parameters of :class:`DriftMagnitude`. `categorical` defaults to the categorical columns of the stream.
 
     Returns
     -------
@@ -278,7 +278,7 @@ def drift_over_time(
     Raises
     ------
     DataError
-        If a row cannot be used.
+        If a row is invalid.
     ValueError
         If a parameter is invalid.
 
@@ -296,7 +296,7 @@ def drift_over_time(
     parameters.setdefault("categorical", getattr(stream, "categorical", ()))
     drift = DriftMagnitude(window, **parameters)
     rows: list[int] = []
-    found: dict[str, list[Floats]] = {name: [] for name in MAGNITUDES}
+    series: dict[str, list[Floats]] = {name: [] for name in MAGNITUDES}
     n_seen = 0
     for X, y, *_ in stream.batches(every):
         drift.update(X, y)
@@ -304,11 +304,11 @@ def drift_over_time(
         if drift.is_ready:
             rows.append(n_seen - window)
             for name, magnitudes in drift.measures().items():
-                found[name].append(magnitudes)
+                series[name].append(magnitudes)
     n_features = 0 if drift._counts is None else drift._counts.n_features
     names = list(stream.feature_names or [f"x{j}" for j in range(n_features)])
     return {
         "row": np.array(rows, dtype=np.int64),
         "features": names,
-        **{name: np.array(rows_of).reshape(-1, len(names)) for name, rows_of in found.items()},
+        **{name: np.array(rows_of).reshape(-1, len(names)) for name, rows_of in series.items()},
     }

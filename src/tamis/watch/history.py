@@ -11,7 +11,7 @@ __all__ = ["History"]
 
 Floats = NDArray[np.float32]
 
-_MOST = 256  # points; when there are as many, every second one is dropped
+_MOST = 256  # number of points at which every second one is dropped
 _FIRST_SPACING = 100  # rows between two points
 
 
@@ -44,7 +44,7 @@ class History(ThreadSafe):
         if self._n and row - self._rows[self._n - 1] < self._spacing:
             return
         if self._n == _MOST:
-            # The distance, not the spacing: batches may be larger than it.
+            # The actual distance, since batches may be larger than the spacing.
             self._n, self._spacing = _MOST // 2, 2 * int(self._rows[-1] - self._rows[-2])
             for values in (self._rows, self._values):
                 values[: self._n] = values[::2].copy()

@@ -1,8 +1,8 @@
-"""Drift of the inputs: the distribution of each feature in the last rows against that in a reference window.
+"""Input drift: the distribution of each feature in recent rows compared with that in a reference window.
 
 The reference is the first `reference` rows. Its quantiles, from a :class:`~tamis.summaries.quantiles.QuantileSummary`,
-are the edges of the bins of a numeric feature; the bins of a categorical one are its values. With the shares r_b of the
-reference and c_b of the (faded) last rows, missing values and new categories counting as bins of their own:
+are the bin edges of a numeric feature; the bins of a categorical feature are its values. With the proportions r_b in
+the reference and c_b in the (faded) recent rows, where missing values and new categories are separate bins:
 
     PSI = sum_b (c_b - r_b) ln(c_b / r_b)                                        population stability index
     JS  = sqrt(H((r + c) / 2) - (H(r) + H(c)) / 2), H in bits                    Jensen-Shannon distance, in [0, 1]
@@ -28,22 +28,22 @@ __all__ = ["InputDrift"]
 
 Floats = NDArray[np.float64]
 
-_MOST_CATEGORIES = 100  # of a column with bins of their own; rarer ones count as new
+_MOST_CATEGORIES = 100  # categories of a column with separate bins; rarer ones are treated as new
 
 
 class InputDrift(ThreadSafe):
-    """Distances between the last rows and a reference window, for each feature.
+    """Distances between recent rows and a reference window, for each feature.
 
     Parameters
     ----------
     reference : int, default=2000
-        Number of first rows that are the reference, at least 20.
+        Number of rows in the reference window, the first of the stream; at least 20.
     n_bins : int, default=10
-        Bins of about equal weight in the reference, at least 2.
+        Number of bins, of about equal weight in the reference; at least 2.
     half_life : float, default=500
         Number of rows after which a row weighs half as much in the current distribution.
     categorical : sequence of int, default=()
-        Columns whose values are categories; the 100 most frequent of each have bins of their own.
+        Categorical columns; the 100 most frequent categories of each have separate bins.
 
     Notes
     -----
@@ -74,18 +74,16 @@ class InputDrift(ThreadSafe):
         self.categorical = [int(j) for j in categorical]
         self._n_seen = 0
         self._summary: QuantileSummary | None = None
-        self._found: dict[
-            int, dict[float, float]
-        ] = {}  # the values of each categorical column and their counts
+        self._found: dict[int, dict[float, float]] = {}  # values of each categorical column and their counts
         self._missing: Floats | None = None
         self._edges: Floats | None = None
         self._is_category: NDArray[np.bool_] | None = None
         self._n_bins: NDArray[np.int64] | None = None
-        self._counts: Floats | None = None  # of the reference, then of the last rows
+        self._counts: Floats | None = None  # counts of the reference, and of the recent rows
 
     @property
     def is_ready(self) -> bool:
-        """Whether the reference is complete and rows came after it."""
+        """Whether the reference is complete and later rows have arrived."""
         return self._n_seen > self.reference
 
     def update(self, X: Floats) -> None:
@@ -113,7 +111,7 @@ class InputDrift(ThreadSafe):
                 counts[value] = counts.get(value, 0.0) + n
 
     def _freeze(self) -> None:
-        """Make the bins, and count the reference in them."""
+        """Define the bins and count the reference in them."""
         assert self._summary is not None
         assert self._missing is not None
         n_features = len(self._missing)
@@ -170,10 +168,10 @@ class InputDrift(ThreadSafe):
         Parameters
         ----------
         other : InputDrift
-            With the same parameters and the same reference: a copy of this object from when the reference was complete.
-            Or both parts still belong to the reference.
+            Must have the same parameters and reference (a copy of this object made after the reference was complete),
+            or both parts must still belong to the reference.
         when : {"after", "together"}, default="after"
-            Whether the rows of `other` came after these, which fade by as many rows, or at the same time.
+            Whether the rows of `other` came after these rows, which fade accordingly, or at the same time.
 
         Returns
         -------
@@ -182,7 +180,7 @@ class InputDrift(ThreadSafe):
         Raises
         ------
         ValueError
-            If the two have other parameters, columns or references; nothing is changed.
+            If parameters, columns or references differ; both objects are unchanged.
         """
         check_choice("when", when, ("after", "together"))
         if other._n_seen == 0:
@@ -200,7 +198,7 @@ class InputDrift(ThreadSafe):
         return self.reference, self.n_bins, self.half_life, self.categorical
 
     def _has_reference_of(self, other: InputDrift) -> bool:
-        if self._edges is None or other._edges is None:  # both must be in their reference, and stay there
+        if self._edges is None or other._edges is None:  # both parts must belong to the reference
             n_columns = {len(one._missing) for one in (self, other) if one._missing is not None}
             is_open = self._edges is None and other._edges is None
             return is_open and len(n_columns) == 1 and self._n_seen + other._n_seen <= self.reference
@@ -231,14 +229,14 @@ class InputDrift(ThreadSafe):
             self._freeze()
 
     def measures(self) -> dict[str, Floats]:
-        """Return the distances of each feature by name; NaN until rows came after the reference.
+        """Return the distances of each feature by name; NaN until the first row after the reference.
 
         Returns
         -------
         dict of str to ndarray of shape (n_features,)
-            "psi", "js" and "ks" (NaN for categories); "missing", the share of missing values in the last rows, and
-            "missing_before" in the reference; "new", the share of categories that the reference does not have, and
-            "gone", how many categories of the reference no longer occur.
+            "psi", "js" and "ks" (NaN for categories); "missing", the proportion of missing values in recent rows, and
+            "missing_before", that in the reference; "new", the proportion of categories not in the reference; and
+            "gone", the number of categories of the reference that no longer occur.
         """
         if self._counts is None or not self.is_ready:
             n = 0 if self._missing is None else len(self._missing)

@@ -1,31 +1,32 @@
-r"""A sequential test that finds the feature which a model uses although the label no longer depends on it.
+r"""A sequential test that detects a feature that a model uses although it is no longer relevant to the label.
 
-Let p be the probability that the model gives the true class of a row, and q_j the mean of the same probability when
+Let p be the probability that the model assigns to the true class of a row, and q_j the mean of this probability when
 the value of feature j is replaced by those of earlier rows: four of the last 100, one from each quarter of their order.
 If the label no longer depends on j, q_j predicts it better than p. Both are calibrated first
-(:mod:`tamis.watch.calibration`). Of each row, with a share eps = .02 of the class frequencies pi in p and q_j,
+(:mod:`tamis.watch.calibration`). For each row, with the class frequencies pi mixed into p and q_j at a rate of 0.02,
 
     l_j = log q_j / p,    l_j' = log ((q_j + pi) / 2) / p,    and for a loss that no single feature explains
     l_0 = log pi / p,     l_0' = log ((p + pi) / 2) / p.
 
-If p is the distribution of the label, exp(l) has the mean 1 whatever came before, so R <- (1 + R) exp(theta l) with
-theta = 1 less the number of rows is a martingale (Shiryaev-Roberts; as e-detector: Shin, Ramdas, Rinaldo, E-detectors:
-a nonparametric framework for sequential change detection, 2024): R reaches A after at least A rows in the mean. So does
-the mean of R_j and R_j'. For other models theta is chosen on the first 1,000 labelled rows, and l is limited to 2.5.
+If p is the distribution of the label, the mean of exp(l) given the past is 1, so R <- (1 + R) exp(theta l) with
+theta = 1, minus the number of rows, is a martingale (Shiryaev-Roberts; as e-detector: Shin, Ramdas, Rinaldo,
+E-detectors: a nonparametric framework for sequential change detection, 2024), and R reaches A after at least A rows on
+average. The same is true of the mean of R_j and R_j'. For other models, theta is chosen on the first 1,000 labelled
+rows, and l is limited to 2.5.
 
-A feature is tested if l_j is significantly negative on these first rows (below -4 standard errors). There is a change
-if the mean of R_j and R_j' of a feature exceeds `n_rows` times the number of features tested, and its run has 20 rows,
-or as many dependent rows as are worth 20 independent ones. Which feature it is
-follows from the statistics with theta = 1 and without a limit, as in Malladi and Speyer (A generalized Shiryaev
-sequential probability ratio test for change detection and isolation, 1999): that of the feature must be e^2 times the
-sum of those of the other features, and the likelihood of l_j and l_j' over the run must exceed that of l_0 and l_0'.
-Then the test waits: until the reverse test (of -max(l_j, l_j'), since donors from autocorrelated rows predict badly)
-finds that the feature is relevant again, or the model is another one.
+A feature is tested if l_j is significantly negative on these first rows (below -4 standard errors). A change is
+detected if the mean of R_j and R_j' of a feature exceeds `n_rows` times the number of features tested, and its run has
+an effective number of 20 independent rows. The feature is isolated by the statistics with theta = 1 and without a
+limit, as in Malladi and Speyer (A generalized Shiryaev sequential probability ratio test for change detection and
+isolation, 1999): that of the feature must be e^2 times the sum of those of the other features, and the likelihood of
+l_j and l_j' over the run must exceed that of l_0 and l_0'. The test then pauses until the reverse test (of
+-max(l_j, l_j'), since donors from autocorrelated rows predict badly) finds the feature relevant again, or the model
+changes.
 
-A new model is tested with the calibration of the one before it until its own first 1,000 labelled rows are complete.
+A new model is tested with the calibration of its predecessor until its first 1,000 labelled rows are complete.
 
 The constants were chosen on seeds below 300 of the streams of experiments/watch.py and of other generators; the figures
-of the documentation are of seeds from 300 on.
+in the documentation use seeds from 300 on.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ __all__ = ["LostRelevance"]
 
 Floats = NDArray[np.float64]
 
-_FIRST = 200  # labelled rows before the features are chosen: their reliance is known by then
+_FIRST = 200  # labelled rows before the features are chosen, when their reliance has been estimated
 _REFERENCE = 1000
 _MOST_FEATURES = 5
 _N_DONORS = 4
@@ -64,7 +65,7 @@ def _log_sum(a: float, b: float) -> float:
 
 @njit(strict=True)
 def _isolate(level: Array, sums: Array, tested: Array) -> int:
-    """Return the feature that explains a change, or -1."""
+    """Return the index of the feature that explains a change, or -1."""
     best, best_log, others = -1, -np.inf, -700.0
     for j in range(len(tested)):
         if tested[j]:
@@ -94,12 +95,12 @@ def _advance(
 ) -> tuple[int, int]:
     """Run all tests from a row on; return the row of an alarm and the number of the feature, or -1 and -1.
 
-    raw     (n, 2 f + 2)  log-likelihood ratios, two of each feature; the last two name no feature
+    raw     (n, 2 f + 2)  log-likelihood ratios, two of each feature; the last two are those without a feature
     tested  (f)
-    level   (2, 2 f)      log R with theta and limited ratios, and as they are
-    total   (2 f)         sum over the run of the test, which restarts where it is not positive
+    level   (2, 2 f)      log R with theta and limited ratios, and with the original ratios
+    total   (2 f)         sum over the run of the test, which restarts when it is not positive
     age     (2 f)         rows of the run
-    sums    (2 f, 4)      raw sums over the run: of both hypotheses of the feature, and of those that name none
+    sums    (2 f, 4)      raw sums over the run: both hypotheses of the feature, and both without a feature
     """
     n_hypotheses = 2 * len(tested)
     for i in range(start, raw.shape[0]):
@@ -131,7 +132,7 @@ class LostRelevance(ThreadSafe):
     ----------
     n_columns : int
     n_rows : float
-        Mean number of labelled rows between two false alarms of a calibrated model, at least.
+        Lower bound on the mean number of labelled rows between two false alarms, for a calibrated model.
     random_state : int or None
 
     Attributes
@@ -159,7 +160,7 @@ class LostRelevance(ThreadSafe):
         self.restart()
 
     def restart(self) -> None:
-        """Expect another model: a new reference is collected, and meanwhile the calibration stays."""
+        """Prepare for a new model: a new reference is collected, and the calibration is kept until it is complete."""
         self.lost = np.zeros(self._stored.shape[1], dtype=bool)
         self._n_labelled, self._phase = 0, _EXPECTING
         self._reset_reference()
@@ -181,9 +182,9 @@ class LostRelevance(ThreadSafe):
         return bool(self._tested.any())
 
     def update(self, model: Any, X: Floats, y: Array, names: list[str] | None, reliance: Floats) -> list[int]:
-        """Add labelled rows, and the reliance on each column; return how long the runs of the columns lost now are.
+        """Add labelled rows and the reliance on each column; return the run length of each column lost in these rows.
 
-        The result has one number per column: 0 where it is not lost by these rows.
+        There is one number per column, 0 if it was not lost in these rows.
         """
         ages = [0] * X.shape[1]
         self._n_labelled += len(X)
@@ -198,7 +199,7 @@ class LostRelevance(ThreadSafe):
         return ages
 
     def _choose_features(self, reliance: Floats) -> None:
-        """Choose those that the model relies on most; the calibration of the ones chosen before stays."""
+        """Choose the features with the largest reliance; the calibration of features chosen before is kept."""
         used = np.flatnonzero(reliance >= 0.05 * reliance.max())
         best = used[np.argsort(-reliance[used], kind="stable")]
         features = np.sort(best[:_MOST_FEATURES]).astype(np.int64)
@@ -224,7 +225,7 @@ class LostRelevance(ThreadSafe):
             altered[:, k, :, j] = np.sort(self._stored[:, j])[ranks[:, k].astype(np.int64)]
         every = np.concatenate([X, altered.reshape(-1, X.shape[1])])
         proba, labels = outputs(model, every, names, numeric=False)
-        # River's models return the classes in any order.
+        # River's models return classes in arbitrary order.
         order = np.argsort(np.asarray(labels), kind="stable")
         codes = np.minimum(encode_labels(y, np.asarray(labels)[order])[0], len(order))
         proba = proba[:, order]
@@ -233,7 +234,7 @@ class LostRelevance(ThreadSafe):
 
     def _add(self, p: Floats, codes: NDArray[np.int64]) -> list[tuple[int, int]]:
         n_classes = p.shape[2]
-        if len(self._calibration) not in (0, n_classes + 1):  # the classes of the model are others
+        if len(self._calibration) not in (0, n_classes + 1):  # the model has other classes
             self._tested[:], self._phase = False, _COLLECTING
         if len(self._codes) and self._reference.shape[2] != n_classes:
             self._reset_reference()
@@ -263,7 +264,7 @@ class LostRelevance(ThreadSafe):
     def _ratios(self, p: Floats, codes: NDArray[np.int64]) -> Floats:
         """Return the log-likelihood ratio of each hypothesis, shape (n, 2 f + 2)."""
         shares = np.append(self._shares, 1.0 / _REFERENCE)[np.minimum(codes, len(self._shares))][:, None]
-        # A class that the model does not know has the probability 0.
+        # The probability of a class unknown to the model is 0.
         known = np.pad(recalibrate(p, self._calibration), ((0, 0), (0, 0), (0, 1)))
         true = np.take_along_axis(known, codes[:, None, None], axis=2)[:, :, 0]
         true = (1.0 - _EPS) * true + _EPS * shares
@@ -274,7 +275,7 @@ class LostRelevance(ThreadSafe):
         return np.asarray(np.log(values / own))
 
     def _test(self, p: Floats, codes: NDArray[np.int64]) -> list[tuple[int, int]]:
-        """Return the columns that these rows show to be lost, and the lengths of their runs."""
+        """Return the columns detected as lost in these rows, and the lengths of their runs."""
         lost: list[tuple[int, int]] = []
         if not self.is_testing or not len(p):
             return lost

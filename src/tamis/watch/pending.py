@@ -1,4 +1,4 @@
-"""Rows that wait for their label, by key, in bounded memory."""
+"""Rows with delayed labels, stored by key in bounded memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PendingRows(ThreadSafe):
         self._predictions: Floats | None = None
 
     def is_repeated(self, keys: list[Any]) -> bool:
-        """Return whether a key occurs twice, or waits already."""
+        """Return whether a key occurs twice or is already pending."""
         return len({*keys, *self._keys}) != len(keys) + len(self._keys)
 
     def add(self, keys: list[Any], X: Floats, predictions: Floats) -> int:
@@ -54,7 +54,7 @@ class PendingRows(ThreadSafe):
         return surplus
 
     def take(self, keys: list[Any]) -> tuple[list[int], Floats, Floats]:
-        """Remove the rows of keys; return which of the keys waited, and their rows and predictions."""
+        """Remove the rows of keys; return the indices of the pending keys, and their rows and predictions."""
         position = {key: i for i, key in enumerate(self._keys)}
         known = [i for i, key in enumerate(keys) if key in position]
         if not known or self._X is None or self._predictions is None:
@@ -73,12 +73,12 @@ class PendingRows(ThreadSafe):
         self._keys = [key for key, stays in zip(self._keys, stay.tolist(), strict=True) if stays]
 
     def check_state(self) -> None:
-        """Reject a loaded state whose keys and rows are not as many.
+        """Validate that the numbers of loaded keys and rows are equal.
 
         Raises
         ------
         StateError
-            If so.
+            If they differ.
         """
         if len(self._keys) != (0 if self._X is None else len(self._X)) or self.is_repeated([]):
             raise state_error("The keys of the pending rows do not match the rows")

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class Performance(ThreadSafe):
-    """Measures over the last `window` labelled rows; for scores, from the first batch on that two classes are known.
+    """Measures over the last `window` labelled rows; for scores, from the batch on in which two classes are known.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Performance(ThreadSafe):
         self.first: dict[str, float] = {}
 
     def codes(self, y: Array) -> Array:
-        """Return the target as numbers: of a classification, the codes of the labels."""
+        """Return the target as numbers; for a classification, the codes of the labels."""
         if self.task == "regression":
             return as_target(y)
         codes, self.classes = encode_labels(y, self.classes)
@@ -60,7 +60,7 @@ class Performance(ThreadSafe):
                     " pass probabilities of shape (n_rows, n_classes)."
                 )
             if kind == "score" and len(order) < 2:
-                return  # which of the classes is the positive one shows once there are two
+                return  # the positive class is determined once there are two
             predicted = coded(predictions, kind)
             positive = order[-1]
             if kind == "score":
@@ -88,7 +88,7 @@ def ranked(classes: Array) -> list[int]:
 
 
 def coded(predictions: Floats, kind: str) -> NDArray[np.int64]:
-    """Return the predicted class: of a score, 1 above one half."""
+    """Return the predicted class; for a score, 1 above one half."""
     if kind == "probabilities":
         return np.asarray(predictions.argmax(axis=1), dtype=np.int64)
     if kind == "score":

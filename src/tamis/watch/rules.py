@@ -55,10 +55,10 @@ class Rule:
 
     Notes
     -----
-    False alarms in 50,000 rows without a change, with the default window of 1,000 rows: "accuracy drops by more than
-    0.05" 0.02 at an accuracy of .9 and 0.5 at one of .75 if errors are independent, 4 and 6 if they come in runs
-    (autocorrelated, .9); "auc drops by more than 0.05" 0 and 0.2, 2 and 6. With a window of 5,000 rows, these are at
-    most 1.4 (experiments/watch_rules.py).
+    Mean number of false alarms in 50,000 rows without a change, at an accuracy of 0.9 and of 0.75, with the default
+    window of 1,000 rows: "accuracy drops by more than 0.05" 0.02 and 0.5 with independent errors, 4 and 6 with
+    autocorrelated errors (0.9); "auc drops by more than 0.05" 0 and 0.2, and 2 and 6. With a window of 5,000 rows, all
+    are at most 1.4 (experiments/watch_rules.py).
 
     Examples
     --------
@@ -97,14 +97,14 @@ class Rule:
 
     @property
     def names(self) -> set[str]:
-        """The measures that the rule reads."""
+        """The measures that the rule uses."""
         if (drop := _DROP.fullmatch(self._body)) is not None:
             return {drop[1]}
         return {node.id for node in ast.walk(self._tree()) if isinstance(node, ast.Name)}
 
     @property
     def features(self) -> list[str]:
-        """The features that the rule names; "*" for each in turn."""
+        """The features to which the rule refers; "*" for each in turn."""
         if _DROP.fullmatch(self._body) is not None:
             return []
         calls = [node for node in ast.walk(self._tree()) if isinstance(node, ast.Call)]
@@ -122,7 +122,7 @@ class Rule:
         Parameters
         ----------
         of_feature : callable
-            Returns a measure by its name and that of a feature.
+            Returns a measure by its name and the name of a feature.
         performance, before : mapping of str to float
             Current performance, and that in the first complete window.
         feature : str or None

@@ -1,4 +1,4 @@
-"""The state of each feature: used or not, relevant or not, and the row since when."""
+"""The state of each feature (used or not, relevant or not), and the row in which it began."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ STATES = (
     "used but not relevant",
 )
 UNKNOWN = "unknown"
-# "Used but no longer relevant" raises alarms, and a weak feature can be insignificant in recent rows by chance. Where a
-# test detects lost features sooner, this state needs this many times `patience`.
+# "Used but no longer relevant" raises alarms, and a weak feature can be insignificant in recent rows by chance. If a
+# test detects lost features sooner, this state requires this many times `patience`.
 _LOST_FACTOR = 4
 
 
 class FeatureStates(ThreadSafe):
-    """States with a delay: a feature changes its state when another one has lasted for `patience` rows.
+    """Feature states with a delay: a new state takes effect after it has lasted for `patience` rows.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ class FeatureStates(ThreadSafe):
         row: int,
         ages: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add the states after `row` rows; of features with an age above 0, since that many rows, with certainty.
+        """Add the states after `row` rows; an age above 0 means a detected loss that many rows ago, without delay.
 
-        With ages, a feature must have been without relevance for four times `patience` rows to be lost without one.
+        With ages, a feature without a detection is lost only after four times `patience` rows without relevance.
         """
         factor = 1 if ages is None else _LOST_FACTOR
         ages = np.zeros(len(used), dtype=np.int64) if ages is None else ages
@@ -88,9 +88,9 @@ class FeatureStates(ThreadSafe):
 
     @property
     def since(self) -> list[int]:
-        """Number of rows before the state began."""
-        result: list[int] = self._since.tolist()
-        return result
+        """Number of rows before the current state began."""
+        since: list[int] = self._since.tolist()
+        return since
 
 
 def share(values: Floats) -> Floats:

@@ -1,12 +1,13 @@
-"""Watch a live model: the features it relies on, the features that are relevant, and when the two part.
+"""Monitoring of a live model: the features it relies on, the features that are relevant, and their divergence.
 
-*Relevance* is the dependence of the label on a feature in the last rows, measured by a selector. *Reliance* is how much
-the predictions depend on the feature: with the model, the mean squared change of its predictions when the feature is
-replaced (:class:`~tamis.importance.pfi.IncrementalPFI` with ``loss="change"``); from logs, the mutual information of
-the feature and the logged prediction. Reliance needs no labels, so it stays when a feature ceases to be relevant.
+*Relevance* is the dependence of the label on a feature in recent rows, measured by a selector. *Reliance* is the
+dependence of the predictions on the feature: with the model, the mean squared change of its predictions when the
+feature is replaced (:class:`~tamis.importance.pfi.IncrementalPFI` with ``loss="change"``); from logs, the mutual
+information of the feature and the logged prediction. Reliance requires no labels, so it is unchanged when a feature
+ceases to be relevant.
 
-A feature is relevant (or, from logs, used) if its p-value is below .001 / n_features. With a model it is
-used if it has an importance. In either case its value must be at least a twentieth of the largest one.
+A feature is relevant (or, from logs, used) if its p-value is below 0.001 / n_features. With a model, it is used if its
+importance is positive. In either case, its value must be at least 1/20 of the largest one.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ Floats = NDArray[np.float64]
 
 DEFAULT_RULES = ('state("*") == "used but no longer relevant"', 'psi("*") > 0.2 for 500 rows')
 
-_LEAST_SHARE = 0.05  # of the largest value
-_ALPHA = 0.001  # over all features, to become relevant
-_STAYS = 0.05  # of each feature, to stay relevant
-_N_CLASSES = 5  # of a number whose dependence on the features is measured
+_LEAST_SHARE = 0.05  # smallest value relative to the largest
+_ALPHA = 0.001  # family-wise level to become relevant
+_STAYS = 0.05  # level for each feature to remain relevant
+_N_CLASSES = 5  # classes into which a numeric target is binned
 _OF_FEATURE = (
     "relevance",
     "reliance",
@@ -84,10 +85,10 @@ class Watch(ThreadSafe):
         predictions.
     selector : object with `partial_fit` and `scores_`, optional
         Measures relevance; a copy is used. By default :class:`~tamis.MutualInformation` with `half_life`. A feature
-        is relevant by `pvalues_`, or if there are none, if it is selected. The p-values of the default assume
-        independent rows: an autocorrelated feature may count as relevant among autocorrelated labels.
+        is relevant according to `pvalues_` or, without these, if it is selected. The p-values of the default assume
+        independent rows: with autocorrelated labels, an autocorrelated feature may appear relevant.
     importance : IncrementalPFI or IncrementalSAGE, optional
-        Measures reliance, if there is a model; a copy is used. By default IncrementalPFI with ``loss="change"``.
+        Measures reliance on a `model`; a copy is used. By default IncrementalPFI with ``loss="change"``.
     input_drift : InputDrift, optional
         A copy is used.
     rules : sequence of Rule or str
@@ -103,44 +104,42 @@ class Watch(ThreadSafe):
     half_life : float, default=500
         Number of rows after which the weight of a row is halved, for components that are not passed.
     patience : int, default=500
-        Number of rows for which a state must last; four times as many for "used but no longer relevant" where the test
-        of `rows_per_false_alarm` runs, which detects it sooner.
+        Number of rows for which a state must last; four times as many for "used but no longer relevant" if the test of
+        `rows_per_false_alarm` is active, which detects it sooner.
     window : int, default=1000
-        Labelled rows over which the performance is measured.
+        Number of labelled rows over which the performance is measured.
     max_pending : int, default=10000
-        Rows that wait for their label; beyond it the oldest are dropped.
+        Largest number of rows with delayed labels; beyond it, the oldest are dropped.
     rows_per_false_alarm : float or None, default=50_000
-        With a classifier as model, a sequential test (:mod:`tamis.watch.lost`) finds within some 20 to 400 rows which
-        feature it uses although it is no longer relevant, so its state changes without `patience`. This is the mean
-        number of labelled rows between two false alarms, at least 100, if the model is calibrated. The test takes up to
-        21 predictions per labelled row and begins after 1,200 labelled rows of the first model. None disables
-        the test.
+        With a classifier as model, a sequential test (:mod:`tamis.watch.lost`) detects within 20 to 400 rows a feature
+        that is used but no longer relevant, so that its state changes without `patience`. This parameter is the mean
+        number of labelled rows between two false alarms for a calibrated model, at least 100. The test takes up to 21
+        predictions per labelled row and starts after 1,200 labelled rows of the first model. None disables it.
     random_state : int or None, default=0
         Seed of the default importance and of the test.
 
     Attributes
     ----------
     n_rows_ : int
-        Rows so far.
+        Number of rows so far.
     n_labelled_ : int
-        Rows whose labels arrived.
+        Number of rows whose labels have arrived.
     n_dropped_ : int
-        Rows that were dropped before their labels arrived.
+        Number of rows dropped before their labels arrived.
     n_unknown_ : int
-        Labels of keys that do not wait for a label.
+        Number of labels whose keys are not pending.
     alerts_ : list of dict
         The last 1,000 alerts.
 
     Notes
     -----
-    Memory: `max_pending` rows with their predictions, the parts, 512 numbers per feature for :meth:`history`, and 1,000
-    alerts. :func:`tamis.save` saves a Watch
-    with the model, if that can be saved; otherwise call ``set_model(None)`` before, and `set_model` after it was
-    loaded.
+    Memory: `max_pending` rows with their predictions, the components, 512 numbers per feature for :meth:`history`, and
+    1,000 alerts. :func:`tamis.save` saves a Watch with its model if the model can be saved; otherwise call
+    ``set_model(None)`` before saving, and `set_model` after loading.
 
     Examples
     --------
-    The label depends on the first two columns, later on the second and the third. The model stays:
+    The label depends on the first two columns, later on the second and third. The model is unchanged:
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> rng = np.random.default_rng(0)
@@ -246,12 +245,13 @@ class Watch(ThreadSafe):
         X : array-like, frame or CSR matrix of shape (n_rows, n_features)
             Numbers, categories as codes, NaN for missing values.
         predictions : array-like of shape (n_rows,) or (n_rows, n_classes), optional
-            Floats are scores of the positive class (the larger label) in [0, 1], anything else predicted labels, in two
-            dimensions the probabilities of `classes`. Of a regression, numbers. By default those of the model.
+            Floats are scores of the positive class (the larger label) in [0, 1]; a 2-dimensional array contains the
+            probabilities of `classes`; any other type is predicted labels. For a regression, numbers. By default, the
+            predictions of the model.
         keys : sequence of hashable, optional
-            Identifiers of the rows, for `update_labels`; by default the number of rows before each.
+            Identifiers of the rows, for `update_labels`; by default the number of preceding rows.
         y : array-like of shape (n_rows,), optional
-            The labels, if they are known already.
+            The labels, if already known.
 
         Returns
         -------
@@ -286,10 +286,10 @@ class Watch(ThreadSafe):
             )
         if predictions is None and self.model is None:
             raise DataError("predictions must be given, since Watch has no model: pass them, or a model.")
-        result: list[dict[str, Any]] = atomically(
+        alerts: list[dict[str, Any]] = atomically(
             self, self._update, dense, names, predictions, chosen, labels, in_parts=True
         )
-        return result
+        return alerts
 
     def update_labels(self, keys: Sequence[Any], y: ArrayLike) -> list[dict[str, Any]]:
         """Add the labels of earlier rows. If it raises, the object is unchanged.
@@ -297,7 +297,7 @@ class Watch(ThreadSafe):
         Parameters
         ----------
         keys : sequence of shape (n,)
-            Of rows that wait for their label; others are counted in `n_unknown_`.
+            Keys of pending rows; others are counted in `n_unknown_`.
         y : array-like of shape (n,)
 
         Returns
@@ -308,15 +308,15 @@ class Watch(ThreadSafe):
         Raises
         ------
         DataError
-            If a label is missing, or a key repeated.
+            If a label is missing or a key is repeated.
         """
         wanted = list(keys)
         labels = as_column(y, len(wanted), "Watch")
         reject_missing(labels)
         if len(set(wanted)) != len(wanted):
             raise DataError("keys must not repeat a row: pass one label per row.")
-        result: list[dict[str, Any]] = atomically(self, self._update_labels, wanted, labels, in_parts=True)
-        return result
+        alerts: list[dict[str, Any]] = atomically(self, self._update_labels, wanted, labels, in_parts=True)
+        return alerts
 
     def _update(
         self, X: Floats, names: list[str] | None, predictions: Any, keys: list[Any], y: Array | None
@@ -370,20 +370,20 @@ class Watch(ThreadSafe):
         check_rules(self._alert_log.rules, self._names, self.task)
 
     def _default_selector(self) -> Any:
-        # With "auto", a drift of the classes counts as dependence of the labels, and p-values rise for all features.
+        # With "auto", a drift of the classes is treated as dependence of the labels, which raises all p-values.
         return MutualInformation(
             1, half_life=self.half_life, categorical=self._categories or None, dependence="independent"
         )
 
-    def _predictions(self, X: Floats, given: Any) -> Floats:
+    def _predictions(self, X: Floats, predictions: Any) -> Floats:
         """Return the predictions as numbers of shape (n_rows, n_outputs)."""
-        if given is None:
+        if predictions is None:
             numeric = self.task == "regression" or is_numeric("auto", self.model)
             values, _ = outputs(self.model, X, self._names if self._has_names else None, numeric=numeric)
             kind = "number" if self.task == "regression" else "score" if numeric else "probabilities"
         else:
-            reject_masked("predictions", given)
-            array = as_array("predictions", given)
+            reject_masked("predictions", predictions)
+            array = as_array("predictions", predictions)
             if array.ndim not in (1, 2) or len(array) != len(X):
                 raise DataError(f"predictions must be {len(X)} rows, got an array of shape {array.shape}.")
             kind = "number" if self.task == "regression" else "probabilities" if array.ndim == 2 else "label"
@@ -446,7 +446,7 @@ class Watch(ThreadSafe):
             self._states.update(used, relevant & ~np.asarray(lost), self.n_rows_, ages)
 
     def _find_lost(self, X: Floats, y: Array) -> NDArray[np.int64] | None:
-        """Return for each feature the number of rows since it was last relevant, if that is detected now, else 0."""
+        """Return for each feature the number of rows since it was last relevant, if detected now; otherwise 0."""
         if self._lost is None or self.model is None or is_numeric("auto", self.model):
             return None
         names = self._names if self._has_names else None
@@ -455,8 +455,8 @@ class Watch(ThreadSafe):
     def _is_relevant(self, selector: Any, was: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
         """Return which features are relevant by a selector; None before two classes are seen.
 
-        A feature becomes relevant at a stricter threshold than it ceases to be: one whose relevance is near a single
-        threshold would change its state at random.
+        The threshold to become relevant is stricter than that to cease to be relevant; with a single threshold, a
+        feature near it would change its state at random.
         """
         if selector is None or getattr(selector, "warming_up_", False):
             return None
@@ -545,7 +545,7 @@ class Watch(ThreadSafe):
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
     def history(self) -> dict[str, NDArray[Any]]:
-        """Return the course of relevance and reliance: 128 to 256 points, evenly spaced over all rows.
+        """Return relevance and reliance over time: 128 to 256 points, evenly spaced over all rows.
 
         Returns
         -------
@@ -562,12 +562,12 @@ class Watch(ThreadSafe):
 
 
 def check_rules(rules: Sequence[Rule], features: Sequence[str], task: str) -> None:
-    """Reject rules that name neither a feature nor a measure.
+    """Validate the names of features and measures in rules.
 
     Raises
     ------
     ValueError
-        If there is one.
+        If a name is unknown.
     """
     measures = Performance(task, 2, np.empty(0, dtype=np.int64)).measures()
     for rule in rules:
@@ -591,5 +591,5 @@ def _learn(selector: Any, X: Floats, codes: Array) -> Any:
 
 
 def _is_large(values: Floats, was: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which values are large beside the largest; half as much suffices for those that were."""
+    """Return which values are large relative to the largest; half as much suffices for those that already were."""
     return np.asarray(values >= np.where(was, _LEAST_SHARE / 2.0, _LEAST_SHARE) * values.max())

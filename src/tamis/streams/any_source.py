@@ -1,4 +1,4 @@
-"""Conversion of rows and labels (a pair, a frame, dicts, batches) to a stream; for names, the function to call."""
+"""Conversion of rows and labels (a pair, a frame, dicts, batches) to a stream."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def as_stream(source: Any, label: str | None = None) -> Stream:
     TypeError
         If the argument is none of these; for a path or a name, the message names the function that opens it.
     DataError
-        If `label` is missing, is not a column, or is given although the labels are known already.
+        If `label` is missing, is not a column, or is passed although the source contains labels.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def as_stream(source: Any, label: str | None = None) -> Stream:
     ['heat']
     """
     is_pair = isinstance(source, tuple) and len(source) == 2 and not isinstance(source[0], tuple)
-    # Two dicts, or two pairs of dict and label, are rows.
+    # A pair of dicts, or of (dict, label) pairs, is two rows.
     is_pair = is_pair and not all(isinstance(part, dict) for part in source)
     if label is not None and (isinstance(source, Stream) or is_pair):
         raise DataError(f"label={label!r} is for a frame or dicts, but these rows have labels: omit it.")
@@ -58,7 +58,7 @@ def as_stream(source: Any, label: str | None = None) -> Stream:
         if label is None:
             raise DataError('The frame needs the name of its label column: pass label="...".')
         return FrameStream(source, label)
-    # Iterated, another table would yield its names or rows.
+    # Iterating over an unsupported table would yield its names or rows.
     is_table = hasattr(source, "shape") or hasattr(type(source), "columns")
     if isinstance(source, Iterable) and not is_table and not isinstance(source, dict):
         return DictStream(source, label) if label is not None or _has_dicts(source) else BatchStream(source)

@@ -8,9 +8,9 @@
 | gaussian | exp(-(x - E)^2 / (2 (A/4)^2)) | with probability `noise`: uniform in [exp(-2), 1] |
 | cosine | cos(2 pi (x - low) / A) | with probability `noise`: uniform in [-1, 1] |
 
-The last three are two-to-one: they lose the side of x, so they are redundant to it but do not carry all of it. A
-nominal feature is always copied. Errata of Barddal's thesis: E is (high + low)/2, not (high - low)/2 (Eq. 4.6); that
-feature is a squared deviation, called RBF there; the cosine must subtract the minimum (Eq. 4.7).
+The last three are symmetric about E, so they are redundant with x but contain only part of its information. A nominal
+feature is always copied. Errata of Barddal's thesis: E is (high + low)/2, not (high - low)/2 (Eq. 4.6); the feature
+called RBF there is a squared deviation; the cosine must subtract the minimum (Eq. 4.7).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tamis.streams.draws import Draws, unit
 __all__ = ["Irrelevant", "Redundant", "RedundantColumns"]
 
 _KINDS = ("linear", "copy", "quadratic", "gaussian", "cosine")
-_LINEAR, _COPY, _GAUSSIAN, _COSINE = 0, 1, 3, 4  # places in _KINDS, for the kernel
+_LINEAR, _COPY, _GAUSSIAN, _COSINE = 0, 1, 3, 4  # positions in _KINDS, for the kernel
 _BLOCK = 64  # rows
 _S = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(10))
 
@@ -44,7 +44,7 @@ class Irrelevant:
     n : int
         Number of features, at least 1.
     n_values : int, default=0
-        0 for numbers uniform in [0, 1]. Otherwise the number of values of a nominal feature, at least 2.
+        0 for numeric features, uniform in [0, 1]; otherwise the number of values of a nominal feature, at least 2.
 
     Examples
     --------
@@ -79,12 +79,12 @@ class Redundant:
     n : int
         Number of features, at least 1.
     kind : {"linear", "copy", "quadratic", "gaussian", "cosine"}, default="linear"
-        How they are computed; see the module.
+        How the features are computed; see the module docstring.
     noise : float in [0, 1], default=0.1
-        Amount of noise in them.
+        Amount of noise.
     source : {"relevant", "any"} or tuple of int, default="relevant"
-        Columns that they are computed from, in turn: those relevant in any concept, all, or the ones named. Kinds other
-        than "linear" and "copy" skip nominal columns.
+        Columns from which the features are computed, in turn: those relevant in any concept, all, or the given ones.
+        Kinds other than "linear" and "copy" skip nominal columns.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class Redundant:
             raise ValueError(f"source must be 'relevant', 'any' or a tuple of columns, got {self.source!r}.")
 
     def sources(self, features: tuple[Feature, ...], relevant: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the column that each new feature is computed from.
+        """Return the source column of each new feature.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ def _cosine(z: float) -> float:
 def _replace_codes(x: Array, u: Array, noise: float, n_values: float) -> None:
     """Replace each code with probability `noise` by another one, in place."""
     for i in range(x.shape[0]):
-        if u[i] < noise:  # u / noise is again uniform: it picks the other code
+        if u[i] < noise:  # u / noise is again uniform and selects the other code
             x[i] = (x[i] + 1.0 + math.floor(u[i] / noise * (n_values - 1.0))) % n_values
 
 
@@ -203,7 +203,7 @@ def _transform(kind: int, line: Array, x: Array, u: Array) -> None:
 
 @njit(strict=True)
 def _write(key: Any, rows: Array, at: Array, kinds: Array, plan: Array, X: Array, first: Any) -> None:
-    """Write a column for each line of the plan, block by block: short plain loops, which the compiler vectorises."""
+    """Write a column for each line of the plan, block by block, in short loops that the compiler vectorises."""
     width = np.uint64(at.shape[0])
     x, u = np.empty(_BLOCK), np.empty(_BLOCK)
     for start in range(0, rows.shape[0], _BLOCK):
@@ -219,7 +219,7 @@ def _write(key: Any, rows: Array, at: Array, kinds: Array, plan: Array, X: Array
 
 
 class RedundantColumns:
-    """Neighbouring redundant columns, written in one pass over the rows.
+    """Adjacent redundant columns, written in one pass over the rows.
 
     Parameters
     ----------
@@ -227,9 +227,9 @@ class RedundantColumns:
     sources, features : sequence of Feature
         Their origin and kind.
     at : sequence of int
-        Columns they are made from.
+        Columns from which they are computed.
     first : int
-        Column that the first of them is written to.
+        Index of the first column written.
     """
 
     def __init__(
@@ -249,5 +249,5 @@ class RedundantColumns:
         ], dtype=np.float64)  # fmt: skip
 
     def write(self, draws: Draws, rows: Array, X: Array) -> None:
-        """Write the columns of some rows of the stream into `X`, whose sources are there already."""
+        """Write the columns of some rows of the stream into `X`, which already contains their sources."""
         _write(draws.key, rows.astype(np.uint64), self._at, self._kinds, self._plan, X, self._first)

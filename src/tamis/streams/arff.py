@@ -1,7 +1,7 @@
 """Weka's ARFF: a header that declares the columns, then rows, dense (CSV) or sparse ({index value, ...}).
 
-No library fits: scipy reads the whole file at once, without sparse rows, strings or escaped quotes; liac-arff
-streams, but reads either dense or sparse rows as configured, does not support dates, and hangs on an unclosed brace.
+No library is suitable: scipy reads the whole file at once and does not support sparse rows, strings or escaped quotes;
+liac-arff streams rows, but only dense or only sparse ones as configured, without dates, and hangs on an unclosed brace.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["ARFFTable"]
 
 Row: TypeAlias = "list[str | None] | dict[int, str | None]"  # a sparse row contains only its explicit values
 
-# Each character can be matched in one way only, so that no line takes longer than its length.
+# Each character can be matched in one way only, so that matching is linear in the length of a line.
 _ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|[^\s'\"]\S*)\s+(?=\S)", re.IGNORECASE)
 _SIGN = re.compile(r"[,'\"]")
 _QUOTED = {"'": re.compile(r"'(?:[^'\\]|\\.)*'"), '"': re.compile(r'"[^"]*"')}
-# How a column is read, by its declared type; nominal ones are checked against the values they declare.
+# How a column is parsed, by its declared type; nominal values are validated against the declared ones.
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "numeric": float, "real": float, "integer": float, "string": str, "date": datetime.fromisoformat,
 }  # fmt: skip
@@ -147,7 +147,7 @@ class ARFFTable(Table):
         return columns
 
     def _cells(self, rows: list[Row]) -> Iterator[tuple[Sequence[int], list[str | None]]]:
-        """Yield for each column the rows with an explicit value, and the values."""
+        """Yield the rows with an explicit value, and the values, for each column."""
         if not any(isinstance(row, dict) for row in rows):
             for j in range(len(self._columns)):
                 yield range(len(rows)), [row[j] for row in rows]

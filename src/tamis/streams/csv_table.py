@@ -1,7 +1,7 @@
 """CSV, read in blocks of whole rows.
 
-Each block is parsed by pyarrow where it was read. Arrow's own reader of streams reads ahead in a thread that nobody can
-join: a process that ends while this thread is at a Python file (standard input, ``.xz``, Latin-1) is aborted.
+Each block is parsed by pyarrow in the thread that read it. Arrow's streaming reader reads ahead in a thread that cannot
+be joined: a process that ends while this thread reads a Python file (standard input, ``.xz``, Latin-1) is aborted.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ __all__ = ["CSVTable", "MixedColumn"]
 
 _BLOCK_BYTES = 1 << 20
 _PADDED = ("{}", " {}", "{} ", " {} ")
-_MISSING = ("?", "None")  # beside the empty text, NA, NaN, null and their like
+_MISSING = ("?", "None")  # in addition to the empty string, NA, NaN, null and similar markers
 _FACTS = (
     "options", "_header", "_na", "grouped", "decimals", "time_formats", "encoding", "delimiter", "decimal", "newline",
     "read_names", "text", "label", "whole_labels",
 )  # fmt: skip
-_MAX_DISTINCT = 1000  # values of a column that are looked at to see how it is written
+_MAX_DISTINCT = 1000  # values of a column from which its format is detected
 
 
 class CSVTable(Table):
     """Delimited text in the dialect that :mod:`tamis.streams.dialect` detects; types are inferred from the first block.
 
-    Numbers are read as float64. What the options leave open is detected in the first block: delimiter, decimal mark
-    (the other one may group thousands), encoding and date format. Notes above the header are skipped.
+    Numbers are read as float64. Unless set by an option, delimiter, decimal mark (the other one may group thousands),
+    encoding and date format are detected in the first block. Notes above the header are skipped.
     """
 
     format = "csv"
@@ -65,9 +65,9 @@ class CSVTable(Table):
         self._header = bool(options["header"])
         words = [*self._csv.ConvertOptions().null_values, *_MISSING, *(options.get("na") or ())]
         self._na = [form.format(word) for form in _PADDED for word in words]
-        # Columns of numbers whose thousands are set apart, or that have a sign of a currency or of per cent: which one.
+        # Sign (currency or percent) of numeric columns that have one, or have grouped thousands.
         self.grouped: dict[str, str] = {}
-        self.decimals: dict[str, str] = {}  # of columns whose decimal mark is not that of the others
+        self.decimals: dict[str, str] = {}  # columns with another decimal mark than the rest
         self.time_formats: dict[str, str] = {}  # of date columns; "" if ambiguous
         self._first: Any = None
         head = self._read_head()
@@ -92,13 +92,13 @@ class CSVTable(Table):
             text = text[len(self.above.encode()) :]
             end = self._end_of_rows(text, 0, whole=self._is_whole)
             block = text if self._is_whole else text[:end]
-            if self._is_whole or block.count(self.newline) > 1:  # more than the names
+            if self._is_whole or block.count(self.newline) > 1:  # more than the header
                 return block
             self._check_row_length(text)
             size *= 2
 
     def facts(self) -> dict[str, Any]:
-        """Return the state of the table as plain values, with which later rows can be read without the first ones."""
+        """Return the state of the table as plain values, from which later rows can be read without the first ones."""
         import pyarrow as pa
 
         schema = pa.schema(list(zip(map(str, range(len(self._types))), self._types, strict=True)))
@@ -110,7 +110,7 @@ class CSVTable(Table):
         """Return a table from such a state."""
         table = cls.__new__(cls)
         Table.__init__(table, source)
-        table.decimals = {}  # older facts have none
+        table.decimals = {}  # missing from older states
         table.__dict__.update({name: facts[name] for name in _FACTS if name in facts})
         table._csv, table._types, table._first = (
             pyarrow_module("pyarrow.csv"),
@@ -157,7 +157,7 @@ class CSVTable(Table):
         known = self.options.get("time_format")
         formats = {name: detect_time_format(values, known) for name, values in texts.items()}
         for name, form in formats.items():
-            if form == "":  # the first values may be of a few days
+            if form == "":  # the first values may cover only a few days
                 formats[name] = detect_time_format(self._one_of_each_day(name), known)
         self.time_formats = {name: form for name, form in formats.items() if form is not None}
         if self.decimal != "." or any(self.time_formats.values()):
@@ -171,12 +171,12 @@ class CSVTable(Table):
             self.grouped |= {name: marks[name].sign for name in texts if name in foreign}
 
     def _one_of_each_day(self, name: str) -> list[str]:
-        """Return a value of a column for each beginning of its dates, day and month or month and day."""
+        """Return one value of a column for each distinct start of its dates (day and month, or month and day)."""
         values = _distinct(self._first.columns[self.names().index(name)], None)
         return list({value[:5]: value for value in values}.values())
 
     def _texts(self, head: bytes) -> dict[str, list[str]]:
-        """Read the first block, and return some different values of each column of text."""
+        """Read the first block, and return some distinct values of each text column."""
         import pyarrow as pa
 
         table = self._parse(head)
@@ -207,7 +207,7 @@ class CSVTable(Table):
         return [name.strip(BLANKS) for name in self.read_names]
 
     def types(self) -> dict[str, Any]:
-        """Return the Arrow type of each column, as the first block has it."""
+        """Return the Arrow type of each column in the first block."""
         import pyarrow as pa
 
         kinds = dict(zip(self.names(), self._types, strict=True))
@@ -224,7 +224,7 @@ class CSVTable(Table):
             return None
         columns = [
             _parse_grouped(column, self.decimals.get(name, self.decimal), self.grouped[name])
-            # Of two of one name the other may be numbers.
+            # With duplicate names, only one of the columns may be numeric.
             if name in self.grouped and column.type == "string"
             else column
             for name, column in zip(self.names(), self._unquote(self._first.columns), strict=True)
@@ -234,7 +234,7 @@ class CSVTable(Table):
     def _parse(
         self, block: bytes, types: dict[str, Any] | None = None, names: list[str] | None = None
     ) -> Any:
-        """Return a block as a table; without names it begins with them, if there are any."""
+        """Return a block as a table; without `names`, it begins with the header, if there is one."""
         import pyarrow as pa
 
         csv = self._csv
@@ -268,7 +268,7 @@ class CSVTable(Table):
 
     def _rows(self, file: BinaryIO) -> Iterator[bytes]:
         """Yield an opened file in blocks of whole rows, as UTF-8."""
-        # Of standard input what is there: its next rows may be long in coming.
+        # From standard input, read what is available: the next rows may arrive much later.
         read = cast("BufferedReader", file).read1 if self.source.is_stdin else file.read
         as_utf8, held, tried, lines = self._as_utf8(), bytearray(), 0, 0
         above = len(self.above.encode())
@@ -295,20 +295,20 @@ class CSVTable(Table):
             yield bytes(held)
 
     def _end_of_rows(self, block: bytes | bytearray, before: int, *, whole: bool = False) -> int:
-        """Return where the last row of a block ends that is whole, 0 if there is none.
+        """Return the end of the last complete row of a block, 0 if there is none.
 
         Parameters
         ----------
         block : bytes
         before : int
-            How many lines came before.
+            Number of preceding lines.
         whole : bool, default=False
             Whether the file ends with the block.
 
         Raises
         ------
         StreamError
-            If a quote in it is not closed.
+            If a quote is not closed.
         """
         end = block.rfind(self.newline) + 1
         if b'"' in block:
@@ -329,7 +329,7 @@ class CSVTable(Table):
             )
 
     def _column_types(self) -> dict[str, Any]:
-        """Return the column types: whole numbers are read as float64, so that decimals may appear late in the file."""
+        """Return the column types: integers are read as float64, so that decimals may appear late in the file."""
         import pyarrow as pa
 
         types = dict(zip(self.read_names, self._types, strict=True))
@@ -341,7 +341,7 @@ class CSVTable(Table):
         return types
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
-        """Yield the columns of a block of rows, and how many rows it has."""
+        """Yield the columns of each block of rows, and its number of rows."""
         self.check_mixed()
         row, known = 0, None if self._header else self.read_names
         self.begin()
@@ -361,14 +361,14 @@ class CSVTable(Table):
             raise StreamError(one.message(self.source.name))
 
     def begin(self) -> None:
-        """Start with the first row: labels are whole numbers until one is not."""
+        """Reset to the first row: labels are integers until one is not."""
         import pyarrow as pa
 
         kind = self._types[self.names().index(self.label)]
         self.whole_labels = pa.types.is_integer(kind) and self.label not in self.text
 
     def names_in(self, row: bytes) -> list[str]:
-        """Return the names that a first row has."""
+        """Return the names in a header row."""
         return list(self._parse(row).schema.names)
 
     def parts(self, block: bytes, known: list[str] | None, row: int) -> Iterator[tuple[list[Any], int]]:
@@ -378,9 +378,9 @@ class CSVTable(Table):
         ----------
         block : bytes
         known : list of str or None
-            The names of its columns, in their order; None: it begins with them.
+            Names of its columns, in order; None: the block begins with them.
         row : int
-            How many rows came before.
+            Number of preceding rows.
         """
         if (at := block.find(b"\0")) >= 0:
             line = (row + self._header if known else 0) + 1 + block.count(self.newline, 0, at)
@@ -389,7 +389,7 @@ class CSVTable(Table):
                 " file again."
             )
         if block.startswith(codecs.BOM_UTF8) and (row or (known and self._header)):
-            # One within a file is part of its value, though a block begins with it.
+            # Within a file it is part of the value, even at the start of a block.
             block = codecs.BOM_UTF8 + block
         names = self.names()
         label = names.index(self.label)
@@ -401,14 +401,14 @@ class CSVTable(Table):
             self._warn_of_rounding(columns, block, known)
             for j in grouped:
                 columns[j] = self._parse_numbers(columns[j], names[j], row + 1)
-            if self.whole_labels:  # labels that are whole numbers so far
+            if self.whole_labels:  # labels have been integers so far
                 self.whole_labels, columns[label] = _try_int64(columns[label])
             row += part.num_rows
             yield columns, part.num_rows
 
     @functools.cached_property
     def _integers(self) -> list[int]:
-        """Positions of the columns that began as integers, except those that no warning is due for any more."""
+        """Positions of the columns that began as integers, except those already warned about."""
         import pyarrow as pa
 
         texts = self.text | {self.label}
@@ -416,7 +416,7 @@ class CSVTable(Table):
         return [j for j, (name, kind) in enumerate(kinds) if pa.types.is_integer(kind) and name not in texts]
 
     def _warn_of_rounding(self, columns: list[Any], block: bytes, known: list[str] | None) -> None:
-        """Warn once for each column of integers that float64 rounds; only then are they parsed a second time."""
+        """Warn once for each integer column that float64 rounds; only such columns are parsed a second time."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -431,12 +431,12 @@ class CSVTable(Table):
                 exact = self._parse(block, {**self._column_types(), name: pa.int64()}, known)[name]
             except pa.ArrowInvalid:  # not integers, or more than 64 bits
                 continue
-            shown = self.names()[j]
-            if warn_of_rounding(exact.drop_null().to_numpy(), lambda _, shown=shown: shown):  # type: ignore[misc]
+            column = self.names()[j]
+            if warn_of_rounding(exact.drop_null().to_numpy(), lambda _, column=column: column):  # type: ignore[misc]
                 self._integers.remove(j)
 
     def _trim(self, columns: list[Any]) -> list[Any]:
-        """Return columns without the blanks around texts, where there are some around the names."""
+        """Return columns without the blanks around texts, if there are blanks around the names."""
         import pyarrow.compute as pc
 
         if self.names() == self.read_names or not self._header:
@@ -444,7 +444,7 @@ class CSVTable(Table):
         return [pc.utf8_trim(column, BLANKS) if column.type == "string" else column for column in columns]
 
     def _unquote(self, columns: list[Any]) -> list[Any]:
-        """Return columns without the apostrophes that keep spreadsheets from computing texts of our tables."""
+        """Return columns without the apostrophes by which tables of Tamis prevent evaluation in spreadsheets."""
         import pyarrow.compute as pc
 
         if tuple(self.read_names[:2]) != RANKING:
@@ -455,7 +455,7 @@ class CSVTable(Table):
         ]
 
     def _parse_numbers(self, column: Any, name: str, row: int) -> Any:
-        """Return a column of numbers that have a sign, or whose thousands are set apart."""
+        """Parse a column of numbers with a currency or percent sign, or with grouped thousands."""
         import pyarrow as pa
 
         sign, decimal = self.grouped[name], self.decimals.get(name, self.decimal)
@@ -471,10 +471,10 @@ class CSVTable(Table):
             ) from None
 
     def mixed(self) -> list[MixedColumn]:
-        """Return the text columns whose values are mostly numbers: they must not be read as categories."""
+        """Return the text columns whose values are mostly numbers, which must not be read as categories."""
         import pyarrow as pa
 
-        result = []
+        columns = []
         for name, kind, column in zip(self.names(), self._types, self._first or (), strict=False):
             if {name} & (self.text | {self.label, *self.grouped}) or not pa.types.is_string(kind):
                 continue
@@ -485,12 +485,12 @@ class CSVTable(Table):
             other = "." if self.decimal == "," else ","
             foreign = [value for value in words if is_number(plain[value], other)]
             if 2 * len(foreign) >= len(values) > 0:
-                result.append(
+                columns.append(
                     MixedColumn(name, tuple(foreign), column.to_pylist().index(foreign[0]) + 1, other)
                 )
             elif 2 * len(words) < len(values):
-                result.append(MixedColumn(name, tuple(words), column.to_pylist().index(words[0]) + 1, ""))
-        return result
+                columns.append(MixedColumn(name, tuple(words), column.to_pylist().index(words[0]) + 1, ""))
+        return columns
 
     def fail(self, error: Exception, before: int = 0) -> None:
         """Raise the error of a block that begins after `before` lines, with the position in the file."""
@@ -515,17 +515,17 @@ class CSVTable(Table):
 
 @dataclass(frozen=True)
 class MixedColumn:
-    """A column that contains numbers and other values.
+    """A column that contains both numbers and other values.
 
     Attributes
     ----------
     name : str
     words : tuple of str
-        The values that are not numbers.
+        Values that are not numbers.
     row : int
-        Row of the first of them, counted from 1.
+        Row of the first such value, counted from 1.
     decimal : str
-        The decimal mark with which they are numbers, or "".
+        Decimal mark with which they are numbers, or "".
     """
 
     name: str
@@ -546,7 +546,7 @@ class MixedColumn:
 
 
 def _try_int64(column: Any) -> tuple[bool, Any]:
-    """Return whether every number of a column is whole, and the column, as int64 if so."""
+    """Return whether every number of a column is an integer, and the column, converted to int64 if so."""
     import pyarrow as pa
 
     try:
@@ -556,12 +556,12 @@ def _try_int64(column: Any) -> tuple[bool, Any]:
 
 
 def _distinct(column: Any, most: int | None = _MAX_DISTINCT) -> list[str]:
-    """Return different values of a column of text."""
+    """Return distinct values of a text column."""
     return [value for value in column.unique()[:most].to_pylist() if value is not None]
 
 
 def _parse_grouped(column: Any, decimal: str, sign: str) -> Any:
-    """Return numbers that have a sign, or whose thousands are set apart, as float64."""
+    """Return numbers with a currency or percent sign, or with grouped thousands, as float64."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,7 +1,7 @@
 """Named real data sets: one is bundled with Tamis, the others are read from a data folder or fetched from OpenML.
 
-A data folder holds one folder per set with `card.json` (what it is, where it comes from, its licence, the SHA-256 of
-the data) and `data.npz` (X, or the parts of a CSR matrix; y as codes; class_names; feature_names where known).
+A data folder contains one folder per set with `card.json` (description, source, licence, SHA-256 of the data) and
+`data.npz` (X, or the arrays of a CSR matrix; y as codes; class_names; feature_names if known).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tamis.streams.stream import ArrayStream
 __all__ = ["DatasetStream", "data_folder", "list_datasets", "load_dataset"]
 
 _BUNDLED = Path(__file__).parent / "data"
-_ALIASES = {"iads": "internet_ads", "spam": "spam_corpus"}  # as the literature on feature drift calls them
+_ALIASES = {"iads": "internet_ads", "spam": "spam_corpus"}  # names in the literature on feature drift
 
 
 class DatasetStream(ArrayStream):
@@ -46,13 +46,13 @@ class DatasetStream(ArrayStream):
     def baselines(self) -> dict[str, float]:
         """Return the accuracy of the majority-class and no-change baselines, in this order of the rows.
 
-        In a set sorted by class the no-change baseline is nearly always correct.
+        If rows are sorted by class, the no-change baseline is nearly always correct.
 
         Returns
         -------
         dict
-            ``majority``: share of the most frequent class; ``no_change``: share of rows with the label of the row
-            before. Accuracies in [0, 1].
+            ``majority``: proportion of the most frequent class; ``no_change``: proportion of rows with the same label
+            as the previous row.
 
         Examples
         --------
@@ -67,7 +67,7 @@ class DatasetStream(ArrayStream):
         return str(self._options["name"])
 
     def describe(self) -> dict[str, Any]:
-        """Return the name of the set and the options it was read with."""
+        """Return the name of the set and the options with which it was read."""
         return {**super().describe(), "kind": "dataset", **self._options}
 
 
@@ -92,22 +92,22 @@ def load_dataset(
     data_home : path-like, optional
         Folder of data sets; by default the environment variable ``TAMIS_DATA``, else ``~/tamis_data``.
     shuffle : int, optional
-        Seed to shuffle the rows with; by default they stay in the order of the source.
+        Seed for shuffling the rows; by default, they are in the order of the source.
     fetch : bool, default=True
-        Whether a set that is not in the folder may be downloaded from OpenML, and kept in the folder. The download is
-        compared with the known SHA-256 of the rows of this set. If none is known, a warning is issued.
+        Whether a set that is not in the folder may be downloaded from OpenML into it. The download is compared with the
+        known SHA-256 of the rows; if none is known, a warning is issued.
 
     Returns
     -------
     DatasetStream
-        With the original names of the labels, and the set's description in ``card``.
+        With the original labels, and a description of the set in ``card``.
 
     Raises
     ------
     UnknownNameError
         If the name is unknown; the message suggests the nearest names.
     StreamError
-        If the set cannot be downloaded, does not have the expected contents, or its file is damaged.
+        If the set cannot be downloaded, has unexpected contents, or its file is damaged.
 
     Examples
     --------
@@ -205,7 +205,7 @@ def _unpack(path: Path) -> tuple[Rows, Array, list[str] | None]:
 
 
 def _fetch(name: str, home: Path, allowed: bool) -> None:
-    """Download a set from OpenML into the folder, completely or not at all."""
+    """Download a set from OpenML into the folder, atomically."""
     if name not in OPENML:
         import difflib
 

@@ -1,6 +1,6 @@
 """Detection of the dialect of a CSV file: encoding, delimiter, decimal mark and date format.
 
-These are heuristics: each function returns the interpretation under which the first rows are consistent.
+Each function is a heuristic that returns the interpretation under which the first rows are consistent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 DELIMITERS = (",", ";", "\t", "|")
 BLANKS = " \t\u00a0\u202f"  # between a number and its sign
-_LINES = 100  # that the separator is found from
+_LINES = 100  # lines from which the delimiter is detected
 _UNITS = r"[+-]?(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)?(?:{mark}\d+)?(?:[eE][+-]?\d+)?"
 _NUMBERS = {
     ".": re.compile(_UNITS.format(group=",", mark=r"\.")),
@@ -43,7 +43,7 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
 _DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?")
 
 
-# So begin the tables that Tamis writes, in which texts are as :func:`escape_formula` makes them.
+# First column name of the tables that Tamis writes, in which texts are escaped by :func:`escape_formula`.
 RANKING = (
     "rank",
     "feature",
@@ -52,9 +52,9 @@ FORMULA = r"'*[=+\-@\t\r\n" + "\uff1d\uff0b\uff0d\uff20]"  # evaluated by spread
 
 
 def escape_formula(cell: str) -> str:
-    """Return a text that no spreadsheet evaluates as a formula: an apostrophe is put before a formula.
+    """Return a text that no spreadsheet evaluates: formulas are prefixed with an apostrophe.
 
-    Readers of files that begin with `RANKING` take that apostrophe off again.
+    The apostrophe is removed when a file that begins with `RANKING` is read.
 
     >>> escape_formula("=1+1"), escape_formula("heat"), escape_formula("'=1")
     ("'=1+1", 'heat', "''=1")
@@ -63,9 +63,9 @@ def escape_formula(cell: str) -> str:
 
 
 def detect_encoding(head: bytes, whole: bool) -> str:
-    """Return the encoding of a text that begins so: UTF-8, UTF-16, else Latin-1 as Windows writes it.
+    """Return the encoding of a text from its beginning: UTF-8, UTF-16, or Latin-1 as written by Windows.
 
-    Unless it is whole, a letter may be cut at its end.
+    Unless the text is `whole`, its last character may be incomplete.
 
     >>> [detect_encoding("weiß".encode(one), True) for one in ("utf-8", "latin-1", "utf-16")]
     ['utf-8', 'cp1252', 'utf-16']
@@ -73,7 +73,7 @@ def detect_encoding(head: bytes, whole: bool) -> str:
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     zeros = [head[:4096][odd::2].count(0) for odd in (0, 1)]
-    if max(zeros) > 0.3 * len(head[:4096]):  # text of which every other byte is 0
+    if max(zeros) > 0.3 * len(head[:4096]):  # every other byte of the text is 0
         return "utf-16-le" if zeros[1] > zeros[0] else "utf-16-be"
     for encoding in ("utf-8", "cp1252"):
         try:
@@ -85,16 +85,16 @@ def detect_encoding(head: bytes, whole: bool) -> str:
 
 
 def detect_delimiter(text: str, whole: bool, preferred: str = ",") -> str:
-    r"""Return the delimiter: the candidate that splits all lines into equally many values, most of them numbers.
+    r"""Return the delimiter that splits all lines into the same number of values, most of them numeric.
 
     Parameters
     ----------
     text : str
         The first lines.
     whole : bool
-        Whether they are all there are, so that the last one is not cut.
+        Whether these are all lines, so that the last one is complete.
     preferred : str
-        The one to take if none fits.
+        The delimiter returned if none fits.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def detect_delimiter(text: str, whole: bool, preferred: str = ",") -> str:
             mapping[candidate] = (numbers / max(len(values[:5000]), 1), n)
     if mapping:
         return max(mapping, key=mapping.__getitem__)
-    first = lines[0] if lines else ""  # lines of different length: what the names are separated by
+    first = lines[0] if lines else ""  # lines of different length: use the delimiter of the names
     at = {candidate: first.count(candidate) for candidate in dict.fromkeys((preferred, *DELIMITERS))}
     return max(at, key=at.__getitem__) if any(at.values()) else preferred
 
@@ -125,8 +125,8 @@ _NOTES = re.compile(r"\ufeff?(?:#[^\n]*\n)+")
 def split_preamble(text: str) -> tuple[str, str | None]:
     r"""Return the lines above the header, and the delimiter that they declare.
 
-    Spreadsheets write ``sep=;`` there, instruments notes that begin with #. A last line with # that is cut into as many
-    values as the line below it holds the names.
+    Spreadsheets write ``sep=;``, instruments write notes that begin with #. A last # line with as many values as the
+    line below it contains the names.
 
     >>> split_preamble("sep=;\na;b\n"), split_preamble("# of 2024\na,b\n1,2\n"), split_preamble("#a,b\n1,2\n")
     (('sep=;\n', ';'), ('# of 2024\n', None), ('', None))
@@ -145,7 +145,7 @@ def split_preamble(text: str) -> tuple[str, str | None]:
 
 
 def names_are_values(names: list[str], decimal: str) -> bool:
-    """Return whether names look like a row of values: most are numbers, though neither positions nor a rising scale.
+    """Return whether names look like a row of values: most are numbers, but neither positions nor increasing.
 
     >>> names_are_values(["5.1", "3.5", "1.4", "setosa"], "."), names_are_values(["0.1", "0.5", "0.9", "label"], ".")
     (True, False)
@@ -157,7 +157,7 @@ def names_are_values(names: list[str], decimal: str) -> bool:
         return len(numbers) == len(names) and len(set(names)) < len(names)
     try:
         values = [float(name.replace(",", ".") if decimal == "," else name) for name in numbers]
-    except ValueError:  # thousands set apart
+    except ValueError:  # grouped thousands
         return True
     rises = all(left < right for left, right in pairwise(values))
     return len(numbers) == len(names) or not rises
@@ -166,13 +166,13 @@ def names_are_values(names: list[str], decimal: str) -> bool:
 def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
     try:
         rows = [row for row in csv.reader(lines, delimiter=delimiter, strict=False) if row]
-    except csv.Error:  # a value longer than the reader takes
+    except csv.Error:  # a value exceeds the reader's limit
         rows = [line.split(delimiter) for line in lines if line]
     return rows[: _LINES + 1]
 
 
 def is_number(text: str, decimal: str) -> bool:
-    """Return whether a text is a number with that decimal mark; thousands may be set apart by the other one.
+    """Return whether a text is a number with that decimal mark; the other mark may group thousands.
 
     >>> is_number("1.234,5", ","), is_number("1.234,5", "."), is_number("-2e-3", ".")
     (True, False, True)
@@ -196,7 +196,7 @@ def strip_sign(text: str, sign: str) -> str:
 
 
 def _sign_of(values: Iterable[str]) -> str:
-    """Return the only currency or percent sign in texts; "" if there are none, or several."""
+    """Return the only currency or percent sign in texts; "" if there are none or several."""
     signs = {one for text in values for one in text if one in "%‰" or unicodedata.category(one) == "Sc"}
     return signs.pop() if len(signs) == 1 else ""
 
@@ -209,9 +209,9 @@ class NumberFormat:
     sign : str
         The currency or percent sign before or after numbers; "" if there is none.
     decimal : str
-        "," or ".", "?" if they may be read with either (1,234), "" if most of them are not numbers.
+        "," or "."; "?" if either is possible (1,234); "" if most values are not numbers.
     grouped : dict of str to bool
-        Whether all values are numbers with that decimal mark, some with a sign or with thousands set apart.
+        Whether all values are numbers with that decimal mark, some with a sign or grouped thousands.
     """
 
     def __init__(self, values: Iterable[str]) -> None:
@@ -238,10 +238,10 @@ def detect_decimal(columns: Iterable[NumberFormat], n_points: int, delimiter: st
 
     Parameters
     ----------
-    columns : iterable of Marks
-        Of its columns of text, numbers read with a point apart.
+    columns : iterable of NumberFormat
+        Formats of its text columns, excluding numbers with a decimal point.
     n_points : int
-        How many columns are numbers with a decimal point.
+        Number of columns with a decimal point.
     delimiter : str
 
     Examples
@@ -257,7 +257,7 @@ def detect_decimal(columns: Iterable[NumberFormat], n_points: int, delimiter: st
 
 
 def detect_time_format(values: list[str], given: str | None = None) -> str | None:
-    """Return the strptime format of a column of dates, "" if day and month are ambiguous, None if it has no dates.
+    """Return the strptime format of a column of dates; "" if day and month are ambiguous, None without dates.
 
     >>> detect_time_format(["31.01.2024", "01.02.2024"]), detect_time_format(["03/04/2024"])
     ('%d.%m.%Y', '')
@@ -271,7 +271,7 @@ def detect_time_format(values: list[str], given: str | None = None) -> str | Non
 
 
 def fitting_time_formats(values: Sequence[str], given: str | None = None) -> list[str]:
-    """Return each known strptime format that all values have.
+    """Return the known strptime formats that fit all values.
 
     >>> fitting_time_formats(["03/04/2024 10:30"])
     ['%d/%m/%Y %H:%M', '%m/%d/%Y %H:%M']

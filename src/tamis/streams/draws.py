@@ -1,7 +1,7 @@
 """Random numbers per row, independent of batches and order.
 
 SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) as a function of a counter: the number of slot j in row t of a table of n
-slots is mix(key + (n t + j) gamma). No state is carried from row to row, so a stream can begin anywhere.
+slots is mix(key + (n t + j) gamma). No state is carried from row to row, so a stream can start at any row.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNIT = 2.0**-53
 
 @njit(strict=True)
 def unit(key: Any, counter: Any) -> float:
-    """Return the number in [0, 1) that a counter (uint64) has, for kernels that draw their own."""
+    """Return the number in [0, 1) of a counter (uint64), for kernels that draw their own numbers."""
     z = key + counter * _GAMMA
     z = (z ^ (z >> _S30)) * _M1
     z = (z ^ (z >> _S27)) * _M2
@@ -39,7 +39,7 @@ def unit(key: Any, counter: Any) -> float:
 
 @njit(strict=True)
 def _fill(key: Any, rows: Array, first: Any, low: Array, span: Array, whole: Array, out: Array) -> None:
-    # `first` is unsigned: an index that could be negative would keep the loop from being vectorised, as would floor.
+    # `first` is unsigned, since a possibly negative index would prevent vectorisation, as would floor.
     width = np.uint64(low.shape[0])
     for i in range(rows.shape[0]):
         counter = rows[i] * width
@@ -57,7 +57,7 @@ def _fill_consecutive(key: Any, first: Any, low: float, span: float, out: Array)
 
 @dataclass(frozen=True)
 class Ranges:
-    """Ranges of a few neighbouring columns: numbers in [low, low + span), integers rounded down.
+    """Ranges of a few adjacent columns: numbers in [low, low + span), integers rounded down.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Ranges:
         return Ranges(self.low[columns], self.span[columns], self.whole[columns])
 
     def tile(self, times: int) -> Ranges:
-        """Return the same columns several times side by side."""
+        """Return the ranges repeated `times` times."""
         return Ranges(np.tile(self.low, times), np.tile(self.span, times), np.tile(self.whole, times))
 
 
@@ -98,7 +98,7 @@ class Draws:
 
     Examples
     --------
-    The numbers of row 5 are the same alone and among others:
+    The numbers of row 5 do not depend on the other rows requested:
 
     >>> draws = Draws(seed=0).child("noise")
     >>> many = draws.uniform(np.arange(10), 2)
@@ -112,7 +112,7 @@ class Draws:
 
     @property
     def key(self) -> np.uint64:
-        """The key of these numbers, for kernels that draw their own."""
+        """The key of these numbers, for kernels that draw their own numbers."""
         return np.uint64(self._key)
 
     def child(self, name: str | int) -> Draws:
@@ -133,7 +133,7 @@ class Draws:
         Parameters
         ----------
         rows : ndarray of shape (n_rows,), integer
-            Which rows of the stream these are, ascending.
+            Positions of the rows in the stream, ascending.
         out : ndarray of shape (n_rows, n_columns), float64, C-contiguous
         ranges : Ranges
         first : int, default=0
@@ -148,7 +148,7 @@ class Draws:
 
     def _numbers(self, rows: Array, n: int, low: float, span: float) -> NDArray[np.float64]:
         out = np.empty((len(rows), n))
-        # Neighbours: one run of the counter, 6 times as fast.
+        # Consecutive rows: one run of the counter, 6 times as fast.
         if len(rows) and rows[-1] - rows[0] == len(rows) - 1:
             _fill_consecutive(self.key, np.uint64(rows[0] * n), low, span, out.reshape(-1))
         else:

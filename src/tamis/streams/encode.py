@@ -1,4 +1,4 @@
-"""Online encoding of table columns as numbers: the same rows in the same order always get the same codes."""
+"""Online encoding of table columns as numbers: the same rows in the same order always have the same codes."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ __all__ = ["MAX_CATEGORIES", "ColumnEncoder", "is_text", "time_parts"]
 class ColumnEncoder:
     """Encodes one column as float64, block by block; the result does not depend on how rows are split into blocks.
 
-    Numbers stay as they are, false and true become 0 and 1, dates and times seconds since 1970, times of day seconds
-    since midnight, or the `part` of the time. Text becomes codes 0, 1, 2, ... in the order in which its values first
-    appear (or are declared); a missing text is a separate value. After `MAX_CATEGORIES` values, those never seen
-    before share one more code.
+    Numbers are unchanged, false and true become 0 and 1. Dates and times become seconds since 1970, times of day
+    seconds since midnight, or the `part` of the time. Text values become codes 0, 1, 2, ... in order of first
+    appearance (or as declared); a missing text is a separate value. After `MAX_CATEGORIES` values, all new values share
+    one more code.
 
     Parameters
     ----------
     name : str
-        Name of the column, for messages.
+        Name of the column, for error messages.
     missing : {"error", "mean", "keep"}
         Treatment of missing numbers: rejected, replaced by the mean of earlier rows (0 before any), or kept as NaN.
     categorical : bool
-        Whether the column is categorical even if its values look like numbers.
+        Whether the column is categorical even if its values are numeric.
     declared : list of str, optional
         Categories known in advance, in the order of their codes.
     part : {"year", "weekday", "hour"}, optional
-        Part of a time to return: the year with the elapsed fraction of it, the day of the week from 1 (Monday) to 7,
-        or the hours since midnight.
+        Part of a time to return: the year including its elapsed fraction, the day of the week from 1 (Monday) to 7, or
+        the hours since midnight.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class ColumnEncoder:
         self.categorical = categorical
         self._codes: dict[Any, int] = {value: code for code, value in enumerate(declared or ())}
         self._sum, self._count = 0.0, 0
-        self._warned = False  # of integers that float64 rounds
+        self._warned = False  # whether a warning about integers rounded by float64 was issued
 
     @property
     def categories(self) -> list[Any]:
@@ -128,8 +128,8 @@ class ColumnEncoder:
     def _encode_categories(self, column: Any) -> NDArray[np.float64]:
         encoded = column.dictionary_encode(null_encoding="encode")
         codes = [self._code(value) for value in encoded.dictionary.to_pylist()]
-        result: NDArray[np.float64] = np.array(codes, dtype=np.float64)[encoded.indices.to_numpy()]
-        return result
+        values: NDArray[np.float64] = np.array(codes, dtype=np.float64)[encoded.indices.to_numpy()]
+        return values
 
     def _code(self, value: Any) -> int:
         if value != value:  # NaN, which equals no key, not even itself
@@ -144,7 +144,7 @@ class ColumnEncoder:
             self._raise_nonfinite(values, first_row)
         if self.missing != "mean":
             return values
-        # Sums run row by row, so a mean depends neither on later rows nor on where blocks begin.
+        # Sums are cumulative by row, so a mean depends neither on later rows nor on the division into blocks.
         sums = np.cumsum(np.concatenate([[self._sum], np.where(finite, values, 0.0)]))
         counts = self._count + np.concatenate([[0], np.cumsum(finite)])
         self._sum, self._count = float(sums[-1]), int(counts[-1])

@@ -1,7 +1,7 @@
 """Rows from files of any size: CSV, Parquet, Arrow, ARFF, svmlight, plain or compressed, and standard input.
 
-Files are read in blocks and never as a whole. Types of CSV columns are inferred from the first block; a column that
-was a number there stays one. Text and times become numbers as in :class:`tamis.streams.encode.ColumnEncoder`.
+Files are read in blocks, never as a whole. Types of CSV columns are inferred from the first block: a column that is
+numeric there must remain numeric. Text and times are encoded by :class:`tamis.streams.encode.ColumnEncoder`.
 """
 
 from __future__ import annotations
@@ -75,8 +75,9 @@ def open_file(
     Parameters
     ----------
     path : path-like
-        ``"-"`` is standard input, which can be read once. A file compressed by gzip, bzip2, xz or zstd is decompressed
-        on the way, whatever its name (not Parquet and Arrow files, which compress inside).
+        ``"-"`` is standard input, which can be read once. Files compressed with gzip, bzip2, xz or zstd are
+        decompressed while reading, regardless of their name (except Parquet and Arrow files, which are compressed
+        internally).
     label : str or int
         Name or position of the label column; negative positions count from the end. Not for svmlight, whose lines
         begin with the label.
@@ -90,37 +91,37 @@ def open_file(
     encoding : str, optional
         Encoding of a CSV file; by default UTF-8, UTF-16 or Latin-1 (as Windows writes it), detected in the first block.
     header : bool, default=True
-        Whether the first line of a CSV file names the columns; else they are x0, x1, ...
+        Whether the first line of a CSV file contains the column names; otherwise they are x0, x1, ...
     na : list of str
         Further markers of a missing value in a CSV file, besides the empty string, ``?``, ``NA``, ``NaN`` and similar.
     categorical : list of str
-        Columns to be encoded as categories although they look like numbers; the label among them is read as text.
-        Patterns such as ``"code_*"`` are columns of such a name.
+        Columns to encode as categories although their values are numeric; if the label is one of them, it is read as
+        text. Patterns such as ``"code_*"`` select all matching columns.
     drop : list of str
-        Columns to exclude, such as names and serial numbers; patterns likewise.
+        Columns to exclude, such as names and serial numbers, or patterns.
     missing : {"error", "mean", "keep"}, default="error"
         How missing numbers are treated: an error, replaced by the mean of the column in earlier rows, or kept as NaN.
     times : {"seconds", "parts"}, default="seconds"
         How a column of dates or times is encoded. "seconds": the seconds since 1970, or since midnight for times of
         day. "parts": up to three columns, ``NAME.year`` (2024.5 is the middle of 2024), ``NAME.weekday`` (1 is Monday)
-        and ``NAME.hour`` (13.5 is half past one in the afternoon).
+        and ``NAME.hour`` (13.5 is 13:30).
     time_format : str, optional
         Format of dates and times in a CSV file, as for ``strptime``, such as ``"%d/%m/%Y"``; by default ISO 8601, or
         detected in the first block.
     max_quoted_lines : int, default=100
-        Maximum number of lines that a quoted value of a CSV file spans, at least 1. Beyond it the quote counts as
+        Maximum number of lines of a quoted value in a CSV file, at least 1. Beyond it, the quote is treated as
         unclosed, which is an error.
     drop_unlabelled : bool, default=False
-        Whether rows without a label are skipped (and counted in ``n_dropped``) instead of an error.
+        Whether to skip rows without a label (counted in ``n_dropped``) instead of raising an error.
     clock : pair of str
         Two columns for ``prequential(delay=)``: the time of a row, and the time of its label. Dates and times in them
-        become seconds, regardless of `times`. Missing values stay missing.
+        become seconds, regardless of `times`. Missing values are kept.
     n_features : int or "any", optional
-        Number of columns of an svmlight file. Without it the file is read once beforehand to determine it; standard
-        input needs it. "any": one pass, in which each batch is as wide as the widest row so far.
+        Number of columns of an svmlight file, required for standard input. By default, the file is read once beforehand
+        to determine it. "any": one pass, in which each batch is as wide as the widest row so far.
     zero_based : bool, optional
-        Whether the columns of an svmlight file are counted from 0. By default from 1, unless reading it beforehand
-        finds a 0.
+        Whether the columns of an svmlight file are numbered from 0. By default from 1, unless an index 0 is found while
+        reading it beforehand.
 
     Returns
     -------
@@ -129,10 +130,10 @@ def open_file(
     Raises
     ------
     StreamError
-        If the file does not exist, its format is unknown or damaged, or it lacks the label column. While reading:
+        If the file does not exist, its format is unknown or damaged, or the label column is missing. While reading:
         if a row cannot be read, or the file changes. Each message names the file and the row or column.
     ValueError
-        If an option is out of range or not for this format.
+        If an option is out of range or does not apply to this format.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def open_file(
 def open_table(
     path: str | os.PathLike[str], *, format: str | None = None, header: bool = True, **written: Any
 ) -> Table | Source:
-    """Open a file with named columns as a table, not yet as a stream; a file without names is returned as its source.
+    """Open a file with named columns as a table rather than a stream; a file without names is returned as its source.
 
     Parameters
     ----------
@@ -239,8 +240,8 @@ class TableStream(FileStream):
         clock: Sequence[str] = (),
     ) -> None:
         super().__init__(table.source)
-        self.categorical: list[int] = []  # text columns, and those named as categories
-        self.categories: dict[str, list[Any]] = {}  # their values, in the order of their codes
+        self.categorical: list[int] = []  # text columns, and those in `categorical`
+        self.categories: dict[str, list[Any]] = {}  # their values, in the order of the codes
         self._table = table
         label = int(label) if is_integer(label) else label
         self._options = {
@@ -285,13 +286,13 @@ class TableStream(FileStream):
     def _features_of(
         self, names: list[str], text: set[str], dropped: set[str]
     ) -> list[tuple[int, str | None]]:
-        """Return the column of each feature, and the part of a time that it takes of it."""
+        """Return the column of each feature, and the part of a time that it uses."""
         times = self._table.times() if self._options["times"] == "parts" else {}
         encoded_as_parts = {
             name: parts for name, parts in times.items() if name not in self._clock and name not in text
         }
         kept = [i for i, name in enumerate(names) if i != self._label and name not in dropped]
-        # The clock comes last, so that the other columns keep their positions.
+        # The clock columns are last, so that the positions of the others are unchanged.
         kept.sort(key=lambda i: names[i] in self._clock)
         return [(i, part) for i in kept for part in encoded_as_parts.get(names[i], (None,))]
 
@@ -305,10 +306,10 @@ class TableStream(FileStream):
 
     def _blocks(self, start: int) -> Iterator[Batch]:
         encoders = self.encoders()
-        self.n_dropped, first_row = 0, 1  # rows are counted from 1, the header apart
+        self.n_dropped, first_row = 0, 1  # rows are counted from 1, without the header
         self._share_read, blocks = None, self._measured_blocks()
-        # Other formats are fast to read. The next rows of standard input may take long to arrive, and an interrupt
-        # would have to wait for them.
+        # Only CSV files are prefetched: other formats are fast to read, and with standard input, an interrupt would
+        # have to wait for the next rows.
         if isinstance(self._table, CSVTable) and not self._source.is_stdin:
             blocks = prefetch(blocks)
         for columns, n_rows, share in blocks:
@@ -364,7 +365,7 @@ class TableStream(FileStream):
         return X
 
     def split(self, columns: list[Any]) -> tuple[Any, list[Any]]:
-        """Return the column of the labels, and those of which features are made."""
+        """Return the column of the labels, and the columns of the features."""
         return columns[self._label], [columns[i] for i in dict.fromkeys(i for i, _ in self._features)]
 
     def encoders(self) -> list[ColumnEncoder]:
@@ -398,7 +399,7 @@ class TableStream(FileStream):
         return X, self.label_values(labels)
 
     def label_values(self, labels: Any) -> Array:
-        """Return labels, none of which is missing."""
+        """Return labels without missing values as an array."""
         import pyarrow.types as kinds
 
         kind = labels.type
@@ -416,7 +417,7 @@ class TableStream(FileStream):
 
 
 def match_columns(text: str, names: list[str], path: str) -> list[str]:
-    """Return the columns that match a name or a pattern; the exact name of a column is never treated as a pattern.
+    """Return the columns that match a name or a pattern; an exact column name is never treated as a pattern.
 
     Examples
     --------
@@ -424,10 +425,10 @@ def match_columns(text: str, names: list[str], path: str) -> list[str]:
     (['x1', 'x2'], ['x*'])
     """
     if text not in names and any(letter in text for letter in "*?["):
-        result = [name for name in names if fnmatchcase(name, text)]
-        if not result:
+        matches = [name for name in names if fnmatchcase(name, text)]
+        if not matches:
             raise StreamError(f"{path!r} has no column like {text!r}: check the pattern.")
-        return result
+        return matches
     return [names[find_column(text, names, path)]]
 
 

@@ -1,8 +1,7 @@
 """Rows of frames and rows as dicts: columns by name, categories as codes, the label among the columns.
 
-Text and categories become codes 0, 1, 2, ... in the order in which they first appear (or are declared), as in files; a
-missing category is a separate one. Dates and times become seconds since 1970, false and true 0 and 1, a
-missing number NaN.
+Text and categories become codes 0, 1, 2, ... in order of first appearance (or as declared), as in files; a missing
+category is a separate one. Dates and times become seconds since 1970, false and true 0 and 1, missing numbers NaN.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ class FrameStream(ArrayStream):
     Parameters
     ----------
     frame : frame of shape (n_rows, n_features)
-        A lazy one is computed, so its rows have to fit in memory.
+        A lazy frame is computed, so its rows must fit in memory.
     label : str, optional
         Name of the label column.
     y : array-like of shape (n_rows,), optional
-        The labels, where they are not a column.
+        The labels, if they are not a column.
 
     Raises
     ------
     DataError
-        If the column does not exist, or a column is neither numbers, text nor times; the message names it.
+        If the label column does not exist, or a column contains neither numbers, text nor times; the message names it.
 
     Examples
     --------
@@ -60,18 +59,18 @@ class FrameStream(ArrayStream):
     """
 
     def __init__(self, frame: Any, label: str | None = None, *, y: Any = None) -> None:
-        result = nw.from_native(frame, pass_through=True)
-        result = result.collect() if isinstance(result, nw.LazyFrame) else as_frame(frame)
-        names = [str(name) for name in result.columns]
+        table = nw.from_native(frame, pass_through=True)
+        table = table.collect() if isinstance(table, nw.LazyFrame) else as_frame(frame)
+        names = [str(name) for name in table.columns]
         if label is not None:
             _check_label(label, names)
-            y = result[result.columns[names.index(label)]].to_numpy()
-        kept = [name for name in result.columns if str(name) != label]
+            y = table[table.columns[names.index(label)]].to_numpy()
+        kept = [name for name in table.columns if str(name) != label]
         if not kept:
             raise DataError(f"The frame has no column besides the label {label!r}: add the features.")
         self._label = label
         self.categories: dict[str, list[Any]] = {}
-        columns = [self._numbers(str(name), result[name]) for name in kept]
+        columns = [self._numbers(str(name), table[name]) for name in kept]
         super().__init__(np.column_stack(columns), y, [str(name) for name in kept])
         self.categorical = [j for j, name in enumerate(self.feature_names or ()) if name in self.categories]
 
@@ -82,8 +81,8 @@ class FrameStream(ArrayStream):
     def _numbers(self, name: str, column: Any) -> NDArray[np.float64]:
         dtype = column.dtype
         if dtype.is_numeric() or dtype == nw.Boolean:
-            result: NDArray[np.float64] = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
-            return result
+            numbers: NDArray[np.float64] = np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+            return numbers
         if dtype in (nw.Datetime, nw.Date):
             seconds = column.cast(nw.Datetime("us")).dt.timestamp("us").cast(nw.Float64).to_numpy() / 1e6
             return np.asarray(seconds, dtype=np.float64)
@@ -105,14 +104,14 @@ class FrameStream(ArrayStream):
 
 
 class DictStream(Stream):
-    """Rows that are dicts, or pairs of a dict and its label, as the data sets of River.
+    """Rows that are dicts, or pairs of a dict and its label, like the data sets of River.
 
     Parameters
     ----------
     source : iterable of dict or of (dict, label)
-        Read again for each pass; an iterator can be read once.
+        Read again for each pass; an iterator can be read only once.
     label : str, optional
-        Key of the label, where the rows are dicts alone.
+        Key of the label, if rows are dicts without a separate label.
 
     Attributes
     ----------
@@ -151,7 +150,7 @@ class DictStream(Stream):
         self._keys = list(x)
         self.feature_names = [str(key) for key in self._keys]
         self.n_features = len(self._keys)
-        self.n_rows = getattr(source, "n_samples", None)  # of River's data sets
+        self.n_rows = getattr(source, "n_samples", None)  # defined by River's data sets
         self.categorical = [j for j, value in enumerate(x.values()) if isinstance(value, str)]
         self.categories: dict[str, list[Any]] = {self.feature_names[j]: [] for j in self.categorical}
 
@@ -212,7 +211,7 @@ class DictStream(Stream):
 
 
 def _labels(values: list[Any]) -> Array:
-    """Return labels as an array that keeps labels of several types apart."""
+    """Return labels as an array that keeps labels of different types distinct."""
     kinds = {type(value) for value in values}
     return np.array(values, dtype=object if len(kinds) > 1 and not kinds <= {int, float} else None)
 

@@ -2,8 +2,8 @@
 
 Two protocols: `"thesis"` (chapters 5 to 8) has 100,000 rows, 10 concepts with a drift every 10,000 rows, and the
 irrelevant and redundant features of Table 4.1; `"chapter9"` has 200,000 rows, 3 concepts, and `n_irrelevant`
-(100, 200, 500) irrelevant features. The page on generators documents the choices that neither states, and
-where the released generators deviate from the text.
+(100, 200, 500) irrelevant features. The page on generators documents choices that neither specifies, and deviations of
+the released generators from the text.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class _Plan:
     sampler: str
 
     def subsets(self, n_features: int, sizes: Sequence[int], at_least: int = 0) -> list[tuple[int, ...]]:
-        """Return random relevant columns for each concept, one of them `at_least`, never the same twice in a row."""
+        """Return random relevant columns for each concept, at least one from `at_least` on, never the same in a row."""
         made: list[tuple[int, ...]] = []
         while len(made) < self.n_concepts:
             size = sizes[int(self.rng.integers(len(sizes)))]
@@ -79,7 +79,7 @@ class _Recipe:
     n_irrelevant: int
     label_noise: float = 0.0
     redundant: tuple[Redundant, ...] = ()
-    appends: bool = False  # whether irrelevant features come after those of the concepts, and not among them
+    appends: bool = False  # whether irrelevant features follow those of the concepts, not among them
     n_drifts: int = 9
     width: float = 1000.0
 
@@ -189,23 +189,24 @@ def load_stream(
     sampler: str = "uniform",
     positive_share: float | None = None,
 ) -> SyntheticStream:
-    """Return a stream whose relevant features are known at every row.
+    """Return a stream whose relevant features are known for every row.
 
     Parameters
     ----------
     name : str
         One of :func:`list_streams`, in upper or lower case.
     seed : int, default=0
-        At least 0. Another seed gives other relevant features and other rows.
+        At least 0. Determines the relevant features and the rows.
     protocol : {"thesis", "chapter9"}, default="thesis"
         ``"thesis"``: 100,000 rows, 9 drifts, the features of Table 4.1. ``"chapter9"``: 200,000 rows, 2 drifts,
         `n_irrelevant` irrelevant features and no redundant one.
     n_rows : int, optional
         Number of rows; by default that of the protocol.
     n_drifts : int, optional
-        Number of drifts, at equal distances; by default that of the protocol. 0: one concept.
+        Number of drifts, evenly spaced; by default that of the protocol. 0: one concept.
     width : float, optional
-        Number of rows that a drift takes, at least 0; 1 is abrupt. By default 1000 ("thesis") or 5000 ("chapter9").
+        Number of rows over which a drift extends, at least 0; 1 is abrupt. By default 1000 ("thesis") or 5000
+        ("chapter9").
     label_noise : float in [0, 1), optional
         Probability that a label is wrong; by default that of the published runs.
     n_irrelevant : int, optional
@@ -213,8 +214,8 @@ def load_stream(
     sampler : {"uniform", "reference"}, default="uniform"
         How BG1, BG2 and BG3 draw the relevant bits given the class: uniformly, or like the released generators.
     positive_share : float in (0, 1), optional
-        Probability of class 1, before labels are flipped; by default 0.5, and the natural one in "RTG" and
-        "hyperplane". "RBF" and "linear-window" have no other share than the natural one.
+        Probability of class 1, before labels are flipped; by default 0.5, or the natural one for "RTG" and
+        "hyperplane". It cannot be set for "RBF" and "linear-window".
 
     Returns
     -------
@@ -293,12 +294,12 @@ def _with_share(concepts: list[Concept], positive_share: float | None, name: str
 
 
 def list_streams() -> list[dict[str, Any]]:
-    """Return a description of every stream whose relevant features are known, first those of Table 4.1, then others.
+    """Return a description of every stream with known relevant features: those of Table 4.1, then others.
 
     Returns
     -------
     list of dict
-        ``name``, ``n_features``, ``n_rows``, ``drifts`` (their number) and ``text``.
+        ``name``, ``n_features``, ``n_rows``, ``drifts`` (number of drifts) and ``text``.
 
     Examples
     --------
@@ -316,7 +317,7 @@ def list_streams() -> list[dict[str, Any]]:
 
 
 def _irrelevant(n: int) -> list[Irrelevant]:
-    """Return half numbers, half binary, as chapter 9 appended them."""
+    """Return irrelevant features, half numeric and half binary, as in chapter 9."""
     parts = ((n - n // 2, 0), (n // 2, 2))
     return [Irrelevant(many, n_values) for many, n_values in parts if many]
 

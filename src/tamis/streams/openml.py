@@ -38,8 +38,8 @@ OPENML: dict[str, tuple[int, str | None]] = {
 def contents_digest(X: Rows, y: Array) -> str:
     """Return the SHA-256 of the rows and of the partition by label, as hexadecimal digits.
 
-    It is independent of the order of the rows and of the names of the classes, since mirrors of a data set differ in
-    both. Values count as float32.
+    It does not depend on the order of the rows or the names of the classes, in which mirrors of a data set differ.
+    Values are converted to float32.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def contents_digest(X: Rows, y: Array) -> str:
 
 
 def download(name: str, home: Path) -> None:
-    """Download a set of `OPENML` into the data folder, completely or not at all.
+    """Download a set of `OPENML` into the data folder, atomically.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def download(name: str, home: Path) -> None:
     number, known = OPENML[name]
     try:
         bunch = fetch_openml(data_id=number, as_frame=False, parser="liac-arff")
-    except Exception as error:  # no network, a proxy's page, OpenML down: all the same to the user
+    except Exception as error:  # no network, a proxy's page, or OpenML unavailable
         raise StreamError(
             f"The data set {name!r} could not be fetched from OpenML ({type(error).__name__}): check the network, or"
             f" put its folder into {str(home)!r}."
@@ -125,7 +125,7 @@ def _store(name: str, bunch: Any, X: Rows, known: dict[str, str], home: Path) ->
         os.replace(new, home / name)
     except OSError as error:
         shutil.rmtree(new, ignore_errors=True)
-        if not (home / name / "card.json").is_file():  # else another process has put it there meanwhile
+        if not (home / name / "card.json").is_file():  # otherwise another process has stored it meanwhile
             raise StreamError(
                 f"The data set {name!r} cannot be stored in {str(home)!r} ({error.strerror}): free some space there,"
                 " or choose"

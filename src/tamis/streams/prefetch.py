@@ -1,4 +1,4 @@
-"""Prefetching: the next block of a file is read in a second thread while the current one is processed."""
+"""Prefetching: a second thread reads the next block of a file while the current one is processed."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T")
 def prefetch(blocks: Iterator[T]) -> Iterator[T]:
     """Yield the items of an iterator in order; a thread computes the next one meanwhile.
 
-    An error is raised in place of its block. The thread waits for nothing but the current block, and it has ended when
-    this iterator is closed, an interrupt passes through it or the process ends. The second block is started only when
-    it is requested: reading only the first rows needs no thread.
+    An error is raised in place of its block. The thread waits only for the current block, and has ended when this
+    iterator is closed, an interrupt passes through it or the process ends. The second block is read only on request, so
+    reading the first rows uses no thread.
 
     Parameters
     ----------
     blocks : iterator
-        None of its items may be None. Prefetching helps if the iterator releases the GIL.
+        Items must not be None. Prefetching is effective if the iterator releases the GIL.
 
     Examples
     --------

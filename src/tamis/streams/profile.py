@@ -1,6 +1,6 @@
-"""Profile of the first rows of a file: its columns, which of them are excluded, and all problems at once.
+"""Profile of the first rows of a file: its columns, the excluded ones, and all problems at once.
 
-Only the first rows are read, a megabyte of CSV or 10,000 rows; the profile does not cover later rows.
+Only the first rows are read (a megabyte of CSV, or 10,000 rows); the profile does not cover later rows.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from tamis.streams.tables import Head, Table
 __all__ = ["ColumnProfile", "Problem", "TableProfile", "profile_stream", "profile_table"]
 
 _ROWS = 10_000
-_FEW = 20  # rows, below which no column is classified as an identifier
-_UNIQUE, _MANY = 0.95, 0.5  # share of different texts of an identifier, and of free text
-_RARE = 0.05  # share of the rows
-_NUMBERS = 50  # a label with more distinct numbers, and than a tenth of the rows, is not a set of classes
+_FEW = 20  # number of rows below which no column is classified as an identifier
+_UNIQUE, _MANY = 0.95, 0.5  # proportion of distinct texts of an identifier, and of free text
+_RARE = 0.05  # proportion of the rows below which a class is rare
+_NUMBERS = 50  # a label with more distinct numbers than this, and than a tenth of the rows, is not a class
 _N_LISTED = 4
 _NAMELESS = "(no name)"
 _IDENTIFIER_NAME = re.compile(
@@ -51,7 +51,7 @@ class ColumnProfile:
     examples : tuple of str
         The first distinct values.
     note : str
-        A remark; "" if there is none.
+        Remark, or "".
     """
 
     name: str
@@ -70,9 +70,9 @@ class Problem:
     ----------
     text : str
     option : str
-        "" if only another file or another label would help.
+        "" if a different file or label is required.
     value : object
-        The value to set; None if only the user can decide.
+        The value to set; None if the user must decide.
     """
 
     text: str
@@ -93,14 +93,14 @@ class TableProfile:
         Number of rows profiled.
     whole : bool
         Whether these are all rows.
-    columns : list of ColumnLook
+    columns : list of ColumnProfile
     label : str or None
     classes : dict of str to int
-        Rows of each label, the largest class first; empty where the label is a number.
+        Number of rows of each class, the largest first; empty if the label is numeric.
     excluded : dict of str to str
-        Excluded columns, and the reason of each.
+        Excluded columns and their reasons.
     notes : list of str
-        Remarks that need no action.
+        Remarks that require no action.
     problems : list of Problem
         All problems that prevent reading.
     """
@@ -164,7 +164,7 @@ def profile_table(
     Parameters
     ----------
     table : Table
-        What :func:`tamis.streams.files.open_table` returns; it can be read from its beginning afterwards.
+        As returned by :func:`tamis.streams.files.open_table`; it can be read from its beginning afterwards.
     label, categorical, drop, missing, times, drop_unlabelled
         As for :func:`tamis.open_file`.
     keep : list of str
@@ -172,14 +172,14 @@ def profile_table(
     classes : bool, default=True
         Whether the label must be a class, not a number.
     most_texts : int, optional
-        Exclude columns with more distinct texts.
+        Columns with more distinct texts are excluded.
     grows : bool, default=False
-        Whether rows will be appended, so that a column without a value may get some.
+        Whether rows will be appended, so that an empty column may receive values.
 
     Raises
     ------
     StreamError
-        If a named column does not exist, or the rows cannot be read at all.
+        If a named column does not exist, or no row can be read.
     """
     names, path = table.names(), table.source.name
     profile = TableProfile(path, n_columns=len(names))
@@ -389,7 +389,7 @@ def _set_classes(profile: TableProfile, values: list[Any], counts: list[int]) ->
 
 
 def _check_mixed(profile: TableProfile, table: Table, dropped: set[str]) -> None:
-    """Report columns that mix numbers and other words: missing-value markers, or categories."""
+    """Report columns that mix numbers with other words, which are missing-value markers or categories."""
     if not isinstance(table, CSVTable):
         return
     for one in table.mixed():
@@ -496,7 +496,7 @@ def _check_missing(profile: TableProfile, head: Head, apart: set[Any], missing: 
 
 
 def _note_copies(profile: TableProfile, head: Head, gone: set[str]) -> None:
-    """Note columns with the same values as an earlier one."""
+    """Note columns that duplicate an earlier one."""
     import pyarrow.types as kinds
 
     first: dict[bytes, str] = {}

@@ -1,7 +1,7 @@
-"""Quoted values of separated text: where they are, where rows end, and which quotes are not closed.
+"""Quoted values of delimited text: their positions, the ends of rows, and unclosed quotes.
 
-An unclosed quote would swallow all later rows. A quote that remains open for too many lines, that is closed in the
-middle of a value of a later line, or that is open at the end of the text, is an error in the line where it opens.
+An unclosed quote would include all later rows in one value. A quote that remains open for too many lines, is closed in
+the middle of a value on a later line, or is open at the end of the text is an error in the line where it opens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
     "row_ends",
 ]
 
-MAX_LINES = 100  # that a quoted value spans
+MAX_LINES = 100  # largest number of lines of a quoted value
 
 
 class UnclosedQuote(NamedTuple):
@@ -33,9 +33,9 @@ class UnclosedQuote(NamedTuple):
     Attributes
     ----------
     at : int
-        The byte of the block at which it starts.
+        Byte offset of the quote in the block.
     at_end : bool
-        Whether it is open where the text ends.
+        Whether the quote is open at the end of the text.
     """
 
     at: int
@@ -55,7 +55,7 @@ class UnclosedQuote(NamedTuple):
 
 
 def check_max_quoted_lines(most: int | None) -> int | None:
-    """Return a checked `max_quoted_lines` as an option of a file; None: the default."""
+    """Validate `max_quoted_lines` and return it as an option of a file; None: the default."""
     if most is None:
         return None
     check_number("max_quoted_lines", most, low=1, integer=True)
@@ -63,9 +63,9 @@ def check_max_quoted_lines(most: int | None) -> int | None:
 
 
 def quoted_spans(block: bytes, delimiter: str) -> tuple[Array, Array]:
-    """Return where quoted values begin and where they end, len(block) if that is not there.
+    """Return the starts and ends of quoted values; the end is len(block) if the closing quote is missing.
 
-    A quote in the middle of a value is part of it.
+    A quote in the middle of a value is part of the value.
     """
     if block.startswith(codecs.BOM_UTF8):
         block = b"\n\n\n" + block[3:]
@@ -76,7 +76,7 @@ def quoted_spans(block: bytes, delimiter: str) -> tuple[Array, Array]:
     before = np.frombuffer(b"\n" + block, dtype=np.uint8)[starts]
     allowed = np.frombuffer(delimiter.encode() + b'\r\n"', dtype=np.uint8)
     if np.isin(before, allowed).all():
-        parted = starts[1:] != ends[:-1] + 1  # a second quote of two is the quote itself
+        parted = starts[1:] != ends[:-1] + 1  # the second quote of two is an escaped quote
         if parted.all():
             return starts, ends
         return starts[np.append(True, parted)], ends[np.append(parted, True)]
@@ -98,21 +98,21 @@ def first_unclosed(
     *,
     whole: bool,
 ) -> UnclosedQuote | None:
-    """Return the first quote that is not closed, None if there is none.
+    """Return the first unclosed quote, or None.
 
     Parameters
     ----------
     block : bytes
-        It begins with a row.
+        Must begin at the start of a row.
     spans : pair of ndarray
-        As `quoted_spans` returns them.
+        As returned by `quoted_spans`.
     delimiter : str
         Each of its characters may end a value.
     most : int
-        Lines that a quoted value may span.
+        Largest number of lines of a quoted value.
     newline : bytes, optional
     whole : bool
-        Whether nothing comes after the block.
+        Whether the block is the end of the text.
     """
     starts, ends = spans
     text = np.frombuffer(block, dtype=np.uint8)
@@ -135,7 +135,7 @@ def first_unclosed(
 def row_ends(
     block: bytes, delimiter: str, most: int, *, whole: bool
 ) -> tuple[list[int], UnclosedQuote | None]:
-    r"""Return where the rows of a block end, and the quote in the last of them that is not closed, if there is one.
+    r"""Return the ends of the rows of a block, and the unclosed quote in the last of them, if any.
 
     That row is the line in which the quote opens.
 
@@ -147,7 +147,7 @@ def row_ends(
     text = np.frombuffer(block, dtype=np.uint8)
     ends: Array = np.flatnonzero(text == ord("\n"))
     newline = b"\n"
-    if b"\r" in block:  # one that no \n follows ends a row too; of the last one that is not known yet
+    if b"\r" in block:  # \r without \n also ends a row; for a final \r, this is not known yet
         returns = np.flatnonzero(text[:-1] == ord("\r"))
         returns = returns[text[returns + 1] != ord("\n")]
         newline = newline if len(ends) else b"\r"

@@ -1,4 +1,4 @@
-"""A file or standard input as bytes, opened again for each pass, and the stream made of it."""
+"""A file or standard input as bytes, reopened for each pass, and the base class of file streams."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _open_zstd(raw: BinaryIO, mode: str) -> Any:
 
 @dataclass(frozen=True)
 class Codec:
-    """Compression of a file, recognised by its first bytes, regardless of the file name."""
+    """Compression of a file, detected from its first bytes, regardless of the file name."""
 
     name: str
     suffix: str
@@ -64,7 +64,7 @@ _BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")  # a name in a header may
 
 
 def codec_of(head: bytes) -> Codec | None:
-    """Return the compression of a file that begins with these bytes, None if it is not compressed.
+    """Return the compression of a file that begins with these bytes, or None if it is not compressed.
 
     >>> codec_of(b"BZh91AY&SY").name, codec_of(b"BZh,state")
     ('bzip2', None)
@@ -74,13 +74,13 @@ def codec_of(head: bytes) -> Codec | None:
 
 
 _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
-LONGEST_LINE = 64 << 20  # bytes; a row of some millions of numbers
+LONGEST_LINE = 64 << 20  # bytes; enough for a row of several million numbers
 _HEAD_BYTES = 1 << 20
-_FIRST_LINES = 20  # in which the names may occur
+_FIRST_LINES = 20  # lines in which the header may occur
 
 
 class Source:
-    """A file or standard input: opened again for each pass, watched for changes, measured on the way."""
+    """A file or standard input that is reopened for each pass, with checks for changes and a measure of progress."""
 
     def __init__(self, path: str | os.PathLike[str], seekable: bool) -> None:
         self.name = os.fspath(path)
@@ -116,7 +116,7 @@ class Source:
             )
 
     def _compression(self) -> Codec | None:
-        """Return the codec indicated by the first bytes; else by the name, whose reader reports damage."""
+        """Return the codec by the first bytes, or else by the file name, so that its reader reports damage."""
         try:
             with open(self.name, "rb") as file:
                 head = file.read(LONGEST_MAGIC)
@@ -130,7 +130,7 @@ class Source:
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """Open the source for a new pass, decompressing on the way, and close it after."""
+        """Open the source for a new pass, decompressing while reading, and close it afterwards."""
         self.finished = False
         if self.is_stdin:
             if self.spent:
@@ -152,7 +152,7 @@ class Source:
                     yield cast("BinaryIO", file)
 
     def peek(self, size: int) -> bytes:
-        """Return the first `size` bytes, fewer if there are no more; a pass begins with them all the same."""
+        """Return the first `size` bytes (or all, if fewer); the next pass still begins with them."""
         try:
             if not self.is_stdin:
                 with self.opened() as file:
@@ -167,7 +167,7 @@ class Source:
         return self._head
 
     def lines(self, file: BinaryIO) -> Iterator[bytes]:
-        """Yield the lines of an opened file; one that is longer than any row is rejected, not read."""
+        """Yield the lines of an opened file; a line longer than any row is rejected without being read."""
         number = 0
         while line := file.readline(LONGEST_LINE + 1):
             number += 1
@@ -178,12 +178,12 @@ class Source:
             yield line
 
     def finish(self) -> None:
-        """End a pass: the file that was read must be the one that was opened."""
+        """End a pass and check that the file has not changed."""
         self.check_unchanged()
         self.finished = True
 
     def check_unchanged(self) -> None:
-        """Raise if the file is not the one that was opened first."""
+        """Raise if the file has changed since it was first opened."""
         if self.is_stdin:
             return
         try:
@@ -217,12 +217,12 @@ class Source:
         return {"path": self.name, "bytes": self.size, "fingerprint": head}
 
     def fail(self, error: Exception, message: str | None = None) -> NoReturn:
-        """Raise a StreamError that explains a reader's error in one sentence, by default with its own message."""
+        """Raise a StreamError that explains a reader's error in one sentence, by default its own message."""
         if isinstance(error, StreamError):
             raise error
-        if getattr(error, "signum", None):  # pyarrow reports an interrupt by its own exception
+        if getattr(error, "signum", None):  # pyarrow's own exception for an interrupt
             raise KeyboardInterrupt from error
-        self.check_unchanged()  # half a new file looks like a damaged one
+        self.check_unchanged()  # a partly written new file looks damaged
         text = message or " ".join(str(error).split())
         if isinstance(error, _DAMAGED):
             raise StreamError(f"{self.name!r} is truncated or damaged ({text}): copy it again.") from error
@@ -257,7 +257,7 @@ class BytesSource(Source):
         return self._head[:size]
 
     def check_unchanged(self) -> None:
-        """Nothing can change."""
+        """Do nothing, since bytes in memory cannot change."""
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the name."""
@@ -265,7 +265,7 @@ class BytesSource(Source):
 
 
 class _Joined(io.RawIOBase):
-    """Bytes that have been read already, then the rest of the stream they came from."""
+    """Bytes that have already been read, followed by the rest of their stream."""
 
     def __init__(self, head: bytes, rest: BinaryIO) -> None:
         self._parts: list[Any] = [io.BytesIO(head), rest]
@@ -274,12 +274,12 @@ class _Joined(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        # One read of the rest: it may be long in coming to fill the buffer.
+        # Read once, since filling the buffer may take long.
         return next((n for part in self._parts if (n := part.readinto1(buffer))), 0)
 
 
 class FileStream(Stream):
-    """Rows of a file, made by :func:`open_file`.
+    """Rows of a file, as opened by :func:`open_file`.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ class Stream(ABC):
     feature_names : list of str or None
         Names of the columns, if they have any.
     n_features, n_rows : int or None
-        None if the number is known only after reading.
+        None if unknown before reading.
     classes : ndarray of shape (n_classes,) or None
         Labels known in advance.
     categorical : sequence of int
@@ -44,7 +44,7 @@ class Stream(ABC):
     classes: Array | None = None
     categorical: Sequence[int] = ()
     late_features: Mapping[str, int] = MappingProxyType({})
-    on_idle: Callable[[], object] = staticmethod(lambda: None)  # called while rows are waited for
+    on_idle: Callable[[], object] = staticmethod(lambda: None)  # called while waiting for rows
 
     def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
         """Return an iterator over batches of exactly `size` rows (the last may be shorter).
@@ -54,7 +54,7 @@ class Stream(ABC):
         size : int, default=100
             Rows per batch, at least 1.
         start : int, default=0
-            Rows to skip first, for a run that continues where it stopped.
+            Number of rows to skip first, to resume a run.
 
         Returns
         -------
@@ -73,10 +73,10 @@ class Stream(ABC):
         return _rechunk(self._blocks(int(start)), int(size))
 
     def with_late_features(self, late: Mapping[str, int]) -> Self:
-        """Return the same stream with late features, whose values arrive after their row, as delayed labels do.
+        """Return the stream with late features, whose values arrive after their row, like delayed labels.
 
-        Batches are unchanged: they have the values that arrive later. :func:`tamis.prequential` predicts a row with NaN
-        in the late features, and trains on the entire row when its label and all of its values have arrived.
+        Batches are unchanged and contain the late values. :func:`tamis.prequential` predicts a row with NaN in the late
+        features, and trains on the complete row when its label and all of its values have arrived.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Stream(ABC):
         return True
 
     def position(self) -> Any:
-        """Return the position after the last batch; None if rows have to be counted to continue from there."""
+        """Return the position after the last batch; None if resuming requires counting rows."""
         return None
 
     def seek(self, position: Any) -> None:
@@ -159,7 +159,7 @@ class Stream(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Return the values needed to open the stream again, and a fingerprint of its contents; plain JSON values."""
+        """Return the values needed to reopen the stream, and a fingerprint of its contents, as plain JSON values."""
 
     @abstractmethod
     def _blocks(self, start: int) -> Iterator[Batch]:
@@ -167,7 +167,7 @@ class Stream(ABC):
 
 
 class ArrayStream(Stream):
-    """A stream of rows that are in memory.
+    """A stream of rows in memory.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class BatchStream(Stream):
 
 
 def _rechunk(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
-    """Cut and join blocks so that each batch has `size` rows; a block of that size is passed on unchanged."""
+    """Split and join blocks into batches of `size` rows; a block of that size is passed on unchanged."""
     kept: list[Batch] = []
     have = 0
     for X, y in blocks:
@@ -315,6 +315,6 @@ def join_batches(parts: list[Batch]) -> Batch:
     X = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
     labels = [y for _, y in parts]
     kinds = {y.dtype.kind for y in labels}
-    if len(kinds) > 1 and not kinds <= set("iuf"):  # joining 1 and "1" must not make them one label
+    if len(kinds) > 1 and not kinds <= set("iuf"):  # 1 and "1" must remain different labels
         labels = [y.astype(object) for y in labels]
     return X, np.concatenate(labels)

@@ -20,19 +20,19 @@ from tamis.streams.stream import Batch
 __all__ = ["SvmlightStream"]
 
 _LINES = 1024
-_COLUMNS = 1 << 24  # that a file of any size may have, unless n_features is given
-_LAST = (1 << 31) - 2  # column, from 0: so that every index of a batch, and its width, fits in 32 bits
+_COLUMNS = 1 << 24  # columns allowed for a file of any size without n_features
+_LAST = (1 << 31) - 2  # last column, from 0, so that every index of a batch, and its width, fits in 32 bits
 
 
 class SvmlightStream(FileStream):
     """Rows of an svmlight file, as CSR: ``label index:value index:value ...``.
 
     Columns are numbered from 1, or from 0 if `zero_based`. If neither this nor the number of columns is given, the
-    file is read once beforehand to determine both. Labels are int64 as long as all are whole numbers.
+    file is read once beforehand to determine both. Labels are int64 as long as all are integers.
 
-    With `n_features` "any" there is one pass, and each batch is as wide as the widest row so far. If
-    `zero_based` is not given either, column j is the one with index j in the file, and `n_unused` indicates whether
-    column 0 is unused. The largest index is 2,147,483,646; a batch takes memory for its stored values only.
+    With `n_features` "any", there is one pass, and each batch is as wide as the widest row so far. If `zero_based` is
+    not given either, column j is the one with index j in the file, and `n_unused` indicates whether column 0 is unused.
+    The largest index is 2,147,483,646; a batch uses memory for its stored values only.
 
     The name of a column is its index in the file: ``x1`` is the first one if they are numbered from 1.
     """
@@ -40,8 +40,8 @@ class SvmlightStream(FileStream):
     def __init__(self, source: Source, n_features: int | str | None, zero_based: bool | None) -> None:
         super().__init__(source)
         self._any, self._raw = n_features == "any", n_features == "any" and zero_based is None
-        self._lowest: int | None = None  # column of those read
-        self._n_bytes = 0  # of the lines read in this pass
+        self._lowest: int | None = None  # lowest column read
+        self._n_bytes = 0  # bytes of the lines read in this pass
         if self._any:
             n_features, zero_based = None, True if zero_based is None else zero_based
         elif n_features is None:
@@ -65,7 +65,7 @@ class SvmlightStream(FileStream):
 
     @property
     def n_unused(self) -> int:
-        """1 if the rows read so far number their columns from 1, so that column 0 is unused; else 0."""
+        """1 if columns are numbered from 1 in the rows read so far, so that column 0 is unused; otherwise 0."""
         return int(self._raw and bool(self._lowest))
 
     def describe(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class SvmlightStream(FileStream):
         self._source.finish()
 
     def _widen(self, X: Any, width: int) -> tuple[Any, int]:
-        """Return the rows as wide as the widest so far, and that width."""
+        """Return the rows, widened to the widest row so far, and that width."""
         if X.nnz:
             width = max(width, X.shape[1])
             lowest = int(X.indices.min())

@@ -1,13 +1,13 @@
 """Streams with known relevant features: concepts one after another, label noise, appended features.
 
-The drift law, for a drift at row t_k of width W from concept a to concept b (erratum of Barddal's thesis: Eq. 4.1 lost
-the 4/W, which its own derivation and MOA have):
+The drift law, for a drift at row t_k of width W from concept a to concept b (erratum of Barddal's thesis: Eq. 4.1 omits
+the factor 4/W of its derivation and of MOA):
 
     P(row t comes from b) = 1 / (1 + exp(-4 (t - t_k) / W))                                                    (1)
 
-Each row obeys the drift nearest to it, so this is exact if drifts are far apart compared with W. MOA nests its
-streams instead: there the later drifts come a little late. Every random number belongs to a row and a purpose
-(:mod:`tamis.streams.draws`): rows do not depend on batches, and neither noise nor appended features change the rest.
+Each row follows the nearest drift, so (1) is exact if drifts are far apart compared with W. MOA nests its streams
+instead, which slightly delays later drifts. Every random number belongs to a row and a purpose
+(:mod:`tamis.streams.draws`), so rows do not depend on batches, and noise and appended features do not affect the rest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["SyntheticStream"]
 
 
 class SyntheticStream(Stream):
-    """A stream of one concept after another, whose relevant features are known at every row.
+    """A sequence of concepts whose relevant features are known for every row.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ class SyntheticStream(Stream):
         Rows at which one concept is replaced by the next, in ascending order, within (0, n_rows). With more drifts than
         concepts, the concepts recur in turn.
     width : float, default=1
-        W of the drift law (1), in rows: 98 % of a change lie within 1.15 W on either side. 1 is an abrupt drift
-        (the rows beside it are mixed), 0 a clean cut.
+        W of the drift law (1), in rows: 98 % of a change is within 1.15 W on either side. 1 is an abrupt drift (with
+        mixed adjacent rows), 0 an instantaneous one.
     label_noise : float in [0, 1), default=0.0
         Probability that a label is replaced by another one.
     appended : sequence of Irrelevant or Redundant, default=()
-        Features after those of the concepts, in this order.
+        Features appended to those of the concepts, in this order.
     seed : int, default=0
         At least 0.
 
@@ -63,7 +63,7 @@ class SyntheticStream(Stream):
     relevant_anywhere : ndarray of shape (n,), intp
         Columns relevant in any concept of the stream, ascending.
     copy_of : ndarray of shape (n_features,), intp
-        The column that each column is made from; the column itself if it is made from none.
+        The source column of each redundant column; the column itself for all others.
 
     Raises
     ------
@@ -169,7 +169,7 @@ class SyntheticStream(Stream):
     # -- truth ---------------------------------------------------------------------------------------------
 
     def concept_at(self, t: int) -> int:
-        """Return the current concept at row `t`, counted from 0; from the middle of a drift on it is the new one."""
+        """Return the current concept at row `t`, counted from 0; from the middle of a drift on, the new one."""
         self._check_row("t", t, self.n_rows - 1)
         return int(np.searchsorted(np.array(self.drifts), t, side="right")) % len(self.concepts)
 
@@ -184,7 +184,7 @@ class SyntheticStream(Stream):
         return np.flatnonzero(self._relevant[self.concept_at(t)])
 
     def concept_of_rows(self, start: int, stop: int) -> NDArray[np.intp]:
-        """Return the concept that each row from `start` to before `stop` was drawn from, shape (n_rows,)."""
+        """Return the concept of each row from `start` to before `stop`, shape (n_rows,)."""
         self._check_row("start", start, self.n_rows)
         self._check_row("stop", stop, self.n_rows)
         return self._sample_concepts(np.arange(start, stop))
@@ -192,7 +192,7 @@ class SyntheticStream(Stream):
     def relevant_rows(self, start: int, stop: int) -> NDArray[np.bool_]:
         """Return the columns that are relevant to each row, shape (stop - start, n_features).
 
-        During a gradual drift, rows of both concepts alternate; each row then has the columns of its own concept.
+        During a gradual drift, rows of both concepts are mixed; each row has the relevant columns of its own concept.
         """
         return self._relevant[self.concept_of_rows(start, stop)]
 
@@ -206,7 +206,7 @@ class SyntheticStream(Stream):
         nearest = np.searchsorted(self._edges, rows, side="right")
         late = rows - np.array(self.drifts)[nearest]
         if self._width > 0:
-            odds = np.exp(np.clip(-4 * late / self._width, -50, 50))  # of the old concept
+            odds = np.exp(np.clip(-4 * late / self._width, -50, 50))  # odds of the old concept
             # (1): the new one where u < 1 / (1 + odds)
             late = 1 - self._draws.child("drift").one(rows) * (1 + odds)
         which: NDArray[np.intp] = (nearest + (late >= 0)) % len(self.concepts)
@@ -247,7 +247,7 @@ class SyntheticStream(Stream):
         if self._noise:
             u = self._draws.child("noise").one(rows)
             hit = np.flatnonzero(u < self._noise)
-            # u, where hit: uniform once more.
+            # Given noise, u is again uniform.
             step = 1 + np.floor(u[hit] / self._noise * (self._n_classes - 1))
             y[hit] = (y[hit] + step.astype(np.int64)) % self._n_classes
         return y
@@ -289,13 +289,13 @@ class SyntheticStream(Stream):
             "appended": [_as_dict(part) for part in self._appended],
             "seed": self._seed,
         }
-        # Rounded: another machine's cosine may differ in the last bit.
+        # Rounded, since the cosine may differ in the last bit between machines.
         digest = hashlib.sha256(np.rint(np.column_stack([X, y]) * 1e3).astype("<i8").tobytes())
         return {**made, "fingerprint": digest.hexdigest()[:16]}
 
 
 def _split(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
-    """Cut blocks of a multiple of `size` rows: nothing is copied."""
+    """Split blocks of a multiple of `size` rows without copying."""
     for X, y in blocks:
         for at in range(0, len(y), size):
             yield X[at : at + size], y[at : at + size]
@@ -319,7 +319,7 @@ def _check_drifts(drifts: Sequence[int], n_rows: int) -> tuple[int, ...]:
 
 
 def _make_unique(new: Sequence[Feature], old: Sequence[Feature]) -> list[Feature]:
-    """Return features whose names are not taken yet."""
+    """Return the new features with unique names."""
     taken, made = {feature.name for feature in old}, []
     for feature in new:
         name, number = feature.name, 1

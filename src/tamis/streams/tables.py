@@ -41,9 +41,9 @@ class Table:
     label : str
         Name of the label column, set before the first block is read.
     text : set of str
-        Columns that are read as text regardless of their values, set before the first block is read.
+        Columns read as text regardless of their values, set before the first block is read.
     whole_labels : bool
-        Whether the labels of a CSV file were whole numbers so far.
+        Whether the labels of a CSV file have been integers so far.
     """
 
     format = ""
@@ -61,11 +61,11 @@ class Table:
         raise NotImplementedError
 
     def categories(self, name: str) -> list[str] | None:
-        """Return the values that the file declares for a column, if it does."""
+        """Return the values declared for a column in the file, if any."""
         return None
 
     def types(self) -> dict[str, Any]:
-        """Return the Arrow type of each column, as far as it is known before reading."""
+        """Return the Arrow type of each column, if known before reading."""
         return {}
 
     def times(self) -> dict[str, tuple[str, ...]]:
@@ -81,7 +81,7 @@ class Table:
         return {"types": schema.serialize().to_pybytes()}
 
     def head(self) -> Head | None:
-        """Return the first rows; None if they could not be read again afterwards."""
+        """Return the first rows; None if they cannot be read again afterwards."""
         if self.source.is_stdin:
             return None
         blocks, n_rows, whole = [], 0, False
@@ -163,7 +163,7 @@ class ParquetTable(Table):
                 source.fail(error)
 
     def _file(self, raw: Any) -> Any:
-        # Buffered: else a whole row group of each column is read at once, whatever its size.
+        # Buffered; otherwise a whole row group of each column is read at once, regardless of its size.
         return self._parquet.ParquetFile(raw, pre_buffer=False, buffer_size=1 << 16)
 
     def names(self) -> list[str]:
@@ -186,7 +186,7 @@ class ParquetTable(Table):
 
 
 class _BoundedFile:
-    """A file whose reads are limited to its size, since a damaged one may request gigabytes."""
+    """A file whose reads are limited to its size, since a damaged file may request gigabytes."""
 
     def __init__(self, file: Any, size: int) -> None:
         self._file, self._size = file, size
@@ -196,8 +196,8 @@ class _BoundedFile:
 
     def read(self, size: int = -1) -> bytes:
         left = max(self._size - self._file.tell(), 0)
-        result: bytes = self._file.read(left if size < 0 else min(size, left))
-        return result
+        data: bytes = self._file.read(left if size < 0 else min(size, left))
+        return data
 
 
 class ArrowTable(Table):
@@ -216,7 +216,7 @@ class ArrowTable(Table):
                 source.fail(error)
 
     def _reader(self, file: Any) -> Any:
-        in_file = file.read(6) == b"ARROW1"  # else a stream, which has no such mark
+        in_file = file.read(6) == b"ARROW1"  # otherwise a stream, which has no such magic
         file.seek(0)
         bounded = _BoundedFile(file, self.source.size)
         return self._ipc.open_file(bounded) if in_file else self._ipc.open_stream(bounded)

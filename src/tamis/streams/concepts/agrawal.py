@@ -1,7 +1,7 @@
 """AGRAWAL: ten rules that grant a loan from nine facts about a person (Agrawal, Imielinski, Swami, TKDE 1993).
 
-Class 0 ("group A") if the rule is satisfied, else class 1. Age bands: below 40, below 60, and older; ``[a, b]`` is
-closed.
+Class 0 ("group A") if the rule is satisfied, otherwise class 1. Age bands: below 40, 40 to 59, and 60 or older;
+``[a, b]`` is closed.
 
 ==  ===============================================================================================  ==================
 f   rule                                                                                             relevant
@@ -21,10 +21,10 @@ f   rule                                                                        
     from 20 years on, else 0
 ==  ===============================================================================================  ==================
 
-The values are perturbed after the class is determined: a fuzzy boundary as in the paper, not label noise. Defects of
-other programs that are not here: MOA perturbs hvalue within [0, 135k], so that nearly all end there (`moa_compat` does
-it too); River inverts the classes of rules 1 to 6, tests salary where rule 5 says loan, draws commissions up to 85k and
-values houses by 8 - zipcode.
+The values are perturbed after the class is determined, which gives a fuzzy boundary as in the paper, not label noise.
+Defects of other implementations, not reproduced here: MOA perturbs hvalue within [0, 135k], where nearly all values are
+then clipped (also with `moa_compat`); River inverts the classes of rules 1 to 6, tests salary instead of loan in rule
+5, draws commissions up to 85k and computes house values from 8 - zipcode.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ _FEATURES = (
 _RELEVANT = (
     (2,), (0, 2), (2, 3), (0, 2, 3), (0, 2, 8), (0, 1, 2), (0, 1, 8), (0, 1, 3), (0, 1, 3, 8), (0, 1, 3, 6, 7),
 )  # fmt: skip
-# House values as a factor in [0.5, 1.5) here.
+# House values are represented by a factor in [0.5, 1.5).
 _RANGES = Ranges(
     np.array([20e3, 10e3, 20, 0, 0, 0, 0.5, 1, 0]),
     np.array([130e3, 65e3, 61, 5, 20, 9, 1, 30, 500e3]),
     np.array([False, False, True, True, True, True, False, True, False]),
 )
 
-# Rules 8 and 10 hold for all but 1.9 % and 0.2 % of people; those others have a salary and a commission below these.
+# Rules 8 and 10 are satisfied except for 1.9 % and 0.2 % of rows, whose salary and commission are below these bounds.
 _RARE = {8: (50e3, 40e3), 10: (35e3, 25e3)}
 
 
@@ -103,14 +103,14 @@ def _rule(f: int, values: Array) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Agrawal(Concept):
-    """Class 0 if one of ten rules about a person is satisfied, else class 1.
+    """Class 0 if the chosen one of ten rules about a person is satisfied, otherwise class 1.
 
     Parameters
     ----------
     function : int in [1, 10], default=1
         Number of the rule.
     perturbation : float in [0, 1], default=0.05
-        Numbers move by up to this share of their range after the class has been determined.
+        Largest perturbation of numeric values, relative to their range, after the class has been determined.
     positive_share : float in (0, 1) or None, default=0.5
         Probability of class 1; None for the natural one.
     moa_compat : bool, default=False
@@ -172,7 +172,7 @@ class Agrawal(Concept):
         return (~_rule(self.function, values)).astype(np.intp)
 
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
-        """Redraw people until they have the wanted class; for a rare class, only from the range where it occurs."""
+        """Redraw rows until they have the required class; for a rare class, only from the range where it occurs."""
         if self.function in _RARE:
             span = _RANGES.span.copy()
             span[:2] = np.array(_RARE[self.function]) - _RANGES.low[:2]

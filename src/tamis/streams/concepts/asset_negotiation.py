@@ -13,9 +13,9 @@ f   interested if                                                               
     delay=normal
 ==  ==============================================================================================  ======
 
-A row that shall be of class 1 and is not is forced: one of the clauses, each equally likely, sets its attributes.
-Defects of other programs that are not here: the released generator forces delay=veryHigh where clause 2 of rule 1 has
-high; MOA swaps the classes and then forces the wrong ones.
+A row that must be of class 1 but is not gets the attributes of one of the clauses, each equally likely. Defects of
+other implementations, not reproduced here: the released generator sets delay=veryHigh where clause 2 of rule 1 has
+high; MOA swaps the classes and then changes the wrong rows.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class AssetNegotiation(Concept):
         return interested
 
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
-        """Make rows of class 1 that fulfil no clause fulfil one; draw rows of class 0 until they fulfil none."""
+        """Change rows of class 1 that satisfy no clause so that they satisfy one; redraw rows of class 0 that do."""
         forced = np.flatnonzero((y == 1) & (self.label(values) == 0))
         which = (draws.child("clause").one(rows[forced]) * len(self._clauses)).astype(np.intp)
         for k, clause in enumerate(self._clauses):

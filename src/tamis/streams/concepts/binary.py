@@ -8,15 +8,17 @@ BG2    at least two of the three are 1                             3
 BG3    the three are equal                                         3
 =====  ==========================================================  ==========
 
-Bits that do not matter are fair coins. Given the class, ``sampler="uniform"`` draws the relevant bits uniformly among
-those that give it. ``sampler="reference"`` does as the released generators, with which the published tables were made:
+Irrelevant bits are 0 or 1 with probability 1/2. Given the class, ``sampler="uniform"`` draws the relevant bits
+uniformly among the combinations of that class. ``sampler="reference"`` reproduces the released generators, with which
+the published tables were computed:
 
 - BG1: class 1 sets all to 1; class 0 clears each bit with probability 1/2, until one is 0.
 - BG2: class 1 sets one of the three pairs where fewer than two are 1; class 0 sets one and clears the other two.
 - BG3: class 1 is 111 with probability 1/3 and 000 with 2/3; class 0 flips one bit where the three are equal.
 
-There each bit of BG3 is weakly relevant by itself (naive Bayes reaches 56.5 % instead of 50 %, with 10 % of the labels
-flipped), and the thesis' argument that each is independent of the class holds for the uniform sampler only.
+With the reference sampler, each bit of BG3 alone is weakly relevant (naive Bayes reaches 56.5 % accuracy instead of
+50 %, with 10 % of the labels flipped); the argument of the thesis that each is independent of the class is true only
+for the uniform sampler.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ class Feature:
 class Concept(ABC):
     """One distribution of rows and classes; a stream may change from one concept to another.
 
-    A subclass has its parameters as fields of a frozen dataclass. It defines its `features` and the `relevant` ones,
-    and computes with `label` the class from the columns in `tied`. Where `positive_share` is a number, each row is
-    first given its class, and the tied columns are drawn again until they have it.
+    A subclass is a frozen dataclass whose fields are its parameters. It defines `features` and `relevant`; `label`
+    computes the class from the columns in `tied`. If `positive_share` is a number, the class of each row is drawn
+    first, and the tied columns are redrawn until they have it.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Concept(ABC):
         return values
 
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
-        """Redraw the tied columns of rows until they have the wanted class, in place."""
+        """Redraw the tied columns of rows until they have the required class, in place."""
         self._redraw(draws, rows, values, y, self._ranges.of(np.array(self.tied)))
 
     def _redraw(self, draws: Draws, rows: Array, values: Array, y: Array, ranges: Ranges) -> None:
@@ -132,14 +132,14 @@ class Concept(ABC):
                 )
             drawn = self._candidates(draws.child(tried), rows[missing], ranges.tile(tries))
             fits = self.label(drawn).reshape(-1, tries) == y[missing, None]
-            line = fits.argmax(axis=1) + tries * np.arange(len(missing))  # the first that fits, if one does
+            line = fits.argmax(axis=1) + tries * np.arange(len(missing))  # the first that fits, if any
             fits_at_last = fits.reshape(-1)[line]
             values[missing[fits_at_last]] = drawn[line[fits_at_last]]
             missing = missing[~fits_at_last]
             tried, tries = tried + tries, min(4 * tries, 256)
 
     def _candidates(self, draws: Draws, rows: Array, ranges: Ranges) -> Array:
-        """Return values of the tied columns, as many lines for each row as the ranges repeat them."""
+        """Return values of the tied columns: for each row as many lines as the ranges are repeated."""
         drawn = np.empty((len(rows), len(ranges.low)))
         draws.fill(rows, drawn, ranges)
         return self.shape(drawn.reshape(-1, len(self.tied)))
@@ -150,7 +150,7 @@ class Concept(ABC):
 
 
 def feature_ranges(features: tuple[Feature, ...]) -> Ranges:
-    """Return the ranges of the features; codes are whole numbers."""
+    """Return the ranges of the features; codes are integers."""
     whole = np.array([feature.n_values > 0 for feature in features])
     low = np.array([feature.low for feature in features], dtype=np.float64)
     span = np.array(
@@ -164,7 +164,7 @@ def make_features(n: int, low: float = 0.0, high: float = 1.0, n_values: int = 0
     return _make_features(n, low, high, n_values)
 
 
-@lru_cache  # one tuple for all concepts of a stream: quick to compare
+@lru_cache  # one tuple for all concepts of a stream, for fast comparison
 def _make_features(n: int, low: float, high: float, n_values: int) -> tuple[Feature, ...]:
     if n_values:
         return tuple(Feature.nominal(f"x{j}", n_values) for j in range(n))

@@ -5,7 +5,7 @@
     window of row i: columns floor(i/l) to floor(i/l) + k - 1                                                 (22)
 
 Errata: by (21) the correlation of two features is nu^2 / (1 + nu^2), 0.2 for nu = 0.5, not nu / (1 + nu); the interval
-printed in (22) has k + 1 columns. The paper does not specify how y becomes a class; here it is whether y > 0.
+printed in (22) has k + 1 columns. The paper does not specify how y is converted to a class; here the class is y > 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["LinearWindow"]
 
 @dataclass(frozen=True)
 class LinearWindow(Concept):
-    """A target that is linear in a window of neighbouring columns, among correlated normal features.
+    """A target that is linear in a window of adjacent columns, among correlated normal features.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class LinearWindow(Concept):
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """Normal numbers; the range contains 99.9 % of them."""
+        """Normal numbers; the range contains 99.9 % of the values."""
         bound = 3.3 * (1 + self.nu**2) ** 0.5
         return make_features(self.n_features, -bound, bound)
 

@@ -1,4 +1,4 @@
-"""Random RBF: classes are clouds around random centres (Kirkby 2007, as in MOA), here in a few of many features.
+"""Random RBF: classes are clouds around random centres (Kirkby 2007, as in MOA), in a few of many features.
 
 Deviation from MOA: all classes are equally likely, and each has at least one centre.
 """
@@ -22,8 +22,8 @@ __all__ = ["RandomRBF"]
 class RandomRBF(Concept):
     """Classes are clouds around random centres in the relevant features; the others are uniform in [0, 1].
 
-    A row lies in a random direction from its centre, at a normal distance with the centre's own deviation, uniform in
-    [0, 1). Values may lie outside [0, 1].
+    A row lies in a random direction from its centre, at a normally distributed distance whose standard deviation is
+    drawn per centre, uniform in [0, 1). Values may lie outside [0, 1].
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class RandomRBF(Concept):
 
     @cached_property
     def _clouds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Deviation of each cloud, and the sums of the probabilities up to each."""
+        """Standard deviation of each cloud, and the cumulative probabilities."""
         rng = np.random.default_rng((self.seed, 1))
         deviation, weight = rng.random(self.n_centres), rng.random(self.n_centres) + 1e-9
         classes = np.arange(self.n_centres) % self.n_classes

@@ -1,8 +1,8 @@
 """RTG-FD: a random decision tree over a few of many features (Domingos, Hulten, KDD 2000; feature drift: Barddal).
 
-Deviations from the released generator, which may leave a relevant feature out of its tree: a nominal feature is not
-tested twice on one path, a threshold lies in the remaining range, branches whose leaves agree are pruned, and a tree
-is redrawn until it tests every relevant feature and both classes have a share of at least `least_share`.
+Deviations from the released generator, whose tree may omit a relevant feature: a nominal feature is not tested twice on
+one path, a threshold lies in the remaining range, branches with equal leaves are pruned, and a tree is redrawn until it
+tests every relevant feature and both classes have a probability of at least `least_share`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Node:
 
 @dataclass(frozen=True)
 class RandomTree(Concept):
-    """The class is given by a random decision tree that tests some of the features.
+    """The class is determined by a random decision tree that tests some of the features.
 
     Nominal features come first, then numbers uniform in [0, 1].
 
@@ -71,7 +71,7 @@ class RandomTree(Concept):
     leaf_fraction : float in [0, 1], default=0.15
         Probability of an early end at each further level.
     least_share : float in [0, 0.5), default=0.2
-        Least natural share of either class.
+        Smallest natural probability of either class.
     positive_share : float in (0, 1) or None, default=None
         Probability of class 1; None for the natural one.
     seed : int, default=0

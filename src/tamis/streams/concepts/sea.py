@@ -1,7 +1,7 @@
 """SEA: whether the sum of two of many numbers exceeds a threshold (Street, Kim, KDD 2001; feature drift: Barddal).
 
-Deviations from the released generator: every feature is U(0, 10), not only the relevant ones, so that the scale
-reveals nothing; the thresholds are those of the paper and of MOA (8, 9, 7, 9.5), not 5 for the first.
+Deviations from the released generator: every feature, not only the relevant ones, is U(0, 10), so that the scale is
+uninformative; the thresholds are those of the paper and of MOA (8, 9, 7, 9.5), not 5 for the first.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SEA(Concept):
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
         """Transform two uniform values into two of the required class: their sum, then the first one given the sum.
 
-        The sum s of the two has the distribution function F(s) = s^2/200 up to 10 and 1 - (20 - s)^2/200 from there.
+        The distribution function of the sum s is F(s) = s^2/200 up to 10, and 1 - (20 - s)^2/200 above.
         """
         below = self.theta**2 / 200 if self.theta <= 10 else 1 - (20 - self.theta) ** 2 / 200
         f = values[:, 0] * 0.1

@@ -11,16 +11,16 @@ from tamis.persistence.journal import Journal
 
 __all__ = ["BadRows"]
 
-_REASONS = 50  # that are counted apart
+_REASONS = 50  # reasons that are counted separately
 
 
 class BadRows:
-    """A file of bad rows, a line of JSON each.
+    """A file of bad rows, one line of JSON each.
 
     Parameters
     ----------
     place : path-like or None
-        None: bad rows are not written, and raise an error.
+        None: bad rows raise an error.
 
     Attributes
     ----------
@@ -56,12 +56,12 @@ class BadRows:
         return None if self._journal is None else self._journal.mark(length)
 
     def rollback(self, mark: list[Any] | None, reasons: dict[str, int]) -> None:
-        """Truncate the file to a mark and restore the reasons; None: the file did not exist then."""
+        """Truncate the file to a mark and restore the reasons; None: the file did not exist."""
         self.reasons = Counter(reasons)
         if self._journal is not None and mark is not None:
             self._journal.truncate(mark)
 
     def flush(self) -> None:
-        """Wait until everything is on the disk."""
+        """Flush the file to disk."""
         if self._journal is not None:
             self._journal.flush()

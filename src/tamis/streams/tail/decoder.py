@@ -1,4 +1,4 @@
-"""Columns of an endless stream, and the decoding of its rows into numbers."""
+"""Columns of an unbounded stream, and the decoding of its rows into numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RowDecoder:
     Parameters
     ----------
     path : str
-        Named in messages about columns.
+        Path for error messages about columns.
     table : Table
     label : str or int
     how : dict
@@ -66,7 +66,7 @@ class RowDecoder:
             self.table.begin()
 
     def as_batch(self, columns: list[Any], n: int, row: int) -> Batch:
-        """Return rows as numbers and labels; `row` is the place of the first one."""
+        """Return rows as numbers and labels; `row` is the number of the first one."""
         return self.rows.as_batch(self._encoders, columns, n, row)
 
     def as_late_batch(self, columns: list[Any], n: int, row: int, key: str, waiting: PendingRows) -> Batch:

@@ -1,4 +1,4 @@
-"""One file of an endless stream: the position up to which it was read, and its identity.
+"""One file of an unbounded stream: the position up to which it was read, and its identity.
 
 A position is the name of a file, the number of bytes (Parquet: rows) read, and the identity of the file: its inode, and
 the SHA-256 of its first (Parquet: last) 4096 bytes. Resuming takes one seek.
@@ -41,11 +41,11 @@ class FollowedFile(ABC):
 
     @abstractmethod
     def look(self, table: Any) -> bool:
-        """Read and check the column names, which may be in another order; return whether they are available."""
+        """Read and validate the column names, which may be in another order; return whether they are available."""
 
     @abstractmethod
     def take(self, n: int, last: bool, table: Any) -> Any:
-        """Return up to `n` complete rows that were not read yet; `last`: the last one needs no newline."""
+        """Return up to `n` complete unread rows; with `last`, the last one needs no newline."""
 
     @abstractmethod
     def has_more(self, size: int) -> bool:
@@ -73,7 +73,7 @@ class FollowedFile(ABC):
 
     @abstractmethod
     def seek(self, at: int, row: int, identity: list[Any]) -> None:
-        """Resume at that position, if it is the same file."""
+        """Resume at a position, if it is the same file."""
 
     def n_waiting(self) -> int:
         """Return the number of bytes of an incomplete row."""
@@ -96,12 +96,12 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def check_same_columns(name: str, known: list[str], result: list[str]) -> None:
-    """Raise if the columns of a file are not those of the first one."""
-    if result == known or (sorted(result) == sorted(known) and len(set(known)) == len(known)):
+def check_same_columns(name: str, known: list[str], new: list[str]) -> None:
+    """Raise if the columns of a file differ from those of the first one."""
+    if new == known or (sorted(new) == sorted(known) and len(set(known)) == len(known)):
         return
-    lacks = [one for one in known if one not in result]
-    adds = [one for one in result if one not in known]
+    lacks = [one for one in known if one not in new]
+    adds = [one for one in new if one not in known]
     differences = [f"lacks {', '.join(map(repr, lacks[:3]))}"] if lacks else []
     differences += [f"adds {', '.join(map(repr, adds[:3]))}"] if adds else []
     difference = " and ".join(differences) or "repeats or reorders them"

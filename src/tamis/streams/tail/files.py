@@ -1,4 +1,4 @@
-"""The files of an endless stream: which exist, which have unread rows, which were renamed."""
+"""The files of an unbounded stream: existing files, files with unread rows, and renamed files."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 class FollowedFiles:
-    """The files that match a path, in the order of their names, and how much of each was read.
+    """The files that match a path, in the order of their names, with the position in each.
 
     Parameters
     ----------
     path : str
         A file, a folder, or a pattern.
     format : {"csv", "parquet"} or None
-        By default according to the names.
+        By default inferred from the names.
     header : bool
-        Whether text begins with the names of the columns.
+        Whether text files begin with the column names.
     max_quoted_lines : int
     """
 
@@ -78,7 +78,7 @@ class FollowedFiles:
             if self.format is None and (value := SUFFIXES.get(Path(name).suffix.lower(), kind)) != kind:
                 raise StreamError(f"{name!r} is {value}: only CSV and Parquet files can be followed.")
             if self.format is None:
-                self.format = kind  # of all that come
+                self.format = kind  # for all later files
             elif _kind(name) not in (None, self.format):
                 raise StreamError(
                     f"{name!r} is {_kind(name)}, but earlier files are {self.format}: select files of one format"
@@ -90,7 +90,7 @@ class FollowedFiles:
         return self.parts[name]
 
     def is_whole(self, name: str, names: list[str]) -> bool:
-        """Return whether a later file is there; ``log.csv.1`` is not later than ``log.csv``, but a rotated file."""
+        """Return whether a later file exists; ``log.csv.1`` is a rotated file, not one later than ``log.csv``."""
         return not names[-1].startswith(name)
 
     def with_rows(self, open_part: FollowedFile | None) -> Iterator[tuple[FollowedFile, bool]]:
@@ -108,14 +108,14 @@ class FollowedFiles:
                 self._drop(name)
         for name in names:
             if name not in self.parts and any(_is_copy(name, part) for part in self.parts.values()):
-                continue  # its rows are taken where they were copied from
+                continue  # its rows are read from the original file
             part = self.part(name)
             if part.inode and part.inode != inodes[name]:
                 yield from self._after_replacement(name, inodes[name])
                 part = self.part(name)
             size = os.stat(name).st_size
             if part.is_rewritten(size):
-                yield self._after_copy(part, names), True  # the rest of it
+                yield self._after_copy(part, names), True  # the remaining rows
                 part = self.part(name)
             if part.has_more(size):
                 is_whole = self.is_whole(name, names)
@@ -124,7 +124,7 @@ class FollowedFiles:
                     part.close()
 
     def _rename(self, inodes: dict[str, int]) -> None:
-        """Find files that were renamed by rotation; the new name may have been the old name of another one."""
+        """Find files renamed by rotation; the new name may be the old name of another file."""
         moved = [old for old, part in self.parts.items() if part.inode and inodes.get(old) != part.inode]
         free = {inode: name for name, inode in inodes.items() if name not in self.parts or name in moved}
         renamed = {old: free[self.parts[old].inode] for old in moved if self.parts[old].inode in free}
@@ -140,7 +140,7 @@ class FollowedFiles:
         part.name = name
 
     def _after_copy(self, part: FollowedText | FollowedParquet, names: list[str]) -> FollowedFile:
-        """Return the copy of a file that was truncated or rewritten after it was copied: the copy has its rows."""
+        """Return the copy of a file that was truncated or rewritten after copying; the copy contains its rows."""
         copies = [name for name in names if name not in self.parts and _is_copy(name, part)]
         copies = [name for name in copies if os.path.getsize(name) >= part.at]
         if not copies:
@@ -157,13 +157,13 @@ class FollowedFiles:
         self.changed.add(name)
 
     def _after_replacement(self, name: str, inode: int) -> Iterator[tuple[FollowedFile, bool]]:
-        """Another file has the name: a copy of the same rows, or new rows after rotation."""
+        """Yield the file to finish first, if its name now belongs to a copy of its rows or to new rows (rotation)."""
         part = self.parts[name]
         if isinstance(part, FollowedParquet) or not part.is_open or _begins(name, part.head):
             part.close()
-            part.inode = inode  # whether it is the same is looked at when it is opened
+            part.inode = inode  # whether it is the same file is checked when it is opened
             return
-        yield part, True  # the rest of the old one
+        yield part, True  # the remaining rows of the old file
         self._drop(name)
         self.notes.append({"event": "rotated", "file": name})
 
@@ -177,7 +177,7 @@ def _is_packed(name: str) -> bool:
 
 
 def _is_copy(name: str, part: FollowedText | FollowedParquet) -> bool:
-    """Return whether a file with a longer name begins like another one that was read."""
+    """Return whether a file with a longer name begins like a file that was read."""
     if not name.startswith(part.name) or not part.row or isinstance(part, FollowedParquet):
         return False
     with open(name, "rb") as file:

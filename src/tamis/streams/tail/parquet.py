@@ -26,13 +26,13 @@ class FollowedParquet(FollowedFile):
         self._rest: Any = None  # of a block
 
     def _open(self) -> bool:
-        """Open the file; return whether it is a whole one."""
+        """Open the file; return whether it is complete."""
         if self._file is not None:
             return True
         pa = pyarrow_module("pyarrow")
         try:
             self._file = pyarrow_module("pyarrow.parquet").ParquetFile(self.name, pre_buffer=False)
-        except (pa.ArrowInvalid, OSError):  # not whole yet
+        except (pa.ArrowInvalid, OSError):  # not complete yet
             return False
         with open(self.name, "rb") as file:
             self.inode, size = os.fstat(file.fileno()).st_ino, os.fstat(file.fileno()).st_size
@@ -45,11 +45,11 @@ class FollowedParquet(FollowedFile):
 
     @property
     def schema(self) -> Any:
-        """Its Arrow schema; None while it is not whole."""
+        """Its Arrow schema; None while it is incomplete."""
         return self._file.schema_arrow if self._open() else None
 
     def look(self, table: Table) -> bool:
-        """Read and check the column names, which may be in another order; return whether they are available."""
+        """Read and validate the column names, which may be in another order; return whether they are available."""
         if self.names is None and self.schema is not None:
             self._check_kinds(table)
             self.names = self.schema.names
@@ -89,13 +89,13 @@ class FollowedParquet(FollowedFile):
                 self._rest = next(self._blocks)
             except Exception as error:
                 raise StreamError(f"{self.name!r} is damaged ({error}): copy it again.") from error
-        result = self._rest.slice(0, n)
+        batch = self._rest.slice(0, n)
         self._rest = self._rest.slice(n)
-        self.at = self.row = self.at + result.num_rows
-        return result
+        self.at = self.row = self.at + batch.num_rows
+        return batch
 
     def _blocks_from(self, row: int) -> Iterator[Any]:
-        """Yield blocks from a row on; the row groups before it are not read."""
+        """Yield blocks from a row on, without reading earlier row groups."""
         groups = range(self._file.num_row_groups)
         ends = np.cumsum([self._file.metadata.row_group(k).num_rows for k in groups])
         first = int(np.searchsorted(ends, row, side="right"))
@@ -119,7 +119,7 @@ class FollowedParquet(FollowedFile):
         return [self.inode, *self._identity]
 
     def seek(self, at: int, row: int, identity: list[Any]) -> None:
-        """Resume at that position, if it is the same file."""
+        """Resume at a position, if it is the same file."""
         self.at = self.row = at
         self.inode, *self._identity = identity
 

@@ -24,8 +24,8 @@ class PendingRows:
     Attributes
     ----------
     counts : Counter
-        ``given_up``: rows that waited too long. ``unmatched``: labels without a waiting row. ``twice``: rows without
-        label whose key is waiting already; the first one counts.
+        ``given_up``: rows dropped before their label arrived. ``unmatched``: labels without a pending row. ``twice``:
+        rows without a label whose key is already pending; the first one is kept.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class PendingRows:
         ----------
         keys : list of str
         rows : list of (ndarray of shape (n_features,) or None)
-            None: the row has nothing but a key and a label.
+            None: the row contains only a key and a label.
         labels : list of (label or None)
         """
         items: list[Array] = []
@@ -97,7 +97,7 @@ class PendingRows:
         self._since.clear()
 
     def state(self) -> dict[str, Any]:
-        """Return the rows that waited at the end of the last batch, the oldest first."""
+        """Return the rows pending at the end of the last batch, oldest first."""
         then = dict(self.waiting)
         for key, row, has_arrived in reversed(self._since):
             if has_arrived:
@@ -109,7 +109,7 @@ class PendingRows:
         return {"keys": [key for key, _ in ordered], "rows": rows}
 
     def restore(self, state: dict[str, Any], counts: dict[str, int]) -> None:
-        """Restore the waiting rows."""
+        """Restore the pending rows."""
         self.waiting = {
             key: (i, row) for i, (key, row) in enumerate(zip(state["keys"], state["rows"], strict=True))
         }
@@ -118,12 +118,12 @@ class PendingRows:
 
 
 def keys_of(column: Any, name: str, path: str, row: int) -> list[str]:
-    """Return the keys of rows, of which `row` is the first.
+    """Return the keys of rows; `row` is the number of the first one.
 
     Raises
     ------
     StreamError
-        If a row has none.
+        If a key is missing.
     """
     import pyarrow as pa
 
@@ -137,7 +137,7 @@ def keys_of(column: Any, name: str, path: str, row: int) -> list[str]:
 
 def all_missing(columns: list[Any], n: int) -> Array:
     """Return the rows in which all of these columns are missing."""
-    result = np.ones(n, dtype=bool)
+    missing = np.ones(n, dtype=bool)
     for column in columns:
-        result &= column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    return result
+        missing &= column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    return missing

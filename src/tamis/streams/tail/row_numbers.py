@@ -1,4 +1,4 @@
-"""Rows numbered by their producer: which are new, and which numbers are missing."""
+"""Rows numbered by their producer: detection of new rows and of missing numbers."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _NONE = -(1 << 63)  # below all numbers
 def new_rows(
     columns: list[Any], column: int, name: str, last: int | None, before: int
 ) -> tuple[list[Any], int, int | None, list[dict[str, Any]]]:
-    """Return the rows whose number is above all before it, how many they are, the last number, and the missing ranges.
+    """Return the rows whose number exceeds all earlier ones, their count, the last number, and the missing ranges.
 
     Parameters
     ----------
     columns : list of pyarrow.Array
     column : int
-        Place of the column that has the numbers.
+        Index of the column of row numbers.
     name : str
-        Its name.
+        Name of that column.
     last : int or None
         The last number read.
     before : int
@@ -36,7 +36,7 @@ def new_rows(
     Raises
     ------
     StreamError
-        If a number is missing, or is not a whole number of 64 bits.
+        If a number is missing or is not a 64-bit integer.
     """
     import pyarrow as pa
 

@@ -30,7 +30,7 @@ from tamis.streams.tail.text import FollowedText, StandardInput, UnclosedLine
 __all__ = ["FollowedStream", "follow_files"]
 
 _POLL = 0.1  # seconds
-_STALLED = 5.0  # seconds without a row, after which an open quote is worth a warning
+_STALLED = 5.0  # seconds without a row after which a warning about an open quote is issued
 
 Judge = Callable[[Table], dict[str, Any]]
 
@@ -73,7 +73,7 @@ def follow_files(
     max_waiting: int = 100_000,
     judge: Judge | None = None,
 ) -> FollowedStream:
-    r"""Open an endless stream: it waits for rows that do not exist yet.
+    r"""Open an unbounded stream, which waits for rows that do not exist yet.
 
     Parameters
     ----------
@@ -84,25 +84,26 @@ def follow_files(
     label, format, delimiter, decimal, encoding, header, na
         As for :func:`open_file`.
     categorical, drop, missing, times, time_format, drop_unlabelled, clock
-        As for :func:`open_file`. What these options leave open is decided from the first batch.
+        As for :func:`open_file`. Whatever is not set is determined from the first batch.
     max_quoted_lines : int, default=100
-        The most lines that a quoted value may span, at least 1. A quote that stands open for longer, or where a file
-        that is finished ends, makes its line a row that cannot be read; the next line is read as the next row.
+        Maximum number of lines of a quoted value, at least 1. If a quote remains open for longer, or at the end of a
+        complete file, its line is a row that cannot be read, and the next line is read as the next row.
     number : str, optional
-        Name of a column of standard input with increasing row numbers. With it, a producer may send rows again: rows up
-        to the last number read are skipped.
+        Name of a column of standard input with increasing row numbers. A producer may then resend rows: rows up to the
+        last number read are skipped.
     idle : float, optional
-        End when no row has arrived for this many seconds; 0: read only the existing rows. By default wait forever.
+        Number of seconds without a new row after which the stream ends; 0: read only the existing rows. By default,
+        wait forever.
     dead_letters : path-like, optional
-        File for the rows that cannot be read, one line of JSON each with its reason. By default such a row raises an
+        File for rows that cannot be read, one line of JSON each with its reason. By default, such a row raises an
         error.
     label_key : str, optional
-        Name of a column that matches a delayed label to its row. A row without a label waits for a row of the
-        same key with a label. Nothing else is read of that second row; every other column may be empty there. The first
-        row is then returned with its label, in the order in which labels arrive. A row with values and a label, whose
-        key is not waiting, is returned unchanged.
+        Name of a column that matches a delayed label to its row. A row without a label is pending until a row with the
+        same key and a label arrives, whose other columns are ignored and may be empty. The first row is then returned
+        with its label, in the order in which labels arrive. A row with values and a label whose key is not pending is
+        returned unchanged.
     max_waiting : int, default=100_000
-        Maximum number of rows that wait for their labels, at least 1; beyond it, the oldest are dropped.
+        Maximum number of rows with delayed labels, at least 1; beyond it, the oldest are dropped.
     judge : callable, optional
         Called with the first batch as a :class:`tamis.streams.tables.Table`; returns further options of the columns,
         such as ``{"drop": [...]}``.
@@ -114,8 +115,8 @@ def follow_files(
     Raises
     ------
     StreamError
-        If no file or folder has that name. While reading: if a row cannot be read; if a file has other columns than the
-        first one, was cut, or is another file than the one that rows were read from.
+        If no such file or folder exists. While reading: if a row cannot be read, or a file has different columns than
+        the first one, was truncated, or was replaced by another file.
     ValueError
         If an option is out of range.
 
@@ -128,7 +129,7 @@ def follow_files(
     >>> [y.tolist() for X, y in stream.batches(2)]
     [['on', 'off'], ['on', 'off']]
 
-    The last row had no newline yet. Another stream resumes there:
+    The last row had no newline yet. Another stream resumes at this row:
 
     >>> position = stream.position()
     >>> with path.open("a") as file:
@@ -156,14 +157,14 @@ def follow_files(
 
 
 class FollowedStream(Stream):
-    """A stream of rows that may still be coming; made by :func:`follow_files`.
+    """A stream of rows that may arrive later; created by :func:`follow_files`.
 
     Attributes
     ----------
     reasons : dict of str to int
         Number of rows that could not be read, by reason.
     n_waiting : int
-        Number of rows at the end that were too few for a batch; they were not read.
+        Number of rows at the end that are too few for a batch and were not read.
     on_idle : callable
         Called repeatedly while the stream waits for rows.
     """
@@ -245,17 +246,16 @@ class FollowedStream(Stream):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of rows that could not be read, had no label, or had come before: ``bad``, ``unlabelled``,
-        ``repeated``.
+        """Numbers of rows that could not be read, had no label, or were resent: ``bad``, ``unlabelled``, ``repeated``.
 
-        With a `label_key` also the number of rows that wait for their label, ``pending``, and the other counts of
+        With a `label_key` also the number of rows with delayed labels, ``pending``, and the counts of
         :class:`~tamis.streams.tail.pending.PendingRows`: ``given_up``, ``unmatched``, ``twice``.
         """
-        result = {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
+        counts = {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
         if self._late is not None:
-            result["pending"] = len(self._late.waiting)
-            result |= {name: self._late.counts[name] for name in ("given_up", "unmatched", "twice")}
-        return result
+            counts["pending"] = len(self._late.waiting)
+            counts |= {name: self._late.counts[name] for name in ("given_up", "unmatched", "twice")}
+        return counts
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -264,7 +264,7 @@ class FollowedStream(Stream):
 
     @property
     def categories(self) -> dict[str, list[Any]]:
-        """The texts of each column of text, in the order of their codes."""
+        """The values of each text column, in the order of their codes."""
         return {} if self._decoder is None else self._decoder.rows.categories
 
     def pop_events(self) -> list[dict[str, Any]]:
@@ -281,7 +281,7 @@ class FollowedStream(Stream):
     def position(self) -> dict[str, Any] | None:
         """Return the position after the last batch and the state of the columns; None before the first batch.
 
-        Plain values and bytes, which :func:`tamis.save` takes.
+        Plain values and bytes, which :func:`tamis.save` accepts.
         """
         if self._mark is None or self._decoder is None or not self.is_resumable:
             return None
@@ -320,7 +320,7 @@ class FollowedStream(Stream):
     # -- columns -------------------------------------------------------------------------------------------
 
     def begin(self, size: int) -> bool:
-        """Wait for the first batch and decide about the columns; return whether it came."""
+        """Wait for the first batch and determine the columns; return whether it arrived."""
         since = time.monotonic()
         while self._decoder is None:
             if (table := self._first_table(size)) is not None:
@@ -358,8 +358,8 @@ class FollowedStream(Stream):
                     return None
                 if part.has_more(0):
                     return ParquetTable(Source(name, seekable=True))
-            elif (result := self._head(part, size, is_whole)) is not None:
-                return result
+            elif (table := self._head(part, size, is_whole)) is not None:
+                return table
             elif not is_whole or part.n_waiting():
                 return None
         return None
@@ -388,8 +388,8 @@ class FollowedStream(Stream):
     def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
         """Return an iterator over batches of exactly `size` rows; it waits for each of them.
 
-        At the end of standard input the last one may be shorter. Rows of files that are too few for a batch are not
-        read: they belong to the batch that the next rows complete. A pass begins where the last one ended.
+        At the end of standard input, the last one may be shorter. Remaining rows of files that do not fill a batch are
+        not read; they belong to the batch that later rows complete. A pass starts where the previous one ended.
         """
         check_number("batch_size", size, low=1, integer=True)
         n_taken = 0 if self._mark is None else self._mark.rows
@@ -402,7 +402,7 @@ class FollowedStream(Stream):
 
     def _batches(self, size: int) -> Iterator[Batch]:
         if (position := self.position()) is not None and not self.is_pipe:
-            self.seek(position)  # a pass before this one may have read further
+            self.seek(position)  # an earlier pass may have read further
         if not self.begin(size):
             return
         n_taken = 0 if self._mark is None else self._mark.rows
@@ -422,7 +422,7 @@ class FollowedStream(Stream):
             yield join_batches(have)
 
     def _next(self, n: int) -> tuple[FollowedFile, Any] | None:
-        """Return up to `n` rows and their file, as soon as there are any; None at the end."""
+        """Return up to `n` rows and their file as soon as any are available; None at the end."""
         since = time.monotonic()
         while True:
             if self._current is not None and (rows := self._take(self._current, n, self._is_ended())):
@@ -452,7 +452,7 @@ class FollowedStream(Stream):
         return rows
 
     def _warn_of_open_quotes(self) -> None:
-        """Warn of rows that wait for the end of a quoted value, with all lines after them."""
+        """Warn of rows held back because a quoted value has not ended, together with all later lines."""
         for part in self._files.parts.values() if self._files is not None else [self._pipe]:
             if isinstance(part, FollowedText) and (n := part.n_held_lines()):
                 row = f"row {part.n_ready() + 1:,}"
@@ -486,7 +486,7 @@ class FollowedStream(Stream):
     # -- rows ----------------------------------------------------------------------------------------------
 
     def _decode(self, part: FollowedFile, rows: Any, before: int) -> list[Batch]:
-        """Return rows as numbers and labels; rows that cannot be read are written to the file of bad rows, if any."""
+        """Return rows as numbers and labels; unreadable rows are written to the file of bad rows, if any."""
         assert self._decoder is not None
         known = self._decoder.mark()
         try:

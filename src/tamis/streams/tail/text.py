@@ -19,7 +19,7 @@ from tamis.streams.tail.file import HEAD, FollowedFile, check_same_columns, dige
 __all__ = ["FollowedText", "StandardInput", "UnclosedLine"]
 
 _BLOCK = 1 << 20
-_WINDOW = 1 << 12  # bytes that are looked at after a quote that is not closed: there may be more of them
+_WINDOW = 1 << 12  # bytes scanned at a time after an unclosed quote, since further ones may follow
 
 
 class UnclosedLine(bytes):
@@ -35,22 +35,22 @@ class FollowedText(FollowedFile):
     ----------
     name : str
     header : bool
-        Whether the first row has the names of the columns.
+        Whether the first row contains the column names.
     max_quoted_lines : int
-        The most lines that a quoted value may span.
+        Maximum number of lines of a quoted value.
     """
 
     def __init__(self, name: str, header: bool, max_quoted_lines: int) -> None:
         super().__init__(name)
         self.header, self.most = header, max_quoted_lines
         self.n_read = 0  # bytes
-        self.head = b""  # the first bytes that were taken
+        self.head = b""  # first bytes of the rows returned
         self._expected: list[Any] = [0, 0, ""]
-        self._ready: deque[bytes] = deque()  # rows that were read and not taken
+        self._ready: deque[bytes] = deque()  # rows that were read but not returned yet
         self._held = bytearray()  # the bytes after them
 
     def look(self, table: CSVTable) -> bool:
-        """Read and check the column names, which may be in another order; return whether they are available."""
+        """Read and validate the column names, which may be in another order; return whether they are available."""
         if self.names is None and not self.header:
             self.names = table.read_names
         if self.names is None and (row := self.first_row()):
@@ -62,14 +62,14 @@ class FollowedText(FollowedFile):
     # -- rows ----------------------------------------------------------------------------------------------
 
     def peek(self, n: int, last: bool = False) -> list[bytes]:
-        """Return up to `n` rows, that of the names included, without taking them."""
+        """Return up to `n` rows, including the header, without consuming them."""
         self._fill(n, last, None)
         if self.header and self._ready and isinstance(first := self._ready[0], UnclosedLine):
             self._raise_unclosed(first.quote)
         return [*self._ready][:n]
 
     def take(self, n: int, last: bool, table: Any) -> list[bytes]:
-        """Return up to `n` complete rows that were not read yet; `last`: the last one needs no newline."""
+        """Return up to `n` complete unread rows; with `last`, the last one needs no newline."""
         is_new = self.header and self.at == 0
         self._fill(n + is_new, last, table)
         if is_new and self._ready:
@@ -89,7 +89,7 @@ class FollowedText(FollowedFile):
         self.at += len(row)
 
     def _fill(self, n: int, last: bool, table: Any) -> None:
-        """Read until `n` rows are ready, or there is no more."""
+        """Read until `n` rows are ready or no more data is available."""
         tried = 0
         while len(self._ready) < n and (data := self._read()):
             self._held += data
@@ -105,7 +105,7 @@ class FollowedText(FollowedFile):
             self._split(table, last)
 
     def _split(self, table: Any, last: bool = False) -> None:
-        """Move complete rows to those that are ready."""
+        """Move complete rows to the ready rows."""
         block, start, size = bytes(self._held), 0, len(self._held)
         while start < len(block):
             is_rest = start + size >= len(block)
@@ -147,11 +147,11 @@ class FollowedText(FollowedFile):
         return len(self._held)
 
     def n_held_lines(self) -> int:
-        """Return how many whole lines wait for the end of a quoted value."""
+        """Return the number of complete lines held back until a quoted value ends."""
         return self._held.count(b"\n")
 
     def n_ready(self) -> int:
-        """Return how many rows come before those that wait."""
+        """Return the number of rows before those held back."""
         return self.row + len(self._ready) - (self.header and self.at == 0)
 
     # -- the file ------------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ class FollowedText(FollowedFile):
             return bool(digest(file.read(n)) != expected)
 
     def begins_as(self, head: bytes) -> bool:
-        """Return whether a file of these first bytes, at most 4096, may be a copy of this one, however much of it."""
+        """Return whether a file with these first bytes (at most 4096) may be a copy of this one, even in part."""
         _, n, expected = self.identity()
         if not self.head:
             with contextlib.suppress(OSError), open(self.name, "rb") as file:
@@ -249,19 +249,19 @@ class FollowedText(FollowedFile):
             self.head = head
 
     def identity(self) -> list[Any]:
-        """Return its inode, and a hash of the first bytes that were taken."""
+        """Return its inode, and a hash of the first bytes of the rows returned."""
         if self.at and not self.head:
             return self._expected
         return [self.inode, len(self.head), digest(self.head)]
 
     def seek(self, at: int, row: int, identity: list[Any]) -> None:
-        """Resume at that position, if it is the same file."""
+        """Resume at a position, if it is the same file."""
         self.at = self.n_read = at
         self.row, self._expected, self.inode = row, identity, identity[0]
 
 
 def _delimiters(table: Any) -> str:
-    """Return the delimiter; all candidates while it is unknown."""
+    """Return the delimiter, or all candidates while it is unknown."""
     delimiter: str = ",;\t|" if table is None else table.delimiter
     return delimiter
 
@@ -279,7 +279,7 @@ class StandardInput(FollowedText):
         self.ended = False
 
     def wait(self, seconds: float) -> bool:
-        """Return whether there is something to read, after so many seconds at most."""
+        """Return whether data is available, waiting at most `seconds`."""
         return bool(select.select([sys.stdin.fileno()], [], [], seconds)[0])
 
     def _read(self) -> bytes:

@@ -116,7 +116,7 @@ def test_labels(file, tmp_path):
     assert any("rare class: yes (2.0 %)" in note for note in found.notes)
     assert "not classes" in look(file, "distance").problems[0].text
     assert look(file, "distance", classes=False).classes == {}
-    assert "different texts" in look(file, "person").problems[0].text
+    assert "distinct texts" in look(file, "person").problems[0].text
     holes = tmp_path / "holes.csv"
     holes.write_text("a,y\n1,0\n2,\n3,1\n")
     assert [p.option for p in look(holes).problems] == ["drop_unlabelled"]

@@ -98,7 +98,7 @@ def _reject_failed(one: Any) -> None:
 
 @contextlib.contextmanager
 def locked(objects: Iterable[Any]) -> Iterator[None]:
-    """Lock several objects; no lock is held while waiting for another one, so there is no deadlock.
+    """Lock several objects; no lock is held while waiting for another one, which prevents deadlocks.
 
     Examples
     --------

@@ -64,7 +64,7 @@ class FSDS(SketchedRows):
     block_size : int in [1, 10000], default=100
         Number of rows that are added to the sketch at once.
     half_life : float in [0.01, inf], optional
-        Number of rows after which the weight of the sketch is halved. By default there is no fading, as published.
+        Number of rows after which the weight of the sketch is halved. By default nothing fades, as published.
     task : {"classification", "regression"}, default="classification"
         Classification or regression. It only affects the validation of targets.
 

@@ -17,7 +17,7 @@ from tamis._validation import Array, Rows
 from tamis.errors import StateError
 from tamis.summaries.batch import without_columns
 
-__all__ = ["WaitingBlock", "concatenate", "own", "padded"]
+__all__ = ["WaitingBlock", "concatenate", "own", "pad_columns"]
 
 
 class WaitingBlock:
@@ -44,7 +44,7 @@ class WaitingBlock:
     >>> block = WaitingBlock(3, 1)
     >>> one = block.with_rows(np.array([[5.0]]), np.array([0]), np.ones(1))
     >>> two = one.with_rows(np.array([[7.0]]), np.array([1]), np.ones(1))
-    >>> two.rows()[0].tolist(), two.n_rows, one.n_rows, two.emptied().n_rows
+    >>> two.rows()[0].tolist(), two.n_rows, one.n_rows, two.empty_copy().n_rows
     ([[5.0], [7.0]], 2, 1, 0)
     """
 
@@ -100,8 +100,8 @@ class WaitingBlock:
     def widened(self, n_features: int) -> Self:
         """Return the buffer with additional columns, which are 0 in the buffered rows."""
         wide = copy.copy(self)
-        wide.X = padded(self.X, n_features)
-        wide.sparse = tuple(padded(part, n_features) for part in self.sparse)
+        wide.X = pad_columns(self.X, n_features)
+        wide.sparse = tuple(pad_columns(part, n_features) for part in self.sparse)
         return wide
 
     def without(self, columns: Array) -> Self:
@@ -125,7 +125,7 @@ class WaitingBlock:
     def _state_error(self, n_rows: int) -> StateError:
         return state_error(f"A block counts {self.n_rows} rows, but contains {n_rows}")
 
-    def emptied(self) -> Self:
+    def empty_copy(self) -> Self:
         """Return an empty buffer in separate memory; this one keeps its rows for a rollback."""
         return type(self)(self.size, self.X.shape[1])
 
@@ -136,7 +136,7 @@ def own(X: Rows, y: Array, weight: Array) -> tuple[Rows, Array, Array]:
     return rows, y.copy(), weight.copy()
 
 
-def padded(X: Rows, n_features: int) -> Rows:
+def pad_columns(X: Rows, n_features: int) -> Rows:
     """Return rows with additional columns of zeros, in new arrays or with the same values."""
     if sp.issparse(X):
         return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))

@@ -52,7 +52,7 @@ class Progress:
     seconds : float
         Seconds since the start.
     remaining : float or None
-        Estimated seconds left, from the time that similar cells took; None while there is no estimate.
+        Estimated seconds left, from the time that similar cells took; None until some have finished.
     """
 
     n_done: int

@@ -119,7 +119,7 @@ class Recovery:
     ----------
     rows : ndarray of shape (n_drifts,)
         Rows from the start of the drift until the measure has recovered. 0 if it did not drop; NaN if it did not
-        recover before the next drift, or there is no value before or after the drift.
+        recover before the next drift, or if values before or after the drift are missing.
     levels : ndarray of shape (n_drifts,)
         Median of the measure before the drift (a mean would still depend on the drift before it).
     drops : ndarray of shape (n_drifts,)

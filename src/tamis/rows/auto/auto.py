@@ -72,7 +72,7 @@ from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.joint.joint import JointScreening
 from tamis.rows.screening.mean_variance import fisher_score
-from tamis.rows.waiting_block import WaitingBlock, concatenate, padded
+from tamis.rows.waiting_block import WaitingBlock, concatenate, pad_columns
 from tamis.summaries.batch import without_columns
 from tamis.summaries.class_moments import ClassMoments
 
@@ -435,7 +435,7 @@ class Auto(RowSelector):
         self._learners = self._learners.widened(n_features)
         self._forests = self._forests.widened(n_features)
         self._pending = self._pending.widened(n_features)
-        self._window = tuple((padded(X, n_features), y, weight) for X, y, weight in self._window)
+        self._window = tuple((pad_columns(X, n_features), y, weight) for X, y, weight in self._window)
         new = np.arange(self._ranks.shape[1], n_features)
         self._ranks = np.hstack([self._ranks, np.tile(new, (len(self._ranks), 1))])
         if n_features >= 2 * self._laid_out_for:
@@ -513,7 +513,7 @@ class Auto(RowSelector):
     def _take_block(self) -> None:
         """Test all arms on the pending rows, update learners and selectors, then select an arm."""
         X, y, weight = self._pending.rows()
-        n, self._pending = len(y), self._pending.emptied()
+        n, self._pending = len(y), self._pending.empty_copy()
         self._make_room()
         before = self._target
         codes, self._target = (y, None) if before is None else before.with_rows(y)
@@ -948,7 +948,7 @@ class Auto(RowSelector):
             self._n_tested += earlier._n_tested
         if self._learners.W.shape == earlier._learners.W.shape:
             share = earlier._rows / (earlier._rows + self._rows)
-            self._learners = self._learners.averaged(earlier._learners, share)
+            self._learners = self._learners.average_with(earlier._learners, share)
 
     # -- read-outs -----------------------------------------------------------------------------------------
 

@@ -168,22 +168,22 @@ class LogisticRegressions:
 
     def without(self, columns: Array) -> LogisticRegressions:
         """Return a copy with the weights of some features reset."""
-        result = copy.copy(self)
-        result.W = self.W.copy()
-        result.W[:, :, columns] = 0.0
-        return result
+        learners = copy.copy(self)
+        learners.W = self.W.copy()
+        learners.W[:, :, columns] = 0.0
+        return learners
 
-    def averaged(self, other: LogisticRegressions, share: float) -> LogisticRegressions:
+    def average_with(self, other: LogisticRegressions, share: float) -> LogisticRegressions:
         """Return the weighted mean with learners of the same sets and classes, whose share is in [0, 1]."""
-        result = copy.copy(self)
-        result.W, result.b = self.W + share * (other.W - self.W), self.b + share * (other.b - self.b)
-        return result
+        learners = copy.copy(self)
+        learners.W, learners.b = self.W + share * (other.W - self.W), self.b + share * (other.b - self.b)
+        return learners
 
     def of(self, sets: Array) -> LogisticRegressions:
         """Return a copy of some sets, which may be repeated."""
-        result = copy.copy(self)
-        result.W, result.b = self.W[sets], self.b[sets]
-        return result
+        learners = copy.copy(self)
+        learners.W, learners.b = self.W[sets], self.b[sets]
+        return learners
 
     def scores(self, Z: Rows, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return the scores (1) of each row for each set, shape (n_rows, n_sets, n_outputs)."""

@@ -692,7 +692,7 @@ class DISCUSS(RowSelector):
         order[order < 0] = np.arange(len(codes), n_classes)
         self._counts.grow(n_classes)
         self._counts.reorder(order)
-        self._present = self._present.recoded(order)
+        self._present = self._present.recode(order)
         if self._label_series is not None:
             self._label_series.grow(n_classes)
             self._label_series.reorder(order)

@@ -72,7 +72,7 @@ class Present:
         self._forget(counts)
         self.watch(selected, counts)
 
-    def recoded(self, order: NDArray[np.intp]) -> Present:
+    def recode(self, order: NDArray[np.intp]) -> Present:
         """Return a copy with more classes, and these in another order: class c is what class ``order[c]`` was."""
         recoded, empty = copy.copy(self), empty_watch(len(order))
         more = len(order) - self.bayes[-1].shape[1]

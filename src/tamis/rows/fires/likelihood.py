@@ -98,7 +98,7 @@ def targets(codes: Array, k: int, balance: Array, sample_weight: Array, y: Array
 def gradients(
     X: Array, y: Array, w: Array, link: int, noise: float, newton: bool,
     bias: Array, centre: Array, theta: Array, var: Array, g1: Array, g2: Array, curve: Array,
-    given: Array, s1: Array, s2: Array,
+    sample_weight: Array, s1: Array, s2: Array,
 ) -> tuple[float, float]:  # fmt: skip
     """Sum a z and b z^2 (or h z^2) over the rows into g1, g2; return the sums of a and b (or h).
 
@@ -112,7 +112,7 @@ def gradients(
         _margins(X, i, centre, theta, var, d, q)
         a[:], b[:], u[:] = 0.0, 0.0, 0.0
         for r in range(min(4, n - i)):
-            u[r] = given[i + r] if given.shape[0] else 1.0
+            u[r] = sample_weight[i + r] if sample_weight.shape[0] else 1.0
             slope, bend, h = slopes(y[i + r], bias[0] + d[r], noise + bias[1] + q[r], link)
             a[r], b[r], curve[i + r] = w[i + r] * slope, w[i + r] * (h if newton else bend), w[i + r] * h
             sum_a += a[r]

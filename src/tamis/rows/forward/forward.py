@@ -61,7 +61,7 @@ from tamis.rows.forward.marginals import Marginals
 from tamis.rows.forward.recency import Recency, standardise
 from tamis.rows.forward.scatter import Scatter
 from tamis.rows.forward.steps import ADVANTAGE, ADVANTAGE_AFTER_DRIFT, ERRORS, choose, favour
-from tamis.rows.waiting_block import WaitingBlock, concatenate, own, padded
+from tamis.rows.waiting_block import WaitingBlock, concatenate, own, pad_columns
 from tamis.summaries.batch import without_columns
 from tamis.summaries.label_series import LabelSeries
 
@@ -335,7 +335,7 @@ class ForwardPartialCorrelation(RowSelector):
                 self._recency.widen(n + more)
         self._relevance_now = np.pad(self._relevance_now, (0, n_features - self.n_features_in_))
         self._pending = self._pending.widened(n_features)
-        self._recent = tuple((padded(X, n_features), y, weight) for X, y, weight in self._recent)
+        self._recent = tuple((pad_columns(X, n_features), y, weight) for X, y, weight in self._recent)
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         places = np.flatnonzero(np.isin(self._columns, columns))
@@ -387,7 +387,7 @@ class ForwardPartialCorrelation(RowSelector):
     def _take_block(self, *, whole: tuple[Rows, Array, Array] | None = None, choose: bool = False) -> None:
         """Learn a batch that is passed whole, or else the pending rows."""
         if whole is None:
-            whole, self._pending = self._pending.rows(), self._pending.emptied()
+            whole, self._pending = self._pending.rows(), self._pending.empty_copy()
         (X, y, weight), before = whole, self._selected_set()
         self._keep(whole)
         self._learn_rows(X, y, weight)

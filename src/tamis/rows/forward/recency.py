@@ -299,8 +299,8 @@ class Recency:
 
 def _recode(known: Marginals, codes: Array, n_targets: int) -> Marginals:
     """Return the same statistics with other codes of the targets."""
-    result = copy.copy(known)
-    result.target_mean, result.covariance = np.zeros(n_targets), np.zeros((n_targets, len(known.mean)))
+    recoded = copy.copy(known)
+    recoded.target_mean, recoded.covariance = np.zeros(n_targets), np.zeros((n_targets, len(known.mean)))
     codes = codes[: len(known.target_mean)]  # some may not have occurred
-    result.target_mean[codes], result.covariance[codes] = known.target_mean, known.covariance
-    return result
+    recoded.target_mean[codes], recoded.covariance[codes] = known.target_mean, known.covariance
+    return recoded

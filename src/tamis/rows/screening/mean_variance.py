@@ -284,8 +284,8 @@ def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) ->
         for statistic in (f, welch):
             tail = np.maximum(tail, inflated_pvalue(np.where(np.isinf(f), 0.0, statistic), by, left, blocks))
         e = e / by
-    result: NDArray[np.float64] = np.where(np.isinf(f), np.nan_to_num(_by_chance(*e), nan=1.0), tail)
-    return result
+    pvalues: NDArray[np.float64] = np.where(np.isinf(f), np.nan_to_num(_by_chance(*e), nan=1.0), tail)
+    return pvalues
 
 
 @njit(strict=True)

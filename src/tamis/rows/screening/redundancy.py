@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tamis._shapes import Shapes, state_error
 from tamis._validation import Array, Rows
-from tamis.rows.waiting_block import padded
+from tamis.rows.waiting_block import pad_columns
 from tamis.summaries.batch import without_columns
 
 __all__ = ["LastRows", "by_addition", "by_discount"]
@@ -89,7 +89,7 @@ class LastRows:
     def widened(self, n_features: int) -> LastRows:
         """Return the same rows with additional columns, which are 0."""
         rows = LastRows(self.size)
-        rows.blocks = tuple((padded(X, n_features), codes) for X, codes in self.blocks)
+        rows.blocks = tuple((pad_columns(X, n_features), codes) for X, codes in self.blocks)
         rows.n_rows = self.n_rows
         return rows
 

@@ -244,7 +244,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         return self.prior_
 
     def _origin_of(self, rows: Array) -> NDArray[np.int64] | None:
-        """Return the row that each of these rows of a fit is a copy of; None without weights."""
+        """Return the original of each row of a fit with repeated rows; None without weights."""
         return None if self._origin is None else self._origin[rows]
 
     # -- verbs ---------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """A numeric target as ordered levels, so that classifiers that acquire values predict numbers.
 
 The target is cut at quantiles of the rows of the fit into levels h with means m_h and variances s_h^2. From the
-posterior p over the levels, the prediction is sum_h p_h m_h, its variance sum_h p_h (m_h^2 + s_h^2) less the square of
+posterior p over the levels, the prediction is sum_h p_h m_h, its variance sum_h p_h (m_h^2 + s_h^2) minus the square of
 the prediction. Acquisition reduces the squared error as a share of the variance of the target, times the cost of an
 error of one variance: by default the cost of predicting the mean is 1.
 """

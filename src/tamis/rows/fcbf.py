@@ -88,7 +88,7 @@ class FCBF(RowSelector):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Symmetrical uncertainty with the class in the window, in [0, 1], less its bias if `bias_correction` is set.
+        Symmetrical uncertainty with the class in the window, in [0, 1], minus its bias if `bias_correction` is set.
     selected_ : ndarray of int
         The selected features, by decreasing score.
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_

@@ -9,9 +9,9 @@ sketch B of l directions, and both are compressed to a new sketch::
 
 So |C'x|^2 - |B'x|^2 is never negative, and at most the sum of all delta for every unit vector x.
 
-How it is computed: the squares s^2 are the eigenvalues of C'C, of which B'B is known to be diag(s'^2), so (1) to (3)
-cost three products with Y or B and one small eigenproblem. Where there are fewer features than columns, CC' is the
-smaller matrix, and its eigenvectors are U.
+The squares s^2 are the eigenvalues of C'C, whose block B'B is diag(s'^2), so (1) to (3) cost three products with Y or B
+and one small eigenproblem. Where there are fewer features than columns, CC' is the smaller matrix, and its eigenvectors
+are U.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tamis.summaries.batch import without_columns
 __all__ = ["SketchedRows", "shrink"]
 
 # State, for J columns:
-#   _sketch    (l, J) float64   B', of which row i is s'_i times a unit vector, longest first
+#   _sketch    (l, J) float64   B'; row i is s'_i times a unit vector, longest first
 #   _squares   (l,)   float64   s'_i^2
 #   _waiting   (n, J) float64   rows since the last whole block, times the root of their weight
 

@@ -47,7 +47,7 @@ class TreeClassifier(DenseRowClassifier):
     binary_splits: bool
     max_depth: int | None
     max_nodes: int | None
-    new_feature_penalty: float = 0.0  # most methods, and older files, have none
+    new_feature_penalty: float = 0.0  # absent in most methods and in older files
     splitter: str = "normal"  # likewise
     _categories_: Categories
 

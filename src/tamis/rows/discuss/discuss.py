@@ -25,7 +25,7 @@ Redundancy of a candidate c with a selected feature s::
 
     "predominance"   SU(s, c) > SU(c, Y)                                     Algorithms 4, 5
     "hoeffding"      the same, only where |SU(s, Y) - SU(c, Y)| < epsilon    Algorithm 6
-    "conditional"    I(c; Y | s) < share I(c; Y), both less their bias                                (3)
+    "conditional"    I(c; Y | s) < share I(c; Y), both minus their bias                               (3)
 
 Defects of the printed algorithms, and how they are corrected:
 

@@ -103,7 +103,7 @@ def measure_gain(c: int, others: Array, n: int, state: Any, n_classes: int, gain
     n, state, n_classes
         As for :func:`measure`.
     gain : ndarray of shape (len(others),), float64
-        Written: I(X_c; Y | X_s) in bits, less its bias.
+        Written: I(X_c; Y | X_s) in bits, minus its bias.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class WindowStatistics(NamedTuple):
 
     n: int
     su: Floats
-    gain: Floats  # less its bias, if that is corrected
+    gain: Floats  # minus its bias, if that is corrected
     spread: Floats  # H(X) + H(Y)
     free: Floats  # degrees of freedom, corrected for values with few rows
     classic: Floats  # the same, (values - 1) (classes - 1)

@@ -528,7 +528,7 @@ class FIRES(RowSelector):
         return centre, inverse_scale(m2, self._moments.weight) if standard else np.ones(len(centre))
 
     def _balance_and_rate(self, code: int, total: float) -> tuple[tuple[float, float], float]:
-        """Return the weights of a row outside and inside the class, of which there are `total` rows, and the step.
+        """Return the weights of a row outside and inside a class of `total` rows, and the step.
 
         Models of many features need a long step, and rows of unequal weight a short one.
         """
@@ -550,7 +550,7 @@ class FIRES(RowSelector):
     def _standard_target(
         self, X: Rows, y: Array, weight: Array, keep: float, frame: tuple[Array, Array] | None
     ) -> tuple[Array, float]:
-        """Return the target in units of its running standard deviation, and the variance of its noise in them."""
+        """Return the target, and the variance of its noise, in units of its running standard deviation."""
         w = weight if len(weight) else np.ones(len(y))
         self._target = copy.copy(self._target)
         if not self._target.update(y[:, None], w, keep):

@@ -257,7 +257,7 @@ class Recency:
         self.memory[0].fade(keep)
 
     def append(self, later: Recency, fade: float, codes: Array, n_targets: int) -> None:
-        """Add the memory of another one of later rows; the evidence becomes that of these.
+        """Append the memory of later rows; the evidence becomes that of the later rows.
 
         Parameters
         ----------

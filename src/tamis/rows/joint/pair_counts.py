@@ -64,7 +64,7 @@ class Gains(NamedTuple):
     """Statistics of the pairs, (q, q) each; `x given z` is in row x, column z."""
 
     given: NDArray[np.float64]  # G of x given z minus its bar; negative: not significant
-    gain: NDArray[np.float64]  # bits that x adds to z, less the expected gain by chance
+    gain: NDArray[np.float64]  # bits that x adds to z, minus the expected gain by chance
     dependent: NDArray[np.float64]  # G of the dependence of x and z minus its bar
     joint: NDArray[np.float64]  # bits of information of both about the class
 

@@ -190,7 +190,7 @@ class SparseRows:
         self.n_written = n_seen
 
     def last(self, numbers: NDArray[np.int64]) -> Rows:
-        """Return the stored rows in the slots of these row numbers, CSR; a number beyond them names the later row."""
+        """Return the stored rows in the slots of these row numbers, CSR; an overwritten slot contains a later row."""
         n_rows = len(self._indptr) - 1
         places = numbers if n_rows < self.size else (numbers - self.n_written) % self.size
         stored = sp.csr_matrix((self._data, self._indices, self._indptr), (n_rows, self.n_features))

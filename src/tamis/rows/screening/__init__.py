@@ -40,7 +40,7 @@ Errata and deviations, each with its reason:
   update of exact weights is not a bound either; :mod:`tamis.summaries.quantiles` has a certificate instead.
 * The printed Algorithm 3 compares the count of *one* bin with the *cumulative* cut h N / K, which gives five bins of
   [1, 200, 400, 399] for 1000 values. Here bin(x) = #{h : F(values below x) >= h / K}, ties included, which is the
-  result of sorting all values. A very frequent value may span several bins, of which some are then empty.
+  result of sorting all values. A very frequent value may span several bins, some of which are then empty.
 * The printed zero count of a sparse feature includes the row of its last stored value: here the zeros are all rows
   minus the stored ones.
 * The Gini index is printed as the remaining impurity, smaller for a better feature; (6) is the decrease of the impurity

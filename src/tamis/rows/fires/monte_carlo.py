@@ -146,6 +146,7 @@ class MonteCarloFIRES(ScaledBatches):
     The method is defined per batch. Memory: 16 bytes per parameter (a network has at least 100 n_features + 20,000),
     and for each step 32 bytes per parameter and sample. A step costs about 6 n_samples n_rows operations per parameter.
     `tamis.save` rejects a model with a PyTorch module, because a module is code.
+
     References
     ----------
     Haug, Pawelczyk, Broelemann, Kasneci (2020). Leveraging Model Inherent Variable Importance for Stable Online

@@ -38,7 +38,7 @@ def test_two_columns_are_enough_and_beat_random_and_all(found):
     assert found.chosen.selector in ("forward", "fires")
     assert found.chosen.accuracy > dict(curves["random"])[2] + 0.1
     assert found.chosen.accuracy > curves["all"][0][1] + 0.03
-    assert "fewest within one standard error" in found.reason
+    assert "smallest subset within one standard error" in found.reason
 
 
 def test_random_subsets_are_those_of_the_baseline(found):
@@ -110,10 +110,10 @@ def test_the_reason_says_how_many_columns_and_beside_what():
     best, one = arm("forward", 9, 0.2 + NOISE), arm("fires", 1, 0.2002 - NOISE)
     far, draw = arm("fisher", 1, np.full(50, 0.4)), arm("random-0", 1, np.full(50, 0.4))
     assert _judge([best, one, far, draw], 5000, 40, 0.5).reason == (
-        "1 of 40 columns is the fewest within one standard error of the best accuracy, 0.800 (forward, 9)."
+        "The smallest subset within one standard error of the best accuracy, 0.800 (forward, 9), has 1 of 40 columns."
     )
     assert _judge([best, far, draw], 5000, 40, 0.5).reason == (
-        "9 of 40 columns are the fewest within one standard error of the best accuracy."
+        "The smallest subset within one standard error of the best accuracy has 9 of 40 columns."
     )
 
 

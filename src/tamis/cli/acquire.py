@@ -170,7 +170,8 @@ def _run_interactive(dialogue: Dialogue, quiet: bool) -> None:
     console, session = terminal(), dialogue.session
     names = [dialogue.model.name_of(k) for k in range(len(dialogue.model.candidates_))]
     console.print(
-        f"{type(dialogue.model).__name__}, {len(names):,} values that may be asked for", style="bold"
+        f"{type(dialogue.model).__name__}, at most {len(names):,} value{'s' * (len(names) != 1)}",
+        style="bold",
     )
     console.print(
         "A value; ? if it is unavailable; name=value gives another one; q decides now.", style="dim"

@@ -353,10 +353,12 @@ def _judge(
     best = max(serious, key=lambda one: one.accuracy)
     near = [one for one in serious if one.learner == best.learner and _within(one, best)]
     chosen = min(near, key=lambda one: (one.size, -one.accuracy))
-    verb = "is" if chosen.size == 1 else "are"
     word = _WORD_FOR[measure]
-    reason = f"{chosen.size} of {n_features} columns {verb} the fewest within one standard error of the best {word}"
-    reason += f", {best.accuracy:.3f} ({best.selector}, {best.size})." if chosen is not best else "."
+    at_best = "" if chosen is best else f", {best.accuracy:.3f} ({best.selector}, {best.size:,}),"
+    reason = (
+        f"The smallest subset within one standard error of the best {word}{at_best} has {chosen.size:,} of"
+    )
+    reason += f" {n_features:,} columns."
     if chosen.selector == "all":
         reason = "All features: no selection is within one standard error of their accuracy."
     else:
@@ -376,8 +378,8 @@ def _judge(
         reason += f" AUC is compared: the rarer class has {n_rare:,} of {n_rows:,} rows, so accuracy is uninformative."
     elif best.accuracy <= majority + math.sqrt(majority * (1.0 - majority) / n_rows):
         reason += (
-            f" The majority-class baseline is as accurate, {majority:.3f}, so accuracy is uninformative about a"
-            " selection here: compare the AUC and the average precision of a few with tamis run."
+            f" The majority-class baseline is as accurate, {majority:.3f}, so accuracy cannot rank"
+            " selections here: compare the AUC and the average precision of several with tamis run."
         )
     return Recommendation(chosen, best, contestants, n_rows, n_features, majority, reason, measure)
 

@@ -13,15 +13,34 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from tamis._atomic import LARGEST_PART, atomically, parts
+from tamis._docstrings import fill_docstring
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, as_column, as_rows, encode_labels, reject_nonfinite
 from tamis._validation.parameters import COLUMNS, check_parameters, integer, parameters
 from tamis.errors import DataError
 
-__all__ = ["LARGEST", "DenseRowClassifier", "first_out_of_range", "is_third_party"]
+__all__ = ["LARGEST", "SHARED_DOCS", "DenseRowClassifier", "first_out_of_range", "is_third_party"]
 
 LARGEST = 1e150  # its square is finite
+
+# Paragraphs of the docstrings of the classifiers.
+SHARED_DOCS = {
+    "fitted": """
+    classes_ : ndarray of shape (n_classes,)
+        Labels in the order in which they were declared or first seen.
+    n_seen_ : int
+        Number of rows learned.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present if the first rows were a frame with column names.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, when the first rows are passed.
+    """,
+}
 
 
 @njit()
@@ -51,6 +70,12 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: i
     state, `_grow` allocates space for new classes, `_learn` updates the state with rows and codes and cannot fail.
     State is stored under names that end with an underscore.
     """
+
+    _shared_docs = SHARED_DOCS  # paragraphs for the docstrings of subclasses
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        fill_docstring(cls._shared_docs)(cls)
 
     _allowed = parameters(
         categorical=(COLUMNS, None),

@@ -174,18 +174,7 @@ class HUWRS(ChunkedEnsemble):
         Rows, counted from 0, at which members were reset.
     members_ : list of SubspaceMember
         Columns, classifier and weight of each.
-    classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen.
-    n_seen_ : int
-        Number of rows learned.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the first rows were a frame with column names.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
+    %(fitted)s
 
     Notes
     -----

@@ -72,18 +72,7 @@ class WeightedKNN(DenseRowClassifier):
         Current weight of each feature, not negative; all 1 if `unweighted_`.
     unweighted_ : bool
         Whether no weights are in use: `weight` is None, all would be 0, or half a `score_window` is not yet full.
-    classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen.
-    n_seen_ : int
-        Number of rows learned.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the first rows were a frame with column names.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
+    %(fitted)s
 
     Notes
     -----

@@ -46,12 +46,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
-from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Rows, as_classes, as_column, as_weights, encode_labels, reject_nonfinite
 from tamis._validation.parameters import check_parameters, integer, number, parameters
 from tamis.errors import DataError
-from tamis.learners.dense_rows import LARGEST, DenseRowClassifier
+from tamis.learners.dense_rows import LARGEST, SHARED_DOCS, DenseRowClassifier
 
 __all__ = ["Perceptron", "SGDLinearSVM", "SGDLogisticRegression", "are_alike", "predict_and_train"]
 
@@ -62,6 +61,47 @@ _SMALLEST_SCALE = 1e-9
 _SPARSE_INTERCEPT = 0.01
 _LARGEST_SEED = 2**31 - 1
 _OVERFLOW = "The weights overflow: scale the columns, for example to a standard deviation of 1."
+
+_SHARED_DOCS = SHARED_DOCS | {
+    "steps": """
+    penalty : {"l2", None}, default="l2"
+        Whether the weights shrink with each row (2).
+    alpha : float, default=1e-4
+        lambda, in (0, inf): strength of the penalty, and of the step size "optimal".
+    learning_rate : {"constant", "invscaling", "optimal"}, default="optimal"
+        Schedule of the step size (3). A decreasing one does not follow concept drift.
+    eta0 : float, default=0.01
+        Step size, or that of the first row, in (0, inf); not used by "optimal".
+    power_t : float, default=0.5
+        Exponent of "invscaling".
+    """,
+    "order": """
+    average : bool or int, default=False
+        Whether `coef_` is the mean of the weights after each row (4): of all rows, or from this row on, counted from 1.
+    fit_intercept : bool, default=True
+    shuffle : bool, default=True
+        Whether a batch is learned in a random order, as in scikit-learn. False: in the order of its rows; then a batch
+        equals its rows one at a time, if the classes are declared.
+    random_state : int, default=0
+        Seed of this order, which is the same for all batches of one size.
+    """,
+    "coefficients": """
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features), float64
+        Weights; one model for two classes, else one per class against the rest.
+    intercept_ : ndarray of shape (1,) or (n_classes,), float64
+    """,
+    "notes": """
+    DataError
+        If a batch is invalid; the model is left unchanged.
+
+    Notes
+    -----
+    A row costs O(stored values times models). Memory: 8 bytes per feature and model, 16 with averages, and a copy
+    during an update. A missing value (NaN) is rejected.
+    """,
+}
 
 # State:
 #   _coef_, _intercept_    (M, J) and (M,) float64   w and b of each model
@@ -235,6 +275,7 @@ class _LinearClassifier(DenseRowClassifier):
     _linear_in_stored_values = True
     _equals_rows = ""  # a batch is shuffled
     _loss: int
+    _shared_docs = _SHARED_DOCS
 
     _shapes = """
         n_features_in_ (=j)  classes_ (c)  _coef_ (c-(c==2), j) finite
@@ -491,60 +532,6 @@ class _LinearClassifier(DenseRowClassifier):
         return tags
 
 
-# Paragraphs of the docstrings of the classifiers.
-_SHARED = {
-    "steps": """
-    penalty : {"l2", None}, default="l2"
-        Whether the weights shrink with each row (2).
-    alpha : float, default=1e-4
-        lambda, in (0, inf): strength of the penalty, and of the step size "optimal".
-    learning_rate : {"constant", "invscaling", "optimal"}, default="optimal"
-        Schedule of the step size (3). A decreasing one does not follow concept drift.
-    eta0 : float, default=0.01
-        Step size, or that of the first row, in (0, inf); not used by "optimal".
-    power_t : float, default=0.5
-        Exponent of "invscaling".
-    """,
-    "order": """
-    average : bool or int, default=False
-        Whether `coef_` is the mean of the weights after each row (4): of all rows, or from this row on, counted from 1.
-    fit_intercept : bool, default=True
-    shuffle : bool, default=True
-        Whether a batch is learned in a random order, as in scikit-learn. False: in the order of its rows; then a batch
-        equals its rows one at a time, if the classes are declared.
-    random_state : int, default=0
-        Seed of this order, which is the same for all batches of one size.
-    """,
-    "sections": """
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features), float64
-        Weights; one model for two classes, else one per class against the rest.
-    intercept_ : ndarray of shape (1,) or (n_classes,), float64
-    classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen.
-    n_seen_ : int
-        Number of rows learned.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the first rows were a frame with column names.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
-    DataError
-        If a batch is invalid; the model is left unchanged.
-
-    Notes
-    -----
-    A row costs O(stored values times models). Memory: 8 bytes per feature and model, 16 with averages, and a copy
-    during an update. A missing value (NaN) is rejected.
-    """,
-}
-
-
-@fill_docstring(_SHARED)
 class Perceptron(_LinearClassifier):
     """A Perceptron: a linear classifier that updates its weights after each error.
 
@@ -560,7 +547,9 @@ class Perceptron(_LinearClassifier):
         Step size, in (0, inf).
     %(order)s
 
-    %(sections)s
+    %(coefficients)s
+    %(fitted)s
+    %(notes)s
 
     References
     ----------
@@ -632,7 +621,6 @@ class _SGDClassifier(_LinearClassifier):
         self.random_state = random_state
 
 
-@fill_docstring(_SHARED)
 class SGDLogisticRegression(_SGDClassifier):
     """Logistic regression by stochastic gradient descent.
 
@@ -643,7 +631,9 @@ class SGDLogisticRegression(_SGDClassifier):
     %(steps)s
     %(order)s
 
-    %(sections)s
+    %(coefficients)s
+    %(fitted)s
+    %(notes)s
 
     References
     ----------
@@ -669,7 +659,6 @@ class SGDLogisticRegression(_SGDClassifier):
     _loss = _LOGISTIC
 
 
-@fill_docstring(_SHARED)
 class SGDLinearSVM(_SGDClassifier):
     """A linear support vector machine by stochastic gradient descent.
 
@@ -680,7 +669,9 @@ class SGDLinearSVM(_SGDClassifier):
     %(steps)s
     %(order)s
 
-    %(sections)s
+    %(coefficients)s
+    %(fitted)s
+    %(notes)s
 
     References
     ----------

@@ -76,18 +76,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
         Current weight of each feature, in [0, 1], the largest 1.
     unweighted_ : bool
         Whether no weights are in use: `weight` is None, all would be 0, or half a `score_window` is not yet full.
-    classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen.
-    n_seen_ : int
-        Number of rows learned.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the first rows were a frame with column names.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
+    %(fitted)s
 
     Notes
     -----

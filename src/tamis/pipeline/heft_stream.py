@@ -126,18 +126,7 @@ class HEFTStream(ChunkedEnsemble):
         Row numbers, from 0, at which the selection changed.
     members_ : list of Member
         Kind, features, classifier and weight of each member.
-    classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen.
-    n_seen_ : int
-        Number of rows learned.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the first rows were a frame with column names.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
+    %(fitted)s
 
     Notes
     -----

@@ -192,7 +192,7 @@ def test_finer_conditions_are_offered_next(shop, rng):
     while (made := stream.next_features(selector, 1)) is not None:
         seen += made[0]
         if made[0] == [first]:
-            stream._accepted(first, 0)
+            stream._on_accept(first, 0)
     at = seen.index(first) + 1
     at += sum(name.partition(" | ")[2] == first.partition(" | ")[2] for name in order) - 1  # of the same rows
     finer = [name for name in seen if " and " in name]

@@ -57,7 +57,7 @@ Floats = NDArray[np.float64]
 #   _bank      (N, c)     float64  values of the training rows that neighbours are chosen from
 #   _bank_y    (N,)       int64    their classes
 #   _fold      (N,)       int64    the model of `_folds` that was fitted without the row
-#   _bank_origin (N,)     int64    the row of `fit` of which the row is a copy
+#   _bank_origin (N,)     int64    the original row of `fit`
 #   _scale     (c,)       float64  factor of the squared difference of two values, or of two different categories
 #   _clip      (2, c)     float64  bounds of numbers in a difference
 #   _subsets   (b, c)     bool     sampled subsets

@@ -78,7 +78,7 @@ class AnyOrder:
         random_state : int, optional
             Seed of the subsets.
         origin : ndarray of shape (n_rows,), int, optional
-            The row of which each row is a copy.
+            The original row of each copy.
         """
         values = values[:, :_COLUMNS]
         sizes = None if sizes is None else sizes[:_COLUMNS]

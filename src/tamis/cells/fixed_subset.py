@@ -97,7 +97,7 @@ class FixedSubset(FixedOrder):
     ([7, 3], True)
     """
 
-    calibrate = True  # there is no published stopping rule
+    calibrate = True  # without a published stopping rule
     order = "mrmr"
     _allow_trees = False  # a plain baseline
 

@@ -296,8 +296,8 @@ def _levels(risk: Floats) -> Floats:
     """Return the candidates for `max_risk`: quantiles of all observed risks, and of those of early steps."""
     if risk.shape[1] == 1:
         return np.array([-np.inf])
-    met = [np.quantile(risk[:, 1:n_steps], _LEVELS) for n_steps in (_EARLY, risk.shape[1])]
-    return np.unique(np.r_[-np.inf, *met])
+    quantiles = [np.quantile(risk[:, 1:n_steps], _LEVELS) for n_steps in (_EARLY, risk.shape[1])]
+    return np.unique(np.r_[-np.inf, *quantiles])
 
 
 @njit(strict=True)

@@ -69,7 +69,7 @@ def relevance(
         return _relevance_beyond_chance(tables)
     least = 1.0 if threshold == "any" else 0.8
     rules = {"count": 15, "half": min(n // 2, 15), "any": 1}
-    wanted = max(min(n, rules[threshold] if isinstance(threshold, str) else threshold), 1)
+    n_wanted = max(min(n, rules[threshold] if isinstance(threshold, str) else threshold), 1)
     bound = mutual_information_ratio(tables) if raw is None else np.ones(n)
     scores = np.full(n, np.nan)
     while True:
@@ -80,7 +80,7 @@ def relevance(
                 if raw is None or y is None
                 else _raw_scores(raw, y, due)
             )
-        if np.count_nonzero(scores > least) >= wanted:
+        if np.count_nonzero(scores > least) >= n_wanted:
             return scores, least
         if least < 1e-9:
             break

@@ -106,7 +106,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     Raises
     ------
     ValueError
-        If a parameter is invalid, when the target arrives.
+        If a parameter is invalid; raised when the target arrives.
     DataError
         If the target or a column is invalid. The state is then unchanged.
 

@@ -70,7 +70,7 @@ class GFSFS(GroupedOffers):
         What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
-        Whether to keep a record of each offer, or only of accepted ones. ``statistic`` is the gain of the feature when
+        Whether to record each offer, or only accepted ones. ``statistic`` is the gain of the feature when
         it was tested, in nats, ``threshold`` lambda_2.
 
     Attributes
@@ -83,7 +83,7 @@ class GFSFS(GroupedOffers):
     Raises
     ------
     ValueError
-        If a parameter is out of its range, when the target arrives; if a weight is not a whole number.
+        If a parameter is invalid, or a weight is not an integer; raised when the target arrives.
     DataError
         If the target or a column is invalid, or the columns of a group are not adjacent. The state is then unchanged.
 

@@ -186,7 +186,7 @@ class Grafting(ColumnSelector):
         What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
-        Keep a record of each offer, or of accepted ones only. ``statistic`` is the slope, ``threshold`` is lambda.
+        Whether to record each offer, or only accepted ones. ``statistic`` is the slope, ``threshold`` is lambda.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class Grafting(ColumnSelector):
     Raises
     ------
     ValueError
-        If a parameter is invalid, when the target arrives.
+        If a parameter is invalid; raised when the target arrives.
     DataError
         If the target or a column is invalid. The state is then unchanged.
 

@@ -76,7 +76,7 @@ class GroupSearch:
                 members = self._with_better(candidate, members, selected)
         if not members and self._is_worth_it(candidates, selected):
             members = candidates
-        return self._needed(members, selected)
+        return self._drop_weak(members, selected)
 
     def _with_better(self, candidate: Member, members: list[Member], selected: list[Member]) -> list[Member]:
         """Return the members with one of them replaced by the candidate, if its gain given the others is larger."""
@@ -90,7 +90,7 @@ class GroupSearch:
                     best, chosen = more, [*rest, candidate]
         return chosen
 
-    def _needed(self, members: list[Member], selected: list[Member]) -> list[Member]:
+    def _drop_weak(self, members: list[Member], selected: list[Member]) -> list[Member]:
         """Return the members without those whose gain given the others is too small, in order of arrival."""
         needed = members
         for member in members if len(members) > 1 else ():

@@ -211,7 +211,7 @@ class MultinomialModel:
             return GroupEvidence(math.nan, math.nan, status)
         if self.robust:
             return smallest_p_value(self.evidence(X[:, status == REJECTED]), status)
-        fit = self._newton(np.column_stack([design, directions]), self._padded(k))
+        fit = self._newton(np.column_stack([design, directions]), self._pad_coefficients(k))
         statistic = max(2.0 * (fit.log_likelihood - self.fit.log_likelihood), 0.0)
         return GroupEvidence(statistic, float(self._log_p(np.array([statistic]), k)[0]), status)
 
@@ -219,7 +219,7 @@ class MultinomialModel:
         """Return one candidate, fitted."""
         z, zz, _ = project_twice(x[:, None], self.design[:, : self.k], self.intercept)
         column = z[:, 0] / math.sqrt(zz[0])
-        fit = self._newton(np.column_stack([self.design[:, : self.k], column]), self._padded(1))
+        fit = self._newton(np.column_stack([self.design[:, : self.k], column]), self._pad_coefficients(1))
         if self.robust:
             evidence = self.evidence(x[:, None])
             return Proposal(float(evidence.statistic[0]), float(evidence.log_p[0]), column, fit)
@@ -256,7 +256,7 @@ class MultinomialModel:
         self.design[:, : self.k] = np.column_stack([first, directions])
         self.fit = self._newton(self.design[:, : self.k], np.zeros((self.k, self._n_classes - 1)))
 
-    def _padded(self, n_more: int) -> Floats:
+    def _pad_coefficients(self, n_more: int) -> Floats:
         return np.vstack([self.fit.beta, np.zeros((n_more, self._n_classes - 1))])
 
     def _covariance(self, mean: Floats, c: int, d: int) -> Floats:

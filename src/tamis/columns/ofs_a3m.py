@@ -48,7 +48,7 @@ class OFSA3M(NeighbourhoodSelector):
         What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
-        Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
+        Whether to record each offer, or only accepted ones. ``statistic`` is the dependency of the class on the
         feature alone, ``threshold`` the value that it had to reach.
 
     Attributes
@@ -61,7 +61,7 @@ class OFSA3M(NeighbourhoodSelector):
     Raises
     ------
     ValueError
-        If a parameter is invalid, when the target arrives; if a weight is not a whole number.
+        If a parameter is invalid, or a weight is not an integer; raised when the target arrives.
     DataError
         If the target or a column is invalid. The state is then unchanged.
 

@@ -50,7 +50,7 @@ class OFSDensity(NeighbourhoodSelector):
         What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
-        Keep a record of each offer, or of accepted ones only. ``statistic`` is the dependency of the class on the
+        Whether to record each offer, or only accepted ones. ``statistic`` is the dependency of the class on the
         feature alone, ``threshold`` the value that it had to reach.
 
     Attributes
@@ -63,7 +63,7 @@ class OFSDensity(NeighbourhoodSelector):
     Raises
     ------
     ValueError
-        If a parameter is invalid, when the target arrives; if a weight is not a whole number.
+        If a parameter is invalid, or a weight is not an integer; raised when the target arrives.
     DataError
         If the target or a column is invalid. The state is then unchanged.
 

@@ -37,7 +37,7 @@ class OSFS(DependenceSelector):
     Parameters
     ----------
     test : {"fisher-z", "g-square"} or DependenceTest, default="fisher-z"
-        The test of conditional independence. "fisher-z": partial correlation, for two classes of which none is rare.
+        The test of conditional independence. "fisher-z": partial correlation, for two classes, neither of them rare.
         "g-square": counts of columns with few values, or of their quantiles. Or a test object, see
         :mod:`tamis.dependence.criterion`.
     alpha : float, default=0.01
@@ -48,7 +48,7 @@ class OSFS(DependenceSelector):
         What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
-        Whether to keep a record of each offer, or only of accepted ones. ``statistic`` is the dependence on the class.
+        Whether to record each offer, or only accepted ones. ``statistic`` is the dependence on the class.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class OSFS(DependenceSelector):
     Raises
     ------
     ValueError
-        If a parameter is invalid, when the target arrives; if a weight is not a whole number.
+        If a parameter is invalid, or a weight is not an integer; raised when the target arrives.
     DataError
         If the target or a column is invalid. The state is then unchanged.
 

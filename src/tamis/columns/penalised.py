@@ -84,7 +84,7 @@ class PenalisedSelector(SequentialSelector):
         What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
-        Keep a record of each offer, or of accepted ones only. ``statistic`` is the gain, ``threshold`` is F.
+        Whether to record each offer, or only accepted ones. ``statistic`` is the gain, ``threshold`` is F.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class PenalisedSelector(SequentialSelector):
     Raises
     ------
     ValueError
-        If a parameter is invalid, when the target arrives.
+        If a parameter is invalid; raised when the target arrives.
     DataError
         If the target or a column is invalid. The state is then unchanged.
 

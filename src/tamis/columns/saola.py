@@ -40,7 +40,7 @@ class SAOLA(DependenceSelector):
     Parameters
     ----------
     test : {"fisher-z", "g-square"} or DependenceTest, default="fisher-z"
-        The measure and test of dependence. "fisher-z": correlation, for two classes of which none is rare. "g-square":
+        The measure and test of dependence. "fisher-z": correlation, for two classes, neither of them rare. "g-square":
         symmetrical uncertainty of columns with few values, or of their quantiles. Or a test object, see
         :mod:`tamis.dependence.criterion`.
     alpha : float, default=0.01
@@ -49,7 +49,7 @@ class SAOLA(DependenceSelector):
         What to do with NaN. "refuse": raise an error. "mean": replace it by the mean of the feature, recorded in the
         trace.
     trace : {"all", "selected"}, default="all"
-        Whether to keep a record of each offer, or only of accepted ones. ``statistic`` is the dependence on the class.
+        Whether to record each offer, or only accepted ones. ``statistic`` is the dependence on the class.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class SAOLA(DependenceSelector):
     Raises
     ------
     ValueError
-        If a parameter is invalid, when the target arrives; if a weight is not a whole number.
+        If a parameter is invalid, or a weight is not an integer; raised when the target arrives.
     DataError
         If the target or a column is invalid. The state is then unchanged.
 

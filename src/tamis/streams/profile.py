@@ -215,10 +215,10 @@ def profile_table(
     _check_mixed(profile, table, dropped)
     _note_times(profile, table, dropped | text, times)
     _exclude_columns(profile, dropped | kept | text, most_texts, grows=grows)
-    gone = dropped | set(profile.excluded)
-    _note_copies(profile, head, gone)
-    _check_missing(profile, head, gone | text | {problem.value for problem in profile.problems}, missing)
-    _add_notes(profile, gone)
+    excluded = dropped | set(profile.excluded)
+    _note_copies(profile, head, excluded)
+    _check_missing(profile, head, excluded | text | {problem.value for problem in profile.problems}, missing)
+    _add_notes(profile, excluded)
     return profile
 
 

@@ -479,7 +479,7 @@ class BlockSums:
                 self._lag_sums += sums.reshape(self._lag_sums.shape)
                 self._lag_weight += paired.sum(axis=2)
                 return
-        if not self._lag_missing.shape[2] and _lacks_values(cells):
+        if not self._lag_missing.shape[2] and _has_missing(cells):
             self._lag_missing = np.zeros(self._lag_sums.shape)
         into = labels, weight, self._lag_sums, self._lag_missing, self._lag_weight
         if sp.issparse(cells):
@@ -644,7 +644,7 @@ def _add_sums(
     """Add the values of each class; return the weights of missing values, allocated when the first one occurs."""
     if not sp.issparse(X) and _add_values(X, codes, weight, sums):
         return missing
-    if not missing.shape[2] and _lacks_values(X):
+    if not missing.shape[2] and _has_missing(X):
         missing = np.zeros((*missing.shape[:2], sums.shape[1]))
     if sp.issparse(X):
         _add_stored(X.data, X.indices, X.indptr, codes, weight, sums, missing[at])
@@ -653,5 +653,5 @@ def _add_sums(
     return missing
 
 
-def _lacks_values(X: Rows) -> bool:
+def _has_missing(X: Rows) -> bool:
     return bool(np.isnan(X.data if sp.issparse(X) else X).any()) or not sp.issparse(X)

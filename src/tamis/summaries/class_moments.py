@@ -277,21 +277,21 @@ class ClassMoments(ThreadSafe):
             If some rows were dense, and `dense_too` is False.
         """
         if not dense_too:
-            self._refuse_dense()
+            self._reject_dense()
         n, more = self.n_features, ((0, 0), (0, n_features - self.n_features))
         self._present, self._mean, self._m2 = (np.pad(a, more) for a in (self._present, self._mean, self._m2))
         self._present[:, n:] = (self._weight - self._sparse_weight)[:, None]
         if self._stored.shape[1]:
             self._stored = np.pad(self._stored, more)
 
-    def _refuse_dense(self) -> None:
+    def _reject_dense(self) -> None:
         if not np.array_equal(self._weight, self._sparse_weight):
             raise ValueError("Dense rows have a fixed number of columns: pass CSR rows from the start.")
 
     def forget(self, columns: NDArray[np.intp], *, dense_too: bool = False) -> None:
         """Forget some features: they then count as 0 in all rows. Parameters and errors as for :meth:`widen`."""
         if not dense_too:
-            self._refuse_dense()
+            self._reject_dense()
         for name in ("_present", "_mean", "_m2", "_stored"):
             known = getattr(self, name).copy()
             if known.shape[1]:

@@ -143,16 +143,16 @@ class SubSummary:
         return SubSummary(self.values, weights, self.error)
 
 
-def _sorted(parts: list[tuple[Array, Floats]]) -> tuple[Array, Floats]:
+def _sort_values(parts: list[tuple[Array, Floats]]) -> tuple[Array, Floats]:
     values = np.concatenate([part for part, _ in parts], axis=1)
     order = np.argsort(values, axis=1, kind="stable")
     weights = np.concatenate([part for _, part in parts], axis=1)
     return np.take_along_axis(values, order, axis=1), np.take_along_axis(weights, order[:, :, None], axis=1)
 
 
-def _pruned(parts: list[tuple[Array, Floats]], g: int, scale: Floats, error: Floats) -> SubSummary:
+def _merge_and_prune(parts: list[tuple[Array, Floats]], g: int, scale: Floats, error: Floats) -> SubSummary:
     """Return the parts after MERGE and PRUNE."""
-    values, weights = _sorted(parts)
+    values, weights = _sort_values(parts)
     n = min(g, values.shape[1])
     kept, kept_weights = (
         np.zeros((len(values), n), values.dtype),
@@ -321,7 +321,7 @@ class PrunedQuantiles(ThreadSafe):
         if self._n_staged < block:
             return
         scale, none = 1.0 / self._gain, np.zeros(self.n_features)
-        carried = _pruned([self._points()], block // 2, scale, none)
+        carried = _merge_and_prune([self._points()], block // 2, scale, none)
         self._staged, self._n_staged = (), 0
         levels = list(self._levels)
         for at, level in enumerate(levels):
@@ -329,7 +329,7 @@ class PrunedQuantiles(ThreadSafe):
                 levels[at] = carried
                 break
             both = [(part.values, part.weights) for part in (level, carried)]
-            carried = _pruned(both, block // 2, scale, level.error + carried.error)
+            carried = _merge_and_prune(both, block // 2, scale, level.error + carried.error)
             levels[at] = self._nothing()
         else:
             levels.append(carried)
@@ -337,7 +337,7 @@ class PrunedQuantiles(ThreadSafe):
         if self._n_blocks >= n_blocks:
             error = np.sum([level.error for level in levels], axis=0)
             whole = [(level.values, level.weights) for level in levels]
-            self._finished = (*self._finished, _pruned(whole, math.ceil(2 / self.eps), scale, error))
+            self._finished = (*self._finished, _merge_and_prune(whole, math.ceil(2 / self.eps), scale, error))
             self._levels, self._n_blocks = (), 0
 
     def _nothing(self) -> SubSummary:
@@ -387,7 +387,7 @@ class PrunedQuantiles(ThreadSafe):
         for start in range(0, self.n_features if parts or self._n_staged else 0, step):
             some = slice(start, start + step)
             of_parts = [(part.values[some], part.weights[some]) for part in parts]
-            values, weights = _sorted([*of_parts, *([self._points(some)] if self._n_staged else [])])
+            values, weights = _sort_values([*of_parts, *([self._points(some)] if self._n_staged else [])])
             _count(values, weights / self._gain, n_bins, counts[some])
         return counts
 

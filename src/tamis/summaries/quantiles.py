@@ -229,7 +229,7 @@ class QuantileSummary(ThreadSafe):
         ValueError
             If some rows were dense.
         """
-        self._refuse_dense()
+        self._reject_dense()
         more = ((0, 0), (0, n_features - self.n_features))
         self._stored, self._missing = (
             np.pad(a, more) if a.size else a for a in (self._stored, self._missing)
@@ -245,14 +245,14 @@ class QuantileSummary(ThreadSafe):
         ValueError
             If some rows were dense.
         """
-        self._refuse_dense()
+        self._reject_dense()
         self._stored, self._missing = self._stored.copy(), self._missing.copy()
         for stored in (self._stored, self._missing):
             if stored.size:
                 stored[:, columns] = 0.0
         self._points = [points.without(columns) for points in self._points]
 
-    def _refuse_dense(self) -> None:
+    def _reject_dense(self) -> None:
         if not np.array_equal(self._weight, self._sparse_weight):
             raise ValueError("Dense rows have a fixed number of columns: pass CSR rows from the start.")
 

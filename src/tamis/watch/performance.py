@@ -14,7 +14,7 @@ from tamis.evaluate.metrics.auc import SlidingAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.regression import RunningErrors
 
-__all__ = ["Performance", "coded"]
+__all__ = ["Performance", "predicted_classes"]
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class Performance(ThreadSafe):
         if kind == "number":
             self._running.update(y, predictions[:, 0])
         else:
-            order = ranked(self.classes)
+            order = order_by_label(self.classes)
             if kind == "score" and len(order) > 2:
                 raise DataError(
                     f"predictions are scores for two classes, but the labels are {short_repr(self.classes.tolist())}:"
@@ -61,7 +61,7 @@ class Performance(ThreadSafe):
                 )
             if kind == "score" and len(order) < 2:
                 return  # the positive class is determined once there are two
-            predicted = coded(predictions, kind)
+            predicted = predicted_classes(predictions, kind)
             positive = order[-1]
             if kind == "score":
                 predicted = np.where(predicted == 1, positive, order[0])
@@ -78,7 +78,7 @@ class Performance(ThreadSafe):
         return mapping | ({"auc": self._auc.windowed} if self.task == "classification" else {})
 
 
-def ranked(classes: Array) -> list[int]:
+def order_by_label(classes: Array) -> list[int]:
     """Return the codes of the classes in the order of their labels; the larger label is the positive class."""
     labels = classes.tolist()
     try:
@@ -87,7 +87,7 @@ def ranked(classes: Array) -> list[int]:
         return list(range(len(labels)))
 
 
-def coded(predictions: Floats, kind: str) -> NDArray[np.int64]:
+def predicted_classes(predictions: Floats, kind: str) -> NDArray[np.int64]:
     """Return the predicted class; for a score, 1 above one half."""
     if kind == "probabilities":
         return np.asarray(predictions.argmax(axis=1), dtype=np.int64)

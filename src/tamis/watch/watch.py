@@ -47,7 +47,7 @@ from tamis.watch.history import History
 from tamis.watch.input_drift import InputDrift
 from tamis.watch.lost import LostRelevance
 from tamis.watch.pending import PendingRows
-from tamis.watch.performance import Performance, coded
+from tamis.watch.performance import Performance, predicted_classes
 from tamis.watch.rules import Rule
 from tamis.watch.states import FeatureStates, share
 
@@ -414,7 +414,7 @@ class Watch(ThreadSafe):
     def _classes_of(self, values: Floats, quantiles: QuantileSummary) -> NDArray[np.int64]:
         """Return a numeric target as classes: fifths of the values so far."""
         if self._kind in ("label", "probabilities") and quantiles is self._prediction_quantiles:
-            return coded(values, self._kind)
+            return predicted_classes(values, self._kind)
         numbers = np.ascontiguousarray(values[:, :1])
         quantiles.update(numbers, np.zeros(len(numbers), dtype=np.int64))
         cuts = quantiles.quantile(np.arange(1, _N_CLASSES) / _N_CLASSES)[0]

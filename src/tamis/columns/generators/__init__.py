@@ -1,10 +1,10 @@
-"""Streams of features that are generated during the tests, and that depend on the accepted features.
+"""Streams of generated features, which may depend on the features accepted so far.
 
 Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, Sections 2 and 4.2. Covered:
 the order of Table 7 (principal components, columns, products of selected columns with columns, each pair once),
 further transformations of one or two features, and the paper's motivation, features as queries against a database.
 
-Deviation: the paper multiplies "the features selected from the first two blocks", components among them;
+Deviation: the paper multiplies "the features selected from the first two blocks", including components;
 ``Chain.published`` takes the selected columns only, ``Interactions(of="selected")`` every selected feature.
 """
 

@@ -81,12 +81,12 @@ class Scope:
         return text + " GROUP BY 1"
 
     def check_state(self) -> None:
-        """Raise if this is not a path from the target, or a name or value is not valid in a query.
+        """Validate the path from the target, and the names and values of the query.
 
         Raises
         ------
         DataError
-            If so.
+            If any of them is invalid.
         """
         if (
             type(self.path) is not tuple
@@ -114,17 +114,18 @@ class Scope:
 
 @dataclass(frozen=True)
 class Aggregate(Recipe):
-    """A feature that summarises, for each row, the rows of another table that belong to it.
+    """A feature that aggregates, for each row, the related rows of another table.
 
-    It contains names and values, not SQL. Its query is built when it runs, and reads only tables of the database.
+    It contains names and values rather than SQL; its query is built when it is run, and reads only tables of the
+    database.
 
     Attributes
     ----------
     kind : {"count", "sum", "mean", "min", "max", "distinct", "value"}
     scope : Scope
-        Which rows are summarised.
+        The rows to aggregate.
     table, column : str or None
-        The table and column that are summarised; no column for a count.
+        The table and column to aggregate; no column for a count.
     is_time : bool
         Whether the column contains times; they are converted to seconds.
 
@@ -187,12 +188,12 @@ class Aggregate(Recipe):
         return set()
 
     def check_state(self) -> None:
-        """Raise if these values do not define a query.
+        """Validate the values that define the query.
 
         Raises
         ------
         DataError
-            If so.
+            If any of them is invalid.
         """
         if self.kind not in _SQL or (self.kind == "count") != (self.column is None):
             raise DataError(

@@ -24,9 +24,9 @@ class Chain(FeatureGenerator):
     Parameters
     ----------
     *parts : FeatureGenerator
-        The generators, in order. Each is used in one chain only.
+        The generators, in order. Each can be used in one chain only.
     random_state : int or None, default=None
-        A seed for the parts that can be shuffled and have no own seed.
+        Seed for the generators that can be shuffled and have no seed.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Chain(FeatureGenerator):
         ----------
         X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
         n_components : int, default=10
-            0 means none. The paper takes 3 to 50.
+            Number of principal components; 0 for none. The paper uses 3 to 50.
         squares : bool, default=True
         random_state : int or None, default=None
 
@@ -145,7 +145,7 @@ class Chain(FeatureGenerator):
 
         Parameters
         ----------
-        book : Book
+        book : RecipeBook
         place : int
         """
         super().join(book, place)

@@ -22,10 +22,10 @@ _CELLS = 1 << 20
 
 
 class PrincipalComponents(FeatureGenerator):
-    """The first principal components of a table, which the paper offers before the columns.
+    """The first principal components of a table; in the paper, they precede the columns.
 
-    They are computed from the given rows (those of the training set), with columns of mean 0 and, with `scale`,
-    variance 1. A missing value is replaced by its column's mean. The loadings of each accepted component are stored.
+    They are computed from the given rows (the training set), with columns centred and, with `scale`, scaled to variance
+    1. Missing values are replaced by the column mean. The loadings of each accepted component are stored.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class PrincipalComponents(FeatureGenerator):
 
     Notes
     -----
-    The table is read in parts, twice or three times. Memory is O(m^2) with m the smaller of rows and columns.
+    The table is read in parts, two or three times. Memory is O(m^2), with m the smaller of rows and columns.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def principal_directions(columns: Columns, n_components: int, scale: bool) -> Pr
 
 
 def leading_eigenvectors(gram: Floats, k: int) -> tuple[Floats, Floats]:
-    """Return the `k` largest eigenvalues of a Gram matrix and their vectors, at most its rank."""
+    """Return the `k` (at most its rank) largest eigenvalues of a Gram matrix, and their eigenvectors."""
     m = len(gram)
     size, vectors = scipy.linalg.eigh(gram, subset_by_index=[max(0, m - k), m - 1])
     size, vectors = size[::-1], vectors[:, ::-1]

@@ -52,7 +52,7 @@ class Exploration:
     Attributes
     ----------
     selector : ColumnSelector
-        The selector that was given.
+        The selector passed to :func:`explore`.
     recipes : Recipes
         The recipes of the selected features.
     n_candidates : int
@@ -111,7 +111,7 @@ def explore(
     Parameters
     ----------
     selector : ColumnSelector
-        Changed in place.
+        Updated in place.
     features : FeatureGenerator, FeatureStream or iterable
         As for ``fit_stream``.
     y : array-like of shape (n_rows,), optional
@@ -120,26 +120,26 @@ def explore(
     max_seconds : float or None, default=None
         Time limit in seconds, checked after each block of candidates. Time before a checkpoint counts.
     max_candidates : int or None, default=None
-        Offer exactly this many candidates, unless the stream ends before. Those before a checkpoint count.
+        Number of candidates to offer, unless the stream ends first. Those before a checkpoint count.
     on_step : callable, optional
         Called with a :class:`Progress` after each block, a few times to a few hundred times a second.
     checkpoint : path-like, optional
-        The file to save to and, if it exists, to continue from. The same call gives the same decisions, whether or
-        not it was killed in between. A selector with ``trace="selected"`` keeps the file small.
+        The file to save to and, if it exists, to resume from. The decisions are the same whether or not the process was
+        killed in between. A selector with ``trace="selected"`` keeps the file small.
     checkpoint_seconds : float, default=30
-        Minimal time between two saves. The state is also saved at the end.
+        Minimum time between two saves. The state is also saved at the end.
 
     Returns
     -------
     Exploration
-        After Ctrl-C it contains the features found so far, with ``ended`` "interrupted". The selector is then in a
-        valid state, and you can continue the stream. Ctrl-C and SIGTERM wait for the current block; a second one stops
+        After Ctrl-C it contains the features selected so far, with ``ended`` "interrupted". The selector is then in a
+        valid state, and the stream can be continued. Ctrl-C and SIGTERM wait for the current block; a second one stops
         at once.
 
     Raises
     ------
     DataError
-        If no decision about a feature is possible. Features found before remain in the selector and the checkpoint.
+        If a feature cannot be decided on. Features selected before remain in the selector and the checkpoint.
     CheckpointError
         If the checkpoint belongs to another exploration.
 

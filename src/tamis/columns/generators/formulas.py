@@ -66,14 +66,14 @@ class Recipe(ABC):
 
     @abstractmethod
     def needs(self) -> set[str]:
-        """Return the names of the columns it is computed from."""
+        """Return the names of the columns from which it is computed."""
 
     def factors(self, name: str) -> tuple[str, ...]:
-        """Return the names whose product the feature is: its own, unless it is a product."""
+        """Return the names of its factors: its own name, unless it is a product."""
         return (name,)
 
     def size(self) -> int:
-        """Return the number of atoms it consists of."""
+        """Return its number of atoms."""
         return 1
 
 
@@ -107,7 +107,7 @@ class Column(Recipe):
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Directions on which rows of all columns are projected; a missing value is replaced by its column's mean.
+    """Directions onto which rows are projected; missing values are replaced by the column mean.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class Component(Recipe):
 
 
 def power_of(values: Any, exponent: float) -> Any:
-    """Return a power; a non-integer one is that of the absolute value, with the sign kept.
+    """Return a power; non-integer powers are those of the absolute value, with the sign preserved.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The base of feature streams: they use the accepted features, store their recipes, and can be resumed."""
+"""The base of feature streams, which use the accepted features, store their recipes, and can be resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tamis.errors import DataError
 __all__ = ["CandidateBlock", "FeatureGenerator", "RecipeBook"]
 
 Floats = NDArray[np.float64]
-_CELLS = 1 << 20  # of a block of candidates: 8 MB
+_CELLS = 1 << 20  # values of a block of candidates: 8 MB
 _WIDEST = 1 << 14
 
 
@@ -33,7 +33,7 @@ class CandidateBlock:
     names : list of str
     values : ndarray of shape (n_rows, m), or CSC matrix
     recipe : callable
-        The recipe of the candidate at a place of the block.
+        Returns the recipe of the candidate at a position of the block.
     """
 
     names: list[str]
@@ -49,9 +49,9 @@ class RecipeBook:
     recipes : dict of str to Recipe
     values : dict of str to ndarray of shape (n_rows,)
     means : dict of str to float
-        Mean of each feature's values that are not missing.
+        Mean of the non-missing values of each feature.
     powers : dict of str to int
-        Powers offered so far, and the place of the generator that offered them. No other generator offers them again.
+        Powers offered so far, and the position of the generator that offered them; no other generator offers them.
     """
 
     def __init__(self) -> None:
@@ -85,16 +85,16 @@ class FeatureGenerator(ABC):
     Parameters
     ----------
     columns : Columns or None
-        The table that features are made from.
+        The table from which features are computed.
 
     Attributes
     ----------
     columns : Columns or None
-    book : Book
+    book : RecipeBook
         The accepted features; generators in a :class:`Chain` share it.
     """
 
-    whole = False  # whether a block is offered at once, regardless of its size
+    whole = False  # whether a block is offered as a whole, regardless of its size
 
     def __init__(self, columns: Columns | None = None) -> None:
         self.columns = columns
@@ -114,7 +114,7 @@ class FeatureGenerator(ABC):
 
     @abstractmethod
     def position(self) -> Any:
-        """Return the position in the stream, in plain values."""
+        """Return the position in the stream as plain values."""
 
     @abstractmethod
     def seek(self, position: Any) -> None:
@@ -126,7 +126,7 @@ class FeatureGenerator(ABC):
             A return value of `position`.
         """
 
-    def _accepted(self, name: str, i: int) -> None:  # noqa: B027
+    def _on_accept(self, name: str, i: int) -> None:  # noqa: B027
         """Called when the candidate at place `i` of the last block was accepted."""
 
     def _settings(self) -> dict[str, Any]:
@@ -176,7 +176,7 @@ class FeatureGenerator(ABC):
         for name in new:
             if (i := places.get(name)) is not None:
                 self.book.add(name, made.recipe(i), dense(made.values[:, [i]])[:, 0])
-                self._accepted(name, i)
+                self._on_accept(name, i)
 
     def discard_last_block(self) -> None:
         """Discard the last block, because it was not offered."""
@@ -257,7 +257,7 @@ class FeatureGenerator(ABC):
 
         Parameters
         ----------
-        book : Book
+        book : RecipeBook
         place : int
         """
         self.book, self.place = book, place
@@ -280,7 +280,7 @@ class FeatureGenerator(ABC):
         return self.book.values[name] if name in self.book.values else self.columns.column(name)
 
     def _disambiguate(self, names: list[str]) -> list[str]:
-        """Put names in brackets if a column has the same name."""
+        """Put a name in brackets if a column has the same name."""
         assert self.columns is not None
         if not self.columns.formulas:
             return names

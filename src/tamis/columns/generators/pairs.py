@@ -32,7 +32,7 @@ _OF = ("selected", "selected originals", "originals")
 
 
 class _Pairs(FeatureGenerator):
-    """Pairs each parent in turn with the columns that it was not yet paired with.
+    """Pairs each parent in turn with the columns with which it has not been paired yet.
 
     A subclass defines `_can_be_parent`, `_partners`, `_names`, `_recipe` and `_combine`.
     """
@@ -43,7 +43,7 @@ class _Pairs(FeatureGenerator):
         super().__init__(as_columns(X))
         check_choice("of", of, _OF)
         self.of, self.random_state = of, check_seed(random_state)
-        self._queue: list[str] = []  # parents in their order of entry; those before `_at` are done
+        self._queue: list[str] = []  # parents in order of entry; those before `_at` are finished
         self._at = self._next = 0
         self._codes: NDArray[np.int64] | None = None  # of the current parent
         self._values = np.empty(0)
@@ -151,7 +151,7 @@ class _Pairs(FeatureGenerator):
 
 
 def _concatenate_blocks(pieces: list[CandidateBlock]) -> CandidateBlock:
-    """Return blocks of several parents as one."""
+    """Concatenate the blocks of several parents."""
     if len(pieces) == 1:
         return pieces[0]
     stops = np.cumsum([len(piece.names) for piece in pieces])
@@ -180,13 +180,13 @@ class Interactions(_Pairs):
     degree : int, default=2
         The largest number of factors, at least 2. With 3, a selected product is multiplied by every column.
     random_state : int or None, default=None
-        A seed shuffles the partners of each feature.
+        Seed for shuffling the partners of each feature.
 
     Notes
     -----
-    Products of columns that are far from mean 0 resemble their factors: centre such columns first. Until a relevant
-    product is found, its effect acts as heteroscedastic noise, which makes the p-values of earlier products too small.
-    ``AlphaInvesting(variance="robust")`` allows for that.
+    Products of columns with a mean far from 0 resemble their factors, so centre such columns first. Until a relevant
+    product is selected, its effect acts as heteroscedastic noise, which makes the p-values of earlier products too
+    small; use ``AlphaInvesting(variance="robust")``.
 
     Examples
     --------
@@ -233,7 +233,7 @@ class Interactions(_Pairs):
         free = np.ones(self.columns.n_columns, dtype=bool)
         own = [self.columns.index[name] for name in set(factors) if name in self.columns.index]
         if len(factors) == 1:
-            if own:  # pairs with a column that was a parent itself were offered by that parent
+            if own:  # pairs with a column that has been a parent were offered by that parent
                 free &= ~self._finished
         else:
             for other in self._queue[: self._at]:
@@ -246,10 +246,10 @@ class Interactions(_Pairs):
         return np.flatnonzero(free)
 
     def _exclude(self, factors: Counter[str], done: Counter[str], free: NDArray[np.bool_]) -> None:
-        """Exclude the column whose product was already offered, as that of another product and its partner."""
+        """Exclude the column whose product was already offered as another product times its partner."""
         more, less = list((done - factors).elements()), list((factors - done).elements())
         if not self.squares and any(name in done for name in less):
-            return  # the other one excluded that partner
+            return  # the other product excluded that partner
         if len(more) == len(less) == 1 and less[0] in self.columns.index and more[0] in self.columns.index:
             free[self.columns.index[more[0]]] = False
 
@@ -281,10 +281,10 @@ class Interactions(_Pairs):
 
 
 class Ratios(_Pairs):
-    """Every selected feature divided by every column, and every column by it; each ratio once.
+    """Every selected feature divided by every column, and vice versa; each ratio once.
 
     A denominator of 0 is replaced by the smallest nonzero absolute value, and denominators are clipped at 1e-8 of the
-    largest. New rows are treated in the same way.
+    largest, also in new rows.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ class Ratios(_Pairs):
         The features that are numerator or denominator: the selected features that are not computed from others
         (columns, components, queries), the selected columns, or every column.
     random_state : int or None, default=None
-        A seed shuffles the ratios of each feature.
+        Seed for shuffling the ratios of each feature.
 
     Examples
     --------

@@ -25,7 +25,7 @@ _CLOSED: dict[str, Any] = {"python_enable_replacements": "false", "autoload_know
 
 
 class Database:
-    """Tables that queries run against.
+    """Tables against which queries are run.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class Database:
         self._connection.execute("SET lock_configuration = true")
 
     def check_tables(self, tables: Iterable[str]) -> None:
-        """Raise if a table is not in the database; DuckDB might read its name as that of a file.
+        """Validate that tables are in the database, since DuckDB might interpret another name as a file.
 
         Parameters
         ----------
@@ -107,7 +107,7 @@ class Database:
         Raises
         ------
         DataError
-            If so.
+            If a table is not in the database.
         """
         names = self.columns("SELECT table_name FROM information_schema.tables")[0]
         known = {str(name).lower() for name in names.tolist()}
@@ -238,7 +238,7 @@ def sql_literal(value: Any) -> str:
 
 
 class Keys:
-    """The rows' keys, used to align the rows of a query."""
+    """The keys of the rows, used to align the rows of a query."""
 
     def __init__(self, keys: Any, name: str = "key") -> None:
         known, self.values = _comparable(keys if isinstance(keys, np.ma.MaskedArray) else np.asarray(keys))
@@ -258,7 +258,7 @@ class Keys:
             raise DataError(f"The key {self.name!r} is {twice!r} in two rows: keys must be unique.")
 
     def align(self, keys_of_rows: Any, values: list[Floats], empty: list[float], query: str) -> list[Floats]:
-        """Return columns in the order of the rows; `empty` for rows without a result."""
+        """Return columns in the order of the rows; `empty` for rows that the query does not return."""
         known, keys = _comparable(keys_of_rows)
         if not len(keys):
             return [np.full(len(self.values), nothing) for nothing in empty]
@@ -274,11 +274,11 @@ class Keys:
                 f"The query {query!r} returns two values for the key {twice!r}: group by the key."
             )
         places = np.minimum(np.searchsorted(ordered, self._sorted), len(ordered) - 1)
-        met = ordered[places] == self._sorted
+        matched = ordered[places] == self._sorted
         columns = []
         for column, nothing in zip(values, empty, strict=True):
             aligned = np.full(len(self.values), nothing)
-            aligned[self._order[met]] = column[known][by_key][places[met]]
+            aligned[self._order[matched]] = column[known][by_key][places[matched]]
             columns.append(aligned)
         return columns
 
@@ -291,10 +291,10 @@ def _first_duplicate(ordered: Array) -> Any:
 
 @dataclass(frozen=True)
 class Query(Recipe):
-    """A feature from a query with two columns: the key of a row, and the feature's value.
+    """A feature from a query with two columns: the key of a row, and the value of the feature.
 
-    A file with such a feature can only be loaded if you name the class: ``tamis.load(path, classes=[Query])``. Its text
-    is run unchanged.
+    The query is run unchanged. A file with such a feature can be loaded only if the class is allowed explicitly:
+    ``tamis.load(path, classes=[Query])``.
 
     Attributes
     ----------
@@ -303,7 +303,7 @@ class Query(Recipe):
     key : str
         The column of the rows that contains the key.
     empty : float
-        The value of a row for which the query has no result.
+        The value of a row that the query does not return.
 
     Examples
     --------
@@ -368,14 +368,14 @@ class SQLFeatures(FeatureGenerator):
     ----------
     database : DuckDB connection, path, dict of tables, or Database
     queries : iterable of str, or of pairs (name, query)
-        Each query returns two columns: the key of a row, and the feature's value. Without a name, the query is its
-        name.
+        Each query returns two columns: the key of a row, and the value of the feature. By default, the text of the
+        query is the name of the feature.
     keys : array-like of shape (n_rows,)
         The key of each row of the target.
     key : str, default="key"
         The column that contains the keys in new rows.
     empty : float, default=nan
-        The value of rows for which a query has no result.
+        The value of rows that a query does not return.
 
     Examples
     --------

@@ -21,14 +21,14 @@ Floats = NDArray[np.float64]
 
 
 class Recipes:
-    """The recipes of the selected features, which compute these features for new rows.
+    """The recipes of the selected features, by which these are computed for new rows.
 
-    Saved and loaded by :func:`tamis.save` and :func:`tamis.load`, alone or with its selector.
+    They are saved and loaded by :func:`tamis.save` and :func:`tamis.load`, alone or with the selector.
 
     Parameters
     ----------
     recipes : dict of str to Recipe
-        By the feature's name, in the order of the columns to return.
+        Recipes by feature name, in the order of the columns to return.
     fills : dict of str to float
         The value that replaces NaN, by feature. A feature without an entry must not be NaN.
     columns : list of str
@@ -51,12 +51,12 @@ class Recipes:
         self._recipes, self._fills, self._columns = dict(recipes), dict(fills), list(columns)
 
     def check_state(self) -> None:
-        """Raise if these are not recipes.
+        """Validate that all features have recipes.
 
         Raises
         ------
         DataError
-            If so.
+            If one has none.
         """
         for name, recipe in self._recipes.items():
             if type(name) is not str or not isinstance(recipe, Recipe):
@@ -92,10 +92,10 @@ class Recipes:
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
-            Columns are matched by name in a frame, and by position otherwise. Features of a database read the keys of
-            the rows from the column with the name of the key.
+            Columns are matched by name in a frame, and by position otherwise. Features from a database read the keys of
+            the rows from the column named like the key.
         database : DuckDB connection, path, or dict of tables, optional
-            The database that queries run against.
+            The database against which queries are run.
 
         Returns
         -------

@@ -28,11 +28,11 @@ _Named = tuple[str, Aggregate]  # a feature's name and recipe
 class Relational(FeatureGenerator):
     """Aggregates over tables that are linked to a table by foreign keys.
 
-    The simple aggregates come first. For each path of links these are the number of rows, the sum, mean, smallest and
-    largest value of each numeric column (times as seconds), and the number of different values of each categorical
-    column. Next come the same aggregates over the rows where a categorical column has one of its frequent values. A
-    condition whose feature was accepted is refined by a second one, and so on. Each scope is one query, run
-    lazily. The recipe of a feature is its own query.
+    The first features are simple aggregates for each path of links: the number of rows, the sum, mean, smallest and
+    largest value of each numeric column (times as seconds), and the number of distinct values of each categorical
+    column. They are followed by the same aggregates over the rows in which a categorical column has one of its frequent
+    values. A condition with an accepted feature is refined by a second one, and so on. Each scope is one query, run
+    lazily; the recipe of a feature is a separate query.
 
     Parameters
     ----------
@@ -42,20 +42,20 @@ class Relational(FeatureGenerator):
     key : str
         The primary key of that table.
     links : sequence of pairs of str
-        Foreign keys, as in ``("orders.customer", "customers.id")``: the referring column, and the one it refers to.
+        Foreign keys, as in ``("orders.customer", "customers.id")``: the referencing and the referenced column.
     keys : array-like of shape (n_rows,), optional
         Keys of the rows of the target, in the order of `y`; by default all rows in the order of the table.
     depth : int, default=2
-        The largest number of links in a path. A path visits a table once.
+        The largest number of links in a path. A path visits each table at most once.
     aggregates : sequence of str, default=("count", "sum", "mean", "min", "max", "distinct")
     max_values : int, default=10
         The largest number of values of a categorical column that become conditions, most frequent first.
     max_conditions : int, default=2
         The largest number of conditions in one query; 0: none.
     exclude : sequence of str, default=()
-        Columns that are not used, such as ``"orders.refunded_later"``.
+        Columns to exclude, such as ``"orders.refunded_later"``.
     random_state : int or None, default=None
-        A seed shuffles scopes that are equally complex.
+        Seed for shuffling scopes of equal complexity.
 
     Raises
     ------
@@ -64,9 +64,9 @@ class Relational(FeatureGenerator):
 
     Notes
     -----
-    Counts and sums of no rows are 0. Means, extremes and values of no rows are NaN: give the selector
-    ``missing="mean"``. The generator has no information on when a value became known. Exclude data recorded after the
-    event to predict, by `exclude` or by views.
+    Without related rows, counts and sums are 0; means, extremes and values are NaN, which requires a selector with
+    ``missing="mean"``. The generator cannot determine when a value became known: exclude data recorded after the event
+    to predict, by `exclude` or by views.
 
     Examples
     --------
@@ -180,7 +180,7 @@ class Relational(FeatureGenerator):
         if "count" in self.aggregates and (limited or path[-1].to_children):
             features.append(self._aggregate(scope, "count"))
         tables = [last]
-        if limited:  # earlier tables whose rows the last steps do not repeat
+        if limited:  # earlier tables whose rows are not repeated by the last steps
             tables += [
                 a.far for i, a in enumerate(path[:-1]) if not any(b.to_children for b in path[i + 1 :])
             ]
@@ -196,7 +196,7 @@ class Relational(FeatureGenerator):
     def _column_aggregates(self, scope: Scope, table: str, column: str, lookup: bool) -> list[_Named]:
         is_time = column in self.schema.times(table)
         if lookup and scope.where:
-            return []  # the value itself, where it is not missing
+            return []  # the value itself, if not missing
         if lookup:
             return [self._aggregate(scope, "value", table, column, is_time)]
         return [self._aggregate(scope, kind, table, column, is_time) for kind in self.aggregates
@@ -255,8 +255,8 @@ class Relational(FeatureGenerator):
             self._loaded = self._at, [aggregates[i] for i in some], [values[i] for i in some]
         return self._loaded[1], self._loaded[2]
 
-    def _accepted(self, name: str, i: int) -> None:
-        """Refine the conditions of an accepted feature at once: the level is highest after a discovery."""
+    def _on_accept(self, name: str, i: int) -> None:
+        """Refine the conditions of an accepted feature immediately, since the level is highest after a discovery."""
         scopes = self._all_scopes()
         scope = scopes[self._at]
         if not 1 <= len(scope.where) < self.max_conditions:

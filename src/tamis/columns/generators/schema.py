@@ -22,7 +22,7 @@ Condition = tuple[str, str, Any]  # table, column, value
 
 @dataclass(frozen=True)
 class Link:
-    """A link from a table to another: to its child rows, or to the row that it refers to.
+    """A link from a table to another: to its child rows, or to the referenced row.
 
     Attributes
     ----------
@@ -41,15 +41,15 @@ Path = tuple[Link, ...]
 
 
 class Schema:
-    """The tables of a database that features are generated from.
+    """The tables of a database from which features are generated.
 
     Parameters
     ----------
     database : Database
     links : sequence of pairs of str
-        ``("orders.customer", "customers.id")``: the column that refers, and the one that is referred to.
+        ``("orders.customer", "customers.id")``: the referencing and the referenced column.
     exclude : collection of str
-        ``table.column`` entries that are not used.
+        Excluded columns, as ``table.column``.
 
     Examples
     --------
@@ -221,7 +221,7 @@ class Schema:
         ----------
         path : tuple of Link
         max_values : int
-            Per column; a column with a single value gives no conditions.
+            Largest number per column; a column with a single value has no conditions.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Features that need no others: the columns themselves, and any iterable."""
+"""Features that do not depend on others: the columns, and any iterable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Originals(FeatureGenerator):
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     random_state : int or None, default=None
-        None keeps the order. A seed shuffles the columns.
+        Seed for shuffling the columns; None keeps their order.
 
     Examples
     --------
@@ -88,11 +88,11 @@ class FromIterable(FeatureGenerator):
     ----------
     features : iterable or FeatureStream
         Pairs of a name and a column, or of names and a block of columns, dense or sparse; or an object with a method
-        ``next_features(selector)``. To be resumed it must yield the same features again.
+        ``next_features(selector)``. To be resumable, it must yield the same features again.
 
     Notes
     -----
-    In new rows, such a feature is the column of its name.
+    In new rows, such a feature is the column with its name.
 
     Examples
     --------

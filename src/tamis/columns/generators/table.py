@@ -26,8 +26,7 @@ class Columns:
     Parameters
     ----------
     X : array-like, memory-mapped array, SciPy sparse matrix or frame of shape (n_rows, n_columns)
-        An array, a memory map and a CSC matrix are referred to, not copied, and must not be changed. Anything else is
-        converted once.
+        An array, a memory map or a CSC matrix is not copied and must not be changed. Anything else is converted once.
     names : sequence of str, optional
         By default the columns of the frame, or ``x0``, ``x1``, ...
 
@@ -38,7 +37,7 @@ class Columns:
         The names as written in a formula.
     n_rows, n_columns : int
     formulas : bool
-        Whether a name might be read as a formula.
+        Whether a name might be parsed as a formula.
 
     Raises
     ------
@@ -90,7 +89,7 @@ class Columns:
         return bool(sp.issparse(self.X))
 
     def block(self, places: Any) -> Block:
-        """Return some of the columns, float64; do not write to it, because it may be a view of the caller's data.
+        """Return some of the columns as float64; read-only, since it may be a view of the caller's data.
 
         Parameters
         ----------

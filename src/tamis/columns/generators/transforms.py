@@ -1,4 +1,4 @@
-"""Features computed from one other: powers and logarithms."""
+"""Features computed from one other feature: powers and logarithms."""
 
 from __future__ import annotations
 
@@ -121,12 +121,12 @@ class Powers(_Transform):
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     exponents : sequence of float, default=(2, 3)
-        Positive, not 1. An exponent that is not an integer is applied to the absolute value, and the sign is kept: 0.5
-        is the signed root.
+        Positive, not 1. A non-integer exponent is applied to the absolute value, and the sign is preserved: 0.5 is the
+        signed square root.
     of : {"originals", "selected"}, default="originals"
         Every column; or the selected features that are not computed from others (columns, components, queries).
     random_state : int or None, default=None
-        A seed shuffles the powers of the columns.
+        Seed for shuffling the powers of the columns.
 
     Examples
     --------
@@ -185,8 +185,8 @@ class Powers(_Transform):
 class Logs(_Transform):
     """Logarithms of the columns, or of the selected features.
 
-    A feature with values of zero or less is shifted first. Its smallest value then becomes its distance from the mean:
-    log(x - min + (mean - min)). The unit of the feature makes no difference.
+    A feature with values of zero or less is shifted first, so that its smallest value becomes its distance from the
+    mean: log(x - min + (mean - min)). The result does not depend on the unit, up to a constant.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class Logs(_Transform):
     of : {"originals", "selected"}, default="originals"
         Every column; or the selected features that are not computed from others (columns, components, queries).
     random_state : int or None, default=None
-        A seed shuffles the logarithms of the columns.
+        Seed for shuffling the logarithms of the columns.
 
     Examples
     --------

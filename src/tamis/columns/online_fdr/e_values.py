@@ -126,7 +126,7 @@ class ELORD(ChargingRule):
         parts: Floats = first * (1.0 + 0.5**self.n_rejected_ - np.exp2(-accepted))
         return parts
 
-    def _left(self, log_p: Floats) -> Floats:
+    def _remaining_budget(self, log_p: Floats) -> Floats:
         """Return B_t of (6) at each of the next tests and after the last."""
         # Multiplied in this order, so that any batching gives the same bits.
         factors = 1.0 - self._parts(len(log_p)) * self._ticks(log_p)
@@ -137,7 +137,9 @@ class ELORD(ChargingRule):
         """Return (5), or (6) for a known number of tests."""
         if self.n_tests is not None:
             scale = (self.n_rejected_ + 1) * self._share()
-            levels: Floats = np.minimum(scale * self._parts(len(log_p)) * self._left(log_p)[:-1], self._cap)
+            levels: Floats = np.minimum(
+                scale * self._parts(len(log_p)) * self._remaining_budget(log_p)[:-1], self._cap
+            )
             return levels
         k = self._clocks(log_p) + _SPREAD
         scale = (self.n_rejected_ + 1) * self.budget_ * self._share() * np.log(self.n_before_ + _SPREAD)
@@ -147,7 +149,7 @@ class ELORD(ChargingRule):
 
     def skip(self, log_p: Floats) -> None:
         """Record tests that did not reject."""
-        left = float(self._left(log_p)[-1])
+        left = float(self._remaining_budget(log_p)[-1])
         super().skip(log_p)
         self.left_ = left
         self.n_tested_ += len(log_p)

@@ -148,8 +148,8 @@ class InformationInvesting(AlphaWealth):
     def for_target(cls, target_fdr: float) -> Self:
         """Return the rule whose coefficients cost enough that E(N) <= target_fdr (E(N) + E(M) + 1)."""
         bits = 0.5
-        wanted = bits * ((1.0 - target_fdr) / target_fdr + 1.5)
-        return cls(bits, bits, max(math.log2(wanted * math.log(2.0)) - bits, 0.0))
+        required = bits * ((1.0 - target_fdr) / target_fdr + 1.5)
+        return cls(bits, bits, max(math.log2(required * math.log(2.0)) - bits, 0.0))
 
     def start(self) -> Self:
         """Validate the parameters and reset."""
@@ -160,8 +160,8 @@ class InformationInvesting(AlphaWealth):
         """Return the log levels of the next tests as long as none rejects."""
         bids = np.exp(super().levels(log_p))
         entry = -np.log(-np.expm1(-bids * math.log(2.0)))  # log2(1 / q), in nats as the gain is
-        wanted = entry + (float(self.payout) + float(self.coefficient_bits)) * math.log(2.0)
-        return log_chi2_tail(2.0 * wanted)
+        required = entry + (float(self.payout) + float(self.coefficient_bits)) * math.log(2.0)
+        return log_chi2_tail(2.0 * required)
 
     def _reject(self, log_p: float) -> None:
         self.wealth_ += float(self.payout)

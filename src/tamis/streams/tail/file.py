@@ -56,7 +56,7 @@ class FollowedFile(ABC):
         """Return whether a file of `size` bytes no longer begins with the rows that were read."""
 
     @abstractmethod
-    def refuse(self) -> NoReturn:
+    def raise_rewritten(self) -> NoReturn:
         """Raise because the file was rewritten."""
 
     @abstractmethod

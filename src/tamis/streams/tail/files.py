@@ -104,7 +104,7 @@ class FollowedFiles:
                 if not (len(names) == 0 and self.path == name):
                     self._drop(name)
             elif names:
-                _refuse_compressed_rest(self.parts[name])
+                _reject_compressed_rest(self.parts[name])
                 self._drop(name)
         for name in names:
             if name not in self.parts and any(_is_copy(name, part) for part in self.parts.values()):
@@ -144,7 +144,7 @@ class FollowedFiles:
         copies = [name for name in names if name not in self.parts and _is_copy(name, part)]
         copies = [name for name in copies if os.path.getsize(name) >= part.at]
         if not copies:
-            part.refuse()
+            part.raise_rewritten()
         copy = max(copies, key=os.path.getsize)
         del self.parts[part.name]
         part.close()
@@ -184,7 +184,7 @@ def _is_copy(name: str, part: FollowedText | FollowedParquet) -> bool:
         return part.begins_as(file.read(HEAD))
 
 
-def _refuse_compressed_rest(part: FollowedFile) -> None:
+def _reject_compressed_rest(part: FollowedFile) -> None:
     """Raise if a file was compressed before all of its rows were read."""
     for codec in CODECS:
         packed = f"{part.name}{codec.suffix}"

@@ -39,7 +39,7 @@ class FollowedParquet(FollowedFile):
             file.seek(max(0, size - HEAD))
             now = [self._file.metadata.num_rows, digest(file.read())]
         if self._identity and self._identity != now:
-            self.refuse()
+            self.raise_rewritten()
         self._identity, self._blocks, self._rest = now, self._blocks_from(self.at), None
         return True
 
@@ -73,7 +73,7 @@ class FollowedParquet(FollowedFile):
         """Return False: this is checked when the file is opened."""
         return False
 
-    def refuse(self) -> NoReturn:
+    def raise_rewritten(self) -> NoReturn:
         """Raise because the file was rewritten."""
         raise StreamError(
             f"{self.name!r} was rewritten after {self.row:,} of its rows were read: write new rows to a separate file,"

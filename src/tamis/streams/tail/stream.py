@@ -84,7 +84,7 @@ def follow_files(
     label, format, delimiter, decimal, encoding, header, na
         As for :func:`open_file`.
     categorical, drop, missing, times, time_format, drop_unlabelled, clock
-        As for :func:`open_file`. Whatever is not set is determined from the first batch.
+        As for :func:`open_file`. Options that are not set are determined from the first batch.
     max_quoted_lines : int, default=100
         Maximum number of lines of a quoted value, at least 1. If a quote remains open for longer, or at the end of a
         complete file, its line is a row that cannot be read, and the next line is read as the next row.

@@ -182,7 +182,7 @@ class FollowedText(FollowedFile):
         k = min(len(head), len(self.head))
         return k > 0 and head[:k] == self.head[:k]
 
-    def refuse(self) -> NoReturn:
+    def raise_rewritten(self) -> NoReturn:
         """Raise because the file was rewritten."""
         size = os.stat(self.name).st_size
         if size < self.n_read:
@@ -245,7 +245,7 @@ class FollowedText(FollowedFile):
             head = os.pread(self._file.fileno(), n, 0)
             if digest(head) != expected:
                 self.close()
-                self.refuse()
+                self.raise_rewritten()
             self.head = head
 
     def identity(self) -> list[Any]:

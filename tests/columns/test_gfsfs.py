@@ -140,5 +140,5 @@ def test_refusals():
             GFSFS(groups).start(y)
     with pytest.raises(ValueError, match="group_penalty must be a number"):
         GFSFS(group_penalty=-1).start(y)
-    with pytest.raises(DataError, match="columns of group 'ends' do not stand together"):
+    with pytest.raises(DataError, match="columns of group 'ends' are not adjacent"):
         GFSFS({"ends": ["x0", "x2"]}).fit(np.eye(4)[:, :3], y)

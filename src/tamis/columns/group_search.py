@@ -18,7 +18,7 @@ __all__ = ["GroupSearch", "Member"]
 
 Ints = NDArray[np.int64]
 _EQUAL = 1e-12  # nats: largest difference of two equal gains by rounding
-_DEVIATIONS = 3.0  # by which a gain must exceed its penalty: with many strata, gains by chance vary widely
+_DEVIATIONS = 3.0  # margin of a gain over its penalty: with many strata, gains by chance vary widely
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ class Member:
 
     def __init__(self, place: int, unit: Floats, alone: float) -> None:
         self.place = place
-        self.unit = unit  # of mean 0 and sample standard deviation 1
+        self.unit = unit  # values with mean 0 and sample standard deviation 1
         self.alone = alone
 
 

@@ -28,9 +28,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 _WIDTH = 512  # columns whose z fits in the cache
-_LOSSY = 1e-4  # of |x|^2: if the residual is smaller, the difference of two sums has lost digits
-_CONSTANT = 1e-28  # of |x|^2: residual of a centred constant column, due to rounding
-_COLLINEAR = 1e-12  # of |x - mean|^2: an angle of 1e-6 to the span of the selected features
+_LOSSY = 1e-4  # residual, relative to |x|^2, below which the difference of two sums has lost digits
+_CONSTANT = 1e-28  # residual of a centred constant column due to rounding, relative to |x|^2
+_COLLINEAR = 1e-12  # residual relative to |x - mean|^2: an angle of 1e-6 to the span of the selected features
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,9 @@ from tamis.errors import DataError
 __all__ = ["FisherZ"]
 
 Floats = NDArray[np.float64]
-_CONSTANT = 1e-28  # of |x|^2: residual of a centred constant column, due to rounding
-_LOSSY = 1e-8  # of |x|^2: if the residual is smaller, the difference of two sums has lost digits
-_NOTHING = 1e-12  # of the variance: residual of a column determined by others, due to rounding
+_CONSTANT = 1e-28  # residual of a centred constant column due to rounding, relative to |x|^2
+_LOSSY = 1e-8  # residual, relative to |x|^2, below which the difference of two sums has lost digits
+_NOTHING = 1e-12  # residual of a column determined by others, due to rounding, relative to the variance
 _MARGIN = 1e-6  # relative tolerance of the screening
 
 
@@ -123,7 +123,7 @@ class FisherZ(DependenceTest):
         self._target = target
         self._critical_value = -float(scipy.special.ndtri(0.5 * self.alpha))
         self._reset_kept(len(codes), np.float64)  # each of length 1 and mean 0
-        self._correlations = np.ones((1, 1))  # of the target and the kept columns
+        self._correlations = np.ones((1, 1))  # correlations of the target and the kept columns
         return self
 
     # -- against the target --------------------------------------------------------------------------------

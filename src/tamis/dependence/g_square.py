@@ -43,7 +43,7 @@ __all__ = ["GSquare"]
 
 Floats = NDArray[np.float64]
 _FEW = 16  # largest number of values that are not binned
-_ROWS = 5  # for each degree of freedom; with fewer, the test is unreliable
+_ROWS = 5  # rows per degree of freedom below which the test is unreliable
 _MARGIN = 1e-6  # tolerance of the screening
 
 
@@ -163,7 +163,7 @@ class GSquare(DependenceTest):
         self._reset_kept(len(codes), np.int64)
         fits = [b for b in (4, 3) if _ROWS * b * b * (b - 1) * (self._n_classes - 1) <= self._n]
         self._bins = max([2, *fits]) if self.n_bins is None else self.n_bins
-        self._critical = np.zeros(1)  # by degrees of freedom
+        self._critical = np.zeros(1)  # critical values by degrees of freedom
         self._arity = np.zeros(0, dtype=np.int64)
         return self
 

@@ -51,7 +51,7 @@ class Inflation(NamedTuple):
     """Inflation of a statistic's variance; nan where it is undetermined."""
 
     inflation: NDArray[np.float64]  # (n_features,), or (n_tests, n_features) for T
-    freedom: NDArray[np.float64]  # of the statistic, (n_features,)
+    freedom: NDArray[np.float64]  # degrees of freedom of the statistic, (n_features,)
     blocks: NDArray[np.float64]  # degrees of freedom of the estimate, (n_features,)
 
 

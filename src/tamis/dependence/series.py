@@ -21,7 +21,7 @@ __all__ = ["block_ratios", "is_grouped_by_class", "variance_inflation"]
 Floats = NDArray[np.float64]
 _FEWEST_BLOCKS = 4
 _SIGNIFICANT = 3.0  # standard errors
-_MOST_RUNS = 5  # of each class; a series with so few is too short for any test
+_MOST_RUNS = 5  # largest number of runs of each class; a series with so few runs is too short for any test
 
 
 def is_grouped_by_class(codes: NDArray[np.int64]) -> bool:

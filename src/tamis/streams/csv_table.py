@@ -68,7 +68,7 @@ class CSVTable(Table):
         # Sign (currency or percent) of numeric columns that have one, or have grouped thousands.
         self.grouped: dict[str, str] = {}
         self.decimals: dict[str, str] = {}  # columns with another decimal mark than the rest
-        self.time_formats: dict[str, str] = {}  # of date columns; "" if ambiguous
+        self.time_formats: dict[str, str] = {}  # formats of date columns; "" if ambiguous
         self._first: Any = None
         head = self._read_head()
         try:

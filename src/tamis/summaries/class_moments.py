@@ -35,7 +35,7 @@ __all__ = ["ClassMoments"]
 
 _NO_WEIGHT = np.empty(0)
 _LARGEST_GAIN = 1e100
-_ROUNDING = 1e-12  # of the weight of all CSR rows
+_ROUNDING = 1e-12  # rounding error relative to the weight of all CSR rows
 
 
 @njit()
@@ -240,7 +240,7 @@ class ClassMoments(ThreadSafe):
         self._gain = np.ones(n_classes)
         self._weight = np.zeros(n_classes)  # W_c
         self._weight2 = np.zeros(n_classes)  # W2_c
-        self._sparse_weight = np.zeros(n_classes)  # of the CSR rows alone
+        self._sparse_weight = np.zeros(n_classes)  # weight of the CSR rows
         self._present = np.zeros((n_classes, n_features))
         self._mean = np.zeros((n_classes, n_features))
         self._m2 = np.zeros((n_classes, n_features))

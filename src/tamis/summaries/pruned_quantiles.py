@@ -215,7 +215,7 @@ class PrunedQuantiles(ThreadSafe):
         self._n_staged = 0
         self._levels: tuple[SubSummary, ...] = ()
         self._finished: tuple[SubSummary, ...] = ()
-        self._n_blocks = 0  # in the current sub-stream
+        self._n_blocks = 0  # blocks of the current sub-stream
 
     @property
     def n_classes(self) -> int:

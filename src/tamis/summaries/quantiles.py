@@ -184,7 +184,7 @@ class QuantileSummary(ThreadSafe):
         self.n_features = n_features
         self._gain = np.ones(n_classes)  # weight of a new row of each class
         self._weight = np.zeros(n_classes)
-        self._sparse_weight = np.zeros(n_classes)  # of CSR rows alone
+        self._sparse_weight = np.zeros(n_classes)  # weight of the CSR rows
         # Weight of stored cells; (n_classes, n_features) once CSR rows have been seen.
         self._stored = np.zeros((n_classes, 0))
         self._missing = np.zeros((n_classes, 0))  # weight of NaN; (n_classes, n_features) after the first

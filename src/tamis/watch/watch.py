@@ -201,7 +201,7 @@ class Watch(ThreadSafe):
         self.n_rows_ = self.n_labelled_ = self.n_dropped_ = self.n_unknown_ = 0
         self._names: list[str] = []
         self._has_names = False
-        self._kind = ""  # of the predictions
+        self._kind = ""  # kind of the predictions
         self._labels: Array = np.empty(0, dtype=np.int64)  # predicted labels
         self._pending = PendingRows(self.max_pending)
         self._states: FeatureStates | None = None

@@ -22,7 +22,7 @@ _SQL = {
     "distinct": "count(DISTINCT {})", "value": "any_value({})",
 }  # fmt: skip
 _LONGEST = 64
-_ZERO = ("count", "sum", "distinct")  # of no rows
+_ZERO = ("count", "sum", "distinct")  # aggregates that are 0 without rows
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class FeatureGenerator(ABC):
     def __init__(self, columns: Columns | None = None) -> None:
         self.columns = columns
         self.book = RecipeBook()
-        self.place = 0  # in a chain
+        self.place = 0  # position in a chain
         self._last_block: CandidateBlock | None = None
 
     def __repr__(self) -> str:

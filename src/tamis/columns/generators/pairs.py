@@ -45,7 +45,7 @@ class _Pairs(FeatureGenerator):
         self.of, self.random_state = of, check_seed(random_state)
         self._queue: list[str] = []  # parents in order of entry; those before `_at` are finished
         self._at = self._next = 0
-        self._codes: NDArray[np.int64] | None = None  # of the current parent
+        self._codes: NDArray[np.int64] | None = None  # partners of the current parent
         self._values = np.empty(0)
         self._finished = np.zeros(self.columns.n_columns, dtype=bool)  # columns that were parents
 

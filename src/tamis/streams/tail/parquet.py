@@ -23,7 +23,7 @@ class FollowedParquet(FollowedFile):
         super().__init__(name)
         self._identity: list[Any] = []  # rows, hash of the last bytes
         self._blocks: Iterator[Any] = iter(())
-        self._rest: Any = None  # of a block
+        self._rest: Any = None  # remaining rows of a block
 
     def _open(self) -> bool:
         """Open the file; return whether it is complete."""

@@ -11,14 +11,14 @@ Statistical Association 84)::
 with W the covariance within the classes plus a ridge, and b >= 0 the weight of the evidence, fitted to held-out rows:
 uninformative evidence has the weight 0, and the posterior is then the prior.
 
-=========  ================  =========================================================
-symbol     here              meaning
-=========  ================  =========================================================
-x          ``_features``     values and bins of a row, standardised; V for each numeric column
-m_c        ``_means``        mean of class c
-W          ``_covariance``   within the classes, with the ridge
-b          ``evidence_weight``  weight of the evidence
-=========  ================  =========================================================
+======  ===================  =================================================================
+symbol  here                 meaning
+======  ===================  =================================================================
+x       ``_features``        values and bins of a row, standardised; V for each numeric column
+m_c     ``_means``           mean of class c
+W       ``_covariance``      within the classes, with the ridge
+b       ``evidence_weight``  weight of the evidence
+======  ===================  =================================================================
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ Liyanage, Zois, Chelmis: Dynamic Instance-Wise Joint Feature Selection and Class
 (preprint 2004.10245), as implemented in its authors' program. The region of beliefs in which class i is declared is
 convex; a vector theta_ik per class and stage approximates it: stop as soon as theta_ik . pi_k < 0 for some i.
 
-===============  ==========================  ===================================================================
-paper            here                        meaning
-===============  ==========================  ===================================================================
-theta_ik         ``thresholds_``             half-space of class i at stage k
-T                `n_iterations`              steps of the stochastic approximation of each class
-mu, nu           `perturbation`, 0.2         b_t = mu / (t + 1)^nu, perturbation of theta that estimates the slope
-eps, zeta, kappa `learning_rate`, 0.5, 0.602 a_t = eps / (t + 1 + zeta)^kappa, the step
-===============  ==========================  ===================================================================
+================  ===========================  =====================================================================
+paper             here                         meaning
+================  ===========================  =====================================================================
+theta_ik          ``thresholds_``              half-space of class i at stage k
+T                 `n_iterations`               steps of the stochastic approximation of each class
+mu, nu            `perturbation`, 0.2          b_t = mu / (t + 1)^nu, perturbation of theta that estimates the slope
+eps, zeta, kappa  `learning_rate`, 0.5, 0.602  a_t = eps / (t + 1 + zeta)^kappa, the step
+================  ===========================  =====================================================================
 
 For each class, a row of that class is drawn and walked twice (simultaneous perturbation, d of random signs)::
 

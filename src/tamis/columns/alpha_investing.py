@@ -3,15 +3,15 @@
 Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005. Covered: Figure 1 and
 Theorem 1, for linear, logistic and Poisson regression; or with any rule of :mod:`tamis.columns.online_fdr`.
 
-===========  ====================  ====================================================================
-paper        here                  meaning
-===========  ====================  ====================================================================
-W_0          `initial_wealth`      error budget before the first test
-alpha_delta  `payout`              wealth earned by an accepted feature
-w_i          ``wealth`` (trace)    remaining error budget
-alpha_i      ``threshold`` (trace) w_i / (2 i): a feature is accepted if its p-value is at most this
-p            ``p_value`` (trace)   of the feature's coefficient beside the features selected before
-===========  ====================  ====================================================================
+===========  =====================  =======================================================================
+paper        here                   meaning
+===========  =====================  =======================================================================
+W_0          `initial_wealth`       error budget before the first test
+alpha_delta  `payout`               wealth earned by an accepted feature
+w_i          ``wealth`` (trace)     remaining error budget
+alpha_i      ``threshold`` (trace)  w_i / (2 i): a feature is accepted if its p-value is at most this
+p            ``p_value`` (trace)    p-value of the feature's coefficient given the features selected before
+===========  =====================  =======================================================================
 
 Errata and deviations, each with its reason (those of Figure 1 are in :mod:`tamis.columns.online_fdr`):
 

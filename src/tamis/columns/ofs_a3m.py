@@ -3,14 +3,14 @@
 Zhou, Hu, Li, Wu: Online streaming feature selection using adapted Neighborhood Rough Set. Information Sciences 481,
 2019. Covered: the algorithm OFS-A3M and its worked example.
 
-=================  ====================  ==================================================================
-paper              here                  meaning
-=================  ====================  ==================================================================
-gamma_B(D)         ``_gamma``            dependency of the class on features B: mean proportion of neighbours of a row
-                                         that have its class
-Mean_R             ``threshold`` (trace) mean of the dependencies on each selected feature alone
-sigma_B(D, f)      significance          decrease of gamma without f
-=================  ====================  ==================================================================
+=============  =====================  =============================================================================
+paper          here                   meaning
+=============  =====================  =============================================================================
+gamma_B(D)     ``_gamma``             dependency of the class on features B: mean proportion of neighbours of a row
+                                      that have its class
+Mean_R         ``threshold`` (trace)  mean of the dependencies on each selected feature alone
+sigma_B(D, f)  significance           decrease of gamma without f
+=============  =====================  =============================================================================
 
 A feature is rejected if its dependency is below Mean_R (relevance). It enters if it raises gamma (dependency). If gamma
 stays the same, it enters, and selected features whose significance is 0 are removed, in random order (significance).

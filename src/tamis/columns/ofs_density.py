@@ -3,14 +3,14 @@
 Zhou, Hu, Li, Wu: OFS-Density: A novel online streaming feature selection method. Pattern Recognition 86, 2019. Covered:
 the algorithm, with the neighbourhoods of the article and of the released program.
 
-=================  ====================  ==================================================================
-paper              here                  meaning
-=================  ====================  ==================================================================
-Dep(B, D)          ``_gamma``            dependency of the class on features B: mean proportion of neighbours of a row
-                                         that have its class
-Mean               ``threshold`` (trace) mean of the dependencies on each selected feature alone
-lambda             `tolerance`           relative change of dependency that is treated as equal
-=================  ====================  ==================================================================
+=========  =====================  =============================================================================
+paper      here                   meaning
+=========  =====================  =============================================================================
+Dep(B, D)  ``_gamma``             dependency of the class on features B: mean proportion of neighbours of a row
+                                  that have its class
+Mean       ``threshold`` (trace)  mean of the dependencies on each selected feature alone
+lambda     `tolerance`            relative change of dependency that is treated as equal
+=========  =====================  =============================================================================
 
 A feature is rejected if its dependency is below the mean. It enters if it raises gamma. If gamma changes by a fraction
 of at most lambda, it enters, and selected features whose removal does not decrease gamma are removed, in random order.

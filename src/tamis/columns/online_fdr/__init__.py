@@ -1,43 +1,41 @@
 """Spending rules: significance levels for an unbounded sequence of hypothesis tests.
 
-Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005 (Figure 1), and the rules of
-later rules for online control of the false discovery rate. Test t rejects if p_t <= alpha_t.
+Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005 (Figure 1), and later rules for
+online control of the false discovery rate. Test t rejects if p_t <= alpha_t.
 
-=====================  ==============================================================================================
-rule                   level of test t (tau_j: place of the j-th rejection; g: a decreasing sequence, sum <= 1)
-=====================  ==============================================================================================
-`AlphaWealth`          w / (2 t);  w -= alpha_t, on a rejection w += payout      Zhou et al. (2005), Figure 1
-`InformationInvesting` chi-square tail of the gain that saves payout bits; w -= bid   Ungar et al. (2005)
-`AlphaSpending`        alpha g(t)                                                Foster, Stine (2008)
-`LOND`                 alpha g(t) (D + 1), D rejections so far                   Javanmard, Montanari (2015)
-`ELOND`                (kappa a)^(1 / (1 - kappa)), a the level of LOND          Xu, Ramdas (2024)
-`ELORD`                levels for e-values; a rejection reallocates the remainder    Zhang et al. (2025)
-`ESAFFRON`             as ELORD; promising tests cost nothing                 Zhang et al. (2025)
-`SCORE`                as ELORD; a rejection is refunded its overshoot        Kuang et al. (2026)
-`LORDPlusPlus`         W0 g(t) + (alpha - W0) g(t - tau_1) + alpha sum_{j>1} g(t - tau_j)     Ramdas et al. (2017)
-`LORD3`                g(t - tau_last) W(tau_last)                               Javanmard, Montanari (2018)
-`SAFFRON`              as LORD++ times (1 - lambda), but time stands still while p <= lambda  Ramdas et al. (2018)
-`SaffronInvesting`     as SAFFRON with lambda = alpha_t: a / (1 + a)             Ramdas et al. (2018), Section 2.4
-`ADDIS`                as SAFFRON; tests with p > tau are discarded               Tian, Ramdas (2019)
-`GeneralizedInvesting` phi / (1 + phi), phi = W / (1 + t - tau_last)             Aharoni, Rosset (2014)
-=====================  ==============================================================================================
+======================  ==================================================================  ============================
+rule                    level of test t                                                     paper
+======================  ==================================================================  ============================
+`AlphaWealth`           w / (2 t); then w -= alpha_t, on a rejection w += payout            Zhou et al. (2005), Figure 1
+`InformationInvesting`  chi-square tail of the gain that saves payout bits; w -= bid        Ungar et al. (2005)
+`AlphaSpending`         alpha g(t)                                                          Foster, Stine (2008)
+`LOND`                  alpha g(t) (D + 1), D rejections so far                             Javanmard, Montanari (2015)
+`ELOND`                 (kappa a)^(1 / (1 - kappa)), a the level of LOND                    Xu, Ramdas (2024)
+`ELORD`                 levels for e-values; a rejection reallocates the remainder          Zhang et al. (2025)
+`ESAFFRON`              as ELORD; promising tests cost nothing                              Zhang et al. (2025)
+`SCORE`                 as ELORD; a rejection is refunded its overshoot                     Kuang et al. (2026)
+`LORDPlusPlus`          W0 g(t) + (alpha - W0) g(t - tau_1) + alpha sum_{j>1} g(t - tau_j)  Ramdas et al. (2017)
+`LORD3`                 g(t - tau_last) W(tau_last)                                         Javanmard, Montanari (2018)
+`SAFFRON`               as LORD++ times (1 - lambda); the clock stops while p <= lambda     Ramdas et al. (2018)
+`SaffronInvesting`      as SAFFRON with lambda = alpha_t: a / (1 + a)                       Ramdas et al. (2018), 2.4
+`ADDIS`                 as SAFFRON; tests with p > tau are discarded                        Tian, Ramdas (2019)
+`GeneralizedInvesting`  phi / (1 + phi), phi = W / (1 + t - tau_last)                       Aharoni, Rosset (2014)
+======================  ==================================================================  ============================
 
-The guarantee of each rule for p-values that are valid given the past, and its further assumption:
+tau_j is the time of the j-th rejection, and g a decreasing sequence with a sum of at most 1.
 
-======================================================  ===========================================  ==================
-rule                                                    at most alpha is                             if tests
-======================================================  ===========================================  ==================
-`AlphaSpending`                                         the chance of any false rejection            depend as they may
-`ELOND`                                                 the false discovery rate (FDR)               depend as they may
-`LOND`                                                  the FDR                                      depend positively
-`ELORD`, `ESAFFRON`, `SCORE`                            the FDR                                      depend on the past
-`LORDPlusPlus`, `SAFFRON`, `SaffronInvesting`, `ADDIS`  the FDR                                      are independent
-the same, `AlphaWealth`, `InformationInvesting`,        expected false over expected rejections,     depend as they may
-`LORD3`, `GeneralizedInvesting`                         the latter and one                           on the past
-======================================================  ===========================================  ==================
+Guarantees at level alpha, for p-values that are valid given the past:
 
-`ADDIS` also needs p-values that are uniform below tau under the null hypothesis. Those of columns with one or two ones
-and a rare class are not (measurements: docs/alpha_investing.md).
+* `AlphaSpending` bounds the probability of any false rejection, and `ELOND` the false discovery rate (FDR), under any
+  dependence between the tests;
+* `LOND` bounds the FDR if the tests are positively dependent;
+* `ELORD`, `ESAFFRON` and `SCORE` bound the FDR even if tests depend on the past;
+* `LORDPlusPlus`, `SAFFRON`, `SaffronInvesting` and `ADDIS` bound the FDR if the tests are independent;
+* the latter four, `AlphaWealth`, `InformationInvesting`, `LORD3` and `GeneralizedInvesting` bound the expected number
+  of false rejections divided by the expected number of rejections plus one, under any dependence on the past.
+
+`ADDIS` also requires p-values that are uniform below tau under the null hypothesis. Those of columns with one or two
+ones and a rare class are not (measurements: docs/alpha_investing.md).
 
 `AlphaSpending` and `ELOND` require only marginally valid p-values. A false rejection is a column that is irrelevant
 given those selected before it. A correlated column may be relevant in this sense although its true coefficient is 0;

@@ -2,16 +2,16 @@
 
 Class 1: interested. The rules, with the natural share of class 1:
 
-==  ==============================================================================================  ======
-f   interested if                                                                                   share
-==  ==============================================================================================  ======
-1   price=normal and amount=high; or color=brown and price=veryLow and delay=high                   0.0188
-2   price=high and amount=veryHigh and delay=high                                                   0.0031
-3   price=veryLow and payment=0 and amount=high; or color=red and price=low and payment=30          0.0035
-4   color=black and payment=90 and delay=veryLow; or color=magenta and price=high and delay=veryLow 0.0059
-5   color=blue and payment=60 and amount=low and delay=normal; or color=cyan and amount=low and     0.0035
-    delay=normal
-==  ==============================================================================================  ======
+=  ===============================================================================================  ======
+f  interested if                                                                                    share
+=  ===============================================================================================  ======
+1  price=normal and amount=high; or color=brown and price=veryLow and delay=high                    0.0188
+2  price=high and amount=veryHigh and delay=high                                                    0.0031
+3  price=veryLow and payment=0 and amount=high; or color=red and price=low and payment=30           0.0035
+4  color=black and payment=90 and delay=veryLow; or color=magenta and price=high and delay=veryLow  0.0059
+5  color=blue and payment=60 and amount=low and delay=normal; or color=cyan and amount=low and      0.0035
+   delay=normal
+=  ===============================================================================================  ======
 
 A row that must be of class 1 but is not gets the attributes of one of the clauses, each equally likely. Defects of
 other implementations, not reproduced here: the released generator sets delay=veryHigh where clause 2 of rule 1 has

@@ -79,7 +79,7 @@ Floats = NDArray[np.float64]
 _QUANTILES = np.linspace(0.0, 1.0, 25)
 _WALKS = 3_000  # rows walked to choose the thresholds, and to fit trees
 _GROWN = 1_000  # columns that boosting selects from
-_NUMBERS = 1 << 20  # offers evaluated at once
+_NUMBERS = 1 << 20  # offers evaluated at a time
 
 
 @dataclass

@@ -219,7 +219,7 @@ class Discriminant:
         hot[np.arange(len(y)), y] = weight
         self._count = kept * self._count + hot.sum(axis=0)
         self._sum, self._products = kept * self._sum, kept * self._products
-        # For so few rows at once BLAS sums each product in one order, for any number of threads.
+        # For few rows at a time, BLAS sums each product in the same order for any number of threads.
         for at in range(0, len(y), _AT_ONCE):
             part = slice(at, at + _AT_ONCE)
             self._sum += hot[part].T @ x[part]

@@ -1,7 +1,7 @@
 """IFC2F: one order of features for all rows, and an individual stopping time for each row.
 
 Liyanage, Zois, Chelmis: Dynamic Instance-Wise Classification in Correlated Feature Spaces, IEEE TAI 2(6), 2021
-(preprint 2106.04668). Covered: the whole system, with every step of the published one as an option.
+(preprint 2106.04668). Covered: the whole system; every published step is available as an option.
 
 ===============  ==========================  ===================================================================
 paper            here                        meaning

@@ -111,7 +111,7 @@ class Spread:
         hot[np.arange(len(y)), y] = weight
         there, x = ~np.isnan(x), np.nan_to_num(x)
         self._powers = fading ** len(y) * self._powers
-        # For so few rows at once BLAS sums each product in one order, for any number of threads.
+        # For few rows at a time, BLAS sums each product in the same order for any number of threads.
         for at in range(0, len(y), _AT_ONCE):
             part = slice(at, at + _AT_ONCE)
             power = there[part].astype(np.float64)

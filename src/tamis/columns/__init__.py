@@ -1,4 +1,4 @@
-"""Streaming features: a selector receives the target, then one column after the other, and decides on each at once."""
+"""Streaming features: a selector receives the target and then columns one by one, and decides on each immediately."""
 
 import tamis._deferred  # noqa: F401 - before scikit-learn is imported
 from tamis.columns.alpha_investing import AlphaInvesting

@@ -1,8 +1,8 @@
 """Claims about clusters of correlated columns: at least one column of the cluster is relevant.
 
-A test cannot distinguish between two nearly identical columns, whichever arrived first. A valid claim is about a
-cluster: the selected column and all columns whose correlation with it reaches a bound. It is false if every column of
-the cluster has a true coefficient of 0.
+A test cannot distinguish between two nearly identical columns. A valid claim is therefore about a cluster: the selected
+column and all columns whose correlation with it reaches a bound. It is false if every column of the cluster has a true
+coefficient of 0.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ class _GrowingModel:
         self.design[:, self.k :] = 0.0
 
     def retest(self, features: Floats) -> Floats:
-        """Return the log p-values of the features accepted, given as shape (n_rows, q), each beside the others."""
+        """Return the log p-value of each accepted feature, shape (n_rows, q), given the others."""
         sandwich = (self.residual, self.weight, self.df + 1) if self.robust else None
         return retest(
             features, self.root, bool(self.intercept), self.fit.eta, self._model_log_p_of_accepted, sandwich,

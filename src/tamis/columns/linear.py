@@ -170,7 +170,7 @@ class LinearModel:
         self.residual, self.rss = proposal.fitted
 
     def retest(self, features: Floats) -> Floats:
-        """Return the log p-values of the features accepted, given as shape (n_rows, q), each beside the others."""
+        """Return the log p-value of each accepted feature, shape (n_rows, q), given the others."""
         df = self.df + 1  # no candidate uses one
         root = np.ones(len(self.residual)) if self.root is None else self.root
         aim = np.divide(self.target, root, out=np.zeros(len(root)), where=root > 0)

@@ -239,7 +239,7 @@ class MultinomialModel:
         self.design[:, self.k :] = 0.0
 
     def retest(self, features: Floats) -> Floats:
-        """Return the log p-values of the features accepted, given as shape (n_rows, q), each beside the others."""
+        """Return the log p-value of each accepted feature, shape (n_rows, q), given the others."""
         log_p = np.empty(features.shape[1])
         for j in range(len(log_p)):
             others = copy.copy(self)

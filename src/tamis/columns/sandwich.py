@@ -112,7 +112,7 @@ def robust_evidence(
 
     Examples
     --------
-    Two rows are far from the others; they have no noise, and all the evidence for the column comes from them:
+    Two outlying rows without noise account for all the evidence for the column:
 
     >>> x, noise = np.zeros((20, 1)), np.tile([1.0, -1.0], 10)
     >>> x[:2, 0], noise[:2] = 1.0, [3.0, 3.0]

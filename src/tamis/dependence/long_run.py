@@ -215,7 +215,7 @@ def table_inflation(
 
     Examples
     --------
-    Ten blocks of rows, each of which is the same row ten times:
+    Ten blocks, each consisting of one row repeated ten times:
 
     >>> rng = np.random.default_rng(0)
     >>> bins, classes = rng.integers(0, 2, (2, 600))

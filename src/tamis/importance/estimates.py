@@ -59,7 +59,7 @@ def merged_sums(earlier: Floats, later: Floats, keep: float) -> Floats:
 
 
 def means(sums: Floats) -> Floats:
-    """Return the mean of each feature; NaN before it was measured."""
+    """Return the mean of each feature; NaN before its first measurement."""
     return np.where(sums[0] > 0.0, sums[2], np.nan)
 
 

@@ -1,4 +1,4 @@
-"""Groups of columns that count as one feature."""
+"""Groups of columns that are treated as one feature."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _MOST_VALUES = 1 << 21  # values of altered rows in memory: 16 MiB
 _SHARED_DOCS = {
     "groups_and_half_life": """
 groups : dict of str to list of int or str, optional
-    Columns that are replaced together and count as one feature, such as the columns of a one-hot encoding.
+    Columns that are replaced together and treated as one feature, such as the columns of a one-hot encoding.
 half_life : float in [0.01, inf] or None, default=1000
     Number of rows after which a row weighs half as much; with None, all rows weigh the same.""",
     "reservoir_and_seed": """
@@ -326,7 +326,7 @@ class IncrementalImportance(ThreadSafe, ABC):
 
     @property
     def importances_(self) -> Floats:
-        """Mean contribution of each feature, shape (n_features,), in units of the loss; NaN before it was measured."""
+        """Mean contribution of each feature, shape (n_features,), in units of the loss; NaN before measurements."""
         return means(self._sums)
 
     @property

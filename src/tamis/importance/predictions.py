@@ -77,7 +77,7 @@ def outputs(
         If the outputs are not finite numbers with one row per row of `X`.
     """
     with warnings.catch_warnings():
-        # The altered rows are an array, also for a model that was fitted on a frame.
+        # The altered rows are an array, even for a model fitted on a frame.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         values, labels = _numbers(model, X, names) if numeric else _probabilities(model, X, names)
     if values.ndim == 1:

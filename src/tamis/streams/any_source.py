@@ -22,8 +22,8 @@ def as_stream(source: Any, label: str | None = None) -> Stream:
     ----------
     source : Stream, pair (X, y), frame, or iterable
         A stream is returned unchanged. A frame (pandas, Polars, Arrow, LazyFrame, DuckDB relation) and an iterable of
-        dicts need `label`. An iterable yields pairs (dict, label), as the data sets of River, or batches (X, y), as the
-        DataLoader of PyTorch.
+        dicts need `label`. An iterable yields pairs (dict, label), like the data sets of River, or batches (X, y), like
+        the DataLoader of PyTorch.
     label : str, optional
         The column of the label.
 

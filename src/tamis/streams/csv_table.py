@@ -1,4 +1,4 @@
-"""CSV, read in blocks of whole rows.
+"""CSV, read in blocks of complete rows.
 
 Each block is parsed by pyarrow in the thread that read it. Arrow's streaming reader reads ahead in a thread that cannot
 be joined: a process that ends while this thread reads a Python file (standard input, ``.xz``, Latin-1) is aborted.
@@ -79,7 +79,7 @@ class CSVTable(Table):
             self._check_names()
 
     def _read_head(self) -> bytes:
-        """Detect encoding and delimiter; return the first block of whole rows."""
+        """Detect encoding and delimiter; return the first block of complete rows."""
         size = _BLOCK_BYTES
         while True:
             head = self.source.peek(size)
@@ -257,7 +257,7 @@ class CSVTable(Table):
             ),
         )
 
-    # -- blocks of whole rows ------------------------------------------------------------------------------
+    # -- blocks of complete rows ---------------------------------------------------------------------------
 
     def _as_utf8(self) -> Callable[[bytes, bool], bytes]:
         """Return the incremental conversion of the file's bytes to UTF-8."""
@@ -267,7 +267,7 @@ class CSVTable(Table):
         return lambda piece, last: decoder.decode(piece, last).encode()
 
     def _rows(self, file: BinaryIO) -> Iterator[bytes]:
-        """Yield an opened file in blocks of whole rows, as UTF-8."""
+        """Yield an opened file in blocks of complete rows, as UTF-8."""
         # From standard input, read what is available: the next rows may arrive much later.
         read = cast("BufferedReader", file).read1 if self.source.is_stdin else file.read
         as_utf8, held, tried, lines = self._as_utf8(), bytearray(), 0, 0
@@ -372,7 +372,7 @@ class CSVTable(Table):
         return list(self._parse(row).schema.names)
 
     def parts(self, block: bytes, known: list[str] | None, row: int) -> Iterator[tuple[list[Any], int]]:
-        """Yield the columns of a block of whole rows, as UTF-8.
+        """Yield the columns of a block of complete rows, as UTF-8.
 
         Parameters
         ----------

@@ -122,7 +122,7 @@ class DictStream(Stream):
 
     Notes
     -----
-    Memory: a block of 1,000 rows. The first row is read at once.
+    Memory: a block of 1,000 rows. The first row is read immediately.
 
     Examples
     --------

@@ -10,7 +10,7 @@ paper        here               meaning
 eps          `eps`              largest error of a cumulative weight, as a fraction of all
 B_i          (a sub-stream)     2^i / eps rows; earlier ones are in ``_finished``
 b            ``_block``         rows of a block, L / (eps / 2): the summary of a sub-stream has half the error
-s_0          ``_staged``        the rows since the last whole block
+s_0          ``_staged``        the rows since the last complete block
 s_l          ``_levels``        the summary of 2^(l-1) blocks, or nothing
 ===========  =================  ============================================================================
 

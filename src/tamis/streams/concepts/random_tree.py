@@ -167,7 +167,7 @@ class RandomTree(Concept):
 def _table(root: _Node) -> tuple[Array, Array, Array, Array]:
     """Return the nodes level by level, the branches of one node side by side."""
     nodes, branch = [root], []
-    for i, node in enumerate(nodes):  # it grows on the way
+    for i, node in enumerate(nodes):  # the list grows during the loop
         branch.append(len(nodes) if node.branches else i)
         nodes += node.branches
     return (

@@ -40,8 +40,8 @@ def frame(library: Any, **columns: Any) -> Any:
 def test_a_column_of_a_frame_is_named(library: Any, beside: Any, kind: type) -> None:
     [message] = told(as_rows, frame(library, beside=beside, ids=IDS.astype(kind)))
     assert message == (
-        f"Column 'ids' holds {LARGE}, and float64 rounds integers beyond 2**53 = {2**53}: values that differ may become"
-        " equal; drop the column, or encode it as categories."
+        f"Column 'ids' contains {LARGE}, and float64 rounds integers beyond 2**53 = {2**53}: values that differ may"
+        " become equal; drop the column, or encode it as categories."
     )
 
 

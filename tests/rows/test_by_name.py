@@ -633,7 +633,7 @@ def test_what_does_not_go_together_is_refused() -> None:
         ByName(TScore(2), absent="missing").fit(rows, y)
     model = ByName(OfFixedWidth()).fit(rows[:20], y[:20])
     with pytest.raises(
-        DataError, match=r"1 columns are new, but OfFixedWidth cannot grow: give room .* max_columns="
+        DataError, match=r"1 columns are new, but OfFixedWidth cannot grow: reserve room .* max_columns="
     ):
         model.partial_fit([{"new": 1.0}], [0])
     for wrong, words in ((3, "selector must be a row selector"), (ByName(OFS()), "selector must be")):

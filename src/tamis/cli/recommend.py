@@ -25,7 +25,7 @@ Examples:
 
 [bold]tamis recommend sensors.csv --label state --max-rows 20000 --learner logistic --report which.html[/]"""
 
-_RACE = "Race"
+_RACE = "Comparison"
 
 
 def add(root: typer.Typer) -> None:

@@ -241,7 +241,7 @@ def test_file_is_replaced_in_one_step(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", fail)
     path.write_text("old")
-    with pytest.raises(ValueError, match=r"run.html': No space left on device; choose another place\.$"):
+    with pytest.raises(ValueError, match=r"run.html': No space left on device; choose another path\.$"):
         write_report(RUNS["one step"], path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

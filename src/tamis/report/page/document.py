@@ -49,7 +49,7 @@ def write_page(path: str | os.PathLike[str] | None, make: Callable[[], str]) -> 
     try:
         replace_file(path, lambda file: file.write(make().encode("utf-8")))
     except OSError as error:
-        raise _unwritable_message(path, f"{error.strerror or error}; choose another place") from error
+        raise _unwritable_message(path, f"{error.strerror or error}; choose another path") from error
     return Path(path)
 
 
@@ -80,7 +80,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             raise _unwritable_message(path, "this is not a regular file; choose another name")
         _try_to_write(target)
     except OSError as error:
-        raise _unwritable_message(path, f"{error.strerror or error}; choose another place") from error
+        raise _unwritable_message(path, f"{error.strerror or error}; choose another path") from error
 
 
 def _try_to_write(target: Path) -> None:

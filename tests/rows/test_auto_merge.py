@@ -150,6 +150,6 @@ def test_what_does_not_merge():
     ):
         one.merge(other)
     assert tamis.dumps(one) == before
-    with pytest.raises(ValueError, match="Categories are encoded by the target of the rows before"):
+    with pytest.raises(ValueError, match="Categories are encoded by the target of earlier rows"):
         fitted(early, categorical=[0]).merge(fitted(late, categorical=[0]))
     assert fitted(early, learner=Perceptron()).merge(fitted(late, learner=Perceptron())).n_seen_ == 1600

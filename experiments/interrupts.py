@@ -111,7 +111,7 @@ def _of_catalogue() -> Iterator[Case]:
                 f"{entry.key}: observe", "sessions", _session(entry), _observe, "_posterior_of", _of_session
             )
             # As many rows as before: the model is fitted again.
-            yield Case(f"{entry.key}: partial_fit", "cells", _fitted(entry), _partial_fit_cells, "_fit_again")
+            yield Case(f"{entry.key}: partial_fit", "cells", _fitted(entry), _partial_fit_cells, "_refit")
         else:
             family = "rows" if issubclass(cls, RowSelector) else "learners"
             hook = _HOOKS.get(entry.name, "_learn")

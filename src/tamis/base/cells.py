@@ -348,11 +348,11 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         is_whole = sample.n_seen == self._n_fitted + self._n_since
         is_new = not self._is_regression and len(sample.classes) > len(self.classes_)
         if self._n_since >= _effective(self._n_fitted, fading) or (is_new and is_whole):
-            self._fit_again()
+            self._refit()
         else:
             self._update(known[at], self._encode_labels(y[at]))
 
-    def _fit_again(self) -> None:
+    def _refit(self) -> None:
         """Fit to the rows of the sample."""
         assert self._sample is not None
         sample = self._sample = self._sample.compact()

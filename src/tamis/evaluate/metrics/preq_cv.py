@@ -221,7 +221,7 @@ def preq_cv_stability(
         for i, copy in enumerate(copies):
             mine = np.repeat(np.arange(len(y)), times[:, i])
             if len(mine):
-                _teach(copy, source.classes, X[mine], y[mine], first=not fitted[i])
+                _train(copy, source.classes, X[mine], y[mine], first=not fitted[i])
                 fitted[i] = True
         seen += len(y)
         items.append((seen, *(_similarities(copies) if fitted.all() else (math.nan, math.nan))))
@@ -239,7 +239,7 @@ def _times(folds: str, n_folds: int, start: int, n_rows: int, rng: np.random.Gen
     return np.asarray(own if folds == "split" else ~own, dtype=np.int64)
 
 
-def _teach(copy: Any, classes: Array | None, X: Rows, y: Array, first: bool) -> None:
+def _train(copy: Any, classes: Array | None, X: Rows, y: Array, first: bool) -> None:
     if first and isinstance(copy, RowSelector) and not copy._is_regression():
         copy.partial_fit(X, y, classes=classes)
     else:

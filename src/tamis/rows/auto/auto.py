@@ -25,7 +25,7 @@ Shared statistics make many arms cost little more than one:
   scores are farthest below the chord (Satopaa et al. 2011).
 * Forests (:mod:`tamis.rows.auto.forests`) are refitted on the last 2000 rows: at 200, 400, 800, ..., then every 2000.
 
-After an alarm (HDDM-A on the losses of the selected arm) all selectors are reset, and earlier losses and the rows of
+After an alarm (HDDM-A on the losses of the selected arm) suspended selectors resume, and earlier losses and the rows of
 the forests are discarded.
 
 Restarts: naive Bayes that remembers an outdated concept is worse than one trained on recent rows. Two races run, one of
@@ -518,11 +518,11 @@ class Auto(RowSelector):
         before = self._target
         codes, self._target = (y, None) if before is None else before.with_rows(y)
         drifted = self._test(X, y, weight)
-        self._teach(X, y, codes, weight)
+        self._train(X, y, codes, weight)
         self._rows, self._blocks = self._rows + n, self._blocks + 1
         self._keep(X, y, weight)
         if drifted:
-            self._start_again()
+            self._react_to_alarm()
         self._rank(X, y, weight)
         self._fit_forests()
         self._follow(drifted)
@@ -651,7 +651,7 @@ class Auto(RowSelector):
         centre = float(self._target.recent.mean())
         return centre, float(np.abs(self._target.recent - centre).mean())
 
-    def _teach(self, X: Rows, y: Array, codes: Array, weight: Array) -> None:
+    def _train(self, X: Rows, y: Array, codes: Array, weight: Array) -> None:
         """Update the moments, of the classes or levels in `codes`, and the linear learners."""
         n, is_linear = len(y), self._is_linear(X)
         # That of the rows before, as in the test of these rows.
@@ -677,9 +677,9 @@ class Auto(RowSelector):
             window = window[1:]
         self._window = window
 
-    def _start_again(self) -> None:
-        """Reset all selectors after a drift; if young learners are ahead, they replace the old ones."""
-        self._wake(list(self.resting_))
+    def _react_to_alarm(self) -> None:
+        """Resume suspended selectors, and drop earlier losses; young learners that are ahead replace the old ones."""
+        self._resume(list(self.resting_))
         self._changed_at, self._fit_at = self._rows, self._rows + _FIRST_FOREST
         self._paired = self._paired.last(_BLOCK)
         if not self._is_late():
@@ -709,7 +709,7 @@ class Auto(RowSelector):
 
     def _rank(self, X: Rows, y: Array, weight: Array) -> None:
         """Update the active selectors, and rank the features again."""
-        self._let_rest()
+        self._suspend()
         for name, selector in self._rankers.items():
             if selector is None or name in self.resting_:
                 continue
@@ -717,9 +717,9 @@ class Auto(RowSelector):
             selector.partial_fit(X, y, self._all_classes, None if name == "joint" else weight)
             if len(getattr(selector, "drifts_", ())) > n_drifts:
                 self._alarm = self._rows
-        self._rank_again()
+        self._update_ranks()
 
-    def _rank_again(self) -> None:
+    def _update_ranks(self) -> None:
         """Rank the features by the scores of the active selectors."""
         ranks = self._ranks.copy()
         for at, (name, selector) in enumerate(self._rankers.items()):
@@ -745,7 +745,7 @@ class Auto(RowSelector):
             return self._forests.importance
         return fisher_score(self._old if name == "fisher" else self._young)
 
-    def _let_rest(self) -> None:
+    def _suspend(self) -> None:
         """Suspend selectors that are far behind, and resume one that leads."""
         if len(self._paired) < _ENOUGH // 2:  # too few rows to judge
             return
@@ -758,11 +758,11 @@ class Auto(RowSelector):
             own = errors[self._which == at].min()
             if name in self.resting_:
                 if own <= best:
-                    self._wake([name])
+                    self._resume([name])
             elif own > best + _HOPELESS and self._rows - self._woke[name] >= _TRIAL:
                 self.resting_ = [*self.resting_, name]
 
-    def _wake(self, names: list[str]) -> None:
+    def _resume(self, names: list[str]) -> None:
         """Resume selectors, refitted on the last rows."""
         for name in names:
             selector = self._new(name)
@@ -920,7 +920,7 @@ class Auto(RowSelector):
         moved = [{**switch, "row": switch["row"] + n_before} for switch in self.switches_]
         self.switches_ = [*earlier.switches_, *moved]
         self._rows, self._blocks = self._rows + n_before, self._blocks + earlier._blocks
-        self._rank_again()
+        self._update_ranks()
         self._follow(drifted=False)
 
     def _add_summaries(self, earlier: Self) -> None:

@@ -57,7 +57,7 @@ def _logistic_step(margin: float, square: float, is_class: bool, weight: float) 
 
 
 @njit()
-def _teach(X: Array, codes: Array, times: Array, orders: Array, masks: Array, W: Array, b: Array) -> None:
+def _train(X: Array, codes: Array, times: Array, orders: Array, masks: Array, W: Array, b: Array) -> None:
     """Apply (2) to the rows, for every set; W is 0 outside of its set."""
     n_sets, n_outputs, p = W.shape
     for a in range(n_sets):
@@ -76,7 +76,7 @@ def _teach(X: Array, codes: Array, times: Array, orders: Array, masks: Array, W:
 
 
 @njit()
-def _teach_csr(
+def _train_csr(
     data: Array, indices: Array, indptr: Array, codes: Array, times: Array, orders: Array, masks: Array, W: Array,
     b: Array,
 ) -> None:  # fmt: skip
@@ -205,10 +205,10 @@ class LogisticRegressions:
             orders = rng.permuted(orders, axis=1)
         if sp.issparse(Z):
             self.W, self.b = self.W.copy(), self.b.copy()
-            _teach_csr(Z.data, Z.indices, Z.indptr, codes, weight, orders, inside, self.W, self.b)
+            _train_csr(Z.data, Z.indices, Z.indptr, codes, weight, orders, inside, self.W, self.b)
             return
         within, self.b = self.W * inside[:, None, :], self.b.copy()
-        _teach(Z, codes, weight, orders, inside, within, self.b)
+        _train(Z, codes, weight, orders, inside, within, self.b)
         self.W = np.where(masks[:, None, :], within, self.W)
 
 

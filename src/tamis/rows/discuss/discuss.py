@@ -556,7 +556,7 @@ class DISCUSS(RowSelector):
     def _take_rows(self, X: Array, y: Array) -> None:
         counts, fading = self._counts, self._fading
         while len(X):
-            n, limit = self._rows_until_look(), -np.log(self._present.alpha) * self._inflation
+            n, limit = self._rows_until_test(), -np.log(self._present.alpha) * self._inflation
             taken, event = _watch(
                 X[:n], y[:n], counts.state, self.bias_correction, fading, self._next - counts.n_seen, self._base,
                 self._low, self._high, self._su, self._mean, self._present.began, self._present.bayes, limit,
@@ -571,7 +571,7 @@ class DISCUSS(RowSelector):
             elif event == _CROSSED:
                 self._renew(int(self.window))
             elif self._selected and self.trigger == "crossing":
-                self._look()
+                self._test_and_select()
 
     # -- merging -------------------------------------------------------------------------------------------
 
@@ -753,7 +753,7 @@ class DISCUSS(RowSelector):
         self._low[:] = self._high[:] = np.inf
         self._renew(self._present.age(self._counts))
 
-    def _rows_until_look(self) -> int:
+    def _rows_until_test(self) -> int:
         t, rounds = self._counts.n_seen, [1 << 40]
         if self._watches:
             rounds.append(LOOK)
@@ -761,7 +761,7 @@ class DISCUSS(RowSelector):
             rounds.append(int(self.half_life))
         return min(size - t % size for size in rounds)
 
-    def _look(self) -> None:
+    def _test_and_select(self) -> None:
         """Test for a drift, and select again if due."""
         present, counts = self._present, self._counts
         due = self._watches and counts.n_seen % LOOK == 0

@@ -51,7 +51,7 @@ class Present:
     began : int
         The first row.
     bayes : tuple
-        A :class:`tamis.rows.bayes_watch.BayesWatch`, for kernels.
+        A :class:`tamis.rows.discuss.bayes_watch.BayesWatch`, for kernels.
     """
 
     def __init__(self, counts: WindowCounts, exact: NDArray[np.bool_], alpha: float) -> None:

@@ -141,7 +141,7 @@ class Marginals:
         return known
 
     def update(self, X: Rows, targets: Array, weight: Array, fade: float) -> None:
-        """Update with a batch; the arguments are those of :meth:`tamis.rows.scatter.Scatter.update`."""
+        """Update with a batch; the arguments are those of :meth:`tamis.rows.forward.scatter.Scatter.update`."""
         self.merge(moments(X, targets, weight), fade)
 
     def merge(self, later: Moments, fade: float) -> None:

@@ -46,7 +46,7 @@ class ARFFTable(Table):
             self._head = lines
 
     def _lines(self) -> Iterator[bytes]:
-        with self.source.opened() as file:
+        with self.source.open() as file:
             try:
                 for line in self.source.lines(file):
                     if (text := line.strip()) and not text.startswith(b"%"):

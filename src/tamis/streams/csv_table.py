@@ -345,7 +345,7 @@ class CSVTable(Table):
         self.check_mixed()
         row, known = 0, None if self._header else self.read_names
         self.begin()
-        with self.source.opened() as file:
+        with self.source.open() as file:
             try:
                 for block in self._rows(file):
                     for columns, n_rows in self.parts(block, known, row):
@@ -357,7 +357,7 @@ class CSVTable(Table):
 
     def check_mixed(self) -> None:
         """Raise if a column mixes numbers and other values."""
-        for one in self.mixed():
+        for one in self.mixed_columns():
             raise StreamError(one.message(self.source.name))
 
     def begin(self) -> None:
@@ -470,7 +470,7 @@ class CSVTable(Table):
                 f" as numbers: fix it, or choose categorical=[{short_repr(name)}]."
             ) from None
 
-    def mixed(self) -> list[MixedColumn]:
+    def mixed_columns(self) -> list[MixedColumn]:
         """Return the text columns whose values are mostly numbers, which must not be read as categories."""
         import pyarrow as pa
 

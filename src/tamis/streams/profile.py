@@ -392,7 +392,7 @@ def _check_mixed(profile: TableProfile, table: Table, dropped: set[str]) -> None
     """Report columns that mix numbers with other words, which are missing-value markers or categories."""
     if not isinstance(table, CSVTable):
         return
-    for one in table.mixed():
+    for one in table.mixed_columns():
         if one.name in dropped:
             continue
         profile.change(one.name, kind="mixed")

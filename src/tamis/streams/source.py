@@ -129,7 +129,7 @@ class Source:
         return StreamError(f"{self.name!r} cannot be read ({error.strerror}): check its permissions.")
 
     @contextmanager
-    def opened(self) -> Iterator[BinaryIO]:
+    def open(self) -> Iterator[BinaryIO]:
         """Open the source for a new pass, decompressing while reading, and close it afterwards."""
         self.finished = False
         if self.is_stdin:
@@ -155,7 +155,7 @@ class Source:
         """Return the first `size` bytes (or all, if fewer); the next pass still begins with them."""
         try:
             if not self.is_stdin:
-                with self.opened() as file:
+                with self.open() as file:
                     return file.read(size)
             self._head += sys.stdin.buffer.read(size - len(self._head))
         except _DAMAGED as error:

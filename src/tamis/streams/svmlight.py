@@ -81,7 +81,7 @@ class SvmlightStream(FileStream):
     def _line_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
         block: list[bytes] = []
         number = self._n_bytes = 0
-        with self._source.opened() as file:
+        with self._source.open() as file:
             try:
                 for number, line in enumerate(self._source.lines(file), start=1):
                     self._n_bytes += len(line)

@@ -154,7 +154,7 @@ class ParquetTable(Table):
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         self._parquet = pyarrow_module("pyarrow.parquet")
-        with source.opened() as raw:
+        with source.open() as raw:
             try:
                 with self._file(raw) as file:
                     self._names, self._types = list(file.schema_arrow.names), list(file.schema_arrow.types)
@@ -176,7 +176,7 @@ class ParquetTable(Table):
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""
-        with self.source.opened() as raw:
+        with self.source.open() as raw:
             try:
                 with self._file(raw) as file:
                     for block in file.iter_batches(batch_size=self._block_rows(), use_threads=False):
@@ -208,7 +208,7 @@ class ArrowTable(Table):
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         self._ipc = pyarrow_module("pyarrow.ipc")
-        with source.opened() as file:
+        with source.open() as file:
             try:
                 schema = self._reader(file).schema
                 self._names, self._types = list(schema.names), list(schema.types)
@@ -231,7 +231,7 @@ class ArrowTable(Table):
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""
-        with self.source.opened() as file:
+        with self.source.open() as file:
             try:
                 reader = self._reader(file)
                 count = getattr(reader, "num_record_batches", None)

@@ -7,7 +7,6 @@ count and the sum of squares and leaves the mean unchanged.
 
 from __future__ import annotations
 
-import copy
 import math
 
 import numpy as np
@@ -140,12 +139,6 @@ class RunningMoments(ThreadSafe):
         self.weight = 0.0
         self.mean = np.zeros(n_features)
         self.m2 = np.zeros(n_features)
-
-    def copied(self) -> RunningMoments:
-        """Return an independent copy."""
-        moments: RunningMoments = copy.copy(self)
-        moments.mean, moments.m2 = self.mean.copy(), self.m2.copy()
-        return moments
 
     def update(self, X: Rows, sample_weight: Array | None = None, keep: float = 1.0) -> bool:
         """Add a batch of rows.

@@ -33,9 +33,9 @@ class _Node:
         """Return the classes of the leaves below."""
         return {self.label} if self.at < 0 else set().union(*(node.leaves() for node in self.branches))
 
-    def tested(self) -> set[int]:
+    def tested_features(self) -> set[int]:
         """Return the features tested below."""
-        return set() if self.at < 0 else {self.at}.union(*(node.tested() for node in self.branches))
+        return set() if self.at < 0 else {self.at}.union(*(node.tested_features() for node in self.branches))
 
     def share(self, box: dict[int, tuple[float, float]]) -> float:
         """Return the probability of class 1 for numbers uniform in the box."""
@@ -127,7 +127,10 @@ class RandomTree(Concept):
         box = dict.fromkeys(every, (0.0, 1.0))
         for _ in range(_MOST_TREES):
             root = self._grow(rng, 0, dict(box))
-            if root.tested() == every and self.least_share <= root.share(box) <= 1 - self.least_share:
+            if (
+                root.tested_features() == every
+                and self.least_share <= root.share(box) <= 1 - self.least_share
+            ):
                 return _table(root)
         raise ValueError(
             f"No tree of {self.max_depth} levels tests all of the relevant features {self.relevant} and gives both"

@@ -75,7 +75,7 @@ def test_where_a_class_is_rare_ranking_comes_first(call, tmp_path):
     frozen = next(row for row in rows if row.split()[0] == "frozen")
     assert 0.5 < float(frozen.split()[2]) < 1.0  # its AUC, below that of the methods
     page = (tmp_path / "rare.html").read_text(encoding="utf-8")
-    order = [page.index(f"<caption>{title}") for title in ("Average precision", "AUC, where", "Accuracy<")]
+    order = [page.index(f"<caption>{title}") for title in ("Average precision", "AUC, for", "Accuracy<")]
     assert order == sorted(order)
     assert (
         json.loads(call("rare.csv", "--label", "fraud", *words, "--json")[1])["measure"]

@@ -101,8 +101,8 @@ def _repeat(walk: Walk) -> dict[str, str]:
             + ", ".join(sorted(walk.generating.names())),
             "",
             "# X: a frame of the columns, y: the label" + _texts(walk),
-            f"found = explore({walk.selector!r}, Chain({parts}{seed}), y)",
-            "found.selector.selected_, found.transform(X)",
+            f"exploration = explore({walk.selector!r}, Chain({parts}{seed}), y)",
+            "exploration.selector.selected_, exploration.transform(X)",
         ]
     )
     return lines

@@ -109,13 +109,14 @@ def _notes(result: ExperimentResult) -> str:
     notes = ["kappa-T: 0 is the no-change baseline, 1 is perfect. Bold: the best."]
     if "selection_accuracy" in result.metrics and result.table("selection_accuracy").n.any():
         notes.append(
-            "SA (selection accuracy) = 0.7 RSR + 0.3 CUCP; RSR: share of the relevant features that is selected;"
-            " CUCP: share of the others that is not."
+            "SA (selection accuracy) = 0.7 RSR + 0.3 CUCP; RSR: share of relevant features selected;"
+            " CUCP: share of irrelevant features not selected."
         )
     if "frozen_accuracy" in result.metrics and result.table("frozen_accuracy").n.any():
         after = RunOptions.from_settings(result.settings).frozen_after
         notes.append(
-            f"frozen selection: the same learner on as many features, selected once after {after:,} rows (L1); mean"
+            f"frozen selection: the same learner on the same number of features, selected once after {after:,} rows"
+            " (L1); mean"
             " over the methods."
         )
     if "random_accuracy" in result.metrics and result.table("random_accuracy").n.any():

@@ -137,7 +137,7 @@ def test_the_page_compares_losses_where_prices_differ(priced):
     )
     assert f"Instance-wise acquisition {expected}:" in page
     assert "errors and prices\ntogether" in page
-    assert "As many values" not in page
+    assert "With the same values" not in page
 
 
 @pytest.mark.slow

@@ -114,7 +114,7 @@ def evidence_chart(course: Course, stages: Stages, most_points: int = 500) -> Ch
     ]
     evidence = course.evidence[entered] if len(entered) else course.evidence
     highest = scale.written(float(np.nanmax(evidence)))
-    up = "the smaller the higher" if scale.sign < 0 else "the larger the higher"
+    up = "smaller values higher" if scale.sign < 0 else "larger values higher"
     edge = " Values beyond the axis are drawn at its edge." if is_cut else ""
     return Chart(
         "evi", f"{scale.evidence[0].upper()}{scale.evidence[1:]} of each candidate",

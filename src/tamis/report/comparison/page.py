@@ -29,11 +29,15 @@ _Format = Callable[[float], str]
 _TABLES: tuple[tuple[str, str, _Format], ...] = (
     ("accuracy", "Accuracy", fraction),
     ("kappa_t", "Kappa-temporal: 0 is the no-change baseline, 1 is perfect", fraction),
-    ("frozen_accuracy", "Accuracy on as many features, selected once from the first rows (L1)", fraction),
+    (
+        "frozen_accuracy",
+        "Accuracy on the same number of features, selected once from the first rows (L1)",
+        fraction,
+    ),
     ("random_accuracy", "Accuracy on random subsets of the same size, mean of the draws", fraction),
     ("all_accuracy", "Accuracy on every feature", fraction),
-    ("auc", "AUC, where there are two classes", fraction),
-    ("frozen_auc", "AUC on as many features, selected once from the first rows (L1)", fraction),
+    ("auc", "AUC, for two classes", fraction),
+    ("frozen_auc", "AUC on the same number of features, selected once from the first rows (L1)", fraction),
     ("random_auc", "AUC on random subsets of the same size, mean of the draws", fraction),
     ("average_precision", "Average precision of the rarer class", fraction),
     ("recall_at_precision", "Recall of the rarer class at a precision of 0.9", fraction),

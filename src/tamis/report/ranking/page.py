@@ -150,7 +150,9 @@ def _best(columns: Columns, scores: Sequence[str], top: int) -> dict[str, Any]:
     n = len(columns["feature"])
     said = "; ".join(f"{SCORE_TITLES[key]}: {SCORE_MEANINGS[key]}" for key in scores)
     if "effect_low" in columns:
-        said += f". {EFFECT_TITLES[scores[0]].capitalize()}: a band for each column that is true at all times"
+        said += (
+            f". {EFFECT_TITLES[scores[0]].capitalize()}: a confidence band for each column, valid at any time"
+        )
     first = _listing(columns, scores, range(min(top, n)), f"Ranked by {SCORE_TITLES[scores[0]].lower()}")
     rest = (
         _listing(columns, scores, range(top, min(n, _MOST_ROWS)), f"From {count(top + 1)} on")

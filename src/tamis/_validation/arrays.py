@@ -217,8 +217,8 @@ def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
 def _reject_non_number(name: str, value: Any) -> None:
     if isinstance(value, str | bytes):
         raise DataError(
-            f"{name} contains {short_repr(value)}, which is text: encode it, or convert it to a number, before"
-            " learning."
+            f"{name} contains {short_repr(value)}, which is text: encode it, or convert it"
+            " to a number, before learning."
         )
     try:
         float(value)

@@ -541,8 +541,7 @@ class _Batched:
                 if name not in names:
                     raise DataError(
                         f"A row contains {short_repr(name)}, which is absent from the first batch: pass all names, as"
-                        " in"
-                        f" {type(self).__name__}(..., columns=[...])."
+                        f" in {type(self).__name__}(..., columns=[...])."
                     )
                 X[i, names[name]], named[names[name]] = value, True
         return X, named

@@ -473,9 +473,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             return False
         if self._names() != other._names() or self.n_features_in_ != other.n_features_in_:
             raise ValueError(
-                f"The columns differ, {self.n_features_in_} here and {other.n_features_in_} there: merge selectors of"
-                " the same"
-                " columns."
+                f"The columns differ, {self.n_features_in_} here and {other.n_features_in_} there: merge"
+                " selectors of the same columns."
             )
         return True
 

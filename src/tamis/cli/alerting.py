@@ -28,8 +28,7 @@ class Alerting:
             _PANEL,
             "TEXT",
             "Condition that raises an alert; may be repeated.  [dim]\\[default: a feature is used but no longer"
-            " relevant,"
-            " or its psi is above 0.2][/]",
+            " relevant, or its psi is above 0.2][/]",
             show_default=False,
         ),
     ] = None

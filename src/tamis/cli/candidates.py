@@ -188,8 +188,8 @@ class ColumnTask:
         self.labels = np.unique(self.y)
         if len(self.labels) == 1:
             raise DataError(
-                f"All {len(self.y):,} rows have the label {self.labels[0]!s}, so there is nothing to explain:"
-                " check --label."
+                f"All {len(self.y):,} rows have the label {self.labels[0]!s}, so there is"
+                " nothing to explain: check --label."
             )
 
     def _is_numeric(self) -> bool:
@@ -282,8 +282,7 @@ class ColumnTask:
         known = sorted((str(value), code) for code, value in enumerate(values) if value is not None)
         if len(known) > MOST_TEXTS:
             raise DataError(
-                f"Column {name!r} contains text with {len(known):,} distinct values such as {known[0][0]!r}: exclude"
-                " it with"
-                f" --drop {shlex.quote(name)}."
+                f"Column {name!r} contains text with {len(known):,} distinct values such as {known[0][0]!r}: exclude it"
+                f" with --drop {shlex.quote(name)}."
             )
         return known[1:] if len(known) == 2 and len(known) == len(values) else known

@@ -249,8 +249,8 @@ def _summary_lines(walk: Walk, course: Course, coefficients: dict[str, float] | 
     imputed = int((course.records["n_missing"] > 0).sum())
     if imputed:
         lines.append(
-            f"{imputed:,} of them had missing values, replaced by the mean of the others (--missing error rejects"
-            " them)."
+            f"{imputed:,} of them had missing values, replaced by the mean of the others"
+            " (--missing error rejects them)."
         )
     wealth = getattr(walk.selector, "wealth_", None)
     ended = f"Stopped: {walk.end_reason()}" if walk.ended else "Stopped by an error"

@@ -116,8 +116,7 @@ def _notes(result: ExperimentResult) -> str:
         after = RunOptions.from_settings(result.settings).frozen_after
         notes.append(
             f"frozen selection: the same learner on the same number of features, selected once after {after:,} rows"
-            " (L1); mean"
-            " over the methods."
+            " (L1); mean over the methods."
         )
     if "random_accuracy" in result.metrics and result.table("random_accuracy").n.any():
         notes.append(

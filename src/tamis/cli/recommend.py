@@ -119,7 +119,7 @@ def _show(recommendation: Recommendation, name: str) -> None:
     if "joint" in curves:
         size, accuracy = curves["joint"][0]
         print(
-            f"  joint         {accuracy:.3f}, which chooses the size itself: {size:,} column{'s' * (size > 1)} at the"
-            " end"
+            f"  joint         {accuracy:.3f}, which chooses the size itself: {size:,}"
+            f" column{'s' * (size > 1)} at the end"
         )
     console.print(f"\n{recommendation.reason}", markup=False, highlight=False)

@@ -324,8 +324,8 @@ class CSVTable(Table):
     def _check_row_length(self, held: bytes | bytearray) -> None:
         if len(held) > LONGEST_LINE:
             raise StreamError(
-                f"{self.source.name!r} has a row of more than {LONGEST_LINE >> 20} MB: look for a quote that is not"
-                " closed."
+                f"{self.source.name!r} has a row of more than {LONGEST_LINE >> 20} MB: look"
+                " for a quote that is not closed."
             )
 
     def _column_types(self) -> dict[str, Any]:
@@ -385,8 +385,8 @@ class CSVTable(Table):
         if (at := block.find(b"\0")) >= 0:
             line = (row + self._header if known else 0) + 1 + block.count(self.newline, 0, at)
             raise StreamError(
-                f"{self.source.name!r} has a NUL byte in line {line}, which is not text: delete the line, or copy the"
-                " file again."
+                f"{self.source.name!r} has a NUL byte in line {line}, which is not text: delete the"
+                " line, or copy the file again."
             )
         if block.startswith(codecs.BOM_UTF8) and (row or (known and self._header)):
             # Within a file it is part of the value, even at the start of a block.

@@ -200,8 +200,7 @@ def _check_path(path: Any) -> None:
     if hasattr(path, "shape") or hasattr(path, "columns") or isinstance(path, tuple | list):
         raise TypeError(
             f"open_file expects the path of a file, got a {type(path).__name__}: rows in memory are a stream already,"
-            " so"
-            " pass the pair (X, y) wherever a stream is accepted, or make ArrayStream(X, y)."
+            " so pass the pair (X, y) wherever a stream is accepted, or make ArrayStream(X, y)."
         )
     raise TypeError(f"open_file expects the path of a file, got a {type(path).__name__}.")
 

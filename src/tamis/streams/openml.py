@@ -81,8 +81,8 @@ def download(name: str, home: Path) -> None:
     digest = contents_digest(X, bunch.target)
     if known is None:
         warnings.warn(
-            f"No checksum of {name!r} is stored, so the download cannot be verified: the SHA-256 of its rows"
-            f" is {digest}.",
+            f"No checksum of {name!r} is stored, so the download cannot be verified: the"
+            f" SHA-256 of its rows is {digest}.",
             stacklevel=4,
         )
     elif digest != known:
@@ -127,9 +127,8 @@ def _store(name: str, bunch: Any, X: Rows, known: dict[str, str], home: Path) ->
         shutil.rmtree(new, ignore_errors=True)
         if not (home / name / "card.json").is_file():  # otherwise another process has stored it meanwhile
             raise StreamError(
-                f"The data set {name!r} cannot be stored in {str(home)!r} ({error.strerror}): free some space there,"
-                " or choose"
-                " another data_home."
+                f"The data set {name!r} cannot be stored in {str(home)!r} ({error.strerror}): free some space there, or"
+                " choose another data_home."
             ) from error
     except BaseException:
         shutil.rmtree(new, ignore_errors=True)

@@ -364,8 +364,7 @@ def _check_label(
         if classes:
             text = (
                 f"the label {profile.label} contains {seen.n_unique:,} distinct numbers, which are not classes: tamis"
-                " run"
-                " and tamis follow predict a number with --task regression"
+                " run and tamis follow predict a number with --task regression"
             )
             profile.problems.append(Problem(text))
         return

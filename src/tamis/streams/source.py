@@ -111,8 +111,8 @@ class Source:
         self._codec = self._compression()
         if seekable and self._codec is not None:
             raise StreamError(
-                f"{self.name!r} is compressed as a whole, but Parquet and Arrow files are compressed internally:"
-                " decompress it."
+                f"{self.name!r} is compressed as a whole, but Parquet and Arrow files are"
+                " compressed internally: decompress it."
             )
 
     def _compression(self) -> Codec | None:

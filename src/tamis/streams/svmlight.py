@@ -155,8 +155,8 @@ class SvmlightStream(FileStream):
             X, y = load([line])
             if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
                 raise StreamError(
-                    f"{self._source.name!r} contains a value that is missing or infinite in line {number}: fix that"
-                    " line."
+                    f"{self._source.name!r} contains a value that is missing or infinite in"
+                    f" line {number}: fix that line."
                 )
 
     def _blocks(self, start: int) -> Iterator[Batch]:

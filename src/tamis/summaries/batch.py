@@ -59,8 +59,8 @@ def check_batch(
         )
     if codes.shape != (X.shape[0],) or codes.dtype.kind not in "iu":
         raise DataError(
-            f"codes is a {codes.dtype} array of shape {codes.shape}, but X has {X.shape[0]} rows: pass one integer"
-            " per row."
+            f"codes is a {codes.dtype} array of shape {codes.shape}, but X has {X.shape[0]}"
+            " rows: pass one integer per row."
         )
     if len(codes) and not (codes.min() >= 0 and codes.max() < n_classes):
         bad = codes.min() if codes.min() < 0 else codes.max()

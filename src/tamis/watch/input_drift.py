@@ -187,9 +187,8 @@ class InputDrift(ThreadSafe):
             return self
         if self._parameters() != other._parameters() or not self._has_reference_of(other):
             raise ValueError(
-                "Cannot merge two InputDrift with other parameters, columns or references: copy one when its"
-                " reference is"
-                " complete, and let the copies continue."
+                "Cannot merge two InputDrift with other parameters, columns or references: copy one when its reference"
+                " is complete, and let the copies continue."
             )
         atomically(self, self._merge, other, when, in_parts=True)
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -162,7 +163,7 @@ def test_a_run_ranks_the_rows_if_asked(learner):
 
 def test_a_run_refuses_to_rank_by_a_learner_without_scores():
     with pytest.raises(ValueError, match=r"auc=True needs a learner with decision_function"):
-        prequential(rows(), None, object(), auc=True)
+        prequential(rows(), None, SimpleNamespace(partial_fit=print, predict=print), auc=True)
 
 
 def test_where_the_truth_is_known_the_selection_is_compared_with_it(tmp_path):

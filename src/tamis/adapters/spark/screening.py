@@ -267,8 +267,8 @@ class StreamingScreen:
             )
         if batch_id not in (self.batch_id_, self.batch_id_ + 1):
             raise StreamError(
-                f"{at} contains the state after batch {self.batch_id_}: use the folder and the checkpointLocation of"
-                " the same run."
+                f"{at} contains the state after batch {self.batch_id_}: use the folder and the"
+                " checkpointLocation of the same run."
             )
         return bool(batch_id > self.batch_id_)
 

@@ -171,8 +171,8 @@ class Database:
             kinds = [statement.type.name for statement in self._connection.extract_statements(query)]
             if kinds != ["SELECT"]:
                 raise DataError(
-                    f"The query {query!r} is not one SELECT but {' and '.join(kinds) or 'nothing'}: write a single"
-                    " SELECT."
+                    f"The query {query!r} is not one SELECT but"
+                    f" {' and '.join(kinds) or 'nothing'}: write a single SELECT."
                 )
             return list(self._connection.execute(query).fetchnumpy().values())
         except self._error as error:

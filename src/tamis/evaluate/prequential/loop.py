@@ -208,8 +208,7 @@ def prequential(
     if checkpoint is not None and not source.is_resumable:
         raise ValueError(
             f"checkpoint={str(checkpoint)!r} cannot resume standard input, which can be read only once: save the rows"
-            " to a"
-            " file, or let the producer number them (follow_files(..., number=))."
+            " to a file, or let the producer number them (follow_files(..., number=))."
         )
     learner = _wrap_river(learner)
     task = task_of(selector, learner)

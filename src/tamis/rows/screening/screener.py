@@ -329,8 +329,7 @@ class Screener(RowSelector):
         if (column := self._bins.first_lost(X)) >= 0:
             warnings.warn(
                 f"Column {self._column(column)} contains values that float32 rounds to 0, which makes them equal:"
-                " rescale"
-                " it, or choose dtype='float64'.",
+                " rescale it, or choose dtype='float64'.",
                 UserWarning,
                 stacklevel=2,
             )

@@ -106,7 +106,6 @@ def check_same_columns(name: str, known: list[str], new: list[str]) -> None:
     differences += [f"adds {', '.join(map(repr, adds[:3]))}"] if adds else []
     difference = " and ".join(differences) or "repeats or reorders them"
     raise StreamError(
-        f"{name!r} differs in its columns from the first rows ({difference}): write the same columns, or follow the"
-        " new ones"
-        " separately."
+        f"{name!r} differs in its columns from the first rows ({difference}): write the same columns, or"
+        " follow the new ones separately."
     )

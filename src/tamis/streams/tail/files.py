@@ -81,8 +81,8 @@ class FollowedFiles:
                 self.format = kind  # for all later files
             elif _kind(name) not in (None, self.format):
                 raise StreamError(
-                    f"{name!r} is {_kind(name)}, but earlier files are {self.format}: select files of one format"
-                    " by a pattern."
+                    f"{name!r} is {_kind(name)}, but earlier files are {self.format}: select"
+                    " files of one format by a pattern."
                 )
             self.parts[name] = (
                 FollowedParquet(name) if kind == "parquet" else FollowedText(name, self.header, self._most)
@@ -195,8 +195,8 @@ def _reject_compressed_rest(part: FollowedFile) -> None:
                     left -= skipped
                 if file.read(1):
                     raise StreamError(
-                        f"{packed!r} has rows of {part.name!r} that were not read before it was compressed:"
-                        " decompress it."
+                        f"{packed!r} has rows of {part.name!r} that were not read before it"
+                        " was compressed: decompress it."
                     )
 
 

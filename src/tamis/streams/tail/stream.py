@@ -378,8 +378,8 @@ class FollowedStream(Stream):
         if table.above:
             first = short_repr(table.above.lstrip("\ufeff").splitlines()[0])
             raise StreamError(
-                f"{part.name!r} begins with {first} above its header: only files that begin with the header can be"
-                " followed."
+                f"{part.name!r} begins with {first} above its header: only files that begin"
+                " with the header can be followed."
             )
         return table
 

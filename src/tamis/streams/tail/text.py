@@ -98,8 +98,8 @@ class FollowedText(FollowedFile):
                 tried = len(self._held)
             if len(self._held) > LONGEST_LINE:
                 raise StreamError(
-                    f"{self.name!r} has a row of more than {LONGEST_LINE >> 20} MB: look for a quote that is not"
-                    " closed."
+                    f"{self.name!r} has a row of more than {LONGEST_LINE >> 20} MB: look"
+                    " for a quote that is not closed."
                 )
         if len(self._ready) < n and self._held:
             self._split(table, last)
@@ -188,9 +188,8 @@ class FollowedText(FollowedFile):
         if size < self.n_read:
             raise StreamError(
                 f"{self.name!r} was truncated: it has {size:,} bytes, but {self.n_read:,} were read; if it is copied"
-                " before"
-                f" that, follow the copies too by a pattern such as '{self.name}*'; else write new rows to a separate"
-                " file, or start without the checkpoint."
+                f" before that, follow the copies too by a pattern such as '{self.name}*'; else write new rows to a"
+                " separate file, or start without the checkpoint."
             )
         if self.head:
             raise StreamError(

@@ -189,7 +189,7 @@ LABELS: dict[str, Any] = {
     "mixed": [1, "one"], "huge": [10**400, -(10**400)], "bytes": [b"a", b"b"], "tuples": [(1, 2), ("a",)],
     "lists": [[1], [2]], "dictionaries": [{}, {1: 2}], "true and text": [True, "yes"], "fractions": [0.25, 0.75],
     "none": [None, 1], "infinite": [np.inf, 1.0], "complex": [1j, 2j], "arrays": [np.zeros(2), np.ones(2)],
-    "times": [np.datetime64("2020"), np.datetime64("NaT")],
+    "times": [np.datetime64("2020"), np.datetime64("NaT", "D")],
 }  # fmt: skip
 
 

@@ -29,13 +29,14 @@ def fill_docstring(paragraphs: Mapping[str, str]) -> Callable[[_C], _C]:
 
     Examples
     --------
+    >>> import inspect
     >>> @fill_docstring({"seed": "random_state : int"})
     ... class Model:
     ...     '''A model.
     ...
     ...     %(seed)s
     ...     '''
-    >>> "    random_state : int" in Model.__doc__.splitlines()
+    >>> "random_state : int" in inspect.getdoc(Model)
     True
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import re
 
 import numpy as np
@@ -349,7 +350,7 @@ def test_a_run_says_why_there_are_fewer(rng, tmp_path):
 
 
 def test_the_defaults_are_the_documented_ones():
-    documented = dict(re.findall(r"^    (\w+) : .*default=([^\s,]+)$", DISCUSS.__doc__, re.MULTILINE))
+    documented = dict(re.findall(r"^(\w+) : .*default=([^\s,]+)$", inspect.getdoc(DISCUSS), re.MULTILINE))
     given = DISCUSS().get_params()
     assert len(documented) > 5
     assert {name: ast.literal_eval(value) for name, value in documented.items()}.items() <= given.items()

@@ -5,12 +5,19 @@ Gunasekara, Pfahringer, Gomes, Bifet, Machine Learning 113, 2024.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 
 import numpy as np
 
 from tests.twins.forest import uniform
 from tests.twins.hoeffding import Window
+
+
+def total(values):
+    """Return the sum from left to right, as the kernel adds; since Python 3.12, `sum` compensates rounding."""
+    return functools.reduce(operator.add, values, 0.0)
 
 
 class Leaf:
@@ -85,7 +92,7 @@ class SgbtTwin:
         if self.K == 1:
             return [1 / (1 + math.exp(-scores[0]))]
         powers = [math.exp(score - max(scores)) for score in scores]
-        return [power / sum(powers) for power in powers]
+        return [power / total(powers) for power in powers]
 
     def learn_row(self, row, y):
         scores = [0.0] * self.K
@@ -121,10 +128,10 @@ class SgbtTwin:
     def try_split(self, tree, leaf):
         found = []
         for f, bins in leaf.bins.items():
-            G, H = sum(b[0] for b in bins), sum(b[1] for b in bins)
+            G, H = total(b[0] for b in bins), total(b[1] for b in bins)
             best = (0.0, None)
             for at in range(len(self.cuts[f])):
-                g, h = sum(b[0] for b in bins[: at + 1]), sum(b[1] for b in bins[: at + 1])
+                g, h = total(b[0] for b in bins[: at + 1]), total(b[1] for b in bins[: at + 1])
                 if h >= 1 and H - h >= 1:
                     gain = g * g / (h + 1) + (G - g) ** 2 / (H - h + 1) - G * G / (H + 1)
                     best = max(best, (gain, self.cuts[f][at]), key=lambda one: one[0])
@@ -139,7 +146,7 @@ class SgbtTwin:
 
     def predict_proba(self, row):
         scores = [
-            sum(
+            total(
                 -self.rate * leaf.g / (leaf.h + 1)
                 for leaf in (
                     self.leaf_of(tree["root"], row) for tree in self.trees[k * self.S : (k + 1) * self.S]

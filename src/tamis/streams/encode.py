@@ -211,7 +211,7 @@ def _part(column: Any, part: str) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         times = np.where(np.isnan(seconds), np.nan, seconds * 1e6).astype("datetime64[us]")
     year = times.astype("datetime64[Y]")
-    length = (year + 1).astype("datetime64[D]") - year.astype("datetime64[D]")
+    length = (year + np.timedelta64(1, "Y")).astype("datetime64[D]") - year.astype("datetime64[D]")
     passed = (times - year.astype("datetime64[us]")) / length.astype("timedelta64[us]")
     values: NDArray[np.float64] = 1970.0 + year.astype(np.float64) + passed
     return np.where(np.isnan(seconds), np.nan, values)

@@ -263,12 +263,7 @@ class _Names(Mapping[str, Any]):
 def _bound(expression: str, names: Mapping[str, Any], what: str) -> Any:
     try:
         return eval(_code(expression), {"__builtins__": {}}, names)
-    except (
-        AttributeError,
-        TypeError,
-        LookupError,
-        ValueError,
-    ):  # a missing part, or one of another type
+    except (AttributeError, TypeError, LookupError, ValueError):  # a missing or mistyped part
         raise StateError(f"{what} refers to a missing part, {expression!r}: {_CHANGED}") from None
 
 

@@ -764,11 +764,9 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignor
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
         if self._is_regression:
-            tags.estimator_type, tags.classifier_tags, tags.regressor_tags = (
-                "regressor",
-                None,
-                RegressorTags(),
-            )
+            tags.estimator_type = "regressor"
+            tags.classifier_tags = None
+            tags.regressor_tags = RegressorTags()
         return tags
 
 

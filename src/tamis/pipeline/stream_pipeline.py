@@ -204,11 +204,9 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         )  # fmt: skip
         pipeline._models, pipeline._waiting, pipeline._declared = models.another(), [], None
         pipeline.categories_ = {j: list(values) for j, values in categories.items()}
-        pipeline.n_features_in_, pipeline.is_sparse_, pipeline.n_seen_ = (
-            models.n_features,
-            models.is_sparse,
-            models.n_seen,
-        )
+        pipeline.n_features_in_ = models.n_features
+        pipeline.is_sparse_ = models.is_sparse
+        pipeline.n_seen_ = models.n_seen
         if names is not None:
             pipeline.feature_names_in_ = np.array(names, dtype=object)
         return pipeline
@@ -244,9 +242,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         check_parameters(self)
         raw, X, names = self._split(X, forget=forget)
         y = as_column(y, X.shape[0], type(self).__name__)
-        atomically(
-            self, self._partial_fit, X, raw, names, y, classes, forget, from_scratch=True
-        )  # the update is made in copies
+        # The update is made in copies.
+        atomically(self, self._partial_fit, X, raw, names, y, classes, forget, from_scratch=True)
         return self
 
     def _partial_fit(
@@ -319,10 +316,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     def _learn(self, X: Rows, y: Array) -> None:
         """Update a copy of the models with complete batches, and another copy with the remaining rows."""
         y = as_target(y) if self._models.numbers else y.copy()
-        rows, labels = (
-            concatenate_rows([*(X for X, _ in self._waiting), X]),
-            concatenate_labels([*(y for _, y in self._waiting), y]),
-        )
+        rows = concatenate_rows([*(X for X, _ in self._waiting), X])
+        labels = concatenate_labels([*(y for _, y in self._waiting), y])
         whole = len(labels) - len(labels) % self.batch_size
         models = self._models.another() if whole else self._models
         for at in range(0, whole, self.batch_size):

@@ -342,11 +342,9 @@ class EFS(IncrementalClasses):
         self._negative = np.insert(self._negative, before_bias, _FIRST_U + _FIRST_V - first_u, axis=1)
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        self._positive, self._negative, first_u = (
-            self._positive.copy(),
-            self._negative.copy(),
-            self._first_u(),
-        )
+        self._positive = self._positive.copy()
+        self._negative = self._negative.copy()
+        first_u = self._first_u()
         self._positive[:, columns], self._negative[:, columns] = first_u, _FIRST_U + _FIRST_V - first_u
 
     def _add_class(self, code: int) -> None:

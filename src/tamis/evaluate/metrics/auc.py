@@ -180,9 +180,8 @@ class SlidingAUC(ThreadSafe):
         self.window, self.n_seen = int(window), 0
         self._labels = np.zeros(self.window, np.int64)  # of the last rows
         self._scores = np.zeros(self.window)
-        self._ordered = np.zeros(
-            (2, self.window)
-        )  # scores of the negative and of the positive rows, ascending
+        # Scores of the negative and of the positive rows, ascending.
+        self._ordered = np.zeros((2, self.window))
         self._counts = np.zeros(2, np.int64)
         self._totals = np.zeros(2, np.int64)  # twice the pairs won, rows with an AUC
         self._sum = 0.0

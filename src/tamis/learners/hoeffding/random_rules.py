@@ -226,10 +226,8 @@ class RandomRules(TreeClassifier):
         return rows, np.empty((len(rows), 0), dtype=np.int64)
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
-        seed, shared = (
-            (int(self.random_state) << 24) + (1 << 23),
-            {name: getattr(self, name) for name in _SET_PARAMETERS},
-        )
+        seed = (int(self.random_state) << 24) + (1 << 23)
+        shared = {name: getattr(self, name) for name in _SET_PARAMETERS}
         for t, (columns, rules) in enumerate(zip(self.subsets_, self._sets_, strict=True)):
             rules.__dict__.update(shared)  # parameters may have been set between two batches
             learned = _rows_to_learn(seed + t, self.n_seen_, len(codes), float(self.skip))

@@ -207,10 +207,8 @@ class Present:
 
         The level accounts for all `n_features`, including those that were always 0 and are not counted.
         """
-        bars, young = (
-            inflation * critical_values(self.alpha, n_features, counts.n_classes),
-            min(_YOUNG, counts.window // 2),
-        )
+        bars = inflation * critical_values(self.alpha, n_features, counts.n_classes)
+        young = min(_YOUNG, counts.window // 2)
         if self.age(counts) % counts.window < LOOK and self._differs_from_before(bars, counts):
             return counts.window
         state = counts.with_bins(young)

@@ -389,11 +389,9 @@ class NormalLinear:
         if len(self.mu) == 1:
             self.grow(2)
         n, J = min(len(codes), len(self.mu)), self.mu.shape[1]
-        mu, sigma, average = (
-            np.zeros((n_classes, J)),
-            np.full((n_classes, J), self.prior),
-            np.zeros((n_classes, J)),
-        )
+        mu = np.zeros((n_classes, J))
+        sigma = np.full((n_classes, J), self.prior)
+        average = np.zeros((n_classes, J))
         bias = self._new_bias(n_classes)
         mu[codes[:n]], sigma[codes[:n]], bias[codes[:n]] = self.mu[:n], self.sigma[:n], self.bias[:n]
         if self.averaged:
@@ -436,11 +434,9 @@ class NormalLinear:
 
     def scale(self, ratio: Array) -> None:
         """Express the parameters in units of features that are `ratio` times as large."""
-        self.mu, self.sigma, self._average = (
-            self.mu * ratio,
-            self.sigma * np.abs(ratio),
-            self._average * ratio,
-        )
+        self.mu = self.mu * ratio
+        self.sigma = self.sigma * np.abs(ratio)
+        self._average = self._average * ratio
 
     def widen(self, n_features: int) -> None:
         """Add features with the prior as their state."""

@@ -188,10 +188,8 @@ class SoftTree:
         """Run the forward and the backward pass through the tree."""
         left, paths = self._paths(rows, theta[0])
         slopes = _output_slopes(np.matmul(paths[-1], theta[1]), y, weight, noise)
-        leaves, path_slopes = (
-            np.matmul(_transpose(paths[-1]), slopes),
-            np.matmul(slopes, _transpose(theta[1])),
-        )
+        leaves = np.matmul(_transpose(paths[-1]), slopes)
+        path_slopes = np.matmul(slopes, _transpose(theta[1]))
         left_slopes = np.empty_like(left)
         for d in range(self.depth - 1, -1, -1):
             nodes = slice(2**d - 1, 2 ** (d + 1) - 1)
@@ -222,10 +220,8 @@ class SoftTree:
     ) -> tuple[Floats, Floats]:
         """Return the slopes of the penalty: -penalty 2^-depth / 2 sum log a (1 - a), with a the left fraction."""
         w = weight[:, None]
-        went_left, n_arrived = (
-            (w * paths * left).sum(axis=1, keepdims=True),
-            (w * paths).sum(axis=1, keepdims=True),
-        )
+        went_left = (w * paths * left).sum(axis=1, keepdims=True)
+        n_arrived = (w * paths).sum(axis=1, keepdims=True)
         share = np.clip(went_left / np.maximum(n_arrived, _NOBODY), 1e-6, 1.0 - 1e-6)
         slope = self.penalty * 2.0**-depth * 0.5 * (1.0 / share - 1.0 / (1.0 - share)) / len(left)
         per_row = np.where(n_arrived > _NOBODY, slope / np.maximum(n_arrived, _NOBODY), 0.0) * w

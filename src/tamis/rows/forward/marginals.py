@@ -174,11 +174,9 @@ class Marginals:
 
     def forget(self, columns: Array) -> None:
         """Set some features to 0 in all rows so far."""
-        self.mean, self.variance, self.covariance = (
-            self.mean.copy(),
-            self.variance.copy(),
-            self.covariance.copy(),
-        )
+        self.mean = self.mean.copy()
+        self.variance = self.variance.copy()
+        self.covariance = self.covariance.copy()
         self.mean[columns] = self.variance[columns] = 0.0
         self.covariance[:, columns] = 0.0
 

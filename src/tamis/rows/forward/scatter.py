@@ -50,11 +50,9 @@ def _deviations(
     Z: Array, weight: Array, old: float, arriving: float, mean: Array, unit: Array, rows: Array
 ) -> Array:
     """Write the deviations of (2), times the root of their weights; return the mean of all rows (3)."""
-    (n, p), share, gap_weight = (
-        Z.shape,
-        arriving / (old + arriving),
-        np.sqrt(old * arriving / (old + arriving)),
-    )
+    n, p = Z.shape
+    share = arriving / (old + arriving)
+    gap_weight = np.sqrt(old * arriving / (old + arriving))
     step, inverse, centre = np.zeros(p), np.empty(p), np.empty(p)
     for j in range(p):
         inverse[j] = 1.0 / unit[j] if unit[j] > 0.0 else 1.0

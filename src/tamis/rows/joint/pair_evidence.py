@@ -119,10 +119,8 @@ class PairEvidence(ThreadSafe):
         self._sum, self._spread = np.zeros(shape), np.zeros(shape)  # S and V
         self._alone = Evidence(rows.shape[1], n_classes, _BINS)
         # Rows buffered until their block is full.
-        self._rows, self._codes = (
-            np.zeros((0, rows.shape[1])),
-            np.zeros(0, np.int64),
-        )
+        self._rows = np.zeros((0, rows.shape[1]))
+        self._codes = np.zeros(0, np.int64)
 
     def update(self, X: Array, codes: Array) -> None:
         """Update with validated dense rows."""

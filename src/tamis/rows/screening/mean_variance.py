@@ -309,11 +309,9 @@ def _t(count: Array, mean: Array, variance: Array, effective: Array, scores: Arr
     n_classes = mean.shape[0]
     for j in range(mean.shape[1]):
         for k in range(1 if n_classes == 2 else n_classes):
-            centre, spread, e = (
-                mean[n_classes - 1, j],
-                variance[n_classes - 1, j],
-                effective[n_classes - 1, j],
-            )
+            centre = mean[n_classes - 1, j]
+            spread = variance[n_classes - 1, j]
+            e = effective[n_classes - 1, j]
             if n_classes > 2:
                 centre, spread, e = _rest(k, count[:, j], mean[:, j], variance[:, j], effective[:, j])
             if effective[k, j] > 0.0 and e > 0.0:

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from tamis.report.charts.axes import draw_stacked
 from tamis.report.charts.chart import Chart, HeatStrip, Mark, Points, row_count_axis
-from tamis.report.page.number_format import count
-from tamis.report.page.text import shorten
+from tamis.report.page.text import plural, shorten
 from tamis.watch import Watch
 
 if TYPE_CHECKING:
@@ -74,8 +73,8 @@ def heat_chart(watch: Watch) -> Chart:
     last = {names[j]: [float(history[name][-1, j]) for name in _COLOURS] for j in first[:10]}
     said = "; ".join(f"{shorten(name, 40)} {a:.0%} and {b:.0%}" for name, (a, b) in last.items())
     chart = Chart(
-        "hea", "Relevance and reliance", "by rows; the stronger the colour, the larger the share; points are alerts",
-        f"{count(len(alerts))} alerts. Shares of relevance and reliance at the end: {said}.", x, None, marks,
+        "hea", "Relevance and reliance", "by rows; a stronger colour is a larger share, points are alerts",
+        f"{plural(len(alerts), 'alert', 'alerts')}. Shares of relevance and reliance at the end: {said}.", x, None, marks,
     )  # fmt: skip
     rows = [text for j in first for text in (names[j], "")]
     return replace(chart, rows=rows, row_height=13)

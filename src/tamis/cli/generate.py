@@ -94,7 +94,7 @@ def generate(
         f" {drifts}, label {_LABEL!r}."
     )
     print(f"The rows: {out}")
-    print(f"The truth: {Path(out).with_name(truth.name)}")
+    print(f"The relevant features: {Path(out).with_name(truth.name)}")
 
 
 def _open_stream(text: str, rows: int | None, seed: int) -> SyntheticStream:

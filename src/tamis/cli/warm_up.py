@@ -87,7 +87,7 @@ def warm_up(
         print_json({"methods": done, "compiled": compiled, "seconds": seconds})
     else:
         n_ready = len(done) - len(failed)
-        print(f"{n_ready} of {len(done)} ready: {compiled:,} kernels compiled in {seconds:.0f} s.")
+        print(f"{n_ready} of {len(done)} ready: {compiled:,} kernel{'s' * (compiled != 1)} compiled in {seconds:.0f} s.")
     return FAILED if names and failed else 0
 
 
@@ -105,8 +105,9 @@ def _known() -> list[str]:
 def _line(outcome: dict[str, Any]) -> str:
     if outcome["error"]:
         return f"{outcome['method']}: {outcome['error']}"
+    n = outcome["compiled"]
     return (
-        f"{outcome['method']}: {outcome['compiled']:,} kernels compiled, {outcome['loaded']:,} were in the cache,"
+        f"{outcome['method']}: {n:,} kernel{'s' * (n != 1)} compiled, {outcome['loaded']:,} already cached,"
         f" {outcome['seconds']:.1f} s"
     )
 

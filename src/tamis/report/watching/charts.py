@@ -74,7 +74,8 @@ def heat_chart(watch: Watch) -> Chart:
     said = "; ".join(f"{shorten(name, 40)} {a:.0%} and {b:.0%}" for name, (a, b) in last.items())
     chart = Chart(
         "hea", "Relevance and reliance", "by rows; a stronger colour is a larger share, points are alerts",
-        f"{plural(len(alerts), 'alert', 'alerts')}. Shares of relevance and reliance at the end: {said}.", x, None, marks,
+        f"{plural(len(alerts), 'alert', 'alerts')}. Shares of relevance and reliance at the end: {said}.",
+        x, None, marks,
     )  # fmt: skip
     rows = [text for j in first for text in (names[j], "")]
     return replace(chart, rows=rows, row_height=13)

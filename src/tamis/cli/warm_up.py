@@ -87,7 +87,8 @@ def warm_up(
         print_json({"methods": done, "compiled": compiled, "seconds": seconds})
     else:
         n_ready = len(done) - len(failed)
-        print(f"{n_ready} of {len(done)} ready: {compiled:,} kernel{'s' * (compiled != 1)} compiled in {seconds:.0f} s.")
+        kernels = f"{compiled:,} kernel{'s' * (compiled != 1)}"
+        print(f"{n_ready} of {len(done)} ready: {kernels} compiled in {seconds:.0f} s.")
     return FAILED if names and failed else 0
 
 

@@ -397,7 +397,7 @@ def wrong(path, row):
         ([*RUN, "--out", "."], 2, "contains other files"),
         ([*RUN, "--checkpoint", "no/run"], 2, "does not exist; create it first"),
         ([*RUN, "--checkpoint", "."], 2, "is a folder"),
-        ([*RUN, "--checkpoint", "table.csv"], 2, "is the file that is read"),
+        ([*RUN, "--checkpoint", "table.csv"], 2, "is the input file"),
         ([*RUN, "--learner", "multinomial-nb"], 1, "Negative values"),
         (["run", "table.csv", "--label", "heat"], 1, "distinct numbers, which are not classes"),
         (["run", "table.csv", "--label", "heat"], 1, "predict a number with --task regression"),

@@ -79,7 +79,9 @@ def test_a_file_that_is_read_as_standard_input_is_safe(here, line, capfd):
         os.close(terminal)
     out, err = capfd.readouterr()
     assert (code, out) == (2, "")
-    assert err == f"tamis: {line[-1]} hard.csv is where standard input comes from: choose another path.\n"
+    assert (
+        err == f"tamis: {line[-1]} hard.csv is the file redirected to standard input: choose another path.\n"
+    )
     assert (here / "run.csv").read_bytes() == before
 
 
@@ -142,7 +144,7 @@ def test_a_place_that_cannot_be_written_is_told_before_the_run(call, place):
 def test_other_inputs_are_safe_too(call, here):
     before = (here / "prices.json").read_bytes()
     code, _, err = call("train", *FILE, "--cost", "prices.json", "--save", "prices.json", "--force")
-    assert (code, err) == (2, "tamis: --save prices.json is the file that is read: choose another path.\n")
+    assert (code, err) == (2, "tamis: --save prices.json is the input file: choose another path.\n")
     assert (here / "prices.json").read_bytes() == before
     code, _, err = call("run", *FILE, "--out", ".", "--force")
     assert (code, "contains" in err) == (2, True)

@@ -665,7 +665,7 @@ def test_files_that_are_rejected(spark, frame, tmp_path):
     for error, message, source in [
         (DataError, "No file or folder '.*none'", tmp_path / "none"),
         (DataError, "is a Delta table", tmp_path / "delta"),
-        (DataError, "files are of several formats", [path, tmp_path / "text.csv"]),
+        (DataError, "files have several formats", [path, tmp_path / "text.csv"]),
         (DataError, "neither Parquet nor CSV by its name", [ROOT / "pyproject.toml"]),
         (DataError, "cannot be read as Parquet", tmp_path / "torn.parquet"),
         (DataError, "b.parquet' has no column 'c', which the first file has", [path, tmp_path / "b.parquet"]),

@@ -134,14 +134,14 @@ def check_outputs(
         check_place(option, place, is_folder=option in folders)
         for read in inputs:
             if _is_same(place, read):
-                read_from = "where standard input comes from" if read == "-" else "the file that is read"
+                read_from = "the file redirected to standard input" if read == "-" else "the input file"
                 raise MisuseError(f"{option} {place} is {read_from}: choose another path.")
             if (
                 option in folders
                 and read != "-"
                 and Path(os.path.realpath(place)) in Path(os.path.realpath(read)).parents
             ):
-                raise MisuseError(f"{option} {place} contains the file that is read: choose another folder.")
+                raise MisuseError(f"{option} {place} contains the input file: choose another folder.")
     for (option, place), (other, second) in itertools.combinations(places, 2):
         if _is_same(place, second):
             raise MisuseError(f"{option} and {other} are the same path, {second}: choose two different ones.")

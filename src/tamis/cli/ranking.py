@@ -84,7 +84,7 @@ class Ranking:
     def empty_reason(self) -> str:
         """Return why nothing can be ranked, or "" if it can."""
         if self.n_rows == 0:
-            return "No rows were read: name a file that has some."
+            return "No rows were read: pass a file with rows."
         if self.screening.warming_up_:
             label = self.screening.classes_[0]
             return (

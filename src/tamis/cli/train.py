@@ -302,7 +302,7 @@ class Table:
 
         parts = list(stream.batches(10_000))
         if not parts:
-            raise DataError("No rows were read: name a file that has some.")
+            raise DataError("No rows were read: pass a file with rows.")
         blocks = [X for X, _ in parts]
         X = sp.csr_array(sp.vstack(blocks)) if sp.issparse(blocks[0]) else np.concatenate(blocks)
         described = stream.describe()

@@ -95,7 +95,8 @@ def outputs(
     labels = np.arange(values.shape[1]) if labels is None else np.asarray(labels)
     if len(labels) != values.shape[1]:
         raise DataError(
-            f"model returned {values.shape[1]} columns for its {len(labels)} classes: they must be as many."
+            f"model returned {values.shape[1]} columns for its {len(labels)} classes: pass a"
+            " model with one column per class."
         )
     return values, labels
 

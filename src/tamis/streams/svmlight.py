@@ -112,7 +112,7 @@ class SvmlightStream(FileStream):
         if column >= max(_COLUMNS, self._n_bytes):
             raise StreamError(
                 f"{self._source.name!r} names column {column:,} in {self._n_bytes:,} bytes, which would mean"
-                " as many features: fix that line, or set n_features."
+                " that many features: fix that line, or set n_features."
             )
         return column
 

@@ -55,7 +55,7 @@ def list_files(source: Any) -> list[tuple[str, int]]:
     kinds = {_kind(path) for path, _ in result}
     if len(kinds) > 1:
         raise DataError(
-            f"The files are of several formats ({', '.join(sorted(kinds))}): pass files of one format."
+            f"The files have several formats ({', '.join(sorted(kinds))}): pass files of one format."
         )
     return result
 

@@ -853,7 +853,8 @@ class Auto(RowSelector):
         check_choice("when", when, ("after", "before"))
         if self._kind != other._kind:
             raise ValueError(
-                f"The learner is of kind {self._kind!r} here and {other._kind!r} there: merge selectors of one kind."
+                f"The learner is of kind {self._kind!r} here and {other._kind!r} there:"
+                " merge selectors of the same kind."
             )
         if not self._check_mergeable(other, ("learner", "random_state")):
             return self

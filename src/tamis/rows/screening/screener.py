@@ -715,7 +715,7 @@ class Screener(RowSelector):
         if (lost := too_small(read)) >= 0:
             warnings.warn(
                 f"Column {self._column(lost)} differs between the classes by less than {SMALLEST:g},"
-                " whose square float64 cannot hold, and scores 0: rescale it.",
+                " whose square float64 cannot represent, and scores 0: rescale it.",
                 UserWarning,
                 stacklevel=2,
             )

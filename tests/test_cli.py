@@ -422,6 +422,14 @@ def test_mistake_is_told_in_one_line(call, arguments, code, said):
     assert "Traceback" not in err
 
 
+def test_a_selector_without_missing_values_is_offered_the_mean(call, here):
+    (here / "gaps.csv").write_text("a,b,y\n" + "1,2,on\n2,1,off\n,3,on\n" * 20)
+    words = ["run", "gaps.csv", "--label", "y", "--selector", "ofs", "--missing", "keep", "--quiet"]
+    code, _, err = call(*words, "--batch-size", "10")
+    assert (code, err.count("\n")) == (1, 1)
+    assert err.endswith(" of the batch: choose --missing mean.\n")
+
+
 @pytest.mark.parametrize("learner", ["naive-bayes", "hoeffding-tree"])
 def test_a_learner_of_dense_rows_is_told_which_take_sparse_ones(call, here, learner):
     (here / "sparse.svm").write_text("1 1:2\n-1 2:1\n" * 20)

@@ -243,7 +243,7 @@ def test_what_is_known_is_shown_when_it_ends_early(call, monkeypatch, stop, code
             1,
             "'table.csv': light (33.3 %), empty (100.0 %) have missing values; add --missing mean.",
         ),
-        (("--max-rows", "1"), 1, "Each of the 1 rows is of class "),
+        (("--max-rows", "1"), 1, "The only label is "),
     ],
 )
 def test_mistakes_are_told_in_one_line(call, line, code, message):

@@ -121,6 +121,8 @@ def explain(error: BaseException, given: list[str]) -> tuple[str, int]:
             f"The label contains {match[1]}, which is text: name a numeric label, or choose --task classification.",
             FAILED,
         )
+    if message.startswith("Input X contains NaN"):
+        return message.replace("impute or drop it first", "choose --missing mean"), FAILED
     if isinstance(error, MisuseError | UnknownNameError | ImportError):
         return message, MISUSED
     if isinstance(error, TamisError | ValueError | TypeError | OSError):

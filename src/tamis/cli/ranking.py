@@ -87,9 +87,7 @@ class Ranking:
             return "No rows were read: pass a file with rows."
         if self.screening.warming_up_:
             label = self.screening.classes_[0]
-            return (
-                f"Each of the {self.n_rows:,} rows is of class {label!s}: a score needs rows of two classes."
-            )
+            return f"The only label is {label!s}: a score needs rows of two classes."
         if self._slots is not None and len(self._slots.columns) == 0:
             return f"None of the {self.n_rows:,} rows has a value: there is nothing to rank."
         return ""

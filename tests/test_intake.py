@@ -259,9 +259,9 @@ def test_a_damaged_sparse_matrix_is_refused_before_it_is_read(kind: str, what: s
         message = refusal(learn, key, damaged(what, kind), Y)
         assert f"X is a {kind.upper()} matrix whose indices do not match its shape (60, 4)" in message
     for key in ("t-score", "osfs", "sparse-fsa"):
-        assert "do not fit" in refusal(learn(key, X, Y).transform, damaged(what, kind))
+        assert "do not match" in refusal(learn(key, X, Y).transform, damaged(what, kind))
     for key in ("ofs", "etana", "sparse-fsa"):
-        assert "do not fit" in refusal(learn(key, X, Y).predict, damaged(what, kind))
+        assert "do not match" in refusal(learn(key, X, Y).predict, damaged(what, kind))
 
 
 WEIGHTS = {"tiny": 1e-320, "huge": 1e300, "infinite": np.inf, "negative": -1.0}

@@ -575,7 +575,7 @@ def test_progress_is_lines_where_nothing_can_be_redrawn(call, monkeypatch):
     assert 1 <= len(err.splitlines()) <= 10 + next(ticks) / 30.0  # at each tenth, and every 30 seconds
     for line in err.splitlines():
         assert re.search(
-            r"[\d,]+ rows  accuracy [01]\.\d{3}, all [01]\.\d{3}  stability -?[01]\.\d{3}  .*\S", line
+            r"[\d,]+ rows  accuracy [01]\.\d{3}, overall [01]\.\d{3}  stability -?[01]\.\d{3}  .*\S", line
         )
         assert len(line) <= 80
         assert "\x1b" not in line

@@ -143,9 +143,9 @@ def test_it_says_which_arm_was_followed_when_and_why(after_drift):
         assert switch["from"] == at
         at = switch["to"]
         assert switch["why"] in ("better", "smaller", "drift")
-    assert at == after_drift.followed_
-    assert after_drift.errors_.shape == after_drift.behind_.shape == (len(after_drift.arms_),)
-    assert after_drift.behind_.min() == 0.0
+    assert at == after_drift.arm_
+    assert after_drift.errors_.shape == after_drift.excess_losses_.shape == (len(after_drift.arms_),)
+    assert after_drift.excess_losses_.min() == 0.0
 
 
 def test_the_course_of_the_race_is_kept_in_bounded_memory(monkeypatch):
@@ -189,9 +189,9 @@ def test_hopeless_selectors_rest_and_wake_after_a_drift(monkeypatch):
     size = np.abs(X)
     y = np.where(np.arange(6000) < 3000, size[:, 0] + size[:, 1], size[:, 28] + size[:, 29]) > 1.5
     selector = learned(Auto(learner="naive-bayes"), X[:3000], y[:3000])
-    assert selector.resting_
-    assert "joint" not in selector.resting_
-    resting = list(selector.resting_)
+    assert selector.suspended_
+    assert "joint" not in selector.suspended_
+    resting = list(selector.suspended_)
     for start in range(3000, 4500, 100):
         selector.partial_fit(X[start : start + 100], y[start : start + 100])
     assert selector.drifts_ or selector.restarts_
@@ -270,7 +270,7 @@ def test_wide_sparse_rows_are_raced_without_being_made_dense():
     told = sp.csr_matrix((np.ones(y.sum()), (np.flatnonzero(y), np.full(y.sum(), 4321))), shape=X.shape)
     selector = learned(Auto(), (X + told).tocsr(), y)
     assert selector.get_support()[4321]
-    assert selector.followed_ != "all"
+    assert selector.arm_ != "all"
     assert selector.scores_[4321] > 0.99
 
 
@@ -350,12 +350,12 @@ def test_where_a_class_is_rare_the_error_of_an_arm_is_one_minus_its_auc():
 def test_where_a_class_is_rare_the_columns_that_rank_it_are_found():
     X, y = rare(12_000)
     race = learned(Auto(learner="naive-bayes"), X, y)
-    assert race.followed_ != "all"
+    assert race.arm_ != "all"
     assert set(race.get_support(indices=True)) >= {7, 20}
     assert race.get_support().sum() <= 6
     best = race.race_summary()
     assert best["measure"] == "auc"
-    assert 0.8 < best["accuracy"][race.followed_][-1] < 0.95
+    assert 0.8 < best["accuracy"][race.arm_][-1] < 0.95
 
 
 def test_what_arms_are_judged_by_changes_with_the_classes_and_blocks_without_the_rare_one_tell_nothing():
@@ -433,20 +433,20 @@ def test_every_column_is_kept_where_every_smaller_set_costs_more():
     X = rng.normal(size=(6000, 10))
     y = (X.sum(axis=1) > 0).astype(int)
     race = learned(Auto(), X, y)
-    assert race.followed_ == "all"
-    assert race.behind_[race._size < 10].min() > race.tolerance
+    assert race.arm_ == "all"
+    assert race.excess_losses_[race._size < 10].min() > race.tolerance
 
 
 def test_without_tolerance_the_best_set_is_followed_whatever_its_size():
     X, y = two_worlds(1500, 20)
     race = learned(Auto(tolerance=0.0, learner="naive-bayes"), X[:1500], y[:1500])
     assert race.allowed_.max() == 0.0
-    assert race.behind_[race._arm] <= 2.0 / len(race._paired)
+    assert race.excess_losses_[race._arm] <= 2.0 / len(race._paired)
 
 
 def test_fewer_rows_than_columns_begin_with_a_tenth():
     X, y = two_worlds(100, 120)
-    assert Auto().partial_fit(X[:100], y[:100]).followed_ == "forward 12"
+    assert Auto().partial_fit(X[:100], y[:100]).arm_ == "forward 12"
     assert Auto(learner="naive-bayes")._kind == "naive-bayes"
     race = Auto().partial_fit(X[:100], y[:100])
     assert race._initial_arm(sp.csr_matrix(X)) == 0  # rare words that are left out are lost
@@ -597,7 +597,7 @@ def test_a_number_is_predicted_by_few_columns(learner):
     assert model.measure_ == model.race_summary()["measure"] == "mae"
     assert 0.4 < model.errors_[model._arm] < 0.9 < model.errors_.max() + 0.3
     scaled = learned(Auto(learner=learner, task="regression"), X, y / 64)
-    assert scaled.followed_ == model.followed_
+    assert scaled.arm_ == model.arm_
     np.testing.assert_allclose(scaled.errors_, model.errors_, rtol=1e-6)
 
 

@@ -143,7 +143,7 @@ def test_a_race_goes_on_while_names_come(learner: str) -> None:
         assert auto.race_["errors"].shape == (len(auto.race_["n_seen"]), len(auto.arms_))
     assert len(widths) > 8
     assert "late" in model.selected_
-    if auto.followed_ != "all":
+    if auto.arm_ != "all":
         assert "early" in model.selected_
     assert auto.errors_.min() < 0.21
     assert len(auto.race_summary()["arms"]) == len(auto.arms_)

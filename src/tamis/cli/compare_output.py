@@ -148,7 +148,7 @@ def _ranks(result: ExperimentResult) -> str:
     value, friedman = tests.nemenyi, tests.friedman
     many = "Friedman" if math.isnan(friedman.exact_p_value) else "Friedman, exact"
     said = f"{many}: p {'< 0.001' if friedman.p < 0.001 else f'= {friedman.p:.3f}'}"
-    if friedman.says_too_little():
+    if friedman.is_underpowered():
         said = f"{len(tests.streams)} streams are too few to test the differences"
     ranks = ", ".join(
         f"{one} {value.ranks[one]:.2f}" for one in sorted(value.ranks, key=value.ranks.__getitem__)

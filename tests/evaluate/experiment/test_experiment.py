@@ -391,7 +391,7 @@ def test_comparison_ranks_all_but_the_oracle(result):
     assert sum(found.friedman.ranks.values()) == pytest.approx(6)
     assert set(found.bayes) == set(found.nemenyi.ranks) - {found.holm.control}
     assert found.friedman.p == found.friedman.exact_p_value >= 1 / 6  # two streams, three methods
-    assert found.friedman.says_too_little()
+    assert found.friedman.is_underpowered()
     assert "2 streams are too few to test" in comparison_page(result)
     assert sum(result.compare("seconds").friedman.ranks.values()) == pytest.approx(6)
     with pytest.raises(

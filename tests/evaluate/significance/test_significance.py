@@ -84,9 +84,9 @@ def test_two_streams_that_rank_four_methods_alike_say_one_in_24():
     assert found.p_value == 0.0
     assert "p = 0;" not in str(found)
     assert found.p == pytest.approx(1 / 24)
-    assert not found.says_too_little(0.05)
-    assert found.says_too_little(0.01)
-    assert friedman([[0.9, 0.8], [0.5, 0.4]]).says_too_little()
+    assert not found.is_underpowered(0.05)
+    assert found.is_underpowered(0.01)
+    assert friedman([[0.9, 0.8], [0.5, 0.4]]).is_underpowered()
 
 
 def test_many_orders_are_drawn_the_same_each_time_and_many_data_sets_need_none(rng):

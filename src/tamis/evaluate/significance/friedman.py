@@ -113,7 +113,7 @@ class Friedman:
         """The p-value to report: the exact one where there are few data sets."""
         return self.p_value if math.isnan(self.exact_p_value) else self.exact_p_value
 
-    def says_too_little(self, alpha: float = 0.05) -> bool:
+    def is_underpowered(self, alpha: float = 0.05) -> bool:
         """Whether there are too few data sets for any ranking of the methods to be significant."""
         return self.least_p_value >= alpha
 

@@ -203,7 +203,7 @@ def _ranks(result: ExperimentResult) -> Values | None:
 
 def _verdict(tests: Significance) -> str:
     p, alpha, n = tests.friedman.p, tests.nemenyi.alpha, len(tests.streams)
-    if tests.friedman.says_too_little(alpha):
+    if tests.friedman.is_underpowered(alpha):
         least = f"p cannot be below {tests.friedman.least_p_value:.3f}"
         return f"{n} streams are too few to test whether the methods differ: for any ranks, {least}."
     how = "as corrected by Iman and Davenport" if math.isnan(tests.friedman.exact_p_value) else "exact"

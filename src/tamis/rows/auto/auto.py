@@ -142,7 +142,7 @@ class Auto(RowSelector):
 
     Attributes
     ----------
-    followed_ : str
+    arm_ : str
         The selected arm: a selector and a size. "forward 5" keeps the 5 features that forward selection ranks first,
         "forward knee" those before the knee of its scores, "all" every feature.
     arms_ : list of str
@@ -152,7 +152,7 @@ class Auto(RowSelector):
         if one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that class count. For
         regression it is the mean absolute error, divided by the mean absolute deviation of the last 1000 targets from
         their mean; the loss of a row is at most 5.
-    behind_ : ndarray of shape (n_arms,), float64
+    excess_losses_ : ndarray of shape (n_arms,), float64
         Loss of each arm above that of the best one.
     allowed_ : ndarray of shape (n_arms,), float64
         Largest loss above the best one at which an arm is as good: a standard error of the paired difference, at most
@@ -169,7 +169,7 @@ class Auto(RowSelector):
         which they were measured).
     restarts_, drifts_ : list of int
         Row numbers at which the learners restarted, and at which the errors of the selected arm rose.
-    resting_ : list of str
+    suspended_ : list of str
         Suspended selectors: the loss of their arms exceeded the best one by 0.03.
     drift_detected_ : bool
         Whether a learner should be reset after the last batch: true after a restart, which only naive Bayes makes. A
@@ -230,7 +230,7 @@ class Auto(RowSelector):
     >>> X = rng.normal(size=(3000, 30))
     >>> y = X[:, 4] + X[:, 11] + 0.5 * rng.normal(size=3000) > 0
     >>> auto = Auto().fit(X, y)
-    >>> auto.followed_, auto.get_support(indices=True)
+    >>> auto.arm_, auto.get_support(indices=True)
     ('forward 2', array([ 4, 11]))
     >>> every, few = auto.arms_.index("all"), auto.arms_.index("forward 2")
     >>> bool(auto.errors_[few] < auto.errors_[every])
@@ -356,7 +356,7 @@ class Auto(RowSelector):
         self._paired = self._paired_young = PairedLosses(len(self.arms_))
         self._woke = dict.fromkeys(self._rankers, 0)
         self._detector = HDDMA(1e-4, 1e-4)
-        self.resting_ = list[str]()
+        self.suspended_ = list[str]()
         self.drift_detected_, self.restarts_, self.drifts_ = False, list[int](), list[int]()
         self.switches_ = list[dict[str, Any]]()
         self._course = Course(len(self.arms_))
@@ -449,7 +449,7 @@ class Auto(RowSelector):
         self._sizes = self._all_sizes(n_features)
         self._ranks = self._ranks[[at for at, name in enumerate(self._rankers) if name in names]]
         self._rankers = {name: self._resize(one) for name, one in self._rankers.items() if name in names}
-        self.resting_ = [name for name in self.resting_ if name in names]
+        self.suspended_ = [name for name in self.suspended_ if name in names]
         self._lay_out_arms(n_features)
         old, new = _keys(race.arms_), _keys(self.arms_)
         came_from = np.array([old.get(key, 0) for key in new])
@@ -679,7 +679,7 @@ class Auto(RowSelector):
 
     def _react_to_alarm(self) -> None:
         """Resume suspended selectors, and drop earlier losses; young learners that are ahead replace the old ones."""
-        self._resume(list(self.resting_))
+        self._resume(list(self.suspended_))
         self._changed_at, self._fit_at = self._rows, self._rows + _FIRST_FOREST
         self._paired = self._paired.last(_BLOCK)
         if not self._is_late():
@@ -711,7 +711,7 @@ class Auto(RowSelector):
         """Update the active selectors, and rank the features again."""
         self._suspend()
         for name, selector in self._rankers.items():
-            if selector is None or name in self.resting_:
+            if selector is None or name in self.suspended_:
                 continue
             n_drifts = len(getattr(selector, "drifts_", ()))
             selector.partial_fit(X, y, self._all_classes, None if name == "joint" else weight)
@@ -723,7 +723,7 @@ class Auto(RowSelector):
         """Rank the features by the scores of the active selectors."""
         ranks = self._ranks.copy()
         for at, (name, selector) in enumerate(self._rankers.items()):
-            if name in self.resting_:
+            if name in self.suspended_:
                 continue
             scores = self._scores_without_selector(name) if selector is None else selector.scores_
             if name == "joint":
@@ -756,11 +756,11 @@ class Auto(RowSelector):
             if self._rankers[name] is None:
                 continue
             own = errors[self._which == at].min()
-            if name in self.resting_:
+            if name in self.suspended_:
                 if own <= best:
                     self._resume([name])
             elif own > best + _HOPELESS and self._rows - self._woke[name] >= _TRIAL:
-                self.resting_ = [*self.resting_, name]
+                self.suspended_ = [*self.suspended_, name]
 
     def _resume(self, names: list[str]) -> None:
         """Resume selectors, refitted on the last rows."""
@@ -770,7 +770,7 @@ class Auto(RowSelector):
                 selector.partial_fit(X, y, self._all_classes, None if name == "joint" else weight)
             self._rankers = {**self._rankers, name: selector}
             self._woke = {**self._woke, name: self._rows}
-        self.resting_ = [name for name in self.resting_ if name not in names]
+        self.suspended_ = [name for name in self.suspended_ if name not in names]
 
     # -- following -----------------------------------------------------------------------------------------
 
@@ -847,7 +847,7 @@ class Auto(RowSelector):
         >>> y = X[:, 4] + X[:, 11] + 0.5 * rng.normal(size=6000) > 0
         >>> parts = [tamis.Auto().fit(X[i : i + 2000], y[i : i + 2000]) for i in range(0, 6000, 2000)]
         >>> merged = tamis.merge_tree(parts)
-        >>> merged.n_seen_, merged.followed_, merged.get_support(indices=True)
+        >>> merged.n_seen_, merged.arm_, merged.get_support(indices=True)
         (6000, 'forward 2', array([ 4, 11]))
         """
         check_choice("when", when, ("after", "before"))
@@ -934,7 +934,7 @@ class Auto(RowSelector):
                 mine.merge(theirs)
         for name, selector in self._rankers.items():
             before = earlier._rankers.get(name)
-            if selector is None or before is None or name in (*self.resting_, *earlier.resting_):
+            if selector is None or before is None or name in (*self.suspended_, *earlier.suspended_):
                 continue
             is_large = any(getattr(one, "_marginals", None) is not None for one in (selector, before))
             if not is_large and not (name == "joint" and self._is_regression()):
@@ -975,7 +975,7 @@ class Auto(RowSelector):
         return scores
 
     @property
-    def followed_(self) -> str:
+    def arm_(self) -> str:
         """The selected arm."""
         _ = self.warming_up_
         return self.arms_[self._arm]
@@ -986,7 +986,7 @@ class Auto(RowSelector):
         return self._paired.mean()
 
     @property
-    def behind_(self) -> NDArray[np.float64]:
+    def excess_losses_(self) -> NDArray[np.float64]:
         """Loss of each arm above that of the best one."""
         _ = self.warming_up_
         return self._paired.behind()[0]
@@ -1040,7 +1040,7 @@ class Auto(RowSelector):
             "switches": [dict(one) for one in self.switches_[-100:]],
             "n_switches": len(self.switches_),
             "restarts": list(self.restarts_),
-            "behind": dict(zip(self.arms_, self.behind_.tolist(), strict=True)),
+            "behind": dict(zip(self.arms_, self.excess_losses_.tolist(), strict=True)),
             "allowed": dict(zip(self.arms_, self.allowed_.tolist(), strict=True)),
             "tolerance": float(self.tolerance),
         }

@@ -178,7 +178,7 @@ def test_a_browser_shows_what_happens(page, tmp_path):
         shows(driver, "heat", "<img src=x onerror=alert(1)>", "0.880", "19,000")
         threading.Timer(0.2, page.publish, [selection(20_000, ["pressure"], ["heat"])]).start()
         threading.Timer(0.3, page.publish, [{"event": "drift", "n_seen": 20_000}]).start()
-        shows(driver, "in: pressure; out: heat", "a drift", "running")
+        shows(driver, "in: pressure; out: heat", "drift", "running")
         chosen = driver.execute_script(
             "return [...document.querySelectorAll('#selected li')].map(x => x.textContent)"
         )

@@ -57,7 +57,7 @@ def signals(n_rows: int = 2000, n_columns: int = 10, seed: int = 0) -> tuple[Arr
 
 
 def noise(n_rows: int, n_columns: int, share: float = 0.5, seed: int = 0) -> tuple[Array, Array]:
-    """Return columns that tell nothing about the class."""
+    """Return features without relation to the class."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n_rows, n_columns)), (rng.random(n_rows) < share).astype(int)
 
@@ -79,7 +79,7 @@ def weighted_naive_bayes() -> Found:
 
     printed, exponents = changed(log + np.log(weights + 1e-4)), changed(log * weights)
     return Found(
-        "Weighted naive Bayes (thesis, Eq. 7.6): rows that the weights decide otherwise",
+        "Weighted naive Bayes (thesis, Eq. 7.6): rows whose prediction the weights change",
         f"{printed:.1%}", f"{exponents:.1%}, as exponents", printed == 0.0 < exponents,
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ def discuss() -> Found:
         ]
         restarts.append(sum(told))
     return Found(
-        "DISCUSS (Algorithm 3): restarts of the learner in 2,000 rows of BG1 without drift",
+        "DISCUSS (Algorithm 3): resets of the learner in 2,000 rows of BG1 without drift",
         str(restarts[0]), str(restarts[1]), restarts[0] > 100 > 0 == restarts[1],
     )  # fmt: skip
 
@@ -106,7 +106,7 @@ def abfs() -> Found:
         for text in (True, False)
     ]
     return Found(
-        "ABFS (text): features found where two tell the class equally well, 900 rows",
+        "ABFS (text): features selected if two are equally relevant, 900 rows",
         str(kept[0]), f"{kept[1]}, as in the released program", kept == [0, 1],
     )  # fmt: skip
 
@@ -122,7 +122,7 @@ def fcbf() -> Found:
         for k, kind in enumerate((tamis.FCBF.paper, tamis.FCBF)):
             kept[k] += len(set(kind(window=500, n_bins=10).fit(X, y).selected_.tolist()) & {0, 1, 2}) / 20
     return Found(
-        "FCBF: of three signals it keeps, mean of 20 draws of 500 rows", f"{kept[0]:.2f}", f"{kept[1]:.2f}",
+        "FCBF: selected signals of three, mean of 20 draws of 500 rows", f"{kept[0]:.2f}", f"{kept[1]:.2f}",
         kept[0] < 2.5 < kept[1],
     )  # fmt: skip
 
@@ -134,7 +134,7 @@ def fires_units() -> Found:
         int(selector.fit(X, y).get_support()[:2].sum()) for selector in (tamis.FIRES.paper(2), tamis.FIRES(2))
     ]
     return Found(
-        "FIRES (published on scaled columns): of two relevant columns it keeps, in a unit 100 times as large",
+        "FIRES (published for scaled features): relevant features selected of two, in a unit 100 times as large",
         str(kept[0]), str(kept[1]), kept[0] < kept[1] == 2,
     )  # fmt: skip
 
@@ -149,7 +149,7 @@ def fires_replaced() -> Found:
             selector.partial_fit(X[i : i + 100], y[i : i + 100], classes=[0, 1])
         kept.append(int(selector.get_support()[-2:].sum()))
     return Found(
-        "FIRES: of the two relevant columns it keeps, 4,000 rows after two others have become relevant",
+        "FIRES: relevant features selected of two, 4,000 rows after a drift replaced them",
         str(kept[0]), str(kept[1]), kept[0] < kept[1] == 2,
     )  # fmt: skip
 
@@ -171,7 +171,7 @@ def screening_variance() -> Found:
     there = printed(X[:, 0] + 1e8)
     here, true = (float(tamis.FisherScore().fit(X + shift, y).scores_[0]) for shift in (1e8, 0.0))
     return Found(
-        f"Screening (mean of squares less squared mean): Fisher score of a column moved by 1e8; before {true:.3f}",
+        f"Screening (mean of squares less squared mean): Fisher score after adding 1e8; before, {true:.3f}",
         f"{there:.3g}", f"{here:.3f}", abs(here - true) < 1e-3 < abs(there - true),
     )  # fmt: skip
 
@@ -187,7 +187,7 @@ def screening_faded() -> Found:
     true = fisher(sums[0], sums[1] / sums[0], sums[2] / sums[0] - (sums[1] / sums[0]) ** 2)
     here = float(tamis.FisherScore(half_life=100).fit(X, y).scores_[0])
     return Found(
-        f"Screening: Fisher score of rows with a half-life of 100 rows; by weighted averages {true:.3f}",
+        f"Screening: Fisher score with a half-life of 100 rows; by weighted averages, {true:.3f}",
         f"{there:.2g}", f"{here:.3f}", there < 0 < here and abs(here - true) < 1e-3,
     )  # fmt: skip
 
@@ -203,7 +203,7 @@ def ecdd() -> Found:
     )  # fmt: skip
 
 
-def buying_noise(method: str) -> Callable[[], Found]:
+def acquisition_of_noise(method: str) -> Callable[[], Found]:
     def point() -> Found:
         X, y = noise(600, 30, 0.26)
         X = np.round(2 * X)  # whole numbers, for which the published IFC2F is made
@@ -213,7 +213,7 @@ def buying_noise(method: str) -> Callable[[], Found]:
             told.append((model.score(X[200:], y[200:]), float(model.n_features_used_.mean())))
         nothing = float(np.mean(y[200:] == np.bincount(y[:200]).argmax()))
         return Found(
-            f"{method}: accuracy / values bought on 200 rows of 30 columns of noise; buying nothing has {nothing:.3f}",
+            f"{method}: accuracy / acquired values on 200 rows of 30 noise features; {nothing:.3f} without acquisition",
             *(f"{accuracy:.3f} / {bought:.1f}" for accuracy, bought in told),
             told[0][1] > 0.5 and told[1][0] >= nothing - 0.01,
         )
@@ -226,7 +226,7 @@ def ofs_a3m() -> Found:
     X, y = load_breast_cancer(return_X_y=True)
     kept = [len(tamis.OFSA3M(relevance=which).fit(X, y).selected_) for which in ("code", "article")]
     return Found(
-        "OFS-A3M (released program): columns kept of scikit-learn's breast cancer data", str(kept[0]), str(kept[1]),
+        "OFS-A3M (released program): features selected of the breast cancer data", str(kept[0]), str(kept[1]),
         kept[0] > kept[1],
     )  # fmt: skip
 
@@ -244,7 +244,7 @@ def river_agrawal() -> Found:
     age = X[:, list(stream.feature_names).index("age")]
     here = np.mean(y == ((age >= 40) & (age < 60)))
     return Found(
-        "river: rows of Agrawal's first rule that have the label of the rule (group A is class 0)",
+        "river: rows of Agrawal's first rule labelled as the rule defines (group A is class 0)",
         f"{there:.0%}", f"{here:.0%}", there < 0.01 and here == 1.0,
     )  # fmt: skip
 
@@ -280,7 +280,7 @@ def sklearn_chi2() -> Found:
     there = change(lambda table, labels: chi2(table, labels)[0])
     here = change(lambda table, labels: tamis.ChiSquare().fit(table, labels).scores_)
     return Found(
-        "scikit-learn: change of the chi-square score of a column if 1000 is added to it (it takes values for counts)",
+        "scikit-learn: change of the chi-square score of a feature after adding 1000 (it treats values as counts)",
         f"{there:+.1%}", f"{here:+.1%}", abs(here) < 1e-12 < abs(there),
     )  # fmt: skip
 
@@ -292,7 +292,7 @@ def sklearn_fisher() -> Found:
     here = here * (len(y) - 2)  # F = score (n - K) / (K - 1)
     gap = float(np.max(np.abs(here / there - 1)))
     return Found(
-        "scikit-learn: how far F by FisherScore is from its F, relatively (they agree)",
+        "scikit-learn: relative difference of F by FisherScore (they agree)",
         "the reference", f"{gap:.0e}", gap < 1e-9,
     )  # fmt: skip
 
@@ -306,7 +306,7 @@ def float_ofs() -> Found:
         here.partial_fit(X[i : i + 100], y[i : i + 100], classes=[0, 1])
     kept = np.count_nonzero(there.weights), np.count_nonzero(here.scores_)
     return Found(
-        "float-evaluation: weights of OFS that are not 0, to keep 10 of 100",
+        "float-evaluation: nonzero weights of OFS, to select 10 of 100",
         str(kept[0]), str(kept[1]), kept[0] > 10 == kept[1],
     )  # fmt: skip
 
@@ -320,7 +320,7 @@ def float_fires() -> Found:
     tamis.FIRES(2).fit(X, ours)
     changed = int((labels != y).sum()), int((ours != y).sum())
     return Found(
-        "float-evaluation: labels of the caller that FIRES overwrites, of 400",
+        "float-evaluation: labels of the caller overwritten by FIRES, of 400",
         str(changed[0]), str(changed[1]), changed[0] > 0 == changed[1],
     )  # fmt: skip
 
@@ -338,14 +338,14 @@ def skfeature_alpha_investing() -> Found:
         warnings.filterwarnings("ignore", "No features were selected")
         shape = here.transform(X).shape
     return Found(
-        "scikit-feature: what is left of the table after alpha-investing, where no column tells anything",
+        "scikit-feature: the table after alpha-investing, if no feature is relevant",
         there, f"a table of shape {shape}", there == "IndexError" and shape == (500, 0),
     )  # fmt: skip
 
 
 PAPERS = [
     weighted_naive_bayes, discuss, abfs, fcbf, fires_units, fires_replaced, screening_variance, screening_faded, ecdd,
-    *map(buying_noise, ("IFC2F", "ETANA", "FETANA")), ofs_a3m,
+    *map(acquisition_of_noise, ("IFC2F", "ETANA", "FETANA")), ofs_a3m,
 ]  # fmt: skip
 PACKAGES = {
     "river": [river_agrawal, river_k_best],

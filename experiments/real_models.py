@@ -312,7 +312,7 @@ def show(done: dict[str, Any], given: argparse.Namespace, names: list[str]) -> N
                 from tamis.report.ranks import plot_ranks
 
                 given.ranks.mkdir(parents=True, exist_ok=True)
-                plot_ranks(test).savefig(given.ranks / f"{learner.replace(' ', '_')}.svg")
+                plot_ranks(test).savefig(given.ranks / f"{learner.replace(' ', '_')}.png", dpi=110)
 
 
 def interval(apart: Any) -> str:

@@ -105,9 +105,9 @@ def test_svmlight_of_any_width_in_one_pass(call, folder, monkeypatch, name):
     known = {"n_features": 300, "zero_based": name == "words0.svm"}
     expected = Screening(1.0, scores=["chi2"]).fit(*open_file(folder / name, **known).take(2500)).table_
     passes = []
-    opened = tamis.streams.source.Source.opened
+    opened = tamis.streams.source.Source.open
     monkeypatch.setattr(
-        tamis.streams.source.Source, "opened", lambda self: passes.append(self.name) or opened(self)
+        tamis.streams.source.Source, "open", lambda self: passes.append(self.name) or opened(self)
     )
     code, out, _ = call(name, "--score", "chi2", "--json", "--top", "1000", "--batch-size", "100")
     found = json.loads(out)

@@ -282,7 +282,7 @@ class ADWIN(Detector):
         return np.zeros(STATE_SIZE)
 
     def _run(self, values: Floats) -> int:
-        how = self.delta, self.every, self.two_sided, self.variance_inflation
+        how = self.delta, self.every, self.two_sided, self._inflation()
         return int(_adwin(values, self.state, self._origin, *how))
 
     _low, _high = -np.inf, np.inf

@@ -103,5 +103,5 @@ class DDM(Detector):
         return np.array([0.0, 0.0, 0.0, np.inf, 0.0])
 
     def _run(self, values: Floats) -> int:
-        how = float(self.drift), float(self.warning), self.variance_inflation
+        how = float(self.drift), float(self.warning), self._inflation()
         return int(_ddm(values, self.state, *how))

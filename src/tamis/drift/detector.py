@@ -108,7 +108,10 @@ class Detector(ThreadSafe, ABC):
     @property
     def variance_inflation(self) -> float:
         """Factor by which autocorrelation inflates the variance of means of the values; 1 if none was found."""
-        return max(float(self._series[2]), 1.0)
+        return self._inflation()
+
+    def _inflation(self) -> float:
+        return 1.0 if self.dependence == "independent" else max(float(self._series[2]), 1.0)
 
     def reset(self) -> None:
         """Reset the detector."""
@@ -154,7 +157,9 @@ class Detector(ThreadSafe, ABC):
         if not fits:
             self._reject(value)
         # A snapshot; `atomically` would take longer than the kernel.
-        before, last, series = self.state.copy(), self._one[0], self._series.copy()
+        before, last, series = self.state.copy(), self._one[0], self._series
+        if self.dependence != "independent":  # otherwise the series is not written
+            series = series.copy()
         try:
             self._one[0] = value
             if self._detect(self._one) < 0:

@@ -201,5 +201,5 @@ class ECDD(Detector):
         return np.zeros(11)
 
     def _run(self, values: Floats) -> int:
-        given_last = 0 if self.dependence == "independent" else 1 + (self.variance_inflation > 1.0)
+        given_last = 0 if self.dependence == "independent" else 1 + (self._inflation() > 1.0)
         return int(_ecdd(values, self.state, self._limits, given_last))

@@ -174,7 +174,7 @@ class HDDMA(Detector):
         return np.zeros(7)
 
     def _run(self, values: Floats) -> int:
-        how = self.alpha, self.alpha_warning, self.two_sided, self.variance_inflation
+        how = self.alpha, self.alpha_warning, self.two_sided, self._inflation()
         return int(_hddm_a(values, self.state, *how))
 
 
@@ -243,5 +243,5 @@ class HDDMW(Detector):
         return np.zeros(14)
 
     def _run(self, values: Floats) -> int:
-        how = self.alpha, self.alpha_warning, self.two_sided, self.rate, self.variance_inflation
+        how = self.alpha, self.alpha_warning, self.two_sided, self.rate, self._inflation()
         return int(_hddm_w(values, self.state, *how))

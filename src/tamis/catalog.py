@@ -6,6 +6,7 @@ Tests, docs and the command line iterate over it.
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -352,6 +353,7 @@ def find(key: str, family: str | None = None) -> Entry:
     return _lookup(key, entries, "classifier" if family == "cells" else "selector")
 
 
+@functools.cache
 def find_learner(key: str) -> Entry:
     """Return the entry of a learner that `tamis run` can train, by its key or its class name."""
     return _lookup(key, LEARNERS, "learner")

@@ -8,6 +8,7 @@ current one. With a detector without warnings, the new classifier is trained onl
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from copy import copy, deepcopy
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically, deliver_signals
-from tamis._guard import ThreadSafe
+from tamis._guard import ThreadSafe, locked_and_validated
 from tamis._validation import (
     Array,
     Rows,
@@ -218,14 +219,17 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
             return len(y)
         begin = start if self.background_ is not None else None  # first row of the background classifier
         drift = False
-        for at, error in enumerate(self._errors(X[start:], y[start:], columns).tolist(), start):
-            drift = self.detector_.update(error)
-            if drift:
-                break
-            if not self.detector_.in_warning:
-                begin, self.background_ = None, None
-            elif begin is None:
-                begin = at
+        errors = self._errors(X[start:], y[start:], columns).tolist()
+        detector = self.detector_
+        with locked_and_validated(detector) if isinstance(detector, ThreadSafe) else nullcontext():
+            for at, error in enumerate(errors, start):
+                drift = detector.update(error)
+                if drift:
+                    break
+                if not detector.in_warning:
+                    begin, self.background_ = None, None
+                elif begin is None:
+                    begin = at
         if drift:
             self.drifts_.append(self.n_seen_ + at)
             return self._replace(X, y, at if begin is None else begin, at + 1)

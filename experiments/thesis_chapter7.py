@@ -226,7 +226,7 @@ def run_streams(options: argparse.Namespace) -> None:
     file = options.out / f"{'_'.join(options.learners)}.csv"
     for seed in range(options.seeds):
         for title in options.streams:
-            if title not in SEVEN and seed >= 5:
+            if title not in SEVEN + SHORT and seed >= 5:
                 continue
             stream = STREAMS[title](seed)
             categorical = list(stream.categorical)

@@ -115,7 +115,7 @@ def _numbers(result: PrequentialResult) -> Table:
         grid.add_row("  stability", figure_text(total["stability"]), note)
         grid.add_row("  changes", f"{total['n_changes']:,.0f}", f"in {total['n_steps']:,.0f} selections")
     if race := result.settings.get("race"):
-        grid.add_row("  followed", race["followed"][-1], _course(race))
+        grid.add_row("  candidate", race["followed"][-1], _course(race))
     parts = [f"{name} {total[f'seconds_{key}']:.2f}" for key, name in _PARTS.items()]
     grid.add_row("  seconds", f"{total['seconds_run']:.2f}", ", ".join(parts[:3]))
     grid.add_row("", "", ", ".join(parts[3:]))

@@ -275,7 +275,7 @@ class _Runner:
             run = prequential(stream, *cell.models(stream), **cell.options.keywords())
             if not len(run.frames["steps"]["step"]):
                 raise DataError(
-                    "The stream ends within its first batch, used for training only: choose a smaller batch_size."
+                    "The stream ends within its first batch, used for training only: choose a smaller batch size."
                 )
             run.save(self.folder / CELLS / cell.key, flush=False)
         except Exception as caught:

@@ -75,7 +75,7 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
     if kept > 0.5:
         items.append(
-            f"The race kept all features for {kept:.0%} of the rows: no smaller candidate was more accurate there."
+            f"Auto kept all features for {kept:.0%} of the rows: no smaller candidate was more accurate there."
         )
         return items
     ranks = is_uninformative(accuracy, total["majority_accuracy"], total.get("frozen_auc", math.nan))

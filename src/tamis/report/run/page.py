@@ -420,7 +420,7 @@ _SECTIONS: tuple[
 ] = (
     ("accuracy", "Accuracy", _accuracy, lambda run: _is_tested(run) and not _predicts_numbers(run)),
     ("errors", "Errors", _errors, lambda run: _is_tested(run) and _predicts_numbers(run)),
-    ("race", "The race", race, lambda run: _is_tested(run) and bool(run.settings.get("race"))),
+    ("race", "Candidates", race, lambda run: _is_tested(run) and bool(run.settings.get("race"))),
     ("stability", "Stability", _stability, _is_selected),
     ("truth", "Selection and truth", _truth, lambda run: _is_tested(run) and _knows_truth(run)),
     ("selection", "Selection", _selection, _is_selected),

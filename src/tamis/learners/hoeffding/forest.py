@@ -149,18 +149,7 @@ class AdaptiveRandomForest(TreeEnsemble):
         Number of nodes of each tree.
     feature_importances_ : ndarray of shape (n_features,), float64
         Gain of the splits in all trees: merit times weight, summed by feature and divided by the sum of all.
-    classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen.
-    n_seen_ : int
-        Number of rows learned.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the first rows were a frame with column names.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
+    %(fitted)s
 
     Notes
     -----

@@ -212,18 +212,7 @@ class StreamingStacking(TreeClassifier):
         Weight of each tree in the perceptron of each class.
     n_drifts_ : int
         Number of trees reset so far.
-    classes_ : ndarray of shape (n_classes,)
-        Labels in the order in which they were declared or first seen.
-    n_seen_ : int
-        Number of rows learned.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,), str
-        Present if the first rows were a frame with column names.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is invalid, when the first rows are passed.
+    %(fitted)s
     DataError
         If there would be more than `max_trees` trees.
 

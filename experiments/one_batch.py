@@ -56,8 +56,9 @@ class Walk:
                 print(f"    {file:<45} {', '.join(sorted(functions))}")
 
 
-def main() -> None:
-    listed, rng = "--list" in sys.argv, np.random.default_rng(0)
+def walk() -> tuple[Walk, Walk]:
+    """Return the walks of one batch and of the report."""
+    rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 6)).round(3)
     rows = [",".join([*map(str, row), "on" if row[1] > row[3] else "off"]) for row in X]
     batch, page = Walk(), Walk()
@@ -77,10 +78,17 @@ def main() -> None:
         )
         with page:
             result.report(Path(folder, "run.html"))
+    return batch, page
+
+
+def main() -> None:
+    listed = "--list" in sys.argv
+    batch, page = walk()
     batch.tell("one batch", listed)
     page.tell("the report", listed)
     both = batch.files.keys() | page.files.keys()
     print(f"together: {len(both)} files")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -17,7 +17,7 @@ from tamis.catalog import CATALOG, LEARNERS
 PUBLIC = [getattr(tamis, name) for name in tamis.__all__ if callable(getattr(tamis, name))]
 EVERY = list(dict.fromkeys([*(entry.load() for entry in (*CATALOG, *LEARNERS)), *PUBLIC]))
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = sorted(DOCS.glob("*.md"))
+PAGES = [*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("evidence/*.md"))]
 IN_WORDS = {("Screening", "scores"): ("t", "fisher", "mi", "chi2", "gini")}  # "all of them"
 
 
@@ -111,7 +111,7 @@ def statements(page: Path) -> list[tuple[str, str, list[Any]]]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_defaults_on_a_page_are_those_of_the_signature(page: Path) -> None:
     wrong = [
         f"{name}={stated}, but it is {true[0]!r}"

@@ -125,6 +125,17 @@ def test_page_python_runs(
     assert len(found) == len(blocks(page, "python")) > 0
 
 
+@pytest.mark.slow
+def test_architecture_states_the_walk_of_a_batch() -> None:
+    """In a process of its own: the walk depends on what was imported and compiled before."""
+    command = [sys.executable, ROOT / "experiments" / "one_batch.py"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    batch, depth, page = re.findall(r": (\d+) files, .* (\d+) deep\n.*: (\d+) files", printed)[0]
+    text = " ".join((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split())
+    assert f"{batch} files and calls {depth} deep for a batch" in text
+    assert f"{page} files for the page" in text
+
+
 def test_the_two_commands_are_in_the_readme_and_name_real_extras() -> None:
     lines = "\n".join(blocks("README.md", "bash")).splitlines()
     assert "pip install '.[cli]' && tamis demo" in lines
@@ -174,6 +185,18 @@ def test_skeleton_of_contributing_works(skeleton: tuple[Entry, ModuleType]) -> N
         test()
     assert doctest.testmod(sys.modules["tamis.rows.mean_gap"]) == (0, 4)
     assert suite.entry_of(entry.load()()) is entry  # the conformance checks apply what the catalogue promises
+
+
+def test_skeleton_passes_ruff() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    files = re.findall(r"`([\w/]+\.py)`:\n\n```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    for file, source in files:
+        for command in (["check", "--quiet"], ["format", "--check", "--quiet"]):
+            ran = subprocess.run(
+                [sys.executable, "-m", "ruff", *command, "--stdin-filename", ROOT / file, "-"],
+                input=source, capture_output=True, text=True, check=False, cwd=ROOT,
+            )  # fmt: skip
+            assert (ran.returncode, ran.stdout) == (0, ""), f"{file}: {ran.stdout}{ran.stderr}"
 
 
 def test_skeleton_passes_the_tests_of_the_catalogue(
@@ -382,6 +405,19 @@ def test_no_path_of_one_machine() -> None:
 def test_the_package_and_its_pages_do_not_know_the_development_data() -> None:
     found = [path for path in own_files() if "shared/" in path.read_text(encoding="utf-8")]
     assert {path.relative_to(ROOT).parts[0] for path in found} <= {"tests", "experiments", "benchmarks"}
+
+
+def test_only_known_files_at_the_top() -> None:
+    """A page or a model that a test or an example wrote into the root is noticed before it is committed."""
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if tracked.returncode:
+        pytest.skip("not a git checkout")
+    names = [name for name in tracked.stdout.splitlines() if "/" not in name]
+    known = re.compile(
+        r"[A-Z_]+\.md|\.\w+ignore|\.pre-commit-config\.yaml|CITATION\.cff|Dockerfile|LICENSE|paper\.md"
+    )
+    assert [name for name in names if not known.fullmatch(name)] == ["pyproject.toml"]
+    assert not known.fullmatch("selection.html")
 
 
 def test_no_drawers() -> None:

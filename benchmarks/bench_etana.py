@@ -22,10 +22,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-from tests.twins import etana as twin
 
 from tamis import ETANA, IFC2F
 from tamis.cells.etana import Grid
+from tests.twins import etana as twin
 
 
 def seconds(act: Callable[[], Any], rounds: int = 3) -> float:

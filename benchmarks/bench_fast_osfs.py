@@ -8,9 +8,9 @@ Columns and timing are those of bench_saola.py.
 from __future__ import annotations
 
 from bench_saola import compare
-from tests.twins.fast_osfs import fast_osfs
 
 from tamis import FastOSFS
+from tests.twins.fast_osfs import fast_osfs
 
 if __name__ == "__main__":
     compare(FastOSFS(), fast_osfs, 300, rounds=3, n_rows=1000)

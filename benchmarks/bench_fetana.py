@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 from bench_etana import genes
-from tests.twins import fetana as twin
 
 from tamis import ETANA, FETANA
 from tamis.cells.fetana import _approximate
+from tests.twins import fetana as twin
 
 
 def seconds(act: Callable[[], Any], rounds: int = 3) -> float:

@@ -13,9 +13,9 @@ import time
 
 import numpy as np
 from bench_saola import columns
-from tests.twins.gfsfs import gfsfs
 
 from tamis import GFSFS
+from tests.twins.gfsfs import gfsfs
 
 N_ROWS, N_COLUMNS, WIDTH = 300, 200, 5
 

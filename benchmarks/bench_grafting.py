@@ -22,9 +22,8 @@ import numpy as np
 from sklearn.linear_model import Lasso
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.twins.grafting import graft
-
 from tamis import Grafting
+from tests.twins.grafting import graft
 
 
 def columns(seed: int, n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,10 +11,10 @@ import time
 
 import numpy as np
 from bench_saola import columns, compare
-from tests.twins.ofs_a3m import ofs_a3m
 
 from tamis import OFSA3M
 from tamis.dependence.rough_set import neighbourhood_dependency
+from tests.twins.ofs_a3m import ofs_a3m
 
 
 def main() -> None:

@@ -8,9 +8,9 @@ Columns and timing are those of bench_saola.py.
 from __future__ import annotations
 
 from bench_saola import compare
-from tests.twins.ofs_density import ofs_density
 
 from tamis import OFSDensity
+from tests.twins.ofs_density import ofs_density
 
 if __name__ == "__main__":
     compare(OFSDensity(), ofs_density, 100, rounds=3, n_rows=60)

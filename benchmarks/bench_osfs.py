@@ -8,9 +8,9 @@ Columns and timing are those of bench_saola.py.
 from __future__ import annotations
 
 from bench_saola import compare
-from tests.twins.osfs import osfs
 
 from tamis import OSFS
+from tests.twins.osfs import osfs
 
 if __name__ == "__main__":
     compare(OSFS(), osfs, 300, rounds=3, n_rows=1000)

@@ -23,9 +23,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.twins.saola import saola
-
 from tamis import SAOLA
+from tests.twins.saola import saola
 
 
 def columns(seed: int, n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:

@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
-from tests.twins.ifc2f import bellman, chain_likelihood, policy_cost
 
 from tamis import ETANA, FETANA, load_dataset
+from tests.twins.ifc2f import bellman, chain_likelihood, policy_cost
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL = ("german", "wdbc", "ionosphere", "cleveland", "svmguide3", "splice", "magic04", "spambase")

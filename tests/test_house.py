@@ -193,7 +193,7 @@ def test_skeleton_passes_ruff() -> None:
     for file, source in files:
         for command in (["check", "--quiet"], ["format", "--check", "--quiet"]):
             ran = subprocess.run(
-                [sys.executable, "-m", "ruff", *command, "--stdin-filename", ROOT / file, "-"],
+                [sys.executable, "-m", "ruff", *command, "--stdin-filename", file, "-"],
                 input=source, capture_output=True, text=True, check=False, cwd=ROOT,
             )  # fmt: skip
             assert (ran.returncode, ran.stdout) == (0, ""), f"{file}: {ran.stdout}{ran.stderr}"

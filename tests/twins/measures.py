@@ -39,6 +39,14 @@ def auc(positive, scores):
     return sum(pairs) / len(pairs) if pairs else math.nan
 
 
+def macro_auc(actual, scores):
+    """Mean of the AUC of each class against the others; a score of NaN (a class not known yet) is the lowest."""
+    scores = np.where(np.isnan(scores), -math.inf, scores)
+    values = [auc([label == k for label in actual], scores[:, k]) for k in range(scores.shape[1])]
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan
+
+
 def selection_accuracy(selected, relevant, n_features, gamma=0.7):
     """Equation (4.10) in sets; a part with an empty denominator is 1."""
     selected, relevant, everything = set(selected), set(relevant), set(range(n_features))

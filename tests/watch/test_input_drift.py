@@ -129,3 +129,16 @@ def test_parts_of_other_references_do_not_merge(rng):
     assert tamis.dumps(one) == before
     with pytest.raises(ValueError, match="when"):
         one.merge(other, "before")
+
+
+def test_ks_of_a_column_whose_recent_values_are_missing_is_undefined(rng):
+    X = rng.normal(size=(1000, 2))
+    drift = InputDrift(reference=300, half_life=20)
+    drift.update(X[:500] + (np.arange(500) >= 300)[:, None])
+    assert (drift.measures()["ks"] > 0.2).all()
+    X[500:, 0] = np.nan
+    drift.update(X[500:])
+    ks, missing = drift.measures()["ks"], drift.measures()["missing"]
+    assert np.isnan(ks[0])
+    assert ks[1] < 0.2
+    assert missing[0] == pytest.approx(1.0)

@@ -1,11 +1,15 @@
+import math
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 import tamis
 from tamis import Watch
 from tamis.errors import DataError
 from tamis.watch import InputDrift, Rule
+from tests.twins.measures import macro_auc
 
 
 def stream(seed, n=6000, at=3000):
@@ -170,6 +174,30 @@ def test_a_saved_state_continues_bit_by_bit(tmp_path):
         work(one, 3500, 6000)
     assert tamis.dumps(watch) == tamis.dumps(other)
     assert watch.table() == other.table()
+
+
+def test_the_auc_of_two_classes_ends_with_a_third(rng):
+    X, y = stream(3, 1200)
+    P = 1 / (1 + np.exp(-X[:, :2].sum(axis=1) + rng.normal(size=1200)))
+    watch, P = Watch(classes=[0, 1], window=400), np.column_stack([1 - P, P])
+    watch.update(X[:600], P[:600], y=y[:600])
+    assert watch.performance()["auc"] == pytest.approx(roc_auc_score(y[200:600], P[200:600, 1]))
+    assert math.isnan(watch.performance()["macro_auc"])
+    y[600::5] = 2
+    watch.update(X[600:], P[600:], y=y[600:])
+    assert math.isnan(watch.performance()["auc"])
+    scores = np.column_stack([P, np.zeros(1200)])[-400:]
+    assert watch.performance()["macro_auc"] == pytest.approx(macro_auc(y[-400:], scores))
+
+
+def test_probabilities_of_three_classes_are_ranked_as_by_scikit_learn(rng):
+    X, y = rng.normal(size=(900, 3)), rng.integers(0, 3, 900)
+    P = rng.dirichlet(np.ones(3), 900) + np.eye(3)[y]
+    watch = Watch(classes=[0, 1, 2], window=300)
+    for at in range(0, 900, 100):
+        watch.update(X[at : at + 100], P[at : at + 100] / 2, y=y[at : at + 100])
+    expected = roc_auc_score(y[-300:], P[-300:] / 2, multi_class="ovr", average="macro")
+    assert watch.performance()["macro_auc"] == pytest.approx(expected)
 
 
 def test_what_is_invalid_changes_nothing():

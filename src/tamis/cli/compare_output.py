@@ -24,6 +24,7 @@ _COLUMNS = (
     ("auc", "AUC"),
     ("average_precision", "AP"),
     ("recall_at_precision", "R .9"),
+    ("macro_auc", "macro AUC"),
     ("kappa_t", "kappa-T"),
     ("selection_accuracy", "SA"),
     ("rsr", "RSR"),
@@ -31,7 +32,7 @@ _COLUMNS = (
     ("stability", "stable"),
     ("seconds", "sec"),
 )
-_OF_CLASSES = ("average_precision", "auc", "recall_at_precision")
+_OF_CLASSES = ("average_precision", "auc", "recall_at_precision", "macro_auc")
 _WITH_DEVIATION = ("accuracy",)
 _BASELINES = (
     ("frozen", "frozen selection"), ("random", "random subsets"), ("all", "every feature"),

@@ -408,6 +408,7 @@ def _scores(step: Step) -> dict[str, Any]:
     } if "mae" in step.values else {
         "accuracy": "accuracy_windowed", "accuracy_all": "accuracy_cumulative",
         "balanced_accuracy": "balanced_accuracy_windowed", "auc": "auc_windowed",
+        "macro_auc": "macro_auc_windowed",
         "frozen_selection": "frozen_accuracy_windowed", "random_subsets": "random_accuracy_windowed",
         "every_feature": "all_accuracy_windowed",
         "majority": "majority_accuracy_windowed", "last_label": "no_change_accuracy_windowed",

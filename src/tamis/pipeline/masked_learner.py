@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tamis._shapes import Shapes
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Rows, encode_labels
 from tamis.learners.column_masking import accepts_nan, masking_strategy, restrict_columns
 from tamis.learners.reset import ResetOnDrift
 from tamis.learners.traits import accepts_new_classes
@@ -135,6 +135,27 @@ class MaskedLearner:
         labels, scores = view.predictor.predict_with_scores(view.asked)
         scores = scores if scores.ndim == 1 else scores[:, 1]
         return labels, scores if positive == self.model.classes_[1] else -scores
+
+    def predict_with_class_scores(self, view: View, classes: Array) -> tuple[Array, Array]:
+        """Return the labels that the learner predicts, and a score of each of these classes, shape (n_rows, n_classes).
+
+        A class that the learner does not know, or a score that is NaN, has the lowest score.
+        """
+        model, predictor, known = self.model, view.predictor, self.model.classes_
+        if view.asked.shape[1] == 0:
+            labels, found = self.predict(view), np.zeros((view.asked.shape[0], len(known)))
+        elif hasattr(predictor, "predict_with_scores"):
+            labels, found = predictor.predict_with_scores(view.asked)
+        else:
+            method = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
+            labels, found = self.predict(view), getattr(predictor, method)(view.asked)
+        found = np.asarray(found, dtype=np.float64)
+        if found.ndim == 1:
+            found = np.column_stack([-found, found])
+        scores = np.full((len(labels), len(classes)), -np.inf)
+        if found.shape[1] == len(known):  # otherwise they are not of the classes, but of pairs of them
+            scores[:, encode_labels(known, classes)[0]] = np.where(np.isnan(found), -np.inf, found)
+        return labels, scores
 
     def scores_of(self, positive: Any, view: View) -> Array:
         """Return a score of one of two classes for each row."""

@@ -147,6 +147,7 @@ _MEASURES = {
     "no_change_accuracy": "  no-change",
     "balanced_accuracy": "balanced accuracy",
     "kappa": "kappa",
+    "macro_auc": "macro AUC",
     **_RANKING,
     "mae": "mean abs. error",
     "frozen_mae": "  frozen selection",
@@ -158,7 +159,7 @@ _MEASURES = {
 }
 _OPTIONAL = {
     "frozen_accuracy", "random_accuracy", "all_accuracy", "auc", "frozen_auc", "random_auc", "all_auc",
-    "average_precision", "recall_at_precision", "frozen_mae", "random_mae", "all_mae",
+    "average_precision", "recall_at_precision", "macro_auc", "frozen_mae", "random_mae", "all_mae",
 }  # fmt: skip
 
 

@@ -233,9 +233,10 @@ class InputDrift(ThreadSafe):
         Returns
         -------
         dict of str to ndarray of shape (n_features,)
-            "psi", "js" and "ks" (NaN for categories); "missing", the proportion of missing values in recent rows, and
-            "missing_before", that in the reference; "new", the proportion of categories not in the reference; and
-            "gone", the number of categories of the reference that no longer occur.
+            "psi", "js" and "ks" (NaN for categories, and if all recent values are missing); "missing", the proportion
+            of missing values in recent rows, and "missing_before", that in the reference; "new", the proportion
+            of categories not in the reference; and "gone", the number of categories of the reference that no longer
+            occur.
         """
         if self._counts is None or not self.is_ready:
             n = 0 if self._missing is None else len(self._missing)
@@ -253,11 +254,14 @@ class InputDrift(ThreadSafe):
         known = self._counts[:, :, :-2]
         cumulative = np.cumsum(known, axis=2) / np.maximum(known.sum(axis=2, keepdims=True), 1e-300)
         ks = np.abs(cumulative[0] - cumulative[1]).max(axis=1)
+        no_ks = self._is_category | (known.sum(axis=2) < 0.5).any(
+            axis=0
+        )  # values fade, but their shares do not
         gone = ((self._counts[0, :, :-2] >= 0.5) & (self._counts[1, :, :-2] < 0.5)).sum(axis=1)
         return {
             "psi": ((smooth[1] - smooth[0]) * np.log(smooth[1] / smooth[0])).sum(axis=1),
             "js": np.sqrt(np.maximum(_entropy((r + c) / 2) - (_entropy(r) + _entropy(c)) / 2, 0.0)),
-            "ks": np.where(self._is_category, np.nan, ks),
+            "ks": np.where(no_ks, np.nan, ks),
             "missing": c[:, -1],
             "missing_before": r[:, -1],
             "new": np.where(self._is_category, np.maximum(c[:, -2] - r[:, -2], 0.0), 0.0),

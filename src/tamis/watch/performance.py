@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from tamis._guard import ThreadSafe
 from tamis._validation import Array, as_target, encode_labels, short_repr
 from tamis.errors import DataError
-from tamis.evaluate.metrics.auc import SlidingAUC
+from tamis.evaluate.metrics.auc import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.regression import RunningErrors
 
@@ -38,7 +39,7 @@ class Performance(ThreadSafe):
     def __init__(self, task: str, window: int, classes: Array) -> None:
         self.task, self.window, self.classes = task, window, classes
         self._running: Any = RunningMetrics(window) if task == "classification" else RunningErrors(window)
-        self._auc = SlidingAUC(window)
+        self._auc, self._macro_auc = SlidingAUC(window), SlidingMacroAUC(window)
         self.first: dict[str, float] = {}
 
     def codes(self, y: Array) -> Array:
@@ -66,16 +67,25 @@ class Performance(ThreadSafe):
             if kind == "score":
                 predicted = np.where(predicted == 1, positive, order[0])
                 self._auc.update(y == positive, predictions[:, 0])
-            elif kind == "probabilities" and predictions.shape[1] == 2:
+            elif kind == "probabilities" and len(self.classes) == 2:
                 self._auc.update(y == 1, predictions[:, 1])
+            elif kind == "probabilities":
+                without = (
+                    (0, 0),
+                    (0, len(self.classes) - predictions.shape[1]),
+                )  # a class that has no column
+                self._macro_auc.update(y, np.pad(predictions, without))
             self._running.update(y, predicted)
         if not self.first and self._running.n_seen >= self.window:
             self.first = self.measures()
 
     def measures(self) -> dict[str, float]:
-        """Return the measures over the last rows; "auc" is NaN unless the predictions are scores of two classes."""
+        """Return the measures over the last rows: "auc" is of scores of two classes, "macro_auc" of more; else NaN."""
         mapping: dict[str, float] = dict(self._running.windowed)
-        return mapping | ({"auc": self._auc.windowed} if self.task == "classification" else {})
+        if self.task == "classification":
+            auc = math.nan if len(self.classes) > 2 else self._auc.windowed
+            mapping |= {"auc": auc, "macro_auc": self._macro_auc.windowed}
+        return mapping
 
 
 def order_by_label(classes: Array) -> list[int]:

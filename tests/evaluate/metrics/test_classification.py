@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from types import SimpleNamespace
 
@@ -13,10 +14,18 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 
-from tamis import FIRES, prequential
-from tamis.evaluate import PrequentialResult, RunningMetrics, SlidingAUC, state_bytes
+from tamis import FIRES, FisherScore, prequential
+from tamis.evaluate import (
+    PrequentialResult,
+    RunningErrors,
+    RunningMetrics,
+    SlidingAUC,
+    SlidingMacroAUC,
+    SlidingPrecisionRecall,
+    state_bytes,
+)
 from tamis.streams import ArrayStream
-from tests.twins.measures import auc, baselines, chance_corrected
+from tests.twins.measures import auc, baselines, chance_corrected, macro_auc
 
 labels = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=80)
 
@@ -239,3 +248,178 @@ def test_many_generators_count_each():
     assert (
         state_bytes(*(np.random.default_rng(seed) for seed in range(100))) > 50 * one
     )  # some parts are shared
+
+
+@given(
+    seed=st.integers(0, 1000),
+    classes=st.lists(st.integers(1, 4), min_size=1, max_size=12),
+    window=st.integers(2, 30),
+)
+@settings(max_examples=60)
+def test_macro_auc_equals_the_definition_at_each_step(seed, classes, window):
+    rng, sliding = np.random.default_rng(seed), SlidingMacroAUC(window)
+    n_classes = np.maximum.accumulate(classes)
+    actual, scores, values = np.zeros(0, dtype=int), np.zeros((0, n_classes[-1])), []
+    for k in n_classes:
+        n = int(rng.integers(1, 9))
+        codes, known = rng.integers(0, k, n), rng.integers(0, 4, (n, k)) / 3
+        sliding.update(codes, known)
+        actual = np.append(actual, codes)
+        scores = np.vstack(
+            [scores, np.pad(known, ((0, 0), (0, len(scores.T) - k)), constant_values=math.nan)]
+        )
+        now = macro_auc(actual[-window:], scores[-window:])
+        assert sliding.windowed == pytest.approx(now, abs=1e-12, nan_ok=True)
+        values.append(now)
+    assert sliding.n_seen == len(actual)
+    assert math.isfinite(sliding.mean) or np.isnan(values).all()
+    for auc_of_class in sliding._of_class:
+        auc_of_class.check_state()
+
+
+def test_macro_auc_equals_scikit_learn(rng):
+    sliding, actual, scores = SlidingMacroAUC(1000), rng.integers(0, 5, 3000), rng.dirichlet(np.ones(5), 3000)
+    scores[np.arange(3000), actual] += 0.1
+    scores /= scores.sum(axis=1, keepdims=True)
+    for at in range(0, 3000, 100):
+        sliding.update(actual[at : at + 100], scores[at : at + 100])
+    expected = roc_auc_score(actual[-1000:], scores[-1000:], multi_class="ovr", average="macro")
+    assert sliding.windowed == pytest.approx(expected, abs=1e-12)
+    assert 0.5 < sliding.mean < 1.0
+
+
+@pytest.mark.parametrize(
+    ("actual", "scores", "message"),
+    [
+        ([0, 1], [[0.1, 0.9]], r"one code for each row.*got shapes \(2,\) and \(1, 2\)"),
+        ([0, 2], [[0.1, 0.9], [0.2, 0.8]], "codes from 0 to 1"),
+        ([0, 1], [[0.1, math.nan], [0.2, 0.8]], "got NaN"),
+        ([0], [[0.1]], "a column for each class so far"),
+    ],
+)
+def test_macro_auc_rejects_a_batch_and_is_unchanged(actual, scores, message):
+    sliding = SlidingMacroAUC(10)
+    sliding.update([0, 1], [[0.9, 0.1], [0.2, 0.8]])
+    with pytest.raises(ValueError, match=message):
+        sliding.update(actual, scores)
+    assert (sliding.n_seen, sliding.windowed) == (2, 1.0)
+
+
+def test_macro_auc_of_too_many_classes_is_undefined():
+    sliding = SlidingMacroAUC(10)
+    sliding.update([0, 1], np.eye(2))
+    sliding.update([0, 100], np.zeros((2, 101)))
+    assert math.isnan(sliding.windowed)
+    assert math.isnan(sliding.mean)
+    assert state_bytes(sliding) < 500
+
+
+def three_classes():
+    """Return rows of two classes, and of a third from row 1,000 on."""
+    X, y = rows(2000)
+    return X, np.where((np.arange(2000) >= 1000) & (X[:, 0] > 1), 2, y)
+
+
+def in_batches(X, y):
+    return ((X[at : at + 100], y[at : at + 100]) for at in range(0, len(y), 100))
+
+
+RANKS = [
+    f"{name}_{scope}"
+    for name in ("auc", "average_precision", "recall_at_precision", "frozen_auc", "random_auc", "all_auc")
+    for scope in ("cumulative", "windowed")
+]
+
+
+@pytest.mark.parametrize("learner", [GaussianNB(), SGDClassifier(random_state=0)])
+def test_measures_of_two_classes_end_with_a_third(learner, tmp_path):
+    X, y = three_classes()
+    options = {"window": 300, "scale": "none", "frozen_after": 300, "baselines": "both"}
+    result = prequential(in_batches(X, y), FisherScore(3), learner, **options)
+    steps, total = result.frames["steps"], result.summary()
+    for name in RANKS:
+        assert np.isfinite(steps[name][5:9]).all(), name
+        assert np.isnan(steps[name][9:]).all(), name
+    assert np.isnan(steps["macro_auc_windowed"][:9]).all()
+    assert np.isfinite(steps["macro_auc_windowed"][9:]).all()
+    assert math.isnan(total["frozen_auc_gain"])
+    assert "threshold" not in result.settings
+    assert result.remarks()[0].startswith(
+        "2 is a third class, so AUC, average precision and recall at a precision"
+    )
+    assert "third class" in result.report()
+    saved = json.loads((result.save(tmp_path / "run") / "settings.json").read_text())["summary"]
+    assert saved["auc"] is None
+    assert saved["macro_auc"] == total["macro_auc"]
+
+
+def test_a_run_ranks_three_classes_as_scikit_learn():
+    X, y = three_classes()
+    X, y = X[1000:], y[1000:]
+    result = prequential((X, y), None, GaussianNB(), window=500, scale="none")
+    twin = GaussianNB().partial_fit(X[:100], y[:100], classes=[0, 1, 2])
+    scores = []
+    for at in range(100, 1000, 100):
+        scores += twin.predict_proba(X[at : at + 100]).tolist()
+        twin.partial_fit(X[at : at + 100], y[at : at + 100])
+    expected = roc_auc_score(y[-500:], scores[-500:], multi_class="ovr", average="macro")
+    assert result.frames["steps"]["macro_auc_windowed"][-1] == pytest.approx(expected)
+    assert result.remarks() == [one for one in result.remarks() if "third class" not in one]
+    assert math.isnan(prequential((X, y), None, GaussianNB(), auc=False).summary()["macro_auc"])
+
+
+def test_a_run_continues_after_its_third_class(tmp_path):
+    X, y = three_classes()
+    names = ("auc_windowed", "macro_auc_windowed", "macro_auc_cumulative")
+    stream, file = Undeclared(X, y), tmp_path / "run.tamis"
+    whole = prequential(stream, FIRES(2), GaussianNB())
+    with pytest.raises(RuntimeError, match="stop"):
+        prequential(stream, FIRES(2), GaussianNB(), checkpoint=file, checkpoint_every=1, on_step=stop_at_1300)
+    again = prequential(stream, FIRES(2), GaussianNB(), checkpoint=file)
+    for name in names:
+        np.testing.assert_array_equal(again.frames["steps"][name], whole.frames["steps"][name])
+    assert again.remarks() == whole.remarks()
+
+
+def stop_at_1300(step):
+    if step.n_seen == 1300:
+        raise RuntimeError("stop")
+
+
+class Undeclared(ArrayStream):
+    """An array whose classes are known as they arrive."""
+
+    def __init__(self, X, y):
+        super().__init__(X, y)
+        self.classes = None
+
+
+# For each measure: a new one, how it counts rows, and its values over the window.
+UNDEFINED = {
+    "kappa": (RunningMetrics, lambda m, y, p, X: m.update(y, p), lambda m: [m.windowed["kappa"]]),
+    "recall": (RunningMetrics, lambda m, y, p, X: m.update(y, p), lambda m: [m.windowed["balanced_accuracy"]]),
+    "r2": (RunningErrors, lambda m, y, p, X: m.update(y, p), lambda m: [m.windowed["r2"]]),
+    "auc": (SlidingAUC, lambda m, y, p, X: m.update(y == 1, X[:, 0]), lambda m: [m.windowed]),
+    "macro auc": (SlidingMacroAUC, lambda m, y, p, X: m.update(y, X), lambda m: [m.windowed]),
+    "precision": (
+        SlidingPrecisionRecall, lambda m, y, p, X: m.update(y == 1, X[:, 0]), lambda m: list(m.windowed),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_a_measure_that_becomes_undefined_is_that_of_its_window(name, rng):
+    """Three classes, then only class 0, then three again: each value is that of the rows of its window alone."""
+    kind, add, read = UNDEFINED[name]
+    window, found = 40, []
+    measure = kind(window)
+    y = np.concatenate([rng.integers(0, 3, 60), np.zeros(80, dtype=int), rng.integers(0, 3, 40)])
+    p, X = np.where(rng.random(180) < 0.7, y, 0), rng.normal(size=(180, 3))
+    for stop in range(20, 181, 20):
+        add(measure, *(part[stop - 20 : stop] for part in (y, p, X)))
+        fresh = kind(1000)
+        add(fresh, *(part[max(0, stop - window) : stop] for part in (y, p, X)))
+        assert read(measure) == pytest.approx(read(fresh), abs=1e-9, nan_ok=True)
+        found.append(read(measure)[0])
+    assert name == "recall" or np.isnan(found[4:7]).all()
+    assert np.isfinite([*found[:3], *found[8:]]).all()

@@ -225,12 +225,15 @@ def test_too_few_rows_for_a_difference():
     assert np.isnan(paired_gain(steps_of(ours, theirs, 100, 2), "accuracy")).all()
     assert paired_gain(steps_of(ours, theirs, 100, 1), "accuracy") == (1.0, 0.0)
     steps = {"n_rows": np.full(8, 100), "auc_windowed": np.linspace(0.6, 0.95, 8)}
+    steps["auc_cumulative"] = steps["auc_windowed"]
     steps["frozen_auc_windowed"] = np.where(np.arange(8) < 2, np.nan, 0.5)
     gain, error = auc_gain(steps, 200)
     ends = steps["auc_windowed"][[5, 7]] - 0.5  # the windows of the rows 401 to 600 and 601 to 800
     assert gain == pytest.approx(ends.mean())
     assert error == pytest.approx(ends.std(ddof=1) / np.sqrt(2))
     assert np.isnan(auc_gain(steps, 1000)[1])
+    steps["auc_cumulative"] = np.append(steps["auc_windowed"][:7], np.nan)  # a third class
+    assert np.isnan(auc_gain(steps, 200)).all()
 
 
 # -- what is said ------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Measures of predictions, selected sets, reaction to drift, and memory of models."""
 
-from tamis.evaluate.metrics.auc import SlidingAUC
+from tamis.evaluate.metrics.auc import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.drift import Detections, Recovery, detections, recovery
 from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
@@ -23,6 +23,7 @@ __all__ = [
     "RunningMetrics",
     "SelectionAccuracy",
     "SlidingAUC",
+    "SlidingMacroAUC",
     "SlidingPrecisionRecall",
     "SlidingStability",
     "detection_rate",

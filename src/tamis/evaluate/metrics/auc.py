@@ -7,6 +7,8 @@ For the positive rows p and the negative rows q of the window,
 A row that enters or leaves changes the number of pairs won by its rank among the rows of the other class, so (1) is
 exact and never recomputed. Pairs won are counted as integers, doubled because a tie is one half.
 
+For three or more classes, each is compared with the others, and (1) is averaged over the classes (macro, one-vs-rest).
+
 The scores of each class are kept in order. Rows are processed in blocks: a rank is a binary search in the scores of
 before the block, corrected by the rows of the block; after the block they are merged in one pass.
 """
@@ -23,10 +25,11 @@ from tamis._kernels import njit
 from tamis._validation import as_numbers, check_number
 from tamis.errors import StateError
 
-__all__ = ["SlidingAUC"]
+__all__ = ["SlidingAUC", "SlidingMacroAUC"]
 
 
 _BLOCK = 64  # rows whose scores are merged together
+_MOST_CLASSES = 100  # that are ranked: memory and time grow with their number
 
 
 @njit(strict=True)
@@ -229,7 +232,9 @@ class SlidingAUC(ThreadSafe):
             raise ValueError("scores must be numbers, got NaN.")
         if not is_bool and not np.isin(labels, (0, 1)).all():
             raise ValueError(f"positive must contain zeros and ones, got {positive!r}.")
-        codes = np.ascontiguousarray(labels, dtype=np.int64)
+        self._count(np.ascontiguousarray(labels, dtype=np.int64), values)
+
+    def _count(self, codes: Any, values: Any) -> None:
         self._sum += _slide(
             codes, values, self.n_seen, self._labels, self._scores, self._ordered, self._counts, self._totals
         )
@@ -249,3 +254,99 @@ class SlidingAUC(ThreadSafe):
         """
         n_rows = int(self._totals[1])
         return self._sum / n_rows if n_rows else math.nan
+
+
+class SlidingMacroAUC(ThreadSafe):
+    """One-vs-rest AUC over the last `window` rows, averaged over the classes, and its mean over the run.
+
+    Each class is ranked against all others by its own score. The average is unweighted (macro), over the classes that
+    have rows in the window, provided that there are two. Memory: 32 bytes per class and row of the window. NaN
+    for more than 100 classes.
+
+    Parameters
+    ----------
+    window : int, default=1000
+        Rows, at least 2.
+
+    Attributes
+    ----------
+    n_seen : int
+        Rows counted so far.
+
+    Examples
+    --------
+    Classes 0 and 2 are separated from the others; class 1 wins two of its three pairs:
+
+    >>> auc = SlidingMacroAUC(window=4)
+    >>> auc.update([0, 0, 1, 2], [[0.8, 0.1, 0.1], [0.6, 0.4, 0.0], [0.5, 0.3, 0.2], [0.0, 0.2, 0.8]])
+    >>> round(auc.windowed, 3)
+    0.889
+    """
+
+    _shapes = """
+        window in [2, 2**62)  n_seen in [0, 2**62)  _of_class[].window in [window, window]
+        _of_class[].n_seen in [n_seen, n_seen]
+    """
+
+    def __init__(self, window: int = 1000) -> None:
+        check_number("window", window, low=2, integer=True)
+        self.window, self.n_seen = int(window), 0
+        self._of_class: list[SlidingAUC] = []
+
+    def update(self, actual: Any, scores: Any) -> None:
+        """Count a batch.
+
+        Parameters
+        ----------
+        actual : array-like of int, shape (n_rows,)
+            Class codes from 0 on.
+        scores : array-like of float, shape (n_rows, n_classes)
+            One column per class: larger scores mean that it is more likely. The number of classes may grow; earlier
+            rows then have the lowest score of a new class.
+
+        Raises
+        ------
+        ValueError
+            If there is not one code and one row of scores that are numbers for each row, or a code has no column.
+            Nothing is then counted.
+        """
+        codes, values = as_numbers("actual", actual), as_numbers("scores", scores)
+        if values.ndim != 2 or codes.shape != values.shape[:1] or values.shape[1] < len(self._of_class):
+            raise ValueError(
+                "actual must contain one code for each row, and scores a row with a column for each class so far,"
+                f" got shapes {codes.shape} and {values.shape}."
+            )
+        n_classes = values.shape[1]
+        if not np.isin(codes, np.arange(n_classes)).all():
+            raise ValueError(f"actual must contain codes from 0 to {n_classes - 1}, got {actual!r}.")
+        if np.isnan(values).any():
+            raise ValueError("scores must be numbers, got NaN.")
+        ranked = range(n_classes) if n_classes <= _MOST_CLASSES else ()
+        if len(self._of_class) > len(ranked):
+            self._of_class = []
+        self._of_class += [self._of_new_class() for _ in ranked[len(self._of_class) :]]
+        for k, auc in enumerate(self._of_class):
+            auc._count((codes == k).astype(np.int64), np.ascontiguousarray(values[:, k]))
+        self.n_seen += len(codes)
+
+    def _of_new_class(self) -> SlidingAUC:
+        """Return the AUC of a class that no earlier row has."""
+        auc, n = SlidingAUC(self.window), min(self.n_seen, self.window)
+        auc._count(np.zeros(n, np.int64), np.full(n, -math.inf))
+        auc.n_seen = self.n_seen
+        return auc
+
+    @property
+    def windowed(self) -> float:
+        """Mean AUC of the classes in the last `window` rows; NaN unless there are two."""
+        return _mean([auc.windowed for auc in self._of_class])
+
+    @property
+    def mean(self) -> float:
+        """Mean over the classes of :attr:`SlidingAUC.mean`; NaN if no window had two classes."""
+        return _mean([auc.mean for auc in self._of_class])
+
+
+def _mean(values: list[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return sum(known) / len(known) if known else math.nan

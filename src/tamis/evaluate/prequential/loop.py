@@ -97,10 +97,11 @@ def prequential(
     n_tracked : int, default=20
         Number of highest scores that are recorded, about every thousand rows (more often at first); 0: none.
     auc : bool or "auto", default="auto"
-        Whether to request scores from a learner of two classes too (`decision_function` or `predict_proba`), which
-        costs another prediction. They give the area under the ROC curve, average precision, and recall at a precision
-        of .9. The last two are of the rarer class; ``settings["positive"]`` names it. ``"auto"``: if the learner has
-        scores.
+        Whether to request scores from a learner too (`decision_function` or `predict_proba`), which costs another
+        prediction. For two classes they give the area under the ROC curve, average precision, and recall at a precision
+        of .9. The last two are of the rarer class; ``settings["positive"]`` names it. For more classes they give the
+        mean of the one-vs-rest areas, ``macro_auc``; the others are NaN from a third class on. ``"auto"``: if the
+        learner has scores.
     replay : {"auto", "always", "never"} or int, default="auto"
         When the learner is reset, and trained on how many of the last rows, masked to the new selection. ``"auto"``:
         when the selector reports a drift (``drift_detected_``), a reset learner is trained on the number of rows that
@@ -139,7 +140,7 @@ def prequential(
         Maximum number of records, at least 20. When it is reached, they are thinned, so memory is bounded for any
         length of the stream. One record then represents 2, 4, 8 ... steps: its rows, seconds, entered and left columns
         are sums, its accuracy is a mean, and all else is that of its last step. By default a record of each step is
-        kept, 448 bytes.
+        kept, 464 bytes.
     on_step : callable, optional
         Called with a :class:`Step` after every batch (with ``batch_size="auto"``, after every 100 rows). If it has
         methods `state` and `restore`, the value of `state` is saved in the checkpoint too. If it has a method `is_due`,

@@ -63,11 +63,12 @@ def paired_gain(steps: dict[str, Any], measure: str) -> tuple[float, float]:
 def auc_gain(steps: dict[str, Any], window: int) -> tuple[float, float]:
     """Return the gain in AUC since the frozen selection was made, and its standard error.
 
-    The mean over non-overlapping windows of the run; NaN without an AUC. The error is NaN for a single window.
+    The mean over non-overlapping windows of the run; NaN if the run has no AUC at its end. The error is NaN for a
+    single window.
     """
     theirs = np.asarray(steps["frozen_auc_windowed"])
     known = np.flatnonzero(np.isfinite(theirs))
-    if len(known) < 2:
+    if len(known) < 2 or not math.isfinite(steps["auc_cumulative"][-1]):
         return math.nan, math.nan
     seen = np.cumsum(steps["n_rows"])
     start, end = int(seen[known[0]]), int(seen[known[-1]])

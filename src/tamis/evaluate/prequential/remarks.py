@@ -57,6 +57,11 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
             "Every row has the same label, so nothing can be selected or evaluated: check which column is the label."
         ]
     items = []
+    if "third_class" in settings:
+        items.append(
+            f"{settings['third_class']!r} is a third class, so AUC, average precision and recall at a precision are no"
+            " longer defined: read the one-vs-rest AUC, macro AUC."
+        )
     scale = "" if settings.get("scale") == "standard" else ", or standardised columns"
     first = "another learner, more features" if scale else "another learner, or more features"
     if is_imbalanced(total):

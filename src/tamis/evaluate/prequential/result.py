@@ -96,7 +96,7 @@ class PrequentialResult:
 
     Notes
     -----
-    Memory: 448 bytes per step, 24 per change of the selection and per tracked score.
+    Memory: 464 bytes per step, 24 per change of the selection and per tracked score.
     """
 
     def __init__(
@@ -470,6 +470,7 @@ _SHOWN = {
     "accuracy": "accuracy", "frozen_accuracy": "frozen selection", "random_accuracy": "random subsets",
     "majority_accuracy": "majority class",
     "no_change_accuracy": "no-change", "balanced_accuracy": "balanced accuracy", "kappa": "kappa",
+    "macro_auc": "macro AUC",
     "mae": "mean absolute error", "r2": "R²", "frozen_mae": "frozen selection", "random_mae": "random subsets",
     "mean_mae": "mean so far",
     "last_mae": "last target", "selection_accuracy": "selection accuracy", "stability": "stability",

@@ -19,7 +19,7 @@ from tamis._validation import Array, Rows, as_classes, as_target, encode_labels
 from tamis.base import RowSelector, top_mask
 from tamis.drift.value_series import SERIES_SIZE, add_values
 from tamis.errors import DataError, StateError
-from tamis.evaluate.metrics.auc import SlidingAUC
+from tamis.evaluate.metrics.auc import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
 from tamis.evaluate.metrics.regression import RunningErrors
@@ -66,8 +66,8 @@ class _BatchOutcome(NamedTuple):
     arrived: Array  # those that arrived with the batch
     upto: NDArray[np.int64]  # how many of them after each row
     labels: Array  # as predicted
-    positive: Array | None  # which rows are of the positive class, where there are scores
-    scores: Array | None  # of the positive class
+    positive: Array | None  # which rows are of the positive class, where there are scores of two classes
+    scores: Array | None  # of the positive class, or a column for each of more classes
     # Classes and scores of the rows whose labels arrived; None: those of the batch.
     labelled: tuple[Array, Array] | None
     mask: NDArray[np.bool_] | None
@@ -135,6 +135,7 @@ class Run:
         self.auc = SlidingAUC(max(2, options.window)) if ranks else None
         self.precision_recall = SlidingPrecisionRecall(options.window) if ranks else None
         self.threshold = PastThreshold() if ranks else None
+        self.macro_auc = SlidingMacroAUC(max(2, options.window)) if ranks else None
         self.positive: Any = None  # the label whose scores are ranked
         # Recreated when the columns are known.
         self.stability = SlidingStability(1, options.stability_window)
@@ -197,6 +198,8 @@ class Run:
                 codes = y = as_target(y)
             else:
                 codes, self.labels = encode_labels(y, self.labels)
+                if len(self.labels) > 2 and self.auc is not None:
+                    self._end_two_classes()
             due, upto = self.late.exchange(X, y, now, comes)
             X = self._hide_late_values(X)
             if self.pair.is_started:
@@ -319,16 +322,16 @@ class Run:
         if due is not None and not paper:
             pair.update_selector(*due)
             renewed = pair.select()
-        positive = None if scores is None else np.asarray(y == self.positive)
+        asked = None if scores is None or scores.ndim == 2 else self.positive
+        positive = None if asked is None else np.asarray(y == asked)
         t4 = time.perf_counter()
-        labelled = None if scores is None else self._labelled_scores(due, X, mask, support)
+        labelled = None if asked is None else self._labelled_scores(due, X, mask, support)
         if due is not None:
             is_known = (renewed and not pair.tries_resets) or due[0] is X
             known = view if is_known else pair.learner.view(due[0], mask, support, scale)
             pair.update_learner(known, *due, classes, renewed=renewed)
         t5 = time.perf_counter()
         t6 = time.perf_counter()
-        asked = None if scores is None else self.positive
         self._run_baselines((X, y), due, classes, pair.support if support is None else support, scale, asked)
         beside = time.perf_counter() - t6
         pair.update_scale(X, self._complete_rows(X, due))
@@ -438,14 +441,23 @@ class Run:
     # -- learner -------------------------------------------------------------------------------------------
 
     def _predict(self, view: View) -> tuple[Array, Array | None]:
-        """Return labels, and the scores that the AUC ranks if it is requested and there are exactly two classes."""
+        """Return labels, and the scores that are ranked if that is requested: of one of two classes, or of all."""
         learner = self.pair.learner
+        if self.auc is None and self.macro_auc is not None and learner.n_known_classes:
+            return learner.predict_with_class_scores(view, self.labels)
         if self.auc is None or learner.n_known_classes != 2:
             return learner.predict(view), None
         first, second = learner.model.classes_
         if self.positive is None:
             self.positive = self._rarer_label(first, second)
         return learner.predict_with_scores(view, self.positive)
+
+    def _end_two_classes(self) -> None:
+        """End the measures of two classes, which are not defined for more, at the first row of a third."""
+        self.write()  # pending steps are of two classes
+        self.auc = self.precision_recall = self.threshold = None
+        for baseline in self._baselines():
+            baseline.auc = None
 
     def _labelled_scores(
         self, due: Batch | None, X: Rows, mask: NDArray[np.bool_] | None, support: NDArray[np.intp] | None
@@ -500,7 +512,9 @@ class Run:
                 self.metrics.update(taken.codes, part, n_classes, *late)
             else:
                 self.metrics.update(taken.codes, part, *late)
-            if self.auc is not None and taken.scores is not None:
+            if self.macro_auc is not None and taken.scores is not None and taken.scores.ndim == 2:
+                self.macro_auc.update(taken.codes, taken.scores)
+            elif self.auc is not None and taken.scores is not None:
                 self.auc.update(taken.positive, taken.scores)
                 if self.precision_recall is not None:
                     self.precision_recall.update(taken.positive, taken.scores)
@@ -527,7 +541,9 @@ class Run:
             low, high = self.stability.interval()
         ranked: tuple[float, ...] = (math.nan,) * (2 * len(self.task.ranks))
         if self.auc is not None and self.precision_recall is not None:
-            ranked = (self.auc.mean, self.auc.windowed, *self.precision_recall.values)
+            ranked = (self.auc.mean, self.auc.windowed, *self.precision_recall.values, math.nan, math.nan)
+        elif self.macro_auc is not None:
+            ranked = (*ranked[2:], self.macro_auc.mean, self.macro_auc.windowed)
         self.records.add_step((
             taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), *ranked,
             *taken.baselines, *self._selection_accuracy(taken, truth), value,
@@ -610,6 +626,8 @@ class Run:
             race = self.selector.race_summary()
             if race["followed"]:  # no race with a single class
                 settings["race"] = race
+        if self.positive is not None and len(self.labels) > 2:
+            settings["third_class"] = plain(self.labels[2])
         if self.late.is_timed:
             settings["labels"] = self.late.counts()
         if why := getattr(self.selector, "why_fewer_", ""):
@@ -721,8 +739,8 @@ class Run:
 
 
 _KEPT = (
-    "metrics", "auc", "precision_recall", "threshold", "positive", "stability", "n_seen", "n_steps", "n_features",
-    "n_columns", "names", "recorded", "truth", "model_bytes", "labels", "label_series", "target_series",
+    "metrics", "auc", "precision_recall", "threshold", "macro_auc", "positive", "stability", "n_seen", "n_steps",
+    "n_features", "n_columns", "names", "recorded", "truth", "model_bytes", "labels", "label_series", "target_series",
 )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ class Task:
 
 CLASSIFICATION = Task(
     "classification", "accuracy", "accuracy_windowed", MEASURES,
-    ("auc", "average_precision", "recall_at_precision"),
+    ("auc", "average_precision", "recall_at_precision", "macro_auc"),
 )  # fmt: skip
 REGRESSION = Task("regression", "mae", "r2_windowed", ERRORS)
 

@@ -39,6 +39,7 @@ _TABLES: tuple[tuple[str, str, _Format], ...] = (
     ("auc", "AUC, for two classes", fraction),
     ("frozen_auc", "AUC on the same number of features, selected once from the first rows (L1)", fraction),
     ("random_auc", "AUC on random subsets of the same size, mean of the draws", fraction),
+    ("macro_auc", "Macro AUC: one-vs-rest, for three classes or more", fraction),
     ("average_precision", "Average precision of the rarer class", fraction),
     ("recall_at_precision", "Recall of the rarer class at a precision of 0.9", fraction),
     ("selection_accuracy", "Selection accuracy: 0.7 recall + 0.3 specificity", fraction),

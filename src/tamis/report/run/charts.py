@@ -167,7 +167,8 @@ def r2_chart(result: PrequentialResult) -> Chart:
 def quality_chart(result: PrequentialResult) -> Chart:
     """Return the chart of the measures besides accuracy: balanced accuracy, kappa and ranking."""
     candidates = (
-        ("auc", "AUC", 1, False), ("average_precision", "average precision", 2, False),
+        ("auc", "AUC", 1, False), ("macro_auc", "macro AUC", 1, False),
+        ("average_precision", "average precision", 2, False),
         ("recall_at_precision", "recall at precision 0.9", 5, False),
         ("balanced_accuracy", "balanced accuracy", 4, False), ("kappa", "kappa", 3, False),
         ("frozen_auc", "AUC of the frozen selection", 7, True), ("random_auc", "AUC of random subsets", 6, True),

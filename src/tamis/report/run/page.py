@@ -197,12 +197,12 @@ def _accuracy(result: PrequentialResult) -> Values:
     }  # fmt: skip
     columns = (ranks if result.is_imbalanced else {}) | {
         "accuracy, whole run": "accuracy_cumulative", charts.window_name(result): "accuracy_windowed",
-        "kappa": "kappa_windowed", "balanced": "balanced_accuracy_windowed",
+        "kappa": "kappa_windowed", "balanced": "balanced_accuracy_windowed", "macro AUC": "macro_auc_windowed",
         "majority": "majority_accuracy_windowed", "no-change": "no_change_accuracy_windowed",
         "frozen": "frozen_accuracy_windowed", "random": "random_accuracy_windowed",
         "every feature": "all_accuracy_windowed", "stability": "stability",
     }  # fmt: skip
-    optional = ("frozen", "random", "every feature")
+    optional = ("macro AUC", "frozen", "random", "every feature")
     pair = [charts.accuracy_chart(result), charts.quality_chart(result)]
     return {
         "charts": pair[::-1] if result.is_imbalanced else pair,

@@ -99,7 +99,7 @@ def test_many_orders_are_drawn_the_same_each_time_and_many_data_sets_need_none(r
     assert many.p == many.p_value
 
 
-@given(gaps=st.lists(st.sampled_from([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4]), min_size=1, max_size=9))
+@given(gaps=st.lists(st.sampled_from([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4]), min_size=2, max_size=9))
 @settings(max_examples=80)
 def test_wilcoxon_counts_all_signs(gaps):
     found = wilcoxon(0.5 + np.array(gaps), np.full(len(gaps), 0.5))
@@ -284,17 +284,43 @@ def test_rounding_makes_no_difference():
         (lambda: mean_ranks([[1.0], [2.0]]), r"at least 2 methods, got shape \(2, 1\)"),
         (lambda: mean_ranks([[1.0, np.nan]], ["a", "b"]), r"'b' has no score in row 0"),
         (lambda: mean_ranks([[1.0, 2.0]], ["a", "a"]), r"names must be 2 distinct names"),
-        (lambda: holm([[1.0, 2.0]], ["a", "b"], control="c"), r"control must be one of 'a', 'b', got 'c'"),
-        (lambda: nemenyi([[1.0, 2.0]], alpha=0), r"alpha must be a number"),
+        (
+            lambda: holm([[1.0, 2.0]] * 2, ["a", "b"], control="c"),
+            r"control must be one of 'a', 'b', got 'c'",
+        ),
+        (lambda: nemenyi([[1.0, 2.0]] * 2, alpha=0), r"alpha must be a number"),
         (lambda: critical_difference(1, 10), r"n_methods must be an integer"),
         (lambda: wilcoxon([1.0, 2.0], [1.0]), r"first and second must be two columns"),
-        (lambda: wilcoxon([[1.0, 2.0, 3.0]]), r"two methods can be compared, got 3"),
+        (lambda: wilcoxon([[1.0, 2.0, 3.0]] * 2), r"two methods can be compared, got 3"),
         (lambda: bayesian_signed_rank([1.0], [2.0], rope=-1), r"rope must be a number"),
+        (lambda: critical_difference(3, 1), r"n_datasets must be an integer.*got 1"),
+        (lambda: holm_adjust([0.1, np.nan]), r"p_values must be a list of numbers in \[0, 1\], got"),
+        (lambda: holm_adjust([0.1, 1.5]), r"p_values must be a list of numbers in \[0, 1\], got"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("test", [friedman, nemenyi, holm, wilcoxon, bayesian_signed_rank])
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ([[0.9, 0.8]], r"at least 2 data sets .* got shape \(1, 2\)"),
+        (
+            [[0.9, 0.8], [0.7, np.inf]],
+            "'method 1' has the score inf, which is not finite, in row 1: drop the row",
+        ),
+        ([[0.9, 0.8], [-np.inf, 0.1]], "'method 0' has the score -inf, which is not finite, in row 1"),
+        ([[0.9, None], [0.7, 0.6]], "'method 1' has no score in row 0"),
+        ([[0.9, "x"], [0.7, 0.6]], "'method 1' has the text 'x' in row 0: pass a number"),
+        ([0.9, 0.8], r"got shape \(2,\)"),
+    ],
+)
+def test_every_test_validates_its_scores_alike(test, table, message):
+    with pytest.raises(ValueError, match=message):
+        test(table)
 
 
 def test_adjusted_p_values_keep_their_order():

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from tamis._validation import check_number
+from tamis._validation import as_numbers, check_number, short_repr
 from tamis.evaluate.significance.scores import Numbers, as_table
 
 _FEW = 10  # number of data sets up to which the orders are enumerated
@@ -68,14 +68,14 @@ def mean_ranks(
     Raises
     ------
     ValueError
-        If there are fewer than two methods or no data set, a score is missing, or the names do not fit.
+        If there are fewer than two methods or no data set, a score is missing or infinite, or the names do not fit.
 
     Examples
     --------
     >>> mean_ranks([[0.9, 0.8, 0.8], [0.7, 0.6, 0.5]], ["a", "b", "c"])
     {'a': 1.0, 'b': 2.25, 'c': 2.75}
     """
-    methods, scores = as_table(table, names)
+    methods, scores = as_table(table, names, at_least=1)
     return dict(zip(methods, _ranks(scores, larger_is_better).mean(axis=0).tolist(), strict=True))
 
 
@@ -160,7 +160,7 @@ def friedman(table: Any, names: Sequence[str] | None = None, *, larger_is_better
      1.67  b
      3.00  c
     """
-    methods, scores = as_table(table, names, at_least=2)
+    methods, scores = as_table(table, names)
     ranks = _ranks(scores, larger_is_better)
     n, m = ranks.shape
     means = ranks.mean(axis=0)
@@ -203,7 +203,7 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
     n_methods : int
         At least 2.
     n_datasets : int
-        At least 1.
+        At least 2.
     alpha : float in (0, 1), default=0.05
 
     Returns
@@ -216,7 +216,7 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
     2.848
     """
     check_number("n_methods", n_methods, low=2, integer=True)
-    check_number("n_datasets", n_datasets, low=1, integer=True)
+    check_number("n_datasets", n_datasets, low=2, integer=True)
     check_number("alpha", alpha, low=0, high=1, open_low=True, open_high=True)
     quantile = float(scipy.stats.studentized_range.isf(alpha, n_methods, np.inf)) / math.sqrt(2)
     return quantile * _rank_error(n_methods, n_datasets)
@@ -276,7 +276,7 @@ def nemenyi(
     Parameters
     ----------
     table, names, larger_is_better
-        See :func:`mean_ranks`.
+        See :func:`mean_ranks`; at least two data sets.
     alpha : float in (0, 1), default=0.05
 
     Returns
@@ -364,7 +364,7 @@ def holm(
     Parameters
     ----------
     table, names, larger_is_better
-        See :func:`mean_ranks`.
+        See :func:`mean_ranks`; at least two data sets.
     control : str, optional
         Name of the method to compare with, for p-values adjusted by Holm; by default the best-ranked one. That choice
         depends on the same scores, so the p-values are then those of Nemenyi's test, which accounts for all pairs.
@@ -406,21 +406,30 @@ def holm_adjust(p_values: Sequence[float]) -> Numbers:
     Parameters
     ----------
     p_values : array-like of shape (n_tests,)
+        In [0, 1].
 
     Returns
     -------
     ndarray of shape (n_tests,)
         In the same order, at most 1.
 
+    Raises
+    ------
+    ValueError
+        If there is a value that is not in [0, 1].
+
     Examples
     --------
     >>> holm_adjust([0.02, 0.01, 0.3])
     array([0.04, 0.03, 0.3 ])
     """
-    order = np.argsort(p_values, kind="stable")
+    values = as_numbers("p_values", p_values)
+    if values.ndim != 1 or not ((values >= 0.0) & (values <= 1.0)).all():
+        raise ValueError(f"p_values must be a list of numbers in [0, 1], got {short_repr(p_values)}.")
+    order = np.argsort(values, kind="stable")
     factors = np.arange(len(order), 0, -1)
     adjusted = np.empty(len(order))
-    adjusted[order] = np.minimum(np.maximum.accumulate(factors * np.asarray(p_values)[order]), 1.0)  # (5)
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * values[order]), 1.0)  # (5)
     return adjusted
 
 

@@ -83,7 +83,7 @@ def wilcoxon(first: Any, second: Any = None, names: Sequence[str] | None = None)
     Raises
     ------
     ValueError
-        If there are not two columns of numbers of one length.
+        If there are not two columns of numbers of one length, at least 2.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def bayesian_signed_rank(
     Raises
     ------
     ValueError
-        If there are not two columns of numbers of one length, or a parameter is out of range.
+        If there are not two columns of numbers of one length, at least 2, or a parameter is out of range.
 
     References
     ----------

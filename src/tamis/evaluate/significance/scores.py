@@ -9,36 +9,44 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import as_numbers
+from tamis._validation import as_numbers, short_repr
 
 __all__ = ["as_pair", "as_table"]
 
 Numbers = NDArray[np.float64]
 
 
-def as_table(table: Any, names: Sequence[str] | None, at_least: int = 1) -> tuple[list[str], Numbers]:
-    """Return the names of the methods and their scores, shape (n_datasets, n_methods)."""
+def as_table(table: Any, names: Sequence[str] | None, at_least: int = 2) -> tuple[list[str], Numbers]:
+    """Return the names of the methods and their scores, shape (n_datasets, n_methods), of two data sets for a test."""
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         numeric = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
         names = numeric if names is None else names
         table = frame.select(numeric).to_numpy()
-    scores = as_numbers("table", table)
-    if scores.ndim != 2 or scores.shape[0] < at_least or scores.shape[1] < 2:
+    # Among objects, numbers beside a text remain numbers.
+    cells = table if isinstance(table, np.ndarray) else np.array(table, dtype=object)
+    if cells.ndim != 2 or cells.shape[0] < at_least or cells.shape[1] < 2:
         raise ValueError(
             f"table must have a row for each of at least {at_least} data sets and a column for each of at least"
-            f" 2 methods, got shape {scores.shape}."
+            f" 2 methods, got shape {cells.shape}."
         )
-    methods = (
-        [f"method {j}" for j in range(scores.shape[1])] if names is None else [str(name) for name in names]
-    )
-    if len(methods) != scores.shape[1] or len(set(methods)) < len(methods):
-        raise ValueError(f"names must be {scores.shape[1]} distinct names, got {methods!r}.")
+    n_methods = cells.shape[1]
+    methods = [f"method {j}" for j in range(n_methods)] if names is None else [str(name) for name in names]
+    if len(methods) != n_methods or len(set(methods)) < len(methods):
+        raise ValueError(f"names must be {n_methods} distinct names, got {methods!r}.")
+    for (row, column), value in np.ndenumerate(cells) if cells.dtype.kind in "OUS" else ():
+        if isinstance(value, str | bytes):
+            raise ValueError(
+                f"{methods[column]!r} has the text {short_repr(value)} in row {row}: pass a number, or drop the row."
+            )
+    scores = as_numbers("table", cells)
     bad = np.argwhere(~np.isfinite(scores))
     if len(bad):
         row, column = bad[0].tolist()
+        value = scores[row, column]
+        found = "no score" if np.isnan(value) else f"the score {value:g}, which is not finite,"
         raise ValueError(
-            f"{methods[column]!r} has no score in row {row}: drop the row, or enter the worst score."
+            f"{methods[column]!r} has {found} in row {row}: drop the row, or enter the worst score."
         )
     return methods, scores
 

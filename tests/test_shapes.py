@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import tamis
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
 from tamis.base.rows import RowSelector
 from tamis.catalog import CATALOG, LEARNERS, find
 from tamis.errors import CheckpointError, StateError
 from tamis.rows.fires.fires import FIRES
+from tamis.rows.softsign_scaler import SoftsignScaler
 from tests.test_tampered import OPTIONS, subjects
 
 BREAK = """
@@ -514,6 +516,73 @@ def test_a_size_that_is_a_number_must_fit_wherever_it_is_declared() -> None:
     for look in (shapes.check, shapes.check_values):
         with pytest.raises(StateError, match="'size' of a SimpleNamespace is 3, but 2 fits the rest"):
             look(SimpleNamespace(a=np.ones(2), size=3))
+
+
+class Tree(SizedState):
+    """A state with every kind of path: parts, tuples, lists, CSR rows, an optional part, a trailing bias."""
+
+    _state_spec = Shapes("""
+        n (=j)  weight (c) fill 1  mean (c, j) fill "its.weight[:, None]"  beta (j+1) fill 0  stored (c, j?) fill 0
+        part.order (j) fill -1  part.table (c, c) fill 0  rows[][0] (N, j) fill 0  maybe?.x (j) fill 7
+        own (its own) fill own
+    """)
+
+    def __init__(self, n: int) -> None:
+        self.n, self.weight, self.mean, self.beta = (
+            n,
+            np.array([2.0, 3.0]),
+            np.ones((2, n)),
+            np.arange(n + 1.0),
+        )
+        self.stored, self.maybe = np.zeros((2, 0)), None
+        self.part = SimpleNamespace(order=np.arange(n), table=np.eye(2, order="F"))
+        self.rows = [(sp.csr_matrix(np.ones((2, n))), "a"), (np.ones((1, n)), "b")]
+        self.own = SoftsignScaler(np.ones((3, n)))
+
+
+def test_new_features_and_classes_have_the_fill_values_in_new_arrays() -> None:
+    tree = Tree(2)
+    before = copy.deepcopy(vars(tree))
+    shared = {name: id(value) for name, value in vars(tree).items() if name not in ("n", "maybe", "stored")}
+    wide = tree.widened(4)
+    assert wide.n == 4
+    assert wide.mean.tolist() == [[1, 1, 2, 2], [1, 1, 3, 3]]
+    assert wide.beta.tolist() == [0, 1, 0, 0, 2]
+    assert wide.stored.shape == (2, 0)
+    assert wide.part.order.tolist() == [0, 1, -1, -1]
+    assert [X.shape for X, _ in wide.rows] == [(2, 4), (1, 4)]
+    assert wide.own._unit.tolist() == [0.5, 0.5, 1e-300, 1e-300]
+    more = wide.grown(3)
+    assert more.weight.tolist() == [2, 3, 1]
+    assert more.mean[2].tolist() == [1, 1, 1, 1]
+    assert more.part.table.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+    assert more.part.table.flags.f_contiguous
+    for name, value in shared.items():  # the first one still has its own objects, with the same contents
+        assert id(getattr(tree, name)) == value
+    np.testing.assert_equal(tree.part.order, before["part"].order)
+    np.testing.assert_equal(tree.mean, before["mean"])
+    assert Tree._state_spec.check(more) is None
+
+
+def test_forgotten_features_and_reordered_classes() -> None:
+    tree = Tree(3)
+    cleared = tree.without(np.array([1]))
+    assert cleared.mean.tolist() == [[1, 2, 1], [1, 3, 1]]
+    assert cleared.beta.tolist() == [0, 0, 2, 3]
+    assert cleared.rows[0][0].toarray().tolist() == [[1, 0, 1]] * 2
+    assert cleared.rows[1][0].tolist() == [[1, 0, 1]]
+    assert tree.rows[0][0].nnz == 6
+    cleared.reorder(np.array([1, 0]))
+    assert cleared.mean.tolist() == [[1, 3, 1], [1, 2, 1]]
+    assert cleared.weight.tolist() == [3, 2]
+
+
+def test_a_fill_value_that_names_a_missing_part_is_an_error() -> None:
+    class Wrong(Tree):
+        _state_spec = Shapes("mean (c, j) fill its.nothing")
+
+    with pytest.raises(StateError, match=r"fill value of a Wrong refers to a missing part, 'its\.nothing'"):
+        Wrong(2).widen(3)
 
 
 @pytest.mark.parametrize("text", ["a [0, 1)", "a (k) in [0]", "a (k) on [0, 1)", "a (k"])

@@ -19,11 +19,12 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
 from tamis.errors import StateError
 
 __all__ = [
     "ThreadSafe",
+    "ThreadSafeState",
     "fail_closed",
     "lock_of",
     "locked",
@@ -160,7 +161,7 @@ class ThreadSafe:
     """A class whose objects are used by one thread at a time; other threads wait."""
 
     _shapes: str = ""  # of the arrays that the class itself adds
-    _state_spec: Shapes | None = None
+    _state_spec: Any = None  # a `Shapes`, if any are declared
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -249,3 +250,9 @@ def _raised_in_kernel(error: SystemError) -> BaseException:
     while isinstance(cause, SystemError):  # one per nested kernel
         cause = cause.__cause__ or cause.__context__
     return cause if isinstance(cause, KeyboardInterrupt) else error
+
+
+class ThreadSafeState(ThreadSafe, SizedState):
+    """A state with axes of features or classes that is used by one thread at a time."""
+
+    grow, reorder, widen, forget = SizedState.grow, SizedState.reorder, SizedState.widen, SizedState.forget

@@ -28,28 +28,39 @@ and ``inf``; an array as a bound is broadcast. Further words: ``increasing`` (ne
 ``distinct``, ``finite`` (floats without NaN and infinity), ``or nan``, and ``any "reason"`` for integers whose values
 no kernel relies on. ``codes`` is int64 in [0, len(classes_)), or finite in a model without classes_, of numeric
 targets. For a sparse matrix, the stored values are validated.
+
+A **fill value** is what an array contains for a feature or class that has not occurred: ``_gain (c) fill 1``, or an
+expression of the names of a bound, which broadcasts to the array: ``_sigma (m, j) fill its.prior``. Features have the
+letter j and classes the letter c. Widening, new classes, forgetting and reordering follow from it: see
+:class:`SizedState`. They apply to a part with declarations of its own if it says ``(its own) fill own``.
 """
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from tamis.errors import StateError
 
-__all__ = ["Shapes", "state_error"]
+__all__ = ["Shapes", "SizedState", "state_error"]
+
+Array = Any
 
 _ENTRY = re.compile(r"""
     \s* (?P<path> (?: [\w.] | \?\. | \[[^\]]*\] )+ ) (?P<optional> \?? )
     (?: [ ] \( (?P<size> (?: [^()] | \([^()]*\) )* ) \) )?
     (?: [ ] (?P<dtype> (?: u?int | float | bool ) \d* | codes ) )?
     (?: [ ] in [ ] (?P<range> (?: [\[(] (?: [^()\[\]] | \((?: [^()] | \([^()]*\) )*\) | \[[^\[\]]*\] )* [\])] ) ) )?
-    (?P<words> (?: [ ] (?: increasing | finite | distinct | or[ ]nan | any[ ]"[^"]+" ) )* ) (?: \s+ | $ )
+    (?P<words> (?: [ ] (?: increasing | finite | distinct | or[ ]nan | any[ ]"[^"]+" ) )* )
+    (?: [ ] fill [ ] (?P<fill> "[^"]+" | \S+ ) )? (?: \s+ | $ )
     """, re.VERBOSE)  # fmt: skip
 _SLICE = re.compile(r"((?:[\w.]|\[\w*\])*)(\[[^\]]*:[^\]]*\])?")  # a path, and a slice of the array there
 _IN_BOUNDS = {"len": len, "min": min, "max": max, "abs": abs, "diff": np.diff, "inf": np.inf}
@@ -86,6 +97,11 @@ class Shapes:
     def __init__(self, text: str) -> None:
         declared = list(_declarations(text))
         plain = [path.replace("?.", ".") for path, *_ in declared]
+        self._fills = [
+            (re.findall(r"\w+|\[\w*\]", path), one[2].split(", "), one[4])
+            for path, one in zip(plain, declared, strict=True)
+            if one[2] is not None
+        ]
         self._entries = [
             (path, one[2]) for path, one in zip(plain, declared, strict=True) if one[2] is not None
         ]
@@ -94,7 +110,7 @@ class Shapes:
         ]
         # One expression reads all shapes: a loop over them would take longer than many kernels.
         parts = [
-            _expression(path, optional, size) for path, optional, size, _ in declared if size is not None
+            _expression(path, optional, size) for path, optional, size, *_ in declared if size is not None
         ]
         source = f"lambda model: ({''.join(part + ', ' for part in parts)})"
         self._look: Callable[[Any], Any] = eval(source, {"each": _each, "own": _own})
@@ -141,6 +157,82 @@ class Shapes:
         for path, _ in self._ranges:
             yield from (part for _, part in _resolve(model, _split(path)[0]))
 
+    # -- features and classes that come and go -------------------------------------------------------------------
+
+    def n_filled(self, letter: str) -> int:
+        """Return the number of arrays with an axis of this letter if all have a fill value, else 0."""
+        filled = [
+            bool(fill) for _, sizes, fill in self._fills if any(letter in s and s[0] != "=" for s in sizes)
+        ]
+        return len(filled) * all(filled)
+
+    def extend(self, model: Any, letter: str, size: int) -> None:
+        """Extend the axes of a letter to a size, in new arrays that contain the fill values; in j+1, one stays last.
+
+        >>> from types import SimpleNamespace
+        >>> model = SimpleNamespace(gain=np.ones(1), mean=np.array([[5.0, 7.0]]))
+        >>> shapes = Shapes("gain (c) fill 1  mean (c, j) fill 0")
+        >>> shapes.extend(model, "c", 2)
+        >>> model.gain.tolist(), model.mean.tolist()
+        ([1.0, 1.0], [[5.0, 7.0], [0.0, 0.0]])
+        """
+
+        def extended(array: Array, axis: int, fill: Any, n_last: int) -> Array:
+            before, shape = (slice(None),) * axis, list(array.shape)
+            n, shape[axis] = shape[axis] - n_last, size + n_last
+            if sp.issparse(array):
+                return type(array)((array.data, array.indices, array.indptr), shape=shape)
+            new = np.empty(shape, array.dtype, order="F" if array.flags.fnc else "C")
+            new[...] = fill
+            new[(*before, slice(n))] = array[(*before, slice(n))]
+            new[(*before, slice(size, None))] = array[(*before, slice(n, None))]
+            return new
+
+        self._change(model, letter, extended, size)
+
+    def reset(self, model: Any, letter: str, places: Array) -> None:
+        """Set the fill values at some places of the axes of a letter, in new arrays."""
+
+        def cleared(array: Array, axis: int, fill: Any, _: int) -> Array:
+            if sp.issparse(array):
+                return _without_columns(array, places)
+            at, new = (slice(None),) * axis + (places,), array.copy(order="K")
+            new[at] = np.broadcast_to(fill, array.shape)[at]
+            return new
+
+        self._change(model, letter, cleared)
+
+    def reorder(self, model: Any, letter: str, order: Array) -> None:
+        """Reorder the axes of a letter: index i becomes what index `order[i]` was."""
+
+        def reordered(array: Array, axis: int, *_: Any) -> Array:
+            return np.ascontiguousarray(array.take(order, axis))
+
+        self._change(model, letter, reordered)
+
+    def _change(self, model: Any, letter: str, change: Callable[..., Any], size: int | None = None) -> None:
+        """Replace each array with an axis of a letter, and the part that it belongs to, by a changed copy."""
+
+        def changed(sizes: list[str], fill: str, part: Any, owner: Any) -> Any:
+            if sizes == [_ITS_OWN]:
+                if not fill:
+                    return part
+                part = copy.copy(part)
+                part._state_spec._change(part, letter, change, size)
+                return part
+            if sizes[0] == f"={letter}":
+                return part if size is None else size
+            for axis, name in enumerate(sizes if fill else ()):
+                if name in (letter, f"{letter}+1") or (name == f"{letter}?" and part.shape[axis]):
+                    value = _bound(
+                        fill, _Names(model, owner, {}, 0), f"The fill value of a {type(model).__name__}"
+                    )
+                    part = change(part, axis, value, name.endswith("+1"))
+            return part
+
+        for path, sizes, fill in self._fills:
+            _replace(model, path, functools.partial(changed, sizes, fill), in_place=True)
+
     @functools.cached_property
     def _fits(self) -> Callable[[Any], bool]:
         """Return a function that quickly accepts valid shapes: arrays that grow have new shapes in each call."""
@@ -171,6 +263,46 @@ class Shapes:
                     {name: size for name, size in zip(names, part.shape, strict=True) if name.isidentifier()}
                 )
         return sizes
+
+
+class SizedState:
+    """A state with axes of features or classes, declared with fill values."""
+
+    _state_spec: Any
+
+    def grow(self, n_classes: int) -> None:
+        """Add classes, with codes after the existing ones, in new arrays."""
+        self._state_spec.extend(self, "c", n_classes)
+
+    def reorder(self, order: Array) -> None:
+        """Reorder the classes: the new class c is the old class `order[c]`."""
+        self._state_spec.reorder(self, "c", order)
+
+    def widen(self, n_features: int) -> None:
+        """Add features, which count as 0 in all rows so far, in new arrays."""
+        self._state_spec.extend(self, "j", n_features)
+
+    def forget(self, columns: Array) -> None:
+        """Reset features, in new arrays: they then count as 0 in all rows so far."""
+        self._state_spec.reset(self, "j", columns)
+
+    def grown(self, n_classes: int) -> Self:
+        """Return a copy with added classes."""
+        wide = copy.copy(self)
+        wide.grow(n_classes)
+        return wide
+
+    def widened(self, n_features: int) -> Self:
+        """Return a copy with added features."""
+        wide = copy.copy(self)
+        wide.widen(n_features)
+        return wide
+
+    def without(self, columns: Array) -> Self:
+        """Return a copy in which features are reset."""
+        cleared = copy.copy(self)
+        cleared.forget(columns)
+        return cleared
 
 
 @dataclass
@@ -272,8 +404,8 @@ def _code(expression: str) -> Any:
     return compile(expression, "<shapes>", "eval")
 
 
-def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | None]]:
-    """Yield path, whether it is optional, shape and values of each entry.
+def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | None, str]]:
+    """Yield path, whether it is optional, shape, values and fill value of each entry.
 
     Raises
     ------
@@ -296,7 +428,7 @@ def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | 
             low, high = _two(limits[1:-1]) if limits else ("", "")
             closed = limits[:1] == "[", limits[-1:] == "]"
             values = _Values(parts["dtype"] or "", low, high, closed, words)
-        yield parts["path"], bool(parts["optional"]), parts["size"], values
+        yield parts["path"], bool(parts["optional"]), parts["size"], values, (parts["fill"] or "").strip('"')
 
 
 def _two(bounds: str) -> tuple[str, str]:
@@ -418,6 +550,48 @@ def _parts(part: Any, path: list[str]) -> Iterator[Any]:
         yield from _parts(next(iter(part[int(path[0][1:-1]) :]), None), path[1:])
     else:
         yield from _parts(getattr(part, path[0], None), path[1:])
+
+
+def _replace(
+    owner: Any, path: list[str], change: Callable[[Any, Any], Any], *, in_place: bool = False
+) -> Any:
+    """Return a copy of an object in which a part is changed, together with copies of all objects on the way to it."""
+    if owner is None:
+        return None
+    if path[0][0] != "[":
+        name, rest = path[0], path[1:]
+        part = getattr(owner, name, None)
+        if part is None:
+            return owner
+        part = change(part, owner) if not rest else _replace(part, rest, change)
+        if hasattr(owner, "_replace"):
+            return owner._replace(**{name: part})
+        if dataclasses.is_dataclass(owner):
+            return dataclasses.replace(owner, **{name: part})  # type: ignore[type-var]
+        owner = owner if in_place else copy.copy(owner)
+        setattr(owner, name, part)
+        return owner
+    items, at = owner, path[0][1:-1]
+
+    def item(one: Any) -> Any:
+        return change(one, items) if len(path) == 1 else _replace(one, path[1:], change)
+
+    if at:
+        return (
+            (*items[: int(at)], item(items[int(at)]), *items[int(at) + 1 :])
+            if len(items) > int(at)
+            else items
+        )
+    if isinstance(items, dict):
+        return {key: item(one) for key, one in items.items()}
+    return type(items)(map(item, items))
+
+
+def _without_columns(rows: Any, columns: Array) -> Any:
+    """Return CSR rows with zeros in some columns."""
+    kept = ~np.isin(rows.indices, columns)
+    indptr = np.r_[0, np.cumsum(kept)][rows.indptr]
+    return type(rows)((rows.data[kept], rows.indices[kept], indptr), shape=rows.shape)
 
 
 def _reject_invalid_state(

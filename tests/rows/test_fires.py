@@ -227,7 +227,7 @@ def test_rows_that_discount_widen_and_forget_with_the_columns():
     for selector in (narrow, wide):
         selector.partial_fit(sp.csr_matrix(X), y)
     assert narrow.get_support().sum() == 3
-    both = [selector._last_rows.columns(np.arange(7), 7)[0] for selector in (narrow, wide)]
+    both = [selector._last_rows.columns(np.arange(7))[0] for selector in (narrow, wide)]
     np.testing.assert_array_equal(*both)
 
 

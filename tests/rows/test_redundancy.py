@@ -68,7 +68,7 @@ def test_batches_merging_and_saving_leave_the_same_columns(tmp_path):
     tamis.save(parts, tmp_path / "screen.tamis")
     for other in (parts, tamis.load(tmp_path / "screen.tamis"), first.merge(second)):
         assert np.array_equal(other.get_support(), whole.get_support())
-        ours, theirs = (one._last_rows.columns(np.arange(20), 20) for one in (whole, other))
+        ours, theirs = (one._last_rows.columns(np.arange(20)) for one in (whole, other))
         assert all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
@@ -76,7 +76,8 @@ def test_the_last_rows_are_a_thousand_and_wide_enough():
     rows = LastRows()
     for n in (400, 2300, 1, 700):
         rows.add(sp.csr_matrix(np.full((n, 3), float(n))), np.zeros(n, dtype=int))
-    X, codes = rows.columns(np.array([0, 4]), 5)
+    rows.widen(5)
+    X, codes = rows.columns(np.array([0, 4]))
     assert X.shape == (1000, 2)
     assert len(codes) == 1000
     assert set(X[:, 0]) == {2300.0, 1.0, 700.0}

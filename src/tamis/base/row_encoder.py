@@ -20,7 +20,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Self
 
 import numpy as np
@@ -236,20 +235,6 @@ class RowEncoder:
         if len(known) > n_before:
             self.categories[j] = list(known)
         return np.array([known.get(value, self._most) for value in values], np.int64)
-
-    def widened(self, n_features: int) -> Self:
-        """Return a copy with further numeric features, which were 0 in all rows so far."""
-        wide, new = copy.copy(self), n_features - self.totals.shape[1]
-        most = self.totals[1].max(initial=0.0)
-        wide.totals = np.hstack([self.totals, np.tile([[0.0], [most]], (1, new))])
-        return wide
-
-    def without(self, columns: NDArray[np.intp]) -> Self:
-        """Return a copy in which some features were 0 in all rows so far."""
-        twin = copy.copy(self)
-        twin.totals = self.totals.copy()
-        twin.totals[0, columns], twin.totals[1, columns] = 0.0, self.totals[1].max(initial=0.0)
-        return twin
 
 
 def class_targets(codes: NDArray[np.int64]) -> NDArray[np.float64]:

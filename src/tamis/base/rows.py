@@ -69,7 +69,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     _shapes = """
         n_features_in_ (=j)  classes_? (c)  _unseen (*) int64 in [0, c)  n_seen_ in [0, 2**62)  _levels? (its own)
-        _levels?.cuts (c-1)  _encoder? (its own)  _encoder?.totals (2, j)
+        _levels?.cuts (c-1)  _encoder? (its own)
+        _encoder?.totals (2, j) fill "[[0.0], [its.totals[1].max(initial=0.0)]]"
     """
 
     n_features_to_select: int | float
@@ -143,12 +144,12 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         raise NotImplementedError
 
     def _widen(self, n_features: int) -> None:
-        """Append features, in new arrays, that were 0 in all rows so far; optional."""
-        raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
+        """Append features, in new arrays, that were 0 in all rows so far: those with a fill value in `_shapes`."""
+        self._state_spec.extend(self, "j", n_features)
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        """Reset features, in new arrays, as if they were 0 in all rows so far; optional."""
-        raise ValueError(f"{type(self).__name__} cannot forget single columns: create a new one.")
+        """Reset features, in new arrays, as if they were 0 in all rows so far: those with a fill value."""
+        self._state_spec.reset(self, "j", columns)
 
     # For snapshots: see `tamis._atomic.Snapshot`.
     _written_once: tuple[str, ...] = ("classes_", "_unseen", "_levels", "_encoder", "feature_names_in_")
@@ -172,11 +173,16 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     @property
     def _can_widen(self) -> bool:
-        return type(self)._widen is not RowSelector._widen
+        return type(self)._widen is not RowSelector._widen or self._fills_features
 
     @property
     def _can_forget_columns(self) -> bool:
-        return type(self)._forget_columns is not RowSelector._forget_columns
+        return type(self)._forget_columns is not RowSelector._forget_columns or self._fills_features
+
+    @property
+    def _fills_features(self) -> bool:
+        """Whether the class declares fill values of its arrays, and of all."""
+        return bool(self._state_spec.n_filled("j") > RowSelector._state_spec.n_filled("j"))
 
     @property
     def _counts_columns(self) -> bool:
@@ -265,10 +271,10 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
                 f"n_features cannot be changed to {n_features!r} when the columns have names: create a new selector."
             )
         check_number("n_features", n_features, low=self.n_features_in_, integer=True)
+        if not self._can_widen:
+            raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
         self._widen(int(n_features))
-        if self._encoder is not None:
-            self._encoder = self._encoder.widened(int(n_features))
-        self.n_features_in_ = int(n_features)
+        RowSelector._state_spec.extend(self, "j", int(n_features))
         return self
 
     @atomic
@@ -297,9 +303,10 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             raise ValueError(
                 f"columns must be from 0 to {self.n_features_in_ - 1}, got {short_repr(columns)}."
             )
+        if not self._can_forget_columns:
+            raise ValueError(f"{type(self).__name__} cannot forget single columns: create a new one.")
         self._forget_columns(places)
-        if self._encoder is not None:
-            self._encoder = self._encoder.without(places)
+        RowSelector._state_spec.reset(self, "j", places)
         return self
 
     def check_state(self) -> None:
@@ -381,7 +388,10 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             self._n_unlabelled += X.shape[0]
         y, *known = target
         if known:
+            n_classes = len(self.classes_)
             self.classes_, self._unseen, self._levels = known
+            if n_classes < len(self.classes_) or not self.n_seen_:
+                self._state_spec.extend(self, "c", len(self.classes_))
         if self._encoder is not None:
             counted = None if sample_weight is None or sample_weight.all() else sample_weight > 0.0
             numbers = class_targets(y) if raw and known and self._levels is None else y

@@ -290,8 +290,8 @@ class EFS(IncrementalClasses):
     _shapes = """
         _order (o) int64 in [0, len(classes_)) distinct
         classes_ (>o)
-        _positive (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200]
-        _negative (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200]
+        _positive (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200] fill self._first_u()
+        _negative (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200] fill "3.0 - self._first_u()"
     """
 
     _allowed = parameters(
@@ -335,17 +335,6 @@ class EFS(IncrementalClasses):
         first_u = np.full((self._positive.shape[0], 1), _FIRST_U)
         first_u[1:2] = _FIRST_V  # the winnow of the second class started with u and v exchanged
         return first_u
-
-    def _widen(self, n_features: int) -> None:
-        before_bias, first_u = [-1] * (n_features - (self._positive.shape[1] - 1)), self._first_u()
-        self._positive = np.insert(self._positive, before_bias, first_u, axis=1)
-        self._negative = np.insert(self._negative, before_bias, _FIRST_U + _FIRST_V - first_u, axis=1)
-
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        self._positive = self._positive.copy()
-        self._negative = self._negative.copy()
-        first_u = self._first_u()
-        self._positive[:, columns], self._negative[:, columns] = first_u, _FIRST_U + _FIRST_V - first_u
 
     def _add_class(self, code: int) -> None:
         self._order = np.append(self._order, code)

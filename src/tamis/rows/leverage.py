@@ -127,7 +127,7 @@ class LeverageScores(SketchedRows):
     _equals_rows = "exactly"
     _target_kinds = ("binary", "multiclass", "regression")
     _shapes = """
-        _mean (j) float in [-1e140, 1e140]
+        _mean (j) float in [-1e140, 1e140] fill 0
         _weight float in [0, inf)
         _roots (w) float in [0, inf)
     """
@@ -174,15 +174,6 @@ class LeverageScores(SketchedRows):
     def _chooses_count(self) -> bool:  # type: ignore[override]
         """Whether `_selection` selects, although the number is fixed."""
         return hasattr(self, "n_seen_") and self.redundancy == "pivot"
-
-    def _widen(self, n_features: int) -> None:
-        super()._widen(n_features)
-        self._mean = np.pad(self._mean, (0, n_features - len(self._mean)))
-
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        super()._forget_columns(columns)
-        self._mean = self._mean.copy()
-        self._mean[columns] = 0.0
 
     def _take(self, rows: Floats, roots: Floats, block_size: int) -> None:
         waiting = np.concatenate((self._waiting, rows)) if self._n_waiting else rows

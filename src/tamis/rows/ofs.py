@@ -324,8 +324,8 @@ class OFS(LinearClasses):
     _shapes = """
         _order (o) int64 in [0, len(classes_)) distinct
         classes_ (>o)
-        _weights (o-(o==2)+(o==0), j) float in [-1e300, 1e300]
-        _support (j) int32 in [0, j)
+        _weights (o-(o==2)+(o==0), j) float in [-1e300, 1e300] fill 0
+        _support (j) int32 in [0, j) fill 0
         _n_kept in [0, j]
         _n_most in [1, j]
         _scale float in [-1, 1]
@@ -392,16 +392,13 @@ class OFS(LinearClasses):
         return self.information == "partial" or not is_integer(self.n_features_to_select)
 
     def _widen(self, n_features: int) -> None:
-        more = n_features - self._support.shape[0]
+        super()._widen(n_features)
         self._n_most = n_to_select(self.n_features_to_select, n_features)
-        self._weights = np.pad(self._weights, ((0, 0), (0, more)))
-        self._support = np.pad(self._support, (0, more))
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        self._weights = self._weights.copy()
-        self._weights[:, columns] = 0.0
         kept = self._support[: self._n_kept]
         kept = kept[~np.isin(kept, columns)]
+        super()._forget_columns(columns)
         self._support = np.pad(kept, (0, len(self._support) - len(kept)))
         self._n_kept = len(kept)
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri
 
-from tamis._guard import ThreadSafe
+from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
 from tamis.summaries.fixed_bins import FixedBins, zeros_in_first_bin
@@ -214,7 +214,7 @@ def _scale(n: Array, m: Array) -> None:
             m[i] *= counted / fitted
 
 
-class RelationWatch(ThreadSafe):
+class RelationWatch(ThreadSafeState):
     """Tests every 512 rows for a change in the relation of any feature to the class.
 
     The last 512, 1024, 2048 and 4096 rows are compared with all rows before them. Features are discretised into five
@@ -230,7 +230,7 @@ class RelationWatch(ThreadSafe):
     [False, False, True, True]
     """
 
-    _shapes = "_looks[] float in [0, inf)  n_rows in [0, 2**62)"
+    _shapes = "_bins (its own) fill own  _looks[] (j, V, c) float in [0, inf) fill 0  n_rows in [0, 2**62)"
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         self._bins = FixedBins(n_features, n_classes, _BINS)
@@ -242,18 +242,11 @@ class RelationWatch(ThreadSafe):
         """Bytes of the state."""
         return self._bins.nbytes + sum(look.nbytes for look in self._looks)
 
-    def grow(self, n_classes: int) -> None:
-        """Allocate space for new classes, whose codes follow the existing ones."""
-        more = n_classes - self._bins.n_classes
-        self._bins.grow(n_classes)
-        self._looks = [np.pad(look, ((0, 0), (0, 0), (0, more))) for look in self._looks]
-
     def widen(self, n_features: int) -> None:
         """Add features, which were 0 in all (CSR) rows so far."""
         old = self._bins.n_features
-        self._bins.widen(n_features)
-        more = ((0, n_features - old), (0, 0), (0, 0))
-        self._looks = [zeros_in_first_bin(np.pad(look, more), slice(old, None)) for look in self._looks]
+        super().widen(n_features)
+        self._looks = [zeros_in_first_bin(look, slice(old, None)) for look in self._looks]
 
     def has_changed(self, X: Rows, codes: Array, sample_weight: Array | None = None) -> bool:
         """Update with validated rows, at most up to the next test; return whether it finds a change.

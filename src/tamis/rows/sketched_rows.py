@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from tamis._validation import Array, Rows
 from tamis.base import RowSelector
 from tamis.errors import DataError
-from tamis.summaries.batch import without_columns
 
 __all__ = ["SketchedRows", "shrink"]
 
@@ -64,10 +63,10 @@ class SketchedRows(RowSelector):
     """A selector that learns from blocks of `block_size` rows, regardless of the batches in which they arrive."""
 
     _shapes = """
-        _sketch (l, j) float in [-1e150, 1e150]
+        _sketch (l, j) float in [-1e150, 1e150] fill 0
         _squares (l) float in [0, 1e300]
         _n_waiting (=w)
-        _waiting (w, j) float in [-1e150, 1e150]
+        _waiting (w, j) float in [-1e150, 1e150] fill 0
     """
 
     n_components: int
@@ -102,17 +101,16 @@ class SketchedRows(RowSelector):
         return self.sketch_size is None
 
     def _widen(self, n_features: int) -> None:
-        more, rows = n_features - self._sketch.shape[1], self._size(n_features) - len(self._squares)
-        self._sketch = np.pad(self._sketch, ((0, rows), (0, more)))
-        self._squares = np.pad(self._squares, (0, rows))
-        self._waiting = np.pad(self._waiting, ((0, 0), (0, more)))
+        super()._widen(n_features)
+        more = ((0, self._size(n_features) - len(self._squares)), (0, 0))
+        self._sketch, self._squares = np.pad(self._sketch, more), np.pad(self._squares, more[0])
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         """Keep the directions of the other features, and orthogonalise them again."""
-        self._waiting, known = without_columns(self._waiting, columns), without_columns(self._sketch, columns)
-        gram_values, vectors = np.linalg.eigh(known @ known.T)
+        super()._forget_columns(columns)
+        gram_values, vectors = np.linalg.eigh(self._sketch @ self._sketch.T)
         self._squares = np.maximum(gram_values[::-1], 0.0)
-        self._sketch = vectors[:, ::-1].T @ known
+        self._sketch = vectors[:, ::-1].T @ self._sketch
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         values = X.data if sp.issparse(X) else X

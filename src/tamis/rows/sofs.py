@@ -207,8 +207,8 @@ class SOFS(LinearClasses):
     _shapes = """
         _order (o) int64 in [0, len(classes_)) distinct
         classes_ (>o)
-        _weights (o-(o==2)+(o==0), j) float in [-1e150, 1e150]
-        _information (j) float in [0, 1e300]
+        _weights (o-(o==2)+(o==0), j) float in [-1e150, 1e150] fill 0
+        _information (j) float in [0, 1e300] fill 0
         _heap (j) int32 in [0, j)
         _place (j) int32 in [-1, j)
         _n_kept in [0, j]
@@ -267,15 +267,11 @@ class SOFS(LinearClasses):
         return not is_integer(self.n_features_to_select)
 
     def _widen(self, n_features: int) -> None:
-        more = n_features - self._information.shape[0]
-        self._weights = np.pad(self._weights, ((0, 0), (0, more)))
-        self._information = np.pad(self._information, (0, more))
+        super()._widen(n_features)
         self._build_heap()
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        self._weights, self._information = self._weights.copy(), self._information.copy()
-        self._weights[:, columns] = 0.0
-        self._information[columns] = 0.0
+        super()._forget_columns(columns)
         self._build_heap()
 
     def _learn_known_classes(

@@ -6,11 +6,10 @@ of very small or large numbers underflow or overflow. Values scaled by :class:`S
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array
 
 __all__ = ["N_SCALING_ROWS", "SoftsignScaler"]
@@ -19,7 +18,7 @@ Floats = NDArray[np.float64]
 N_SCALING_ROWS = 32  # number of rows that determine the scale
 
 
-class SoftsignScaler:
+class SoftsignScaler(SizedState):
     """Scale numbers to (-1, 1) in the same order: z / (1 + ``|z|``), with z in units of the interquartile range.
 
     Outliers then have limited influence at any scale.
@@ -40,6 +39,8 @@ class SoftsignScaler:
     array([3., 5.])
     """
 
+    _state_spec = Shapes("_middle (j) finite fill 0  _unit (j) float in (0, inf) fill 1e-300")
+
     def __init__(self, rows: Array) -> None:
         halves = 0.5 * np.where(np.isnan(rows), 0.0, rows)  # halves, so that no difference overflows
         low, self._middle, high = np.quantile(halves, [0.25, 0.5, 0.75], axis=0, method="nearest")
@@ -52,20 +53,6 @@ class SoftsignScaler:
             z = np.clip((0.5 * X - self._middle) / self._unit, -1e300, 1e300)
         scaled: Floats = z / (1.0 + np.abs(z))
         return scaled
-
-    def widened(self, n_new: int) -> SoftsignScaler:
-        """Return the scaler with additional columns, which were 0 in all rows."""
-        wide = copy.copy(self)
-        wide._middle = np.pad(self._middle, (0, n_new))
-        wide._unit = np.pad(self._unit, (0, n_new), constant_values=1e-300)
-        return wide
-
-    def without(self, columns: Array) -> SoftsignScaler:
-        """Return the scaler as if some columns had been 0 in all rows."""
-        cleared = copy.copy(self)
-        cleared._middle, cleared._unit = self._middle.copy(), self._unit.copy()
-        cleared._middle[columns], cleared._unit[columns] = 0.0, 1e-300
-        return cleared
 
     def inverse(self, U: Array) -> Floats:
         """Return the numbers whose scaled values are given, shape (n_rows, n_columns)."""

@@ -12,15 +12,14 @@ from typing import Self
 import numpy as np
 import scipy.sparse as sp
 
-from tamis._shapes import Shapes, state_error
+from tamis._shapes import Shapes, SizedState, state_error
 from tamis._validation import Array, Rows
 from tamis.errors import StateError
-from tamis.summaries.batch import without_columns
 
 __all__ = ["WaitingBlock", "concatenate", "own", "pad_columns"]
 
 
-class WaitingBlock:
+class WaitingBlock(SizedState):
     """Up to `size` rows, with their targets and weights.
 
     Parameters
@@ -56,8 +55,8 @@ class WaitingBlock:
     _state_spec = Shapes("""
         size in [1, 2**31)
         n_rows in [0, size]
-        X finite
-        sparse[] finite
+        X (*, j) finite fill 0
+        sparse[] (*, j) finite fill 0
         y (z)
         weight (z) float in [0, inf)
     """)
@@ -96,20 +95,6 @@ class WaitingBlock:
         grown.y[self.n_rows : end], grown.weight[self.n_rows : end] = y, weight
         grown.n_rows = end
         return grown
-
-    def widened(self, n_features: int) -> Self:
-        """Return the buffer with additional columns, which are 0 in the buffered rows."""
-        wide = copy.copy(self)
-        wide.X = pad_columns(self.X, n_features)
-        wide.sparse = tuple(pad_columns(part, n_features) for part in self.sparse)
-        return wide
-
-    def without(self, columns: Array) -> Self:
-        """Return the buffer with zeros in some columns."""
-        cleared = copy.copy(self)
-        cleared.X = without_columns(self.X, columns)
-        cleared.sparse = tuple(without_columns(part, columns) for part in self.sparse)
-        return cleared
 
     def rows(self) -> tuple[Rows, Array, Array]:
         """Return copies of the rows, targets and weights."""

@@ -34,7 +34,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
 from tamis.summaries.label_series import LAGS
 
@@ -214,7 +214,7 @@ def _count_stored(
                 table[c, int(data[at]) + first[j], j] += w
 
 
-class BlockSums:
+class BlockSums(SizedState):
     """Sums of values, or counts of bins, of each feature within each class and block of rows; mergeable.
 
     Parameters
@@ -257,19 +257,19 @@ class BlockSums:
     """
 
     _state_spec = Shapes("""
-        _gain (c) float in (0, inf)
-        _sums (b, c, m, j) finite
-        _missing (b, c, j?) float in [0, inf)
-        _stored (b, c, j?) float in [0, inf)
-        _sparse_weight (b, c) float in [0, inf)
-        _weight (b, c) float in [0, inf)
-        _weight2 (b, c) float in [0, inf)
+        _gain (c) float in (0, inf) fill 1
+        _sums (b, c, m, j) finite fill 0
+        _missing (b, c, j?) float in [0, inf) fill 0
+        _stored (b, c, j?) float in [0, inf) fill 0
+        _sparse_weight (b, c) float in [0, inf) fill 0
+        _weight (b, c) float in [0, inf) fill 0
+        _weight2 (b, c) float in [0, inf) fill 0
         _rows (b) int64 in [0, 2**62)
-        _lag_sums (8, c, j) finite
-        _lag_missing (8, c, j?) float in [0, inf)
-        _lag_weight (8, c) float in [0, inf)
-        _edges (j?, m-1) finite
-        _first (j) int64 in [0, m)
+        _lag_sums (8, c, j) finite fill 0
+        _lag_missing (8, c, j?) float in [0, inf) fill 0
+        _lag_weight (8, c) float in [0, inf) fill 0
+        _edges (j?, m-1) finite fill 0
+        _first (j) int64 in [0, m) fill 0
         length in [1, 2**62)
     """)
 
@@ -333,42 +333,6 @@ class BlockSums:
         return 32 if self.n_classes <= 4 else 16 if self.n_classes <= 8 else 8
 
     # -- classes and columns ---------------------------------------------------------------------------------
-
-    def grow(self, n_classes: int) -> None:
-        """Add classes, with codes after the existing ones, in new arrays."""
-        more = n_classes - self.n_classes
-        for name in self._BY_BLOCK[:-1] + self._BY_LAG:
-            value = getattr(self, name)
-            setattr(self, name, np.pad(value, [(0, 0), (0, more), *[(0, 0)] * (value.ndim - 2)]))
-        self._gain = np.r_[self._gain, np.ones(more)]
-
-    def reorder(self, order: Array) -> None:
-        """Reorder the classes: the new class c is the old class `order[c]`."""
-        for name in self._BY_BLOCK[:-1] + self._BY_LAG:
-            setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, order]))
-        self._gain = self._gain[order]
-
-    def widen(self, n_features: int) -> None:
-        """Add features, which were 0 in all (CSR) rows so far."""
-        more = n_features - self.n_features
-        for name in ("_sums", "_missing", "_stored", "_lag_sums", "_lag_missing"):
-            value = getattr(self, name)
-            if value.shape[-1]:
-                setattr(self, name, np.pad(value, [*[(0, 0)] * (value.ndim - 1), (0, more)]))
-        self._first = np.pad(self._first, (0, more))
-        if self._counts:
-            self._edges = np.pad(self._edges, ((0, more), (0, 0)))
-
-    def forget(self, columns: NDArray[np.intp]) -> None:
-        """Forget some features: they then count as 0 in all (CSR) rows so far."""
-        for name in ("_sums", "_missing", "_stored", "_lag_sums", "_lag_missing"):
-            value = getattr(self, name).copy()
-            if value.shape[-1]:
-                value[..., columns] = 0.0
-            setattr(self, name, value)
-        if self._counts:
-            self._edges, self._first = self._edges.copy(), self._first.copy()
-            self._edges[columns], self._first[columns] = 0.0, 0
 
     # -- learning ------------------------------------------------------------------------------------------
 

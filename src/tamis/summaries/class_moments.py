@@ -26,7 +26,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._atomic import atomic
-from tamis._guard import ThreadSafe
+from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
 from tamis.summaries.moments import all_finite
@@ -202,7 +202,7 @@ def _effective(weight: Array, weight2: Array, gain: Array, count: Array, effecti
             effective[c, j] = count[c, j] * share
 
 
-class ClassMoments(ThreadSafe):
+class ClassMoments(ThreadSafeState):
     """Weighted count, mean and variance of each feature within each class; mergeable.
 
     Parameters
@@ -226,14 +226,14 @@ class ClassMoments(ThreadSafe):
     """
 
     _shapes = """
-        _gain (k) float in (0, inf)
-        _weight (k) float in [0, inf)
-        _weight2 (k) float in [0, inf)
-        _sparse_weight (k) float in [0, inf)
-        _present (k, j) float in [0, inf)
-        _mean (k, j) float in [-1.4e154, 1.4e154]
-        _m2 (k, j) float in [0, inf]
-        _stored (k, j?) float in [0, inf)
+        _gain (c) float in (0, inf) fill 1
+        _weight (c) float in [0, inf) fill 0
+        _weight2 (c) float in [0, inf) fill 0
+        _sparse_weight (c) float in [0, inf) fill 0
+        _present (c, j) float in [0, inf) fill "(its._weight - its._sparse_weight)[:, None]"
+        _mean (c, j) float in [-1.4e154, 1.4e154] fill 0
+        _m2 (c, j) float in [0, inf] fill 0
+        _stored (c, j?) float in [0, inf) fill 0
     """
 
     def __init__(self, n_features: int, n_classes: int) -> None:
@@ -256,12 +256,6 @@ class ClassMoments(ThreadSafe):
         """Number of features."""
         return self._mean.shape[1]
 
-    def grow(self, n_classes: int) -> None:
-        """Add classes, with codes after the existing ones."""
-        for name, value in vars(self).items():
-            shape = (n_classes - len(value), *value.shape[1:])
-            setattr(self, name, np.concatenate([value, np.full(shape, 1.0 if name == "_gain" else 0.0)]))
-
     def widen(self, n_features: int, *, dense_too: bool = False) -> None:
         """Add features, which count as 0 in all rows so far.
 
@@ -278,11 +272,7 @@ class ClassMoments(ThreadSafe):
         """
         if not dense_too:
             self._reject_dense()
-        n, more = self.n_features, ((0, 0), (0, n_features - self.n_features))
-        self._present, self._mean, self._m2 = (np.pad(a, more) for a in (self._present, self._mean, self._m2))
-        self._present[:, n:] = (self._weight - self._sparse_weight)[:, None]
-        if self._stored.shape[1]:
-            self._stored = np.pad(self._stored, more)
+        super().widen(n_features)
 
     def _reject_dense(self) -> None:
         if not np.array_equal(self._weight, self._sparse_weight):
@@ -292,17 +282,7 @@ class ClassMoments(ThreadSafe):
         """Forget some features: they then count as 0 in all rows. Parameters and errors as for :meth:`widen`."""
         if not dense_too:
             self._reject_dense()
-        for name in ("_present", "_mean", "_m2", "_stored"):
-            known = getattr(self, name).copy()
-            if known.shape[1]:
-                known[:, columns] = 0.0
-            setattr(self, name, known)
-        self._present[:, columns] = (self._weight - self._sparse_weight)[:, None]
-
-    def reorder(self, order: Array) -> None:
-        """Reorder the classes: the new row c is the old row `order[c]`."""
-        for name, value in vars(self).items():
-            setattr(self, name, value[order])
+        super().forget(columns)
 
     def update(
         self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0

@@ -18,7 +18,7 @@ import scipy.special
 from numpy.typing import NDArray
 
 from tamis._atomic import atomic
-from tamis._guard import ThreadSafe
+from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._validation import Array, check_number
 from tamis.errors import DataError
@@ -59,7 +59,7 @@ def _first_unfit(X: Array, n_bins: int) -> tuple[int, int]:
     return -1, -1
 
 
-class Contingency(ThreadSafe):
+class Contingency(ThreadSafeState):
     """Weights of the values of discrete features in each class; exact and mergeable.
 
     Parameters
@@ -88,7 +88,7 @@ class Contingency(ThreadSafe):
     array([0.69314718, 0.        ])
     """
 
-    _shapes = "_gain (k) float in (0, inf)  _table (*, *, k) float in [0, inf)"
+    _shapes = "_gain (c) float in (0, inf) fill 1  _table (*, b, c) float in [0, inf) fill 0"
 
     def __init__(self, n_features: int, n_bins: int, n_classes: int) -> None:
         for name, value in (("n_features", n_features), ("n_bins", n_bins), ("n_classes", n_classes)):
@@ -118,13 +118,9 @@ class Contingency(ThreadSafe):
 
     def grow(self, n_classes: int, n_bins: int | None = None) -> None:
         """Add classes, and optionally bins, with codes after the existing ones."""
-        bins, n = 0 if n_bins is None else n_bins - self.n_bins, n_classes - self.n_classes
-        self._gain = np.r_[self._gain, np.ones(n)]
-        self._table = np.pad(self._table, ((0, 0), (0, bins), (0, n)))
-
-    def reorder(self, order: Array) -> None:
-        """Reorder the classes: the new class c is the old class `order[c]`."""
-        self._gain, self._table = self._gain[order], np.ascontiguousarray(self._table[..., order])
+        super().grow(n_classes)
+        if n_bins is not None:
+            self._state_spec.extend(self, "b", n_bins)
 
     def update(
         self, X: Array, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0

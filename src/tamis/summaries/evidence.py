@@ -39,7 +39,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._atomic import atomic
-from tamis._guard import ThreadSafe
+from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
 from tamis.summaries.batch import check_waiting
@@ -106,7 +106,7 @@ def _add_cells(cells: Array, codes: Array, columns: Array, s: Array, v: Array) -
                     v[j, c, a, b] += d[a] * d[b] / 3.0 + spread * r  # (2)
 
 
-class Evidence(ThreadSafe):
+class Evidence(ThreadSafeState):
     """E-values of each feature against the null hypothesis that it is irrelevant to the class; mergeable.
 
     Parameters
@@ -132,12 +132,12 @@ class Evidence(ThreadSafe):
     """
 
     _shapes = """
-        n_bins in [_sum.shape[2], _sum.shape[2]]
-        _sum float in [-1e150, 1e150]
-        _spread float in [-1e150, 1e150]
-        _start finite
-        _waiting[][0] float in (-inf, inf) or nan
-        _waiting[][1] int64 in [0, _sum.shape[1])
+        n_bins (=b)
+        _sum (j, c, b) float in [-1e150, 1e150] fill 0
+        _spread (j, c, b, b) float in [-1e150, 1e150] fill 0
+        _start (j, c) finite fill 0
+        _waiting[][0] (N, j) float in (-inf, inf) or nan fill 0
+        _waiting[][1] (N) int64 in [0, c)
     """
 
     def __init__(self, n_features: int, n_classes: int, n_bins: int = 1) -> None:
@@ -170,26 +170,14 @@ class Evidence(ThreadSafe):
 
     def grow(self, n_classes: int) -> None:
         """Add classes, each of which starts with the mean e-value of the existing ones."""
-        n, mean = n_classes - self.n_classes, self.log_e()[:, None]
-        self._start = np.concatenate([self._start, np.repeat(mean, n, axis=1)], axis=1)
-        self._sum = np.pad(self._sum, ((0, 0), (0, n), (0, 0)))
-        self._spread = np.pad(self._spread, ((0, 0), (0, n), (0, 0), (0, 0)))
-
-    def widen(self, n_features: int) -> None:
-        """Add features, which were 0 in all (CSR) rows so far; being constant, they have no evidence yet."""
-        n = n_features - len(self._sum)
-        self._sum, self._spread, self._start = (
-            np.concatenate([a, np.zeros((n, *a.shape[1:]))]) for a in (self._sum, self._spread, self._start)
-        )
-        self._waiting = [
-            (sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], n_features)), codes)
-            for X, codes in self._waiting
-        ]
+        n, mean = self.n_classes, self.log_e()[:, None]
+        super().grow(n_classes)
+        self._start[:, n:] = mean
 
     def reorder(self, order: Array) -> None:
         """Reorder the classes: the new class c is the old class `order[c]`."""
+        super().reorder(order)
         new = np.argsort(order)
-        self._sum, self._spread, self._start = (a[:, order] for a in (self._sum, self._spread, self._start))
         self._waiting = [(X, new[codes]) for X, codes in self._waiting]
 
     # -- learning ------------------------------------------------------------------------------------------

@@ -26,11 +26,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._atomic import atomic
-from tamis._guard import ThreadSafe
+from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error
 from tamis._validation import Array, Rows
-from tamis.summaries.batch import check_waiting, without_columns
+from tamis.summaries.batch import check_waiting
 from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["FixedBins", "zeros_in_first_bin"]
@@ -77,12 +77,12 @@ class Part:
     """Counts at one set of edges."""
 
     _state_spec = Shapes("""
-        edges (p, e) finite
-        table (p, e+1, c) float in [0, inf)
-        stored (p?, c) float in [0, inf)
-        sparse_weight (c) float in [0, inf)
-        weight (c) float in [0, inf)
-        weight2 (c) float in [0, inf)
+        edges (j, e) finite fill 0
+        table (j, e+1, c) float in [0, inf) fill 0
+        stored (j?, c) float in [0, inf) fill 0
+        sparse_weight (c) float in [0, inf) fill 0
+        weight (c) float in [0, inf) fill 0
+        weight2 (c) float in [0, inf) fill 0
     """)
 
     edges: NDArray[np.float64]  # (n_features, n_bins - 1), ascending
@@ -128,7 +128,7 @@ class Part:
         return n_effective
 
 
-class FixedBins(ThreadSafe):
+class FixedBins(ThreadSafeState):
     """Weights of each feature's values in bins with fixed edges, by class; mergeable.
 
     Parameters
@@ -157,11 +157,14 @@ class FixedBins(ThreadSafe):
     """
 
     _shapes = """
-        _gain float in (0, inf)
-        _waiting[][0] float in (-inf, inf) or nan
-        _waiting[][1] int64 in [0, len(_gain))
+        n_features (=j)
+        _gain (c) float in (0, inf) fill 1
+        _parts[] (its own) fill own
+        _parts[].table (j, *, c)
+        _waiting[][0] (N, j) float in (-inf, inf) or nan fill 0
+        _waiting[][1] (N) int64 in [0, c)
         _waiting[][2] float in [0, inf)
-        _first finite
+        _first? (j, b, c) finite fill 0
     """
 
     # (n_features, n_bins, n_classes), of the rows that determined the edges.
@@ -224,60 +227,24 @@ class FixedBins(ThreadSafe):
 
     # -- classes and columns ---------------------------------------------------------------------------------
 
-    def grow(self, n_classes: int) -> None:
-        """Add classes, with codes after the existing ones."""
-        n = n_classes - self.n_classes
-        self._gain = np.r_[self._gain, np.ones(n)]
-        self._parts = [
-            part.classes(lambda a: np.concatenate([a, np.zeros((*a.shape[:-1], n))], axis=-1))
-            for part in self._parts
-        ]
-        if self._first is not None:
-            self._first = np.pad(self._first, ((0, 0), (0, 0), (0, n)))
-
     def reorder(self, order: Array) -> None:
         """Reorder the classes: the new class c is the old class `order[c]`."""
-        self._gain, new = self._gain[order], np.argsort(order)
-        self._parts = [part.classes(lambda a: np.ascontiguousarray(a[..., order])) for part in self._parts]
+        super().reorder(order)
+        new = np.argsort(order)
         self._waiting = [(X, new[codes], weight) for X, codes, weight in self._waiting]
-        if self._first is not None:
-            self._first = np.ascontiguousarray(self._first[..., order])
 
     def widen(self, n_features: int) -> None:
         """Add features, which were 0 in all (CSR) rows so far."""
-        more = ((0, n_features - self.n_features), (0, 0))
-        self._parts = [
-            replace(
-                part,
-                edges=np.pad(part.edges, more),
-                table=np.pad(part.table, (*more, (0, 0))),
-                stored=np.pad(part.stored, more) if len(part.stored) else part.stored,
-            )
-            for part in self._parts
-        ]
+        n = self.n_features
+        super().widen(n_features)
         if self._first is not None:
-            self._first = zeros_in_first_bin(
-                np.pad(self._first, (*more, (0, 0))), slice(self.n_features, None)
-            )
-        shape = n_features
-        self._waiting = [
-            (sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], shape)), codes, weight)
-            for X, codes, weight in self._waiting
-        ]
-        self.n_features = n_features
+            self._first = zeros_in_first_bin(self._first, slice(n, None))
 
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Forget some features: they then count as 0 in all (CSR) rows so far."""
+        super().forget(columns)
         if self._first is not None:
             self._first = zeros_in_first_bin(self._first, columns)
-        self._parts, parts = [], self._parts
-        for part in parts:
-            new = {"edges": part.edges.copy(), "table": part.table.copy(), "stored": part.stored.copy()}
-            for known in new.values():
-                if len(known):
-                    known[columns] = 0.0
-            self._parts.append(replace(part, **new))
-        self._waiting = [(without_columns(X, columns), codes, weight) for X, codes, weight in self._waiting]
 
     def cut_at(self, edges: Array) -> None:
         """Fix the edges, (n_features, n_bins - 1), before the first row."""

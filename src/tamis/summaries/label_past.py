@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
 
 __all__ = ["LabelPast"]
@@ -116,7 +116,7 @@ def _log_e(counts: Array) -> NDArray[np.float64]:
     return log_e
 
 
-class LabelPast:
+class LabelPast(SizedState):
     """E-values of each feature given the previous label; mergeable.
 
     Parameters
@@ -143,12 +143,12 @@ class LabelPast:
     """
 
     _state_spec = Shapes("""
-        _counts (7, c, 3, c, j) float in [0, inf)
-        _after_three (q, 3, c, j) float in [0, inf)
+        _counts (7, c, 3, c, j) float in [0, inf) fill 0
+        _after_three (q, 3, c, j) float in [0, inf) fill 0
         _of_label (q, c) float in [0, inf)
-        _edges (j?, 2) finite
-        _start (j) finite
-        _waiting[] float in (-inf, inf) or nan
+        _edges (j?, 2) finite fill 0
+        _start (j) finite fill 0
+        _waiting[] (*, j) float in (-inf, inf) or nan fill 0
         _n_rows in [0, 2**62)
     """)
 
@@ -195,16 +195,6 @@ class LabelPast:
                 self._after_three[::-1, :, ::-1].copy(),
                 self._of_label[::-1, ::-1].copy(),
             )
-
-    def widen(self, n_features: int) -> None:
-        """Add features, which were 0 in all rows so far; being constant, they have no evidence yet."""
-        more = n_features - self.n_features
-        self._counts = np.pad(self._counts, (*[(0, 0)] * 4, (0, more)))
-        self._after_three = np.pad(self._after_three, (*[(0, 0)] * 3, (0, more)))
-        self._start = np.pad(self._start, (0, more))
-        self._waiting = [np.pad(rows, ((0, 0), (0, more))) for rows in self._waiting]
-        if len(self._edges):
-            self._edges = np.pad(self._edges, ((0, more), (0, 0)))
 
     def update(self, X: Rows, codes: Array, before: Array) -> None:
         """Add validated rows.

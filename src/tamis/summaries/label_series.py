@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array
 
 __all__ = ["LAGS", "LabelSeries"]
@@ -111,7 +111,7 @@ def _count_agreements(
         pairs[at] += n - known
 
 
-class LabelSeries:
+class LabelSeries(SizedState):
     """Block variances of the labels at doubling block lengths, and the last labels; mergeable.
 
     Parameters
@@ -145,9 +145,9 @@ class LabelSeries:
     """
 
     _state_spec = Shapes("""
-        _pending (48, c) int64 in [0, 2**62)
-        _total (48, c) int64 in [0, 2**62)
-        _squares (48, c) float in [0, inf)
+        _pending (48, c) int64 in [0, 2**62) fill 0
+        _total (48, c) int64 in [0, 2**62) fill 0
+        _squares (48, c) float in [0, inf) fill 0
         _blocks (48) int64 in [0, 2**62)
         _ring (3187) int32 in [0, max(_total.shape[1], 1))
         _agreements (8) int64 in [0, 2**62)
@@ -183,16 +183,9 @@ class LabelSeries:
         first = self.n_rows % _LONGEST
         return np.concatenate([self._ring[first:], self._ring[:first]])[_LONGEST - self._n_last :]
 
-    def grow(self, n_classes: int) -> None:
-        """Add classes, with codes after the existing ones, in new arrays."""
-        more = ((0, 0), (0, n_classes - self.n_classes))
-        for name in ("_pending", "_total", "_squares"):
-            setattr(self, name, np.pad(getattr(self, name), more))
-
     def reorder(self, order: Array) -> None:
         """Reorder the classes: the new class c is the old class `order[c]`."""
-        for name in ("_pending", "_total", "_squares"):
-            setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, order]))
+        super().reorder(order)
         self._ring = np.argsort(order).astype(np.int32)[self._ring]
 
     def update(self, codes: Array, *, pairs: bool = False) -> None:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._atomic import atomic
-from tamis._guard import ThreadSafe
+from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
 
@@ -108,7 +108,7 @@ def inverse_scale(m2: Array, weight: float) -> Array:
     return inverse
 
 
-class RunningMoments(ThreadSafe):
+class RunningMoments(ThreadSafeState):
     """Weighted count, mean and variance of each feature.
 
     Parameters
@@ -133,7 +133,7 @@ class RunningMoments(ThreadSafe):
     (array([1000001., 0.]), array([1., 0.]))
     """
 
-    _shapes = "mean (j) finite  m2 (j) float in [0, inf)  weight float in [0, inf)"
+    _shapes = "mean (j) finite fill 0  m2 (j) float in [0, inf) fill 0  weight float in [0, inf)"
 
     def __init__(self, n_features: int) -> None:
         self.weight = 0.0
@@ -220,16 +220,6 @@ class RunningMoments(ThreadSafe):
         """Return the reciprocal standard deviation of each feature; 0 for a constant feature."""
         inverse: NDArray[np.float64] = inverse_scale(self.m2, self.weight)
         return inverse
-
-    def widen(self, n_features: int) -> None:
-        """Add features, which count as 0 in all rows so far."""
-        more = (0, n_features - len(self.mean))
-        self.mean, self.m2 = np.pad(self.mean, more), np.pad(self.m2, more)
-
-    def forget(self, columns: NDArray[np.intp]) -> None:
-        """Forget some features: they then count as 0 in all rows so far."""
-        self.mean, self.m2 = self.mean.copy(), self.m2.copy()
-        self.mean[columns] = self.m2[columns] = 0.0
 
     def fade(self, keep: float) -> None:
         """Multiply the weight of all rows by `keep`, in [0, 1]."""

@@ -31,7 +31,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
 from tamis._atomic import atomic
-from tamis._guard import ThreadSafe
+from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Rows, check_number
@@ -110,7 +110,7 @@ def first_lost(X: Rows, dtype: str) -> int:
     return int(X.indices[lost.argmax()] if sp.issparse(X) else np.argwhere(lost)[0, 1])
 
 
-class QuantileSummary(ThreadSafe):
+class QuantileSummary(ThreadSafeState):
     """Cumulative weights of the values of each feature up to any cut, by class; mergeable.
 
     Parameters
@@ -148,11 +148,11 @@ class QuantileSummary(ThreadSafe):
 
     _shapes = """
         n_features (=j)
-        _gain (k) float in (0, inf)
-        _weight (k) float in [0, inf)
-        _sparse_weight (k) float in [0, inf)
-        _stored (k, j?) float in [0, inf)
-        _missing (k, j?) float in [0, inf)
+        _gain (c) float in (0, inf) fill 1
+        _weight (c) float in [0, inf) fill 0
+        _sparse_weight (c) float in [0, inf) fill 0
+        _stored (c, j?) float in [0, inf) fill 0
+        _missing (c, j?) float in [0, inf) fill 0
         eps float in (0, 0.5)
         _points[].distinct in [1.0 / eps, 1.0 / eps + 1.0]
         _points[].levels.eps float in [eps, eps]
@@ -210,15 +210,8 @@ class QuantileSummary(ThreadSafe):
 
     def grow(self, n_classes: int) -> None:
         """Add classes, with codes after the existing ones."""
-        n = n_classes - self.n_classes
-        self._gain = np.r_[self._gain, np.ones(n)]
-        self._weight, self._sparse_weight = (
-            np.r_[w, np.zeros(n)] for w in (self._weight, self._sparse_weight)
-        )
-        self._stored, self._missing = (
-            np.concatenate([w, np.zeros((n, w.shape[1]))]) for w in (self._stored, self._missing)
-        )
-        new = [ClassPoints(self.n_features, self.eps, self.dtype) for _ in range(n)]
+        new = [ClassPoints(self.n_features, self.eps, self.dtype) for _ in range(n_classes - self.n_classes)]
+        super().grow(n_classes)
         self._points = [*self._points, *new]
 
     def widen(self, n_features: int) -> None:
@@ -230,12 +223,8 @@ class QuantileSummary(ThreadSafe):
             If some rows were dense.
         """
         self._reject_dense()
-        more = ((0, 0), (0, n_features - self.n_features))
-        self._stored, self._missing = (
-            np.pad(a, more) if a.size else a for a in (self._stored, self._missing)
-        )
+        super().widen(n_features)
         self._points = [points.widened(n_features) for points in self._points]
-        self.n_features = n_features
 
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Forget some features: they then count as 0 in all rows so far, which must have been CSR rows.
@@ -246,10 +235,7 @@ class QuantileSummary(ThreadSafe):
             If some rows were dense.
         """
         self._reject_dense()
-        self._stored, self._missing = self._stored.copy(), self._missing.copy()
-        for stored in (self._stored, self._missing):
-            if stored.size:
-                stored[:, columns] = 0.0
+        super().forget(columns)
         self._points = [points.without(columns) for points in self._points]
 
     def _reject_dense(self) -> None:
@@ -258,8 +244,7 @@ class QuantileSummary(ThreadSafe):
 
     def reorder(self, order: Array) -> None:
         """Reorder the classes: the new class c is the old class `order[c]`."""
-        for name in ("_gain", "_weight", "_sparse_weight", "_stored", "_missing"):
-            setattr(self, name, getattr(self, name)[order])
+        super().reorder(order)
         self._points = [self._points[c] for c in order]
 
     # -- learning ------------------------------------------------------------------------------------------

@@ -323,7 +323,7 @@ class Observers:
         wide.numeric, wide.values, wide._start = numeric, values, values.start
         wide._normal = np.concatenate([self._normal, fresh], axis=2)
         wide._early = np.pad(self._early[0], ((0, 0), (0, more))), *self._early[1:]
-        wide._scaler = None if self._scaler is None else self._scaler.widened(more)
+        wide._scaler = None if self._scaler is None else self._scaler.widened(len(numeric))
         return wide
 
     def without(self, columns: NDArray[np.intp]) -> Observers:

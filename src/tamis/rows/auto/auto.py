@@ -72,8 +72,7 @@ from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.joint.joint import JointScreening
 from tamis.rows.screening.mean_variance import fisher_score
-from tamis.rows.waiting_block import WaitingBlock, concatenate, pad_columns
-from tamis.summaries.batch import without_columns
+from tamis.rows.waiting_block import WaitingBlock, concatenate
 from tamis.summaries.class_moments import ClassMoments
 
 __all__ = ["Auto"]
@@ -281,7 +280,7 @@ class Auto(RowSelector):
         _pending.n_rows in [0, max(_block_end() - _rows, 1))
         _pending.y? (z) codes
         _pending.weight? (z)
-        _window[][0] (W, j) finite
+        _window[][0] (W, j) finite fill 0
         _window[][1] (W) codes
         _window[][2] (W) float in [0, inf)
     """
@@ -435,7 +434,7 @@ class Auto(RowSelector):
         self._learners = self._learners.widened(n_features)
         self._forests = self._forests.widened(n_features)
         self._pending = self._pending.widened(n_features)
-        self._window = tuple((pad_columns(X, n_features), y, weight) for X, y, weight in self._window)
+        super()._widen(n_features)
         new = np.arange(self._ranks.shape[1], n_features)
         self._ranks = np.hstack([self._ranks, np.tile(new, (len(self._ranks), 1))])
         if n_features >= 2 * self._laid_out_for:
@@ -481,7 +480,7 @@ class Auto(RowSelector):
         self._young.forget(columns, dense_too=True)
         self._learners, self._pending = self._learners.without(columns), self._pending.without(columns)
         self._forests, self._fit_at = self._forests.without(columns), self._rows + _FIRST_FOREST
-        self._window = tuple((without_columns(X, columns), y, weight) for X, y, weight in self._window)
+        super()._forget_columns(columns)
 
     # -- rows ----------------------------------------------------------------------------------------------
 
@@ -531,9 +530,7 @@ class Auto(RowSelector):
         n_classes = self._n_codes
         for name in ("_old", "_young"):
             if getattr(self, name).n_classes < n_classes:
-                grown = copy.copy(getattr(self, name))
-                grown.grow(n_classes)
-                setattr(self, name, grown)
+                setattr(self, name, getattr(self, name).grown(n_classes))
         if self._learners.n_classes < n_classes and not self._is_regression():
             self._learners = self._new_learners(n_classes)
             self._forests = Forests(len(self.arms_), self.n_features_in_, n_classes if n_classes > 2 else 1)

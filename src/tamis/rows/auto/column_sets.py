@@ -32,7 +32,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
 from tamis.summaries.class_moments import ClassMoments
 
@@ -139,7 +139,7 @@ class Scale:
         return standardised
 
 
-class LogisticRegressions:
+class LogisticRegressions(SizedState):
     """A logistic regression for each feature set.
 
     Parameters
@@ -153,25 +153,12 @@ class LogisticRegressions:
     b : ndarray of shape (n_sets, n_outputs), float64
     """
 
-    _state_spec = Shapes("n_classes (=c)  W (a, o, j) finite  b (a, c*(c>2)+(c<3)) finite  b (a, o)")
+    _state_spec = Shapes("n_classes (=c)  W (a, o, j) finite fill 0  b (a, c*(c>2)+(c<3)) finite  b (a, o)")
 
     def __init__(self, n_sets: int, n_classes: int, n_features: int) -> None:
         n_outputs = 1 if n_classes <= 2 else n_classes
         self.n_classes = n_classes
         self.W, self.b = np.zeros((n_sets, n_outputs, n_features)), np.zeros((n_sets, n_outputs))
-
-    def widened(self, n_features: int) -> LogisticRegressions:
-        """Return a copy with additional features, whose weights are 0."""
-        wide = copy.copy(self)
-        wide.W = np.pad(self.W, ((0, 0), (0, 0), (0, n_features - self.W.shape[2])))
-        return wide
-
-    def without(self, columns: Array) -> LogisticRegressions:
-        """Return a copy with the weights of some features reset."""
-        learners = copy.copy(self)
-        learners.W = self.W.copy()
-        learners.W[:, :, columns] = 0.0
-        return learners
 
     def average_with(self, other: LogisticRegressions, share: float) -> LogisticRegressions:
         """Return the weighted mean with learners of the same sets and classes, whose share is in [0, 1]."""

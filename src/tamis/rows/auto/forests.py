@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array
 
 __all__ = ["Forests"]
@@ -142,7 +142,7 @@ def _predict(X: Array, feature: Array, cut: Array, value: Array, scores: Array) 
                     scores[i, a, c] += value[a, t, node, c] / n_trees
 
 
-class Forests:
+class Forests(SizedState):
     """A forest for each feature set, with the importance of each feature in a forest of all of them.
 
     Parameters
@@ -178,7 +178,7 @@ class Forests:
     _state_spec = Shapes(f"""
         feature (a, {N_TREES}, {_NODES}) int32 in [-1, len(importance))  cut (a, {N_TREES}, {_NODES}) finite
         feature[:, :, {_INNER}:] int32 in [-1, -1]
-        value (a, {N_TREES}, {_NODES}, k) finite  importance (j) float in [0, inf)
+        value (a, {N_TREES}, {_NODES}, k) finite  importance (j) float in [0, inf) fill 0
     """)
 
     _written_once = ("feature", "cut", "value", "importance")  # `fit` returns other forests
@@ -235,19 +235,10 @@ class Forests:
         forests.is_fitted = True
         return forests
 
-    def widened(self, n_features: int) -> Forests:
-        """Return a copy with additional features, which no tree uses."""
-        forests = copy.copy(self)
-        forests.importance = np.pad(self.importance, (0, n_features - len(self.importance)))
-        return forests
-
-    def without(self, columns: Array) -> Forests:
-        """Return a copy in which nodes that split on some features are leaves, and these have no importance."""
-        forests = copy.copy(self)
-        forests.feature = np.where(np.isin(self.feature, columns), -1, self.feature).astype(np.int32)
-        forests.importance = self.importance.copy()
-        forests.importance[columns] = 0.0
-        return forests
+    def forget(self, columns: Array) -> None:
+        """Turn nodes that split on some features into leaves, and reset the importance of these."""
+        super().forget(columns)
+        self.feature = np.where(np.isin(self.feature, columns), -1, self.feature).astype(np.int32)
 
     def of(self, sets: Array) -> Forests:
         """Return a copy of some sets, which may be repeated."""

@@ -441,7 +441,7 @@ class DISCUSS(RowSelector):
 
     def _extend_scaler(self, new: Array) -> None:
         if self._scaler is not None:
-            self._scaler = self._scaler.widened(len(new))
+            self._scaler = self._scaler.widened(len(self._numeric) + len(new))
         elif not len(self._numeric) and self.cuts == "robust":  # the first numeric features
             self._early = min(N_SCALING_ROWS, self.window)
             if self._counts.n_seen >= self._early:

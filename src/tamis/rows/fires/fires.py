@@ -218,17 +218,17 @@ class FIRES(RowSelector):
 
     _shapes = """
         _counts? (c) float in [0, inf)
-        _moments.mean (j)  _moments.m2 (j)  _target.mean (1)  _target.m2 (1)
+        _moments.mean (j) fill 0  _moments.m2 (j) fill 0  _target.mean (1)  _target.m2 (1)
         _error? (2) float in [0, inf)
         _models.averaged (=a)
         _models.prior float in (0, inf)
         _models.evidence float in [0, inf)
-        _models.mu (m, j) float in [-1e150, 1e150]
-        _models.sigma (m, j) float in [0, 1e150]
+        _models.mu (m, j) float in [-1e150, 1e150] fill 0
+        _models.sigma (m, j) float in [0, 1e150] fill its.prior
         _models.bias (m, 2) finite
         _models.bias[:, 1:] float in [0, inf)
-        _models._average (a*m, j) float in [-1e150, 1e150]
-        _last_rows.blocks[][0] (R, j) finite  _last_rows.blocks[][1] (R)
+        _models._average (a*m, j) float in [-1e150, 1e150] fill 0
+        _last_rows.blocks[][0] (R, j) finite fill 0  _last_rows.blocks[][1] (R)
     """
 
     _merge_equals_one_pass = False
@@ -335,18 +335,6 @@ class FIRES(RowSelector):
     @property
     def _counts_columns(self) -> bool:
         return self.learning_rate is None  # the step depends on the number of features
-
-    def _widen(self, n_features: int) -> None:
-        self._models, self._moments = copy.copy(self._models), copy.copy(self._moments)
-        self._models.widen(n_features)
-        self._moments.widen(n_features)
-        self._last_rows = self._last_rows.widened(n_features)
-
-    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        self._models, self._moments = copy.copy(self._models), copy.copy(self._moments)
-        self._models.forget(columns)
-        self._moments.forget(columns)
-        self._last_rows = self._last_rows.without(columns)
 
     def _rejects_late(self, n_rows: int, n_classes: int) -> bool:
         return n_rows > self.batch_size or n_classes > 2
@@ -600,7 +588,7 @@ class FIRES(RowSelector):
         candidates = np.flatnonzero(top_mask(scores, max(n, min(_CANDIDATES, n_columns))))
         if n >= len(candidates) or not self._last_rows.n_rows:
             return top_mask(scores, n)
-        X, _ = self._last_rows.columns(candidates, self.n_features_in_)
+        X, _ = self._last_rows.columns(candidates)
         kept = np.zeros(n_columns, dtype=bool)
         kept[candidates[by_discount(scores[candidates], X, n)]] = True
         return kept

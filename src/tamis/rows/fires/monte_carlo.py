@@ -178,7 +178,7 @@ class MonteCarloFIRES(ScaledBatches):
         _mu (k) float in [-1e150, 1e150]
         _sigma (k) float in [0, 1e150]
         _n_drawn in [0, 2**62)
-        _target?.mean (1)  _target?.m2 (1)
+        _moments (its own) fill own  _target?.mean (1)  _target?.m2 (1)
         _error? (2) float in [0, inf)
     """
 
@@ -282,8 +282,6 @@ class MonteCarloFIRES(ScaledBatches):
         return isinstance(self.model, str)
 
     def _widen(self, n_features: int) -> None:
-        if not self._can_widen:
-            super()._widen(n_features)
         new = n_features - self.n_features_in_
         self._mu, self._sigma = (
             np.concatenate(
@@ -295,16 +293,14 @@ class MonteCarloFIRES(ScaledBatches):
             for parts, fill in ((self._parts(self._mu), 0.0), (self._parts(self._sigma), float(self.sigma)))
         )
         self._size = len(self._mu)
-        self._moments = copy.copy(self._moments)
-        self._moments.widen(n_features)
+        super()._widen(n_features)
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         self._mu, self._sigma = self._mu.copy(), self._sigma.copy()
         model = self._base()
         model.units(self._parts(self._mu))[columns] = 0.0
         model.units(self._parts(self._sigma))[columns] = float(self.sigma)
-        self._moments = copy.copy(self._moments)
-        self._moments.forget(columns)
+        super()._forget_columns(columns)
 
     def _layout(self, n_outputs: int) -> list[tuple[int, ...]]:
         return self._base().shapes(self.n_features_in_, n_outputs)

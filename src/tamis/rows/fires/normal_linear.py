@@ -438,18 +438,6 @@ class NormalLinear:
         self.sigma = self.sigma * np.abs(ratio)
         self._average = self._average * ratio
 
-    def widen(self, n_features: int) -> None:
-        """Add features with the prior as their state."""
-        more = ((0, 0), (0, n_features - self.mu.shape[1]))
-        self.mu, self._average = np.pad(self.mu, more), np.pad(self._average, more)
-        self.sigma = np.pad(self.sigma, more, constant_values=self.prior)
-
-    def forget(self, columns: NDArray[np.intp]) -> None:
-        """Reset some features to the prior."""
-        self.mu, self.sigma, self._average = self.mu.copy(), self.sigma.copy(), self._average.copy()
-        self.mu[:, columns], self.sigma[:, columns] = 0.0, self.prior
-        self._average[:, columns] = 0.0
-
     def step(
         self,
         X: Rows,

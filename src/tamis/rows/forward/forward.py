@@ -61,8 +61,7 @@ from tamis.rows.forward.marginals import Marginals
 from tamis.rows.forward.recency import Recency, standardise
 from tamis.rows.forward.scatter import Scatter
 from tamis.rows.forward.steps import ADVANTAGE, ADVANTAGE_AFTER_DRIFT, ERRORS, choose, favour
-from tamis.rows.waiting_block import WaitingBlock, concatenate, own, pad_columns
-from tamis.summaries.batch import without_columns
+from tamis.rows.waiting_block import WaitingBlock, concatenate, own
 from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["ForwardPartialCorrelation"]
@@ -210,7 +209,7 @@ class ForwardPartialCorrelation(RowSelector):
         _alone (q) finite
         _left (q) finite
         _blame (q) int64 in [-1, q)
-        _relevance_now (j) finite
+        _relevance_now (j) finite fill 0
         _order (o) int64 in [0, q) distinct
         _entered (o) finite
         _more? (*) int64 in [0, j) distinct
@@ -235,7 +234,7 @@ class ForwardPartialCorrelation(RowSelector):
         _pending.n_rows in [0, max(_block_end() - _rows, 1))
         _pending.y? (z) codes
         _pending.weight? (z)
-        _recent[][0] (R, j) finite
+        _recent[][0] (R, j) finite fill 0
         _recent[][1] (R) codes
         _recent[][2] (R) float in [0, inf)
         _recency (its own)
@@ -321,8 +320,7 @@ class ForwardPartialCorrelation(RowSelector):
         if self._marginals is None and n_features > n + more:
             self._marginals = Marginals.of_matrix(self._scatter, n)
         if self._marginals is not None:
-            self._marginals = copy.copy(self._marginals)
-            self._marginals.widen(n_features)
+            self._marginals = self._marginals.widened(n_features)
         if more > 0:  # then every feature was in the matrix
             self._scatter = copy.copy(self._scatter)
             self._scatter.insert(n, more)
@@ -331,11 +329,9 @@ class ForwardPartialCorrelation(RowSelector):
             self._alone, self._left = np.pad(self._alone, (0, more)), np.pad(self._left, (0, more))
             self._blame = np.pad(self._blame, (0, more), constant_values=-1)
             if self._recency is not None:
-                self._recency = copy.copy(self._recency)
-                self._recency.widen(n + more)
-        self._relevance_now = np.pad(self._relevance_now, (0, n_features - self.n_features_in_))
+                self._recency = self._recency.widened(n + more)
+        super()._widen(n_features)
         self._pending = self._pending.widened(n_features)
-        self._recent = tuple((pad_columns(X, n_features), y, weight) for X, y, weight in self._recent)
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         places = np.flatnonzero(np.isin(self._columns, columns))
@@ -344,13 +340,11 @@ class ForwardPartialCorrelation(RowSelector):
         self._known = self._known.copy()
         self._known[places] = self._scatter.weight
         if self._marginals is not None:
-            self._marginals = copy.copy(self._marginals)
-            self._marginals.forget(columns)
+            self._marginals = self._marginals.without(columns)
         if self._recency is not None:
-            self._recency = copy.copy(self._recency)
-            self._recency.forget(places)
+            self._recency = self._recency.without(places)
+        super()._forget_columns(columns)
         self._pending = self._pending.without(columns)
-        self._recent = tuple((without_columns(X, columns), y, weight) for X, y, weight in self._recent)
         if self._scatter.weight > 0.0:
             self._choose()
 

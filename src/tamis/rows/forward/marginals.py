@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
 from tamis.rows.forward.scatter import Scatter
 
@@ -86,7 +86,7 @@ def merge_moments(
     return (*univariate, between)
 
 
-class Marginals:
+class Marginals(SizedState):
     """Faded mean, variance and covariances with the targets of each feature.
 
     Parameters
@@ -111,10 +111,10 @@ class Marginals:
 
     _state_spec = Shapes("""
         weight float in [0, 1e150]
-        mean (p) float in [-1e150, 1e150]
-        variance (p) float in [0, 1e300]
-        target_mean (t) float in [-1e150, 1e150]
-        covariance (t, p) float in [-1e300, 1e300]
+        mean (j) float in [-1e150, 1e150] fill 0
+        variance (j) float in [0, 1e300] fill 0
+        target_mean (c) float in [-1e150, 1e150] fill 0
+        covariance (c, j) float in [-1e300, 1e300] fill 0
     """)
 
     def __init__(self, n_features: int, n_targets: int) -> None:
@@ -159,26 +159,6 @@ class Marginals:
     def moments(self) -> Moments:
         """The moments, to be merged into another one."""
         return self.weight, self.mean, self.variance, self.target_mean, self.covariance
-
-    def grow(self, n_targets: int) -> None:
-        """Append targets that were 0 in all rows so far."""
-        new = n_targets - len(self.target_mean)
-        self.target_mean = np.pad(self.target_mean, (0, new))
-        self.covariance = np.pad(self.covariance, ((0, new), (0, 0)))
-
-    def widen(self, n_features: int) -> None:
-        """Append features that were 0 in all rows so far."""
-        new = n_features - len(self.mean)
-        self.mean, self.variance = np.pad(self.mean, (0, new)), np.pad(self.variance, (0, new))
-        self.covariance = np.pad(self.covariance, ((0, 0), (0, new)))
-
-    def forget(self, columns: Array) -> None:
-        """Set some features to 0 in all rows so far."""
-        self.mean = self.mean.copy()
-        self.variance = self.variance.copy()
-        self.covariance = self.covariance.copy()
-        self.mean[columns] = self.variance[columns] = 0.0
-        self.covariance[:, columns] = 0.0
 
     def fade(self, keep: float) -> None:
         """Multiply the weight of all rows so far."""

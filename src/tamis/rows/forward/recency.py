@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array
 from tamis.rows.forward.linear_model import NO_SPREAD, guess
 from tamis.rows.forward.marginals import Marginals, merge_moments, of_dense
@@ -143,7 +143,7 @@ def _update_memories(
     return every, last, (_model(*every), _model(*last)), _stakes(last[2])
 
 
-class Recency:
+class Recency(SizedState):
     """Evidence that a model of recent rows is more accurate than a model of all rows.
 
     Parameters
@@ -173,6 +173,7 @@ class Recency:
         evidence (2) float in [0, 2**62]
         stakes (>2) float in [0, 1)
         stakes (>c)
+        memory[] (its own) fill own
         memory[0].target_mean (c)  memory[1].target_mean (c)
         memory[0].mean (p)  memory[0].variance (p)  memory[0].covariance (c, p)
         memory[1].mean (p)  memory[1].variance (p)  memory[1].covariance (c, p)
@@ -277,17 +278,9 @@ class Recency:
         self._remember(mine, known[1])
         self.evidence = later.evidence.copy()
 
-    def widen(self, n_features: int) -> None:
-        """Append columns that were 0 in all rows so far."""
-        self.memory = (copy.copy(self.memory[0]), copy.copy(self.memory[1]))
-        for memory in self.memory:
-            memory.widen(n_features)
-
     def forget(self, columns: Array) -> None:
         """Set some columns to 0 in all rows so far."""
-        self.memory = (copy.copy(self.memory[0]), copy.copy(self.memory[1]))
-        for memory in self.memory:
-            memory.forget(columns)
+        super().forget(columns)
         self._remember(*self.memory)
 
     def replace(self, at: Array) -> None:

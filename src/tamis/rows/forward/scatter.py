@@ -112,9 +112,9 @@ class Scatter:
     _state_spec = Shapes("""
         weight float in [0, 1e150]
         squares float in [its.weight**2 * 1e-18, its.weight**2 * 1.01]
-        mean (m) finite
-        unit (m) float in [0, inf)
-        S (m, m) float in [-1e150, 1e150]
+        mean (m) finite fill 0
+        unit (m) float in [0, inf) fill 0
+        S (m, m) float in [-1e150, 1e150] fill 0
     """)
 
     def __init__(self, n_columns: int) -> None:
@@ -168,9 +168,8 @@ class Scatter:
 
     def grow(self, n_columns: int) -> None:
         """Append columns that were 0 in all rows so far."""
-        new = n_columns - len(self.mean)
-        self.mean, self.unit = np.pad(self.mean, (0, new)), np.pad(self.unit, (0, new))
-        self.S = np.asfortranarray(np.pad(self.S, ((0, new), (0, new))))
+        self._state_spec.extend(self, "m", n_columns)
+        self.S = np.asfortranarray(self.S)
 
     def insert(self, at: int, n_new: int) -> None:
         """Insert columns that were 0 in all rows so far before position `at`."""
@@ -180,9 +179,7 @@ class Scatter:
 
     def forget(self, columns: Array) -> None:
         """Set some columns to 0 in all rows so far."""
-        self.mean, self.unit, self.S = self.mean.copy(), self.unit.copy(), self.S.copy(order="F")
-        self.mean[columns] = self.unit[columns] = 0.0
-        self.S[columns] = self.S[:, columns] = 0.0
+        self._state_spec.reset(self, "m", columns)
 
     def reorder(self, order: Array) -> None:
         """Put the columns into another order."""

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._shapes import SizedState
 from tamis._validation import Array, Rows, check_choice, check_number
 from tamis.dependence.information_band import information_band
 from tamis.dependence.long_run import Inflation, inflated_pvalue
@@ -37,7 +38,7 @@ _FEW_CATEGORIES = 32  # a feature of fewer is scored by its raw counts
 _RARE = 5.0  # rows; Cochran's rule for the chi-square approximation
 
 
-class BinCounts:
+class BinCounts(SizedState):
     """The counts from which the bin scores are computed; mergeable.
 
     Parameters

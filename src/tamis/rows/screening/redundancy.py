@@ -25,17 +25,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._shapes import Shapes, state_error
+from tamis._shapes import Shapes, SizedState, state_error
 from tamis._validation import Array, Rows
-from tamis.rows.waiting_block import pad_columns
-from tamis.summaries.batch import without_columns
 
 __all__ = ["LastRows", "by_addition", "by_discount"]
 
 _KEPT = 1000
 
 
-class LastRows:
+class LastRows(SizedState):
     """The last rows and their class codes, independent of batches and of the parts of a stream.
 
     Parameters
@@ -47,11 +45,11 @@ class LastRows:
     --------
     >>> rows = LastRows()
     >>> rows.add(np.eye(2), np.array([0, 1]))
-    >>> rows.columns(np.array([1]), 2)[0].ravel()
+    >>> rows.columns(np.array([1]))[0].ravel()
     array([0., 1.])
     """
 
-    _state_spec = Shapes("blocks[][0] (N, *)  blocks[][1] (N) int64 in [0, 2**31)")
+    _state_spec = Shapes("blocks[][0] (N, j) fill 0  blocks[][1] (N) int64 in [0, 2**31)")
     size = _KEPT  # absent in older files
 
     def check_state(self) -> None:
@@ -79,20 +77,6 @@ class LastRows:
             blocks = blocks[1:]
         self.blocks = blocks
 
-    def without(self, columns: Array) -> LastRows:
-        """Return the same (CSR) rows with zeros in some columns."""
-        rows = LastRows(self.size)
-        rows.blocks = tuple((without_columns(X, columns), codes) for X, codes in self.blocks)
-        rows.n_rows = self.n_rows
-        return rows
-
-    def widened(self, n_features: int) -> LastRows:
-        """Return the same rows with additional columns, which are 0."""
-        rows = LastRows(self.size)
-        rows.blocks = tuple((pad_columns(X, n_features), codes) for X, codes in self.blocks)
-        rows.n_rows = self.n_rows
-        return rows
-
     def merged(self, other: LastRows, codes: Array, *, first: bool) -> LastRows:
         """Return the last rows of both; those of the other, whose class c is `codes[c]` here, come first or last."""
         theirs = [(X, codes[y]) for X, y in other.blocks]
@@ -101,14 +85,12 @@ class LastRows:
             rows.add(X, y)
         return rows
 
-    def columns(self, which: Array, n_features: int) -> tuple[NDArray[np.float64], Array]:
-        """Return some columns of the rows, dense, and the codes; earlier batches with fewer columns have 0 there."""
+    def columns(self, which: Array) -> tuple[NDArray[np.float64], Array]:
+        """Return some columns of the rows, dense, and the codes."""
         parts = []
         for X, _ in self.blocks:
             if sp.issparse(X):
-                wide = X.copy()
-                wide.resize((X.shape[0], n_features))
-                parts.append(wide[:, which].toarray())
+                parts.append(X[:, which].toarray())
             else:
                 parts.append(X.take(which, axis=1))
         codes = np.concatenate([y for _, y in self.blocks])

@@ -24,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
 from tamis.dependence.long_run import (
     Inflation,
@@ -49,7 +49,7 @@ _NO_LABELS = np.empty(0, np.int32)
 _LAGS_ANYWAY = 8192  # rows until which sums by earlier labels are stored even without a cycle of the label
 
 
-class RowDependence:
+class RowDependence(SizedState):
     """The labels of a stream as a series and, if they are dependent, block sums of the features; mergeable.
 
     Parameters
@@ -69,10 +69,10 @@ class RowDependence:
 
     _state_spec = Shapes("""
         n_features (=j)
-        labels._total (48, c)  labels (its own)
-        values._sums? (b, c, m, j)  values (its own)
-        cells._sums? (d, c, k, j)  cells (its own)
-        past._start? (j)  past (its own)
+        labels._total (48, c)  labels (its own) fill own
+        values._sums? (b, c, m, j)  values (its own) fill own
+        cells._sums? (d, c, k, j)  cells (its own) fill own
+        past._start? (j)  past (its own) fill own
     """)
 
     def __init__(
@@ -123,22 +123,6 @@ class RowDependence:
                 part = copy.copy(part)
                 change(part)
                 setattr(self, name, part)
-
-    def grow(self, n_classes: int) -> None:
-        """Add new classes, with codes after the old ones, in new arrays."""
-        self.labels = copy.copy(self.labels)
-        self.labels.grow(n_classes)
-        self._change(lambda part: part.grow(n_classes))
-
-    def reorder(self, order: Array) -> None:
-        """Change the code of each class: class c becomes what class `order[c]` was."""
-        self.labels.reorder(order)
-        self._change(lambda part: part.reorder(order))
-
-    def widen(self, n_features: int) -> None:
-        """Add features, which were 0 in all (CSR) rows so far."""
-        self.n_features = n_features
-        self._change(lambda part: part.widen(n_features))
 
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Reset some features; they then count as 0 in all (CSR) rows so far."""

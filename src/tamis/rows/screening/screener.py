@@ -285,19 +285,9 @@ class Screener(RowSelector):
     def _make_room(self, n_classes: int) -> None:
         """Grow copies: if the batch is rejected, the state before the call must be unchanged."""
         if self._moments.n_classes < n_classes:
-            self._moments, self._bins = copy.copy(self._moments), copy.copy(self._bins)
-            self._moments.grow(n_classes)
-            if self._bins is not None:
-                self._bins.grow(n_classes)
-            if self._evidence is not None:
-                self._evidence = copy.copy(self._evidence)
-                self._evidence.grow(n_classes)
-            if self._watch is not None:
-                self._watch = copy.deepcopy(self._watch)
-                self._watch.grow(n_classes)
-            if self._dependence is not None:
-                self._dependence = copy.copy(self._dependence)
-                self._dependence.grow(n_classes)
+            for name in ("_moments", "_bins", "_evidence", "_watch", "_dependence"):
+                if (part := getattr(self, name)) is not None:
+                    setattr(self, name, part.grown(n_classes))
 
     def _cells_of(self, evidence: Evidence) -> Callable[[Array, Array], Array] | None:
         """Return a function that determines the bins of values, once the first rows have defined the bins."""
@@ -362,21 +352,11 @@ class Screener(RowSelector):
         return factor**age, ticks
 
     def _widen(self, n_features: int) -> None:
-        moments, bins = copy.copy(self._moments), copy.copy(self._bins)
-        if moments.n_features:
-            moments.widen(n_features)
-        if bins is not None:
-            bins.widen(n_features)
-        if self._evidence is not None:
-            self._evidence = copy.copy(self._evidence)
-            self._evidence.widen(n_features)
-        if self._watch is not None:
-            self._watch = copy.deepcopy(self._watch)
-            self._watch.widen(n_features)
-        if self._dependence is not None:
-            self._dependence = copy.copy(self._dependence)
-            self._dependence.widen(n_features)
-        self._moments, self._bins = moments, bins
+        super()._widen(n_features)
+        for name in ("_moments", "_bins", "_evidence", "_watch", "_last_rows", "_dependence"):
+            part = getattr(self, name)
+            if part is not None and (name != "_moments" or part.n_features):
+                setattr(self, name, part.widened(n_features))
 
     @property
     def _can_forget_columns(self) -> bool:
@@ -385,19 +365,11 @@ class Screener(RowSelector):
         return alone and vars(self).get("categorical") is None
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        if not self._can_forget_columns:
-            super()._forget_columns(columns)
-        moments, bins = copy.copy(self._moments), copy.copy(self._bins)
-        if moments.n_features:
-            moments.forget(columns)
-        if bins is not None:
-            bins.forget(columns)
-        self._moments, self._bins = moments, bins
-        if self._last_rows is not None:
-            self._last_rows = self._last_rows.without(columns)
-        if self._dependence is not None:
-            self._dependence = copy.copy(self._dependence)
-            self._dependence.forget(columns)
+        super()._forget_columns(columns)
+        for name in ("_moments", "_bins", "_last_rows", "_dependence"):
+            part = getattr(self, name)
+            if part is not None and (name != "_moments" or part.n_features):
+                setattr(self, name, part.without(columns))
 
     def restart(self) -> Self:
         """Reset the statistics of the rows, but not the classes and columns, after a change of the data.
@@ -674,7 +646,7 @@ class Screener(RowSelector):
         scores, n_selected = self._relevance(), n_to_select(self.n_features_to_select, self.n_features_in_)
         candidates = np.flatnonzero(top_mask(scores, max(n_candidates, n_selected)))
         candidates = candidates[np.argsort(-scores[candidates], kind="stable")]
-        X, codes = self._last_rows.columns(candidates, self.n_features_in_)
+        X, codes = self._last_rows.columns(candidates)
         kept = np.zeros(self.n_features_in_, dtype=bool)
         kept[candidates[by_addition(X, codes, n_selected)]] = True
         return kept

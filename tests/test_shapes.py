@@ -524,7 +524,7 @@ class Tree(SizedState):
     _state_spec = Shapes("""
         n (=j)  weight (c) fill 1  mean (c, j) fill "its.weight[:, None]"  beta (j+1) fill 0  stored (c, j?) fill 0
         part.order (j) fill -1  part.table (c, c) fill 0  rows[][0] (N, j) fill 0  maybe?.x (j) fill 7
-        own (its own) fill own
+        own (its own) fill own  other.x (*)
     """)
 
     def __init__(self, n: int) -> None:
@@ -537,7 +537,7 @@ class Tree(SizedState):
         self.stored, self.maybe = np.zeros((2, 0)), None
         self.part = SimpleNamespace(order=np.arange(n), table=np.eye(2, order="F"))
         self.rows = [(sp.csr_matrix(np.ones((2, n))), "a"), (np.ones((1, n)), "b")]
-        self.own = SoftsignScaler(np.ones((3, n)))
+        self.own, self.other = SoftsignScaler(np.ones((3, n))), SimpleNamespace(x=np.ones(1))
 
 
 def test_new_features_and_classes_have_the_fill_values_in_new_arrays() -> None:
@@ -546,6 +546,7 @@ def test_new_features_and_classes_have_the_fill_values_in_new_arrays() -> None:
     shared = {name: id(value) for name, value in vars(tree).items() if name not in ("n", "maybe", "stored")}
     wide = tree.widened(4)
     assert wide.n == 4
+    assert wide.other is tree.other  # no part of it changed
     assert wide.mean.tolist() == [[1, 1, 2, 2], [1, 1, 3, 3]]
     assert wide.beta.tolist() == [0, 1, 0, 0, 2]
     assert wide.stored.shape == (2, 0)

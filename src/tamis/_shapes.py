@@ -213,25 +213,25 @@ class Shapes:
     def _change(self, model: Any, letter: str, change: Callable[..., Any], size: int | None = None) -> None:
         """Replace each array with an axis of a letter, and the part that it belongs to, by a changed copy."""
 
-        def changed(sizes: list[str], fill: str, part: Any, owner: Any) -> Any:
+        def changed(axes: list[int], sizes: list[str], fill: str, part: Any, owner: Any) -> Any:
             if sizes == [_ITS_OWN]:
-                if not fill:
-                    return part
                 part = copy.copy(part)
                 part._state_spec._change(part, letter, change, size)
                 return part
-            if sizes[0] == f"={letter}":
+            if sizes == [f"={letter}"]:
                 return part if size is None else size
-            for axis, name in enumerate(sizes if fill else ()):
-                if name in (letter, f"{letter}+1") or (name == f"{letter}?" and part.shape[axis]):
-                    value = _bound(
-                        fill, _Names(model, owner, {}, 0), f"The fill value of a {type(model).__name__}"
-                    )
-                    part = change(part, axis, value, name.endswith("+1"))
+            for axis in axes:
+                if part.shape[axis] or not sizes[axis].endswith("?"):
+                    what = f"The fill value of a {type(model).__name__}"
+                    value = _bound(fill, _Names(model, owner, {}, 0), what)
+                    part = change(part, axis, value, sizes[axis].endswith("+1"))
             return part
 
         for path, sizes, fill in self._fills:
-            _replace(model, path, functools.partial(changed, sizes, fill), in_place=True)
+            axes = [axis for axis, name in enumerate(sizes) if name in (letter, f"{letter}?", f"{letter}+1")]
+            # Other parts keep their identity.
+            if (fill and (axes or sizes == [_ITS_OWN])) or sizes == [f"={letter}"]:
+                _replace(model, path, functools.partial(changed, axes, sizes, fill), in_place=True)
 
     @functools.cached_property
     def _fits(self) -> Callable[[Any], bool]:

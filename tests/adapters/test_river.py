@@ -178,7 +178,7 @@ def test_refusals(rng):
     with pytest.raises(DataError, match="X has 2 features, but RiverClassifier is expecting 4"):
         RiverClassifier("naive-bayes").fit(X, y).predict(X[:, :2])
     model = RiverClassifier("naive-bayes").fit(pd.DataFrame(X, columns=list("abcd")), y)
-    with pytest.raises(DataError, match="X has a column 'd' where RiverClassifier was given 'a'"):
+    with pytest.raises(DataError, match="Column 0 is 'd', was 'a': Feature names must be in the same order"):
         model.predict(pd.DataFrame(X, columns=list("dcba")))
 
 

@@ -1,19 +1,14 @@
 """A classifier that restarts after a drift."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
 from tamis import ResetOnDrift
 from tamis.drift import ECDD
 from tamis.errors import DataError, UnknownNameError
-
-
-@parametrize_with_checks([ResetOnDrift()])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 def turning(rng, n=4000):
@@ -89,12 +84,11 @@ def test_saved_model_goes_on_alike(rng, tmp_path):
 
 def test_refusals(rng):
     X, y = turning(rng, 100)
-    with pytest.raises(ValueError, match="classes must be passed in the first call"):
-        ResetOnDrift().partial_fit(X, y)
-    model = ResetOnDrift().partial_fit(X, y, classes=[0, 1])
-    with pytest.raises(DataError, match="Label 2 is not among the classes"):
-        model.partial_fit(X[:2], [0, 2])
+    model = ResetOnDrift().partial_fit(X, y)
+    with pytest.raises(DataError, match=r"The labels \[0, 1, 'no'\] have mixed types"):
+        model.partial_fit(X[:2], np.array([0, "no"], dtype=object))
     assert model.n_seen_ == 100
+    assert model.classes_.tolist() == [0, 1]
     with pytest.raises(UnknownNameError, match="No learner is named 'bayes'"):
         ResetOnDrift("bayes").fit(X, y)
 
@@ -127,3 +121,37 @@ def test_a_classifier_is_watched_from_its_30th_row_and_replaced_by_one_of_the_ro
     model.partial_fit(X[30:38], y[30:38])
     assert model.drifts_ == [37]
     assert model.estimator_.class_count_.sum() == 2  # rows 36, which made the warning, and 37
+
+
+@pytest.mark.parametrize("estimator", ["naive-bayes", GaussianNB()])
+def test_labels_need_not_be_declared(rng, estimator):
+    """A classifier of another library begins again at the new label, and its columns of probabilities are sorted."""
+    X = rng.normal(size=(900, 2))
+    y = np.where(X[:, 0] > 0.5, 1, np.where(X[:, 0] < -0.5, -1, 5))
+    late = y != -1
+    model = ResetOnDrift(estimator).partial_fit(X[:300][late[:300]], y[:300][late[:300]])
+    assert model.classes_.tolist() == [1, 5]
+    for at in range(300, 900, 100):
+        model.partial_fit(X[at : at + 100], y[at : at + 100])
+    assert model.classes_.tolist() == [-1, 1, 5]
+    assert model.score(X[600:], y[600:]) > 0.9
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
+
+
+def test_columns_are_those_of_the_first_frame(rng):
+    X, y = turning(rng, 600)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    model = ResetOnDrift().partial_fit(frame[:300], y[:300])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    before = tamis.dumps(model)
+    for call in (model.predict, model.predict_proba, lambda X: model.partial_fit(X, y[:300])):
+        with pytest.raises(DataError, match="Feature names must be in the same order"):
+            call(frame[["b", "a"]][:300])
+    assert tamis.dumps(model) == before
+    view = ResetOnDrift("naive-bayes").fit(frame, y).restrict_columns(np.array([1]))
+    assert view.predict(frame[["b"]]).shape == (600,)
+    assert view.predict_proba(frame[["b"]]).shape == (600, 2)
+    with pytest.raises(DataError):
+        view.predict(frame[["a"]])

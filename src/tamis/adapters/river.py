@@ -36,6 +36,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import SEED, Kind, check_parameters, parameters
 from tamis.base import RowSelector
+from tamis.base.rows import check_columns
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.traits import adapts_itself
@@ -206,16 +207,10 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
         return X
 
     def _check_columns(self, X: Rows, names: list[str] | None) -> None:
-        if X.shape[1] != self.n_features_in_:
-            raise DataError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting"
-                f" {self.n_features_in_} features as input."
-            )
-        for name, known in zip(names or [], vars(self).get("feature_names_in_", []), strict=False):
-            if name != known:
-                raise DataError(
-                    f"X has a column {name!r} where {type(self).__name__} was given {known!r}: pass the same columns."
-                )
+        known = vars(self).get("feature_names_in_")
+        check_columns(
+            type(self).__name__, X, names, self.n_features_in_, None if known is None else known.tolist()
+        )
 
     def _rows(self, X: Rows) -> Iterator[dict[Any, float]]:
         names = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))

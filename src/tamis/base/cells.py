@@ -7,7 +7,7 @@ a session, returned by ``open``, for one row whose values the caller provides (:
 from __future__ import annotations
 
 import copy
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -110,7 +110,7 @@ class Acquisition:
         return [f"decision {short_repr(self.label)}", number, f"paid {self.cost:g}"]
 
 
-class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Classifies a row from a few of its values: acquires a value only if it is worth its cost.
 
     With ``objective="squared-error"`` the target is a number: its levels are the classes, and the prediction is their

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
@@ -359,6 +360,11 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         for name, coefficient in self.coef_.items():
             value += coefficient * columns[name]
         return value
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.dict = False, True  # columns have names
+        return tags
 
 
 def _log_p(numerator: float, rss: float, df: float) -> float:

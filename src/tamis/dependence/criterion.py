@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 
 from tamis._shapes import Shapes
 from tamis._validation import Array, check_choice, check_number
@@ -55,7 +56,7 @@ KEPT = (
 )
 
 
-class DependenceTest(BaseEstimator):  # type: ignore[misc]
+class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     """Tests columns for dependence on a target, and on the columns kept so far.
 
     State is replaced, or appended beyond the range of older copies, so a shallow copy is a snapshot.
@@ -79,6 +80,11 @@ class DependenceTest(BaseEstimator):  # type: ignore[misc]
 
     _state_spec = Shapes(KEPT)
     _fitted_by = ("start",)  # defines every attribute that a loaded test must have
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.requires_fit = False, False  # it has no `fit`: parameters alone
+        return tags
 
     @abstractmethod
     def start(self, codes: NDArray[np.int64]) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -63,7 +63,7 @@ def is_third_party(model: Any) -> bool:
     return not type(model).__module__.startswith("tamis.")
 
 
-class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Learns from rows in order; NaN is a missing value, labels may be of any type, and new labels may appear.
 
     A subclass implements three hooks: `_initialize` checks parameters, sets `classes_` and `n_seen_`, allocates the

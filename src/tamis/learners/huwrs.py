@@ -154,7 +154,7 @@ class HUWRS(ChunkedEnsemble):
         Number of features of a member, or the fraction of all features.
     estimator : str or classifier, default="nb-su"
         The classifier of each member: a learner of the catalogue by its key, or a classifier with `partial_fit` and
-        `predict_proba`, which is cloned.
+        `predict_proba`, which is cloned. At a new label, those of other libraries are replaced by new ones.
     retrain_below : float in [0, 1], default=0.95
         A member whose agreement is below this is reset and trained with the current chunk. 0: never.
     silent_below : float in [0, 1], default=0.8
@@ -288,6 +288,8 @@ class HUWRS(ChunkedEnsemble):
     def _grow(self, n_classes: int) -> None:
         more = n_classes - self._reference_.shape[1]
         self._reference_ = np.pad(self._reference_, ((0, 0), (0, more), (0, 0), (0, 0)))
+        if is_third_party(self._models_[0]):  # it cannot add a class
+            self._models_ = [self._new(m) for m in range(self._size_)]
 
     def _new(self, m: int) -> Any:
         """Return a classifier for the features of a member."""

@@ -32,11 +32,12 @@ from tamis._validation import (
     short_repr,
 )
 from tamis._validation.parameters import check_parameters, name_or, parameters, with_methods
+from tamis.base.rows import check_columns
 from tamis.catalog import find_learner
 from tamis.drift import DETECTOR, DriftDetector, make
 from tamis.errors import DataError
 from tamis.learners.column_masking import masking_strategy, restrict_columns
-from tamis.learners.dense_rows import DenseRowClassifier
+from tamis.learners.dense_rows import DenseRowClassifier, is_third_party
 
 __all__ = ["ResetOnDrift"]
 
@@ -63,12 +64,16 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         Rows, counted from 0, at which it was replaced.
     n_seen_ : int
         Number of rows learned.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,), str
+        Present if the first rows were a frame with column names.
 
     Notes
     -----
     The errors of a batch are those of the classifier before the batch, as in prequential evaluation. After a drift
     within the batch, its remaining rows are predicted again. The detector is not updated while the classifier has
-    learned fewer than 30 rows.
+    learned fewer than 30 rows. New labels may appear: a classifier of Tamis continues, one of another library is
+    replaced by a new one, which knows all labels so far.
 
     Examples
     --------
@@ -80,7 +85,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
     >>> y = np.where(np.arange(4000) < 2000, X[:, 0] > 0, X[:, 0] < 0).astype(int)
     >>> model = ResetOnDrift(GaussianNB(), "hddm-a")
     >>> for at in range(0, 4000, 100):
-    ...     _ = model.partial_fit(X[at : at + 100], y[at : at + 100], classes=[0, 1])
+    ...     _ = model.partial_fit(X[at : at + 100], y[at : at + 100])
     >>> model.drifts_, round(model.score(X[2000:], y[2000:]), 2)
     ([2003], 0.99)
     """
@@ -100,21 +105,25 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     adapts_itself = True  # see `tamis.learners.traits`
 
+    classes_: Array
+    estimator_: Any
+    background_: Any
+
     # A fitted model went through this: a loaded one must have the attributes that it sets.
     _fitted_by = ("_begin",)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Reset the model, then learn from the rows in order."""
         check_parameters(self)
-        X = self._rows(X)
+        X, names = self._rows(X, reset=True)
         labels = as_column(y, X.shape[0], type(self).__name__)
-        atomically(self, self._refit, X, labels, from_scratch=True)
+        atomically(self, self._refit, X, names, labels, from_scratch=True)
         return self
 
-    def _refit(self, X: Rows, labels: Array) -> None:
+    def _refit(self, X: Rows, names: list[str] | None, labels: Array) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        self._begin(encode_labels(labels, np.array([]))[1], X.shape[1])
+        self._begin(encode_labels(labels, np.array([]))[1], X.shape[1], names)
         for at in range(0, X.shape[0], 100):
             deliver_signals()
             self._learn(X[at : at + 100], labels[at : at + 100])
@@ -129,8 +138,8 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         ----------
         X : array-like or CSR matrix of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
-        classes : array-like of shape (n_classes,)
-            Required in the first call.
+        classes : array-like of shape (n_classes,), optional
+            Labels known in advance; labels not listed may still appear later.
         columns : ndarray of int, optional
             The drift detector is updated with the errors of predictions from these columns only, by
             :meth:`restrict_columns`; by default from all.
@@ -141,17 +150,15 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
 
         Raises
         ------
-        ValueError
-            If no classes are given in the first call.
         DataError
             If the rows or labels are invalid.
         """
         check_parameters(self)
-        X = self._rows(X)
-        labels = as_column(y, X.shape[0], type(self).__name__)
         is_first = not hasattr(self, "estimator_")
+        X, names = self._rows(X, reset=is_first)
+        labels = as_column(y, X.shape[0], type(self).__name__)
         if is_first:
-            atomically(self, self._partial_fit, X, labels, classes, columns, from_scratch=True)
+            atomically(self, self._partial_fit, X, labels, classes, columns, names, from_scratch=True)
         elif isinstance(self.estimator_, DenseRowClassifier):
             self.estimator_._validate_rows(X)  # before the detector observes the errors
             n_bytes = max(self.estimator_._copied_at_least, X.nbytes * self.estimator_._copied_per_byte)
@@ -160,12 +167,20 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
             atomically(self, self._partial_fit, X, labels, classes, columns, in_parts=True)
         return self
 
-    def _partial_fit(self, X: Rows, labels: Array, classes: Any, columns: Any) -> None:
-        if not hasattr(self, "estimator_"):
-            self._begin(classes, X.shape[1])
-        _, known = encode_labels(labels, self.classes_)
-        if len(known) > len(self.classes_):
-            raise DataError(f"Label {known[len(self.classes_)]} is not among the classes of the first call.")
+    def _partial_fit(
+        self, X: Rows, labels: Array, classes: Any, columns: Any, names: list[str] | None = None
+    ) -> None:
+        is_first = not hasattr(self, "estimator_")
+        known = np.array([]) if is_first else self.classes_
+        if classes is not None:
+            known = encode_labels(as_classes(classes), known)[1]
+        known = encode_labels(labels, known)[1]
+        if is_first:
+            self._begin(known, X.shape[1], names)
+        elif len(known) > len(self.classes_):
+            self.classes_ = _in_order(known)
+            if is_third_party(self.estimator_):  # it cannot add a class
+                self.estimator_, self.background_, self._age = self.new_estimator(), None, 0
         self._learn(X, labels, columns)
 
     def _learn(self, X: Rows, y: Array, columns: Any = None) -> None:
@@ -174,35 +189,35 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
             start = self._learn_until_drift(X, y, start, columns)
         self.n_seen_ += X.shape[0]
 
-    def _begin(self, classes: Any, n_features: int) -> None:
-        if classes is None:
-            raise ValueError("classes must be passed in the first call of partial_fit.")
-        labels = as_classes(classes)
-        if labels.dtype.kind not in "iubU" and not (labels.dtype.kind == "f" and (labels % 1 == 0).all()):
-            raise DataError(
-                f"The labels {short_repr(labels.tolist())} have mixed types, or a type that classifiers of scikit-learn"
-                " do not support: convert all of them to integers, or all to text."
-            )
-        self.classes_, self.n_features_in_ = np.sort(labels), n_features
+    def _begin(self, labels: Array, n_features: int, names: list[str] | None) -> None:
+        self.classes_, self.n_features_in_ = _in_order(labels), n_features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         self.estimator_ = self.new_estimator()
         self.detector_: DriftDetector = (
             make(self.detector) if isinstance(self.detector, str) else deepcopy(self.detector)
         )
         self.detector_.reset()
-        self.background_: Any = None
+        self.background_ = None
         self._age = self._background_age = 0  # rows learned by each
         self.drifts_: list[int] = []
         self.n_seen_ = 0
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: Any, reset: bool = False) -> tuple[Rows, list[str] | None]:
+        """Return validated rows, and the names of their columns, which must be those of the first rows."""
         X, names = as_rows(X)
+        if not reset:
+            known = vars(self).get("feature_names_in_")
+            check_columns(
+                type(self).__name__, X, names, self.n_features_in_, None if known is None else known.tolist()
+            )
         try:
             reject_nonfinite(X, names)
         except DataError:
             if not get_tags(self.new_estimator()).input_tags.allow_nan:
                 raise
             reject_nonfinite(X, names, allow_nan=True)
-        return X
+        return X, names
 
     def new_estimator(self) -> Any:
         """Return a new, unfitted classifier."""
@@ -280,13 +295,15 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
             A model for rows of these columns. It shares the fitted state and must not be trained.
         """
         view = copy(self)
+        if hasattr(self, "feature_names_in_"):
+            view.feature_names_in_ = self.feature_names_in_[columns]
         view.n_features_in_, view.estimator_ = len(columns), restrict_columns(self.estimator_, columns)
         return view
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row."""
         check_is_fitted(self)
-        X = self._rows(X)
+        X, _ = self._rows(X)
         with np.errstate(divide="ignore", invalid="ignore"):  # a new classifier may know a single class
             labels: Array = self.estimator_.predict(X)
         return labels
@@ -295,9 +312,12 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class, shape (n_rows, n_classes); only if the classifier supports it."""
         check_is_fitted(self)
-        X = self._rows(X)
+        X, _ = self._rows(X)
+        proba = np.zeros((X.shape[0], len(self.classes_)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            proba: NDArray[np.float64] = self.estimator_.predict_proba(X)
+            proba[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = (
+                self.estimator_.predict_proba(X)
+            )
         return proba
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -308,3 +328,13 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         inner = get_tags(self.new_estimator()).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
+
+
+def _in_order(labels: Array) -> Array:
+    """Return labels in ascending order, as classifiers of scikit-learn require."""
+    if labels.dtype.kind not in "iubU" and not (labels.dtype.kind == "f" and (labels % 1 == 0).all()):
+        raise DataError(
+            f"The labels {short_repr(labels.tolist())} have mixed types, or a type that classifiers of scikit-learn"
+            " do not support: convert all of them to integers, or all to text."
+        )
+    return np.sort(labels)

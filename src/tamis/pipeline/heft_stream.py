@@ -110,7 +110,8 @@ class HEFTStream(ChunkedEnsemble):
         Number of rows between two selections.
     estimators : sequence of str or classifier, default=("nb", "hoeffding-tree")
         The kinds of members: keys of learners in the catalogue, or classifiers with `partial_fit` and `predict_proba`,
-        which are cloned. The ensemble starts with an equal number of each kind.
+        which are cloned. The ensemble starts with an equal number of each kind. At a new label, those of other
+        libraries are replaced by new ones.
     selector : row selector or None, default=None
         The selector, which is cloned. None: :class:`~tamis.rows.FCBF` over the last `chunk_size` rows.
     categorical : None, "all", list of int or str, or bool mask, default=None
@@ -230,6 +231,10 @@ class HEFTStream(ChunkedEnsemble):
 
     def _grow(self, n_classes: int) -> None:
         self._counts_ = np.pad(self._counts_, (0, n_classes - len(self._counts_)))
+        self._models_ = [  # a classifier of another library cannot add a class
+            (kind, born, new_classifier(self.estimators[kind]) if is_third_party(model) else model)
+            for kind, born, model in self._models_
+        ]
 
     def _new(self, kind: int) -> _Model:
         """Return a new classifier for the currently selected features."""

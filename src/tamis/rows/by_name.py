@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._guard import ThreadSafe
@@ -449,6 +450,11 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             return rows[:, columns], [names[j] for j in columns]
         frame = nw.from_native(X, eager_only=True)
         return nw.to_native(frame.select([name for name in frame.columns if name in kept]))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.dict = False, True  # columns have names
+        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_places") and bool(self._places)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 
 from tamis._validation import check_number
 
@@ -17,7 +18,7 @@ Floats = NDArray[np.float64]
 _PART = 1 << 16  # tests processed together
 
 
-class SpendingRule(BaseEstimator):  # type: ignore[misc]
+class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
     """Sets the level that each next p-value must not exceed.
 
     After `start`, each test reads `level` and passes its outcome to `update`. `levels` and `skip` do the same for many
@@ -33,6 +34,11 @@ class SpendingRule(BaseEstimator):  # type: ignore[misc]
     wealth_: float
 
     _fitted_by = ("start",)  # defines every attribute that a loaded rule must have
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.requires_fit = False, False  # it has no `fit`: parameters alone
+        return tags
 
     @abstractmethod
     def start(self) -> Self:

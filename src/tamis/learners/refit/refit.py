@@ -540,6 +540,9 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         tags, inner = super().__sklearn_tags__(), get_tags(self._recipe())
         tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.target_tags.multi_output = False
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags

@@ -1,0 +1,167 @@
+"""Every public estimator: scikit-learn's checks as it is, and columns by name."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import tamis
+from tamis import HUWRS, ByName, FisherScore, HEFTStream, Refit, ResetOnDrift, StreamPipeline
+
+# The check shuffles the rows, so it holds only where their order and the number of steps do not matter; scikit-learn
+# expects it to fail for its own SGDClassifier and RandomForestClassifier, too.
+ORDER_MATTERS = {
+    "AACO", "AdaptiveIFC2F", "AlphaInvesting", "EFS", "ETANA", "FCBF", "FETANA", "FIRES", "FixedSubset",
+    "ForwardPartialCorrelation", "IFC2F", "OFS", "Perceptron", "Refit", "SGDLinearSVM", "SGDLogisticRegression",
+    "SOFS",
+}  # fmt: skip
+SLOW = {
+    "AACO", "AdaptiveIFC2F", "ETANA", "FCBF", "FETANA", "FixedSubset", "HEFTStream", "IFC2F", "Refit", "StreamPipeline",
+}  # fmt: skip
+NEEDED = {"ByName": lambda: ByName(FisherScore())}  # it has no default selector
+
+
+def public_classes() -> list[type]:
+    """Return the concrete estimators that a package exports, and those of the adapters."""
+    names = [name for _, name, is_package in pkgutil.walk_packages(tamis.__path__, "tamis.") if is_package]
+    modules = [tamis, *map(importlib.import_module, (name for name in names if "spark" not in name))]
+    modules += [importlib.import_module("tamis.adapters.river")]
+    members = [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
+    found = {one for one in members if inspect.isclass(one) and issubclass(one, BaseEstimator)}
+    return sorted((one for one in found if not inspect.isabstract(one)), key=lambda one: one.__name__)
+
+
+CLASSES = public_classes()
+
+
+def made(cls: type) -> Any:
+    return NEEDED.get(cls.__name__, cls)()
+
+
+def expected_to_fail(estimator: Any) -> dict[str, str]:
+    if type(estimator).__name__ not in ORDER_MATTERS:
+        return {}
+    kinds = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{kind}_data": "the order of rows matters" for kind in kinds}
+
+
+def takes_arrays(cls: type) -> bool:
+    return bool(get_tags(made(cls)).input_tags.two_d_array)
+
+
+def test_all_are_found() -> None:
+    names = {cls.__name__ for cls in CLASSES}
+    listed = [entry.load() for entry in (*tamis.catalog.CATALOG, *tamis.catalog.LEARNERS)]
+    assert {one.__name__ for one in listed if one.__module__.startswith("tamis")} <= names
+    assert names >= {"ByName", "GramInvesting", "LORDPlusPlus", "RiverClassifier", "StreamPipeline"}
+    assert {cls.__name__ for cls in CLASSES if not takes_arrays(cls)} >= {
+        "ByName",
+        "GramInvesting",
+        "LORDPlusPlus",
+    }
+    assert all(hasattr(cls, "fit") for cls in CLASSES if takes_arrays(cls))
+
+
+FAST = [cls for cls in CLASSES if takes_arrays(cls) and cls.__name__ not in SLOW]
+
+
+@parametrize_with_checks([*map(made, FAST), Refit("hist-boosting")], expected_failed_checks=expected_to_fail)
+def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        *(made(cls) for cls in CLASSES if cls.__name__ in SLOW),
+        Refit("random-forest-regressor"),
+        ResetOnDrift(GaussianNB()),
+    ],
+    expected_failed_checks=expected_to_fail,
+)
+def test_scikit_learn_checks_that_take_seconds(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+# -- labels that were not declared -------------------------------------------------------------------------
+
+LEARNERS = [
+    cls for cls in CLASSES if takes_arrays(cls) and hasattr(cls, "partial_fit") and hasattr(cls, "predict")
+]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(made(cls) for cls in LEARNERS if get_tags(made(cls)).estimator_type == "classifier"),
+        ResetOnDrift(GaussianNB()),
+        HUWRS(estimator=GaussianNB()),
+        HEFTStream(estimators=[GaussianNB(), "naive-bayes"]),
+        StreamPipeline(FisherScore(2), GaussianNB()),
+    ],
+    ids=lambda model: " ".join(repr(model).split()),
+)
+def test_labels_may_appear_at_any_time(model: Any) -> None:
+    X, _ = frame_and_labels()
+    two, three = np.digitize(X["b"], [0.0]), np.digitize(X["b"], [-0.5, 0.5])
+    model.partial_fit(X[:100], two[:100])
+    for at in range(100, 300, 50):
+        model.partial_fit(X[at : at + 50], three[at : at + 50])
+    assert sorted(model.classes_) == [0, 1, 2]
+    assert set(model.predict(X)) <= {0, 1, 2}
+    if hasattr(model, "predict_proba"):
+        assert model.predict_proba(X).shape == (300, 3)
+
+
+# -- columns by name ---------------------------------------------------------------------------------------
+
+NAMES = ["a", "b", "c", "d"]
+CHANGED = {
+    "reordered": lambda frame: frame[["b", "a", "c", "d"]],
+    "renamed": lambda frame: frame.rename(columns={"b": "z"}),
+    "missing": lambda frame: frame[["a", "b", "c"]],
+    "extra": lambda frame: frame.assign(e=0.5),
+}
+METHODS = ("predict", "predict_proba", "decision_function", "transform", "score", "partial_fit")
+WRAPPERS = [
+    ResetOnDrift(GaussianNB()),
+    StreamPipeline(FisherScore(2), GaussianNB()),
+    StreamPipeline(None, ResetOnDrift(GaussianNB())),
+    StreamPipeline(FisherScore(2), Refit("hist-boosting")),
+    Refit("hist-boosting-regressor"),
+]
+
+
+def frame_and_labels() -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    return pd.DataFrame(X, columns=NAMES), (X[:, 1] - X[:, 2] > 0).astype(int)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [*(made(cls) for cls in CLASSES if takes_arrays(cls)), *WRAPPERS],
+    ids=lambda model: " ".join(repr(model).split()),
+)
+def test_columns_have_the_names_of_the_first_frame(model: Any) -> None:
+    X, y = frame_and_labels()
+    model.fit(X, y)
+    assert model.feature_names_in_.tolist() == NAMES
+    found = [name for name in METHODS if hasattr(model, name)]
+    assert found
+    for name in found:
+        arguments = (y,) if name in ("score", "partial_fit") else ()
+        for change in CHANGED.values():
+            with pytest.raises(ValueError, match=r"[Ff]eature"):
+                getattr(model, name)(change(X), *arguments)
+        getattr(model, name)(X, *arguments)

@@ -1,14 +1,18 @@
 """The live page: what its server answers, and what a real browser shows while a run goes on."""
 
+import contextlib
 import http.client
 import json
 import shutil
+import socket
+import struct
 import threading
 import time
 
 import pytest
 
 from tamis.cli.live import LivePage
+from tamis.cli.local_server import LocalHandler
 
 SCORES = {
     "event": "scores", "accuracy": 0.9, "random_subsets": 0.6, "majority": 0.5, "stability": 1.0, "bad": 3,
@@ -91,6 +95,60 @@ def test_memory_is_bounded_and_who_looks_no_more_is_forgotten(page):
         page.publish({"event": "drift", "n_seen": 0})
         time.sleep(0.05)
     assert page._viewers == []
+
+
+def connect(page):
+    link = socket.create_connection(("127.0.0.1", int(page.address.rsplit(":", 1)[1].strip("/"))))
+    link.settimeout(20)
+    return link
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: ", b"POST /reply HTTP/1.1\r\nContent-Le"])
+def test_a_request_that_does_not_arrive_is_given_up(page, monkeypatch, sent):
+    monkeypatch.setattr(LocalHandler, "timeout", 0.5)
+    began, n = time.monotonic(), 0
+    with connect(page) as link:
+        link.sendall(sent)
+        link.settimeout(0.1)  # a byte now and then does not extend the time
+        while time.monotonic() - began < 15:
+            try:
+                assert link.recv(1) == b""
+                break
+            except TimeoutError:
+                n += 1
+            with contextlib.suppress(OSError):
+                link.sendall(b"x" * bool(sent))
+    assert time.monotonic() - began < 10
+    assert n < 60
+    assert ask(page, "/")[1].status == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/events", "/metrics", "/unknown"])
+def test_a_client_that_leaves_early_prints_nothing(page, capfd, path):
+    for i in range(500):
+        page.publish(selection(i, [f"{i} {'x' * 2000}"]))
+    for reset in (True, False):
+        for cut in (12, None):
+            link = connect(page)
+            port = link.getpeername()[1]
+            link.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()[:cut])
+            if reset:  # the connection is reset, not closed
+                link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            link.close()
+    time.sleep(0.3)
+    assert ask(page, "/")[1].status == 200
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "")
+
+
+def test_an_error_of_the_page_itself_is_printed(page, capfd, monkeypatch):
+    def fail():
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(page, "metrics", fail)
+    with contextlib.suppress(http.client.HTTPException, OSError):
+        ask(page, "/metrics")
+    assert "ZeroDivisionError" in capfd.readouterr().err
 
 
 def watch_line(n, relevance):

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
+import socket
+import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from typing import Any
@@ -19,6 +23,12 @@ class LocalHandler(BaseHTTPRequestHandler):
     """Answers requests; subclasses set the policy of the page."""
 
     policy: str
+    timeout = 10.0  # seconds for the whole request, and for each part of the answer
+
+    def setup(self) -> None:
+        """Open the connection; the time for the request runs from now on."""
+        super().setup()
+        self.rfile = io.BufferedReader(_RequestBytes(self.connection, self.timeout))
 
     def reject_foreign(self) -> bool:
         """Answer 403 and return True if the request does not come from the page itself."""
@@ -47,10 +57,39 @@ class LocalHandler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
+class _RequestBytes(io.RawIOBase):
+    """The bytes of a request, which must all arrive in time, however slowly each of them is sent."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self._connection, self._seconds, self._until = connection, seconds, time.monotonic() + seconds
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what has arrived, waiting for it until the time is over."""
+        self._connection.settimeout(max(self._until - time.monotonic(), 1e-3))
+        try:
+            return self._connection.recv_into(buffer)
+        finally:
+            self._connection.settimeout(self._seconds)
+
+
+class _LocalServer(ThreadingHTTPServer):
+    """A server whose clients may leave at any time."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print the traceback of an error, unless it is that of the connection."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
 def start_server(handler: type[LocalHandler], port: int) -> tuple[ThreadingHTTPServer, str]:
     """Return a server on the loopback address that has not started to serve, and its URL; port 0 is a free one."""
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
-    server.daemon_threads = True
+    server = _LocalServer(("127.0.0.1", port), handler)
     return server, f"http://127.0.0.1:{server.server_address[1]}/"
 
 

@@ -253,7 +253,7 @@ class _Handler(LocalHandler):
         length = self.headers.get("Content-Length", "")
         if self.path != "/reply" or self.headers.get("Content-Type") != "application/json":
             self.send_error(404)
-        elif not length.isdigit() or int(length) > _LONGEST:
+        elif not (length.isascii() and length.isdigit()) or len(length) > 9 or int(length) > _LONGEST:
             self.send_error(413)
         else:
             self._reply(self.rfile.read(int(length)))

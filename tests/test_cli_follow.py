@@ -11,6 +11,8 @@ import time
 import urllib.request
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import tamis
@@ -301,6 +303,140 @@ def test_a_folder_that_is_read_only_is_told_before_anything_starts(call, tmp_pat
     assert (code, told) == (2, [])
     assert f"{option} 'there.jsonl' cannot be written (Read-only file system): choose another path." in err
     assert [one.name for one in tmp_path.iterdir()] == ["a.csv"]
+
+
+# -- files and checkpoints as others leave them ----------------------------------------------------------------
+
+
+def parquet(path, made):
+    values = [line.rstrip("\n").split(",") for line in made]
+    names = HEADER.rstrip("\n").split(",")
+    columns = dict(zip(names, zip(*values, strict=True), strict=True))
+    pq.write_table(pa.table({k: v if k == "state" else np.array(v, float) for k, v in columns.items()}), path)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason", "expected"),
+    [
+        (b"PAR1" + bytes(500) + b"PAR1", "is damaged", 1),
+        (b"heat,state\n1,on\n", "is not a Parquet file", 1),
+        (b"PAR1" + bytes(500), "is incomplete", 0),
+        (b"", "is empty", 0),
+    ],
+)
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_part_that_cannot_be_read_is_in_events_counts_and_the_message_at_the_end(
+    call, tmp_path, content, reason, expected, at
+):
+    (tmp_path / "parts").mkdir()
+    made = rows(300)
+    for k in (1, 2, 3):
+        parquet(tmp_path / "parts" / f"{k}.parquet", made[100 * (k - 1) :][:100])
+    (tmp_path / "parts" / f"{at}.parquet").write_bytes(content)
+    for _ in range(2):
+        code, told, err = call("parts/*.parquet", *HOW, "--idle", 0, "--checkpoint", "run.tamis")
+        assert code == expected
+        [event] = [one for one in told if one["event"] == "unreadable"]
+        assert (event["file"], event["n_seen"]) == (f"parts/{at}.parquet", 200)
+        assert reason in event["reason"]
+        assert told[-1]["unreadable"] == 1
+        assert f"parts/{at}.parquet' was not read: it {reason}" in err
+        assert f"1 file could not be read: 'parts/{at}.parquet'" in err
+
+
+def test_parts_none_of_which_can_be_read_are_reported(call, tmp_path):
+    (tmp_path / "1.parquet").write_bytes(b"nothing that can be read")
+    code, told, err = call("*.parquet", *HOW, "--idle", 0)
+    assert (code, [one["event"] for one in told]) == (1, ["unreadable"])
+    assert "nothing was learned" in err
+    assert "1 file could not be read: '1.parquet'" in err
+
+
+WIDE = ",".join(f"sensor_{j:04d}_temperature" for j in range(200)) + ",state\n"
+
+
+def wide(n, seed):
+    numbers = np.random.default_rng(seed).integers(0, 99, size=(n, 200))
+    return [f"{','.join(map(str, row))},{'on' if row[0] > 49 else 'off'}\n" for row in numbers.tolist()]
+
+
+@pytest.mark.parametrize("how", ["in place", "moved", "rotated", "rotated, pattern"])
+def test_another_file_with_the_same_wide_header_is_not_taken_for_the_one_that_was_read(call, tmp_path, how):
+    path = tmp_path / "app.csv"
+    source = "app.csv*" if "pattern" in how else "app.csv"
+    path.write_text(WIDE + "".join(wide(400, 0)))
+    line = (source, *HOW, "--format", "csv", "--idle", 0, "--checkpoint", "run.tamis")
+    assert call(*line)[1][-1]["n_seen"] == 400
+    if how.startswith("rotated"):
+        os.replace(path, tmp_path / "app.csv.1")
+    other = path if how == "in place" else tmp_path / "other"
+    other.write_text(WIDE + "".join(wide(500, 1)))
+    os.replace(other, path)
+    code, told, err = call(*line)
+    if "pattern" in how:
+        assert (code, told[-1]["n_seen"]) == (0, 900)
+        assert "renamed" in [one["event"] for one in told]
+    else:
+        assert code == 1
+        assert "app.csv' is not the file from which 400 rows were read" in err
+
+
+@pytest.mark.parametrize("value", [-1, 2.5, 1 << 70, "12", None, [], ...])
+@pytest.mark.parametrize("way", [("rows",), ("places",), ("places", "a.csv"), ("places", "a.csv", 0)])
+def test_a_checkpoint_with_an_invalid_position_is_rejected_and_nothing_is_overwritten(
+    call, tmp_path, way, value
+):
+    (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))
+    line = ("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--out", "told.jsonl")
+    assert call(*line)[0] == 0
+    written = (tmp_path / "told.jsonl").read_bytes()
+    content = tamis.load(tmp_path / "run.tamis")
+    place = content["run"]["position"]
+    for key in way[:-1]:
+        place = place[key]
+    if value is ...:
+        del place[way[-1]]
+    else:
+        place[way[-1]] = value
+    tamis.save(content, tmp_path / "run.tamis")
+    code, _, err = call(*line)
+    assert code == 1
+    assert "'run.tamis' cannot be resumed. The position" in err
+    assert err.count("\n") == 1
+    assert (tmp_path / "told.jsonl").read_bytes() == written
+
+
+@pytest.mark.parametrize("position", [None, ...])
+def test_a_checkpoint_without_a_position_is_rejected(call, tmp_path, position):
+    (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))
+    line = ("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--out", "told.jsonl")
+    assert call(*line)[0] == 0
+    content = tamis.load(tmp_path / "run.tamis")
+    content["run"]["position"] = None
+    if position is ...:
+        del content["run"]["position"]
+    tamis.save(content, tmp_path / "run.tamis")
+    code, _, err = call(*line)
+    assert code == 1
+    assert "'run.tamis' has no position in a followed stream" in err
+    assert (tmp_path / "told.jsonl").stat().st_size
+
+
+def test_a_long_line_goes_to_the_dead_letters(call, tmp_path):
+    made = rows(400)
+    (tmp_path / "a.csv").write_text(HEADER + "".join(made[:200]))
+    with (tmp_path / "a.csv").open("ab") as file:
+        for _ in range(65):
+            file.write(b"x" * (1 << 20))
+        file.write(("\n" + "".join(made[200:])).encode())
+    code, told, _ = call("a.csv", *HOW, "--idle", 0, "--dead-letters", "bad.jsonl")
+    assert (code, told[-1]["n_seen"], told[-1]["bad"]) == (0, 400, 1)
+    [bad] = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    assert (bad["row"], len(bad["line"])) == (201, 1000 + len("... (68,157,441 bytes)"))
+    assert "more than 64 MB in row 201" in bad["reason"]
+    code, _, err = call("a.csv", *HOW, "--idle", 0)
+    assert code == 1
+    assert "has more than 64 MB in row 201" in err
 
 
 WATCHED = ["--watch", "--rule", 'state("*") == "used but no longer relevant"', "--rule", 'psi("heat") > 0.2']

@@ -1,8 +1,11 @@
 """Logs that are rotated while they are followed, or between two runs: each row once, or a clear message."""
 
 import bz2
+import functools
 import gzip
+import itertools
 import os
+import random
 import shutil
 import time
 import warnings
@@ -189,3 +192,162 @@ def test_a_clock_that_steps_back_makes_no_difference(tmp_path, monkeypatch):
     began = time.monotonic()
     assert list(steps.rows) == []
     assert time.monotonic() - began < 30
+
+
+# -- random histories ----------------------------------------------------------------------------------------
+
+NARROW, WIDE = ["heat", "sound"], [f"sensor_{j:04d}_temperature" for j in range(200)]
+
+
+class Log:
+    """A log, and what an administrator does to it; each row has its own number in the first column."""
+
+    def __init__(self, folder, columns, chance):
+        self.path, self.columns, self.chance = folder / "log.csv", columns, chance
+        self.n_rows = self.n_other = 0
+        self.written = set()  # numbers of the rows that must be read
+        self.unread = set()  # since the reader last looked
+        self.is_lossy = (
+            False  # an operation was done after which rows cannot be read, or cannot be told apart
+        )
+        self.path.write_text(self.header())
+
+    def header(self):
+        return ",".join([*self.columns, "state"]) + "\n"
+
+    def rows(self, n):
+        first = self.n_rows
+        self.n_rows += n
+        self.written |= set(range(first, first + n))
+        self.unread |= set(range(first, first + n))
+        rest = ",7" * (len(self.columns) - 1)
+        return [f"{i}{rest},{'on' if i % 7 > 3 else 'off'}\n" for i in range(first, first + n)]
+
+    def shift(self):
+        for k in range(9, 0, -1):
+            if (self.path.parent / f"log.csv.{k}").exists():
+                os.replace(self.path.parent / f"log.csv.{k}", self.path.parent / f"log.csv.{k + 1}")
+
+    def append(self):
+        append(self.path, self.rows(self.chance.randrange(1, 60)))
+
+    def append_and_rotate(self):
+        self.append()
+        self.rotate()
+
+    def rotate(self):
+        self.shift()
+        os.replace(self.path, self.path.parent / "log.csv.1")
+        self.path.write_text(self.header() + "".join(self.rows(self.chance.choice([0, 1, 30, 90]))))
+
+    def copytruncate(self):
+        self.shift()
+        shutil.copy(self.path, self.path.parent / "log.csv.1")
+        copied_and_cut(self.path, self.path.parent / "log.csv.1", [])
+        self.path.write_text(self.header() + "".join(self.rows(self.chance.choice([0, 1, 30, 90]))))
+
+    def back_up(self):
+        shutil.copy(self.path, self.path.parent / "log.csv.bak")
+
+    def move_to_another_disk(self):
+        shutil.copy(self.path, self.path.parent / "moved")
+        append(self.path.parent / "moved", self.rows(5))
+        os.replace(self.path.parent / "moved", self.path)
+
+    def rewrite(self):
+        """Write other rows in place, of the same or a greater length."""
+        self.is_lossy = True
+        lines = self.path.read_text().splitlines(keepends=True)[1:]
+        others = [f"{line[:-3]}no\n" if self.chance.random() < 0.9 else line for line in lines]
+        self.path.write_text(self.header() + "".join(others + self.rows(self.chance.choice([0, 40]))))
+
+    def replace(self):
+        """Move a file of other rows over the log; its first rows are the same."""
+        self.is_lossy = True
+        lines = self.path.read_text().splitlines(keepends=True)
+        same = lines[: 1 + self.chance.choice([0, (len(lines) - 1) // 2])]
+        (self.path.parent / "other").write_text("".join(same + self.rows(self.chance.choice([10, 200]))))
+        os.replace(self.path.parent / "other", self.path)
+
+
+SAFE = ["append", "append", "append_and_rotate", "rotate", "copytruncate", "back_up", "move_to_another_disk"]
+
+
+def history(folder, columns, seed, *, is_pattern, is_one_pass, is_safe):
+    """Follow a log during a random history; return it, the rows that were read, and an error, if any."""
+    chance = random.Random(seed)
+    log, found = Log(folder, columns, chance), []
+    names = [
+        way for way in SAFE if is_pattern or not ("copyt" in way or ("rotate" in way and not is_one_pass))
+    ]
+    names += [] if is_safe else ["copytruncate", "rotate", "rewrite", "replace"]
+    ways = [chance.choice(names) for _ in range(12)]
+    log.append()
+    source = folder / "log.csv*" if is_pattern else log.path
+    position, events = None, []
+
+    def act():
+        log.unread = set()
+        for _ in range(chance.choice([1, 1, 2]) if is_pattern else 1):
+            if ways:
+                way = ways.pop()
+                log.is_lossy |= not is_pattern and (
+                    way == "copytruncate" or ("rotate" in way and not is_one_pass)
+                )
+                getattr(log, way)()
+                if log.is_lossy:  # the reader has to find out by itself, but not what no file contains
+                    log.written -= log.unread
+                    ways.clear()
+
+    def go_on(stream):
+        if ways:
+            act()
+        elif next(quiet) > 2:
+            stream._idle = 0.0
+
+    quiet = itertools.count()
+    try:
+        for _ in range(20):
+            stream = follow_files(source, label="state", format="csv", idle=None if is_one_pass else 0)
+            if position is not None:
+                stream.seek(tamis.loads(tamis.dumps(position)))
+            if is_one_pass:
+                stream.on_idle = functools.partial(go_on, stream)
+            for X, _ in stream.batches(1):
+                found.append(int(X[0, 0]))
+                events += stream.pop_events()
+            position = stream.position()
+            events += stream.events_after_batch()
+            if is_one_pass or not ways:
+                break
+            act()
+    except StreamError as error:
+        return log, found, events, error
+    return log, found, events, None
+
+
+@pytest.mark.parametrize("is_one_pass", [True, False])
+@pytest.mark.parametrize("is_pattern", [True, False])
+@pytest.mark.parametrize("columns", [NARROW, WIDE])
+def test_random_histories_of_a_log_lose_and_repeat_no_row(
+    tmp_path, monkeypatch, columns, is_pattern, is_one_pass
+):
+    monkeypatch.setattr("tamis.streams.tail.stream._POLL", 0.001)
+    n_histories = int(os.environ.get("TAMIS_HISTORIES", "6"))
+    n_errors = 0
+    for seed in range(n_histories):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        how = {"is_pattern": is_pattern, "is_one_pass": is_one_pass, "is_safe": seed % 2 == 0}
+        log, found, events, error = history(folder, columns, seed, **how)
+        assert len(found) == len(set(found)) or log.is_lossy, (seed, events)
+        if error is not None:
+            assert log.is_lossy, (seed, error)
+            assert "was truncated" in str(error) or "rows" in str(error)
+            n_errors += 1
+        else:
+            assert log.written <= set(found) or any(one["event"] == "removed" for one in events), (
+                seed,
+                events,
+            )
+    assert n_errors <= n_histories // 2

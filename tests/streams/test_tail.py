@@ -727,3 +727,279 @@ def test_memory_of_the_records_is_bounded(tmp_path):
         assert steps[name].sum() == whole.frames["steps"][name].sum()
     weighted = (steps["accuracy"] * steps["n_rows"]).sum() / steps["n_rows"].sum()
     assert weighted == pytest.approx(a["accuracy"])
+
+
+# -- files that cannot be read -------------------------------------------------------------------------------
+
+
+def damaged_footer(whole):
+    n = int.from_bytes(whole[-8:-4], "little")
+    return whole[: -8 - n] + bytes(n) + whole[-8:]
+
+
+UNREADABLE = {
+    "garbage": (lambda whole: b"PAR1" + bytes(range(256)) * 8 + b"PAR1", "is damaged", True),
+    "text": (lambda whole: b"heat,state\n1,on\n", "is not a Parquet file", True),
+    "footer": (damaged_footer, "is damaged", True),
+    "footer length": (lambda whole: whole[:-8] + b"\xff\xff\xff\x7fPAR1", "is damaged", True),
+    "being written": (lambda whole: whole[:-10], "is incomplete", False),
+    "one byte": (lambda whole: b"P", "is incomplete", False),
+    "empty": (lambda whole: b"", "is empty", False),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_parquet_part_that_cannot_be_read_is_reported(tmp_path, kind, at):
+    make, reason, is_damaged = UNREADABLE[kind]
+    made = lines(60)
+    for k in range(3):
+        _parquet(tmp_path / f"{k + 1}.parquet", made[20 * k : 20 * k + 20])
+    part = tmp_path / f"{at}.parquet"
+    whole = part.read_bytes()
+    part.write_bytes(make(whole))
+    stream = follow(tmp_path)
+    with pytest.warns(UserWarning, match=rf"{at}.parquet' was not read: it {reason}"):
+        found = batches(stream)
+    assert len(found) == 4
+    [event] = stream.events_after_batch()
+    assert (event["event"], event["file"]) == ("unreadable", str(part))
+    assert reason in event["reason"]
+    assert (stream.counts["unreadable"], list(stream.unreadable)) == (1, [str(part)])
+    assert stream.has_damaged_files == is_damaged
+    part.write_bytes(whole)
+    again = follow(tmp_path)
+    again.seek(tamis.loads(tamis.dumps(stream.position())))
+    found += batches(again)
+    assert again.unreadable == {}
+    assert "unreadable" not in again.counts
+    expected = batches(open_file(write(tmp_path / "whole.csv", made), label="state"))
+    assert sorted(row[0] for row in all_rows(found)) == sorted(row[0] for row in all_rows(expected))
+
+
+def test_a_part_is_reported_while_the_stream_waits(tmp_path, monkeypatch):
+    monkeypatch.setattr("tamis.streams.tail.files._PATIENCE", 0.3)
+    for k in (1, 3, 4):
+        _parquet(tmp_path / f"{k}.parquet", lines(20, k))
+    (tmp_path / "2.parquet").write_bytes(b"PAR1")
+    stream = follow(tmp_path, idle=30)
+    rows = stream.batches(10)
+    for _ in range(6):
+        next(rows)
+    threading.Timer(1.0, _parquet, [tmp_path / "2.parquet", lines(20, 2)]).start()
+    with pytest.warns(UserWarning, match="2.parquet' was not read: it is incomplete"):
+        next(rows)
+    assert len(next(rows)[1]) == 10
+    assert stream.unreadable == {}
+    assert [one["event"] for one in stream.pop_events()] == ["unreadable"]
+
+
+@pytest.mark.parametrize("source", ["", "*.parquet", "*"])
+def test_a_folder_named_as_a_part_is_reported(tmp_path, source):
+    _parquet(tmp_path / "1.parquet", lines(20))
+    (tmp_path / "2.parquet").mkdir()
+    _parquet(tmp_path / "2.parquet" / "part-0.parquet", lines(20, 1))
+    os.symlink(tmp_path / "nowhere", tmp_path / "3.parquet")
+    (tmp_path / "notes").mkdir()
+    stream = follow(tmp_path / source)
+    with pytest.warns(UserWarning, match="was not read"):
+        assert len(batches(stream)) == 2
+    reasons = {os.path.basename(name): reason for name, reason in stream.unreadable.items()}
+    assert set(reasons) == {"2.parquet", "3.parquet"}
+    assert "2.parquet/*.parquet" in reasons["2.parquet"]
+
+
+@pytest.mark.parametrize("group", [5, 1000])
+def test_a_parquet_part_of_the_same_shape_is_another_file(tmp_path, group):
+    """The last bytes of a footer have only the names of its columns."""
+    rng = np.random.default_rng(0)
+
+    def part(path):
+        X = {f"sensor_{j:04d}_temperature": rng.integers(0, 9, 40).astype(float) for j in range(200)}
+        pq.write_table(pa.table({**X, "state": ["on", "off"] * 20}), path, row_group_size=group)
+
+    part(tmp_path / "1.parquet")
+    stream = follow(tmp_path)
+    assert len(batches(stream)) == 4
+    part(tmp_path / "1.parquet")
+    again = follow(tmp_path)
+    again.seek(stream.position())
+    with pytest.raises(StreamError, match="was rewritten after 40 of its rows were read"):
+        batches(again)
+
+
+def test_parts_that_vanish_are_reported(tmp_path):
+    for k in range(3):
+        write(tmp_path / f"{k}.csv", lines(20, k))
+    stream = follow(tmp_path)
+    assert len(batches(stream)) == 6
+    os.remove(tmp_path / "1.csv")
+    write(tmp_path / "3.csv", lines(20, 3))
+    again = follow(tmp_path)
+    again.seek(stream.position())
+    assert len(batches(again)) == 2
+    assert again.pop_events() == [{"event": "removed", "file": str(tmp_path / "1.csv"), "rows": 20}]
+
+
+# -- lines that are too long ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def short_lines(monkeypatch):
+    """Let lines of more than 4 MB be too long; blocks of 1 MB are read."""
+    for module in ("tail.text", "quotes"):
+        monkeypatch.setattr(f"tamis.streams.{module}.LONGEST_LINE", 4 << 20)
+
+
+@pytest.mark.parametrize("start", [b"", b'1,"', b'1,"a\nb", "'])
+@pytest.mark.parametrize("n", [(4 << 20) + 1, 9 << 20])
+def test_a_line_that_is_too_long_is_a_bad_row(tmp_path, short_lines, start, n):
+    made = lines(40)
+    path = write(tmp_path / "a.csv", made[:20])
+    with path.open("ab") as file:
+        file.write(start + b"x" * n + b"\n")
+        file.write("".join(made[20:]).encode())
+    stream = follow(path, dead_letters=tmp_path / "bad.jsonl")
+    assert batches(stream) == batches(follow(write(tmp_path / "b.csv", made)))
+    put = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
+    long = put[-1]
+    assert "has more than 4 MB in row" in long["reason"]
+    assert len(long["line"]) < 1100
+    shortest = n + 1 + len(start.rpartition(b"\n")[2])  # without the lines of an open quote before it
+    assert any(f"({shortest + k:,} bytes)" in long["line"] for k in (0, start.find(b"\n") + 1))
+    position = stream.position()
+    with path.open("a") as file:
+        file.write("".join(lines(20, 1)))
+    again = follow(path, dead_letters=tmp_path / "bad.jsonl")
+    again.seek(tamis.loads(tamis.dumps(position)))
+    assert len(batches(again)) == 2
+    with pytest.raises(StreamError, match="has more than 4 MB in row 2"):
+        batches(follow(path))
+
+
+def test_the_end_of_a_line_that_is_too_long_is_awaited_in_bounded_memory(tmp_path, short_lines):
+    path = write(tmp_path / "a.csv", lines(20))
+    stream = follow(path, dead_letters=tmp_path / "bad.jsonl")
+    assert len(batches(stream)) == 2
+    with path.open("ab") as file:
+        for _ in range(10):
+            file.write(bytes(1 << 20))
+    again = follow(path, dead_letters=tmp_path / "bad.jsonl")
+    again.seek(stream.position())
+    with pytest.warns(
+        UserWarning, match=r"has a line of 10,485,760 bytes in row 21, whose end has not arrived"
+    ):
+        assert batches(again) == []
+    [part] = again._files.parts.values()
+    assert len(part._held) == 0
+    with path.open("ab") as file:
+        file.write(b"\n" + "".join(lines(20, 1)).encode())
+    assert len(batches(again)) == 2
+    assert again.counts["bad"] == 1
+
+
+def test_a_long_line_of_standard_input_is_a_bad_row(feed, tmp_path, short_lines):
+    feed([HEADER, *lines(20), "x" * (5 << 20) + "\n", *lines(20, 1)])
+    stream = follow("-", dead_letters=tmp_path / "bad.jsonl")
+    assert len(batches(stream)) == 4
+    assert stream.counts["bad"] == 1
+
+
+def test_a_header_of_several_megabytes_is_read(tmp_path):
+    names = [f"sensor_{j:06d}_{'x' * 1000}" for j in range(1500)]
+    for k in (1, 2):
+        rows = [f"{','.join(['1'] * 1500)},on\n", f"{','.join(['2'] * 1500)},off\n"] * 5
+        (tmp_path / f"{k}.csv").write_text(",".join([*names, "state"]) + "\n" + "".join(rows))
+    assert len(batches(follow(tmp_path))) == 2
+
+
+# -- positions changed from outside --------------------------------------------------------------------------
+
+WRONG = [-1, 0.5, 2.0, 1 << 70, "12", None, True, [], {}, float("nan")]
+
+
+def changed(position, path, value):
+    """Return a copy of a position in which the part at a path of keys is replaced, or removed."""
+    copy = tamis.loads(tamis.dumps(position))
+    *way, last = path
+    place = copy
+    for key in way:
+        place = place[key]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return copy
+
+
+def error_of(position, stream):
+    """Return the message of the error, if any, when a stream resumes at a position."""
+    try:
+        stream.seek(position)
+        batches(stream)
+    except (CheckpointError, StreamError) as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_position_that_was_changed_is_rejected_in_a_sentence(tmp_path, suffix):
+    path = tmp_path / f"a.{suffix}"
+    if suffix == "csv":
+        write(path, late(60), KEYED)
+    else:
+        _parquet(path, lines(60))
+    how = {"dead_letters": tmp_path / "bad.jsonl", **({"label_key": "id"} if suffix == "csv" else {})}
+    stream = follow(path, **how)
+    batches(stream)
+    position, name = stream.position(), str(path)
+    at, _, identity = position["places"][name]
+    ways = [(key,) for key in position]
+    ways += [("places", name), ("places", name, 0), ("places", name, 1), ("places", name, 2)]
+    ways += [("places", name, 2, k) for k in range(len(identity))]
+    ways += [("places", name, 2, -1, k, j) for k in range(2) for j in range(3)]
+    ways += [("letters", 0), ("letters", 1), ("table", "format"), ("table", "names"), ("how", "missing")]
+    n_errors = 0
+    for way in ways:
+        for value in [*WRONG, ...]:
+            given = changed(position, way, value)
+            if tamis.dumps(given) == tamis.dumps(position):
+                continue
+            said = error_of(given, follow(path, **how))
+            n_errors += bool(said)
+            assert said.endswith("." * bool(said))
+            assert "\n" not in said
+    assert n_errors > 0.8 * len(ways) * len(WRONG)
+    for value in (at - 1, at + 1, 7):
+        again = follow(path, **how)
+        with pytest.raises(CheckpointError, match="The position has the place"):
+            again.seek(changed(position, ("places", name, 0), value))
+
+
+def test_a_position_that_names_no_known_file_is_reported(tmp_path):
+    path = write(tmp_path / "a.csv", lines(20))
+    stream = follow(path)
+    batches(stream)
+    position = stream.position()
+    for places in ({}, {"b.csv": position["places"][str(path)]}):
+        with pytest.raises(
+            CheckpointError, match=r"The position is in ('b.csv'|no file), not in '.*a.csv': follow"
+        ):
+            follow(path).seek({**position, "places": places})
+    other = write(tmp_path / "b.csv", lines(30, 5))
+    stream = follow(other)
+    batches(stream)
+    os.remove(other)
+    gone = stream.position()["places"]
+    for places in ({}, gone):
+        again = follow(tmp_path / "*.csv")
+        again.seek({**position, "places": places})
+        with pytest.warns(UserWarning, match=f"None of the {len(places)} files of the checkpoint exists"):
+            assert len(batches(again)) == 2
+        events = [one["event"] for one in again.pop_events()]
+        assert events == [*["removed"] * len(places), "no_known_file"]
+    os.rename(path, tmp_path / "c.csv")
+    again = follow(tmp_path / "*.csv")
+    again.seek(position)
+    assert batches(again) == []
+    assert [one["event"] for one in again.events_after_batch()] == ["renamed"]

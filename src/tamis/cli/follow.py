@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis.cli.alerting import Alerting
-from tamis.cli.failure import INTERRUPTED, MisuseError
+from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.follow_watch import FollowedWatch
 from tamis.cli.methods import Models
 from tamis.cli.options import Debug, Force, Panel, Quiet, argument, check_whole, grouped, option
@@ -138,7 +138,7 @@ def follow(
     }
     check_outputs([source], {**places, "--save": save}, force=force)
     with alone(checkpoint, out_file, dead_letters):
-        position = _saved_position(checkpoint)
+        position = None if checkpoint is None else _saved_position(checkpoint, source)
         for place in (out_file, dead_letters) if position is None else ():
             _truncate(place)
         late = {"label_key": label_key, "max_waiting": max_waiting}
@@ -153,19 +153,21 @@ def follow(
             classes=not models.is_regression,
             quiet=quiet,
         )
-        if position is not None:
-            stream.seek(position)
-        elif not _wait_for_first_batch(stream, options.rows_per_block):
-            note("nothing was learned: there are too few rows for a first batch.")
-            return 0
+        from tamis.persistence.journal import Journal
+
+        journal = Journal(out)
+        with warnings_in_one_line(terminal(stderr=True)):
+            if position is not None:
+                _seek(stream, position, checkpoint)
+            elif not _wait_for_first_batch(stream, options.rows_per_block):
+                note("nothing was learned: there are too few rows for a first batch.")
+                journal.write(stream.events_after_batch())
+                return _exit_code(stream)
         from tamis.evaluate.prequential.settings import features_of
 
         names, categorical = features_of(stream, options)
         selector, learner = models.make(categorical)
         output.models = {"selector": selector, "learner": learner, "feature_names": names}
-        from tamis.persistence.journal import Journal
-
-        journal = Journal(out)
         events = Events(journal, stream, selector, every, names)
         if watch:
             known = list(stream.feature_names or []) if names is None else names
@@ -183,14 +185,34 @@ def follow(
         )  # fmt: skip
         result = _run(stream, selector, learner, events, options, quiet=quiet or out_file is None)
         why = "interrupted" if result.settings["interrupted"] else "end"
-        events.emit([{"event": why, "n_seen": events.n_seen, "waiting": stream.n_waiting, **stream.counts}])
+        at = {"n_seen": events.n_seen}
+        last = {"event": why, **at, "waiting": stream.n_waiting, **stream.counts}
+        events.emit([*({**one, **at} for one in stream.events_after_batch()), last])
         if page is not None:
             page.close()
         output.models["categories"] = stream.categories
         if out_file is not None and len(result.frames["steps"]["step"]):
-            return output.finish(result)
+            return output.finish(result) or _exit_code(stream)
         output.write(result)
-        return INTERRUPTED if result.settings["interrupted"] else 0
+        return INTERRUPTED if result.settings["interrupted"] else _exit_code(stream)
+
+
+def _exit_code(stream: FollowedStream) -> int:
+    """Name the files that could not be read, and return the exit code."""
+    if names := list(stream.unreadable):
+        first = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+        note(f"{len(names):,} file{'s' * (len(names) > 1)} could not be read: {first}.")
+    return FAILED if stream.has_damaged_files else 0
+
+
+def _seek(stream: FollowedStream, position: Any, checkpoint: str | None) -> None:
+    """Resume at a saved position."""
+    from tamis.errors import CheckpointError
+
+    try:
+        stream.seek(position)
+    except CheckpointError as error:
+        raise CheckpointError(f"{checkpoint!r} cannot be resumed. {error}") from error
 
 
 def _wait_for_first_batch(stream: FollowedStream, size: int) -> bool:
@@ -233,17 +255,34 @@ def _check_watch(watch: bool, alerting: Alerting, live: bool, port: int, options
         alerting.sender()
 
 
-def _saved_position(checkpoint: str | None) -> Any:
-    """Return the position of a saved run; None if there is none, or the file is not a run."""
+def _saved_position(checkpoint: str, source: str) -> Any:
+    """Return the position of a saved run; None if no run was saved, or none with rows."""
     import os
 
     from tamis import load
+    from tamis.errors import CheckpointError
 
-    if checkpoint is None or not os.path.exists(checkpoint):
+    if not os.path.exists(checkpoint):
         return None
     content = load(checkpoint)
     run = content.get("run") if isinstance(content, dict) else None
-    return run.get("position") if isinstance(run, dict) else None
+    if not isinstance(run, dict):
+        raise CheckpointError(
+            f"{checkpoint!r} is not a checkpoint of a run: choose another file, or remove it."
+        )
+    settings = content.get("settings")
+    then = settings.get("stream") if isinstance(settings, dict) else None
+    if isinstance(then, dict) and then.get("path") != source:
+        raise CheckpointError(
+            f"{checkpoint!r} is the checkpoint of another run, whose stream.path is {then.get('path')!r}, not"
+            f" {source!r}: choose another file, or remove it."
+        )
+    if (position := run.get("position")) is None and run.get("n_seen") != 0:
+        raise CheckpointError(
+            f"{checkpoint!r} has no position in a followed stream, so the next row is unknown: choose another file, or"
+            " remove it to start again."
+        )
+    return position
 
 
 def _truncate(place: str | None) -> None:

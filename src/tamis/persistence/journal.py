@@ -10,6 +10,7 @@ import stat
 from typing import Any
 
 from tamis._json import null_nonfinite
+from tamis._validation import is_integer, short_repr
 from tamis.errors import CheckpointError
 
 __all__ = ["Journal"]
@@ -120,6 +121,15 @@ class Journal:
         CheckpointError
             If it is not the marked file; nothing is removed.
         """
+        if (
+            not (isinstance(mark, list) and len(mark) == 2 and isinstance(mark[1], str))
+            or not is_integer(mark[0])
+            or mark[0] < 0
+        ):
+            raise CheckpointError(
+                f"The saved length of {self.path!r} is {short_repr(mark)}, so the checkpoint was changed from outside:"
+                " choose another checkpoint, or remove it to start again."
+            )
         length, head = mark
         if not self._is_file or self.length <= length:
             return

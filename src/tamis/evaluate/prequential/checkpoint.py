@@ -7,7 +7,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,14 @@ class Checkpoint:
                     " choose another file, or remove it."
                 )
         return content["run"]
+
+    @contextlib.contextmanager
+    def restoring(self) -> Iterator[None]:
+        """Name the file in the message of an error in its content."""
+        try:
+            yield
+        except CheckpointError as error:
+            raise CheckpointError(f"{str(self.path)!r} cannot be resumed. {error}") from error
 
     def keep(self, step: int, settings: dict[str, Any], state: Callable[[], dict[str, Any]]) -> None:
         """Save the run if a checkpoint is due and the run has changed."""

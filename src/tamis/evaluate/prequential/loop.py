@@ -233,7 +233,8 @@ def prequential(
     with Checkpoint(options) as saved:
         if (state := saved.load(run.settings, run.user_classes())) is not None:
             reported = state.pop("listener", None)
-            run.restore(state)
+            with saved.restoring():
+                run.restore(state)
             if reported is not None and hasattr(listener, "restore"):
                 listener.restore(reported)
 

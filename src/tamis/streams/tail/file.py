@@ -1,20 +1,23 @@
 """One file of an unbounded stream: the position up to which it was read, and its identity.
 
 A position is the name of a file, the number of bytes (Parquet: rows) read, and the identity of the file: its inode, and
-the SHA-256 of its first (Parquet: last) 4096 bytes. Resuming takes one seek.
+the SHA-256 of byte ranges. For text these are the first line with the rows behind it, and the last bytes before the
+position; for Parquet the first bytes, and the footer with the bytes before it. Resuming takes one seek.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import time
 from abc import ABC, abstractmethod
 from typing import Any, NoReturn
 
 from tamis.errors import StreamError
 
-__all__ = ["HEAD", "FollowedFile", "check_same_columns", "digest"]
+__all__ = ["WINDOW", "FollowedFile", "check_same_columns", "digest"]
 
-HEAD = 4096  # bytes that identify a file
+WINDOW = 1 << 14  # bytes of data at either end that identify a file
 
 
 class FollowedFile(ABC):
@@ -29,15 +32,31 @@ class FollowedFile(ABC):
         Number of rows read.
     inode : int
         0 until known.
+    windows : list of [int, int, str]
+        Start, length and hash of the byte ranges that identify what was read.
+    stamp : tuple of int
+        Inode, size and times when the byte ranges were last compared.
+    since : float
+        When the stamp was first seen, in seconds of the monotonic clock.
     names : list of str or None
         Names of its columns, in order; None until read.
+    problem : str or None
+        Why the file cannot be read now.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.at = self.row = self.inode = 0
+        self.windows: list[list[Any]] = []
+        self.stamp: tuple[int, ...] = ()
+        self.since = time.monotonic()
         self.names: list[str] | None = None
+        self.problem: str | None = None
         self._file: Any = None
+
+    @abstractmethod
+    def open(self) -> bool:
+        """Open the file, if it is the one that was read; return whether it is complete enough to be read."""
 
     @abstractmethod
     def look(self, table: Any) -> bool:
@@ -52,8 +71,8 @@ class FollowedFile(ABC):
         """Return whether a file of `size` bytes may have unread rows."""
 
     @abstractmethod
-    def is_rewritten(self, size: int) -> bool:
-        """Return whether a file of `size` bytes no longer begins with the rows that were read."""
+    def continues_in(self, name: str) -> bool:
+        """Return whether a file contains all that is in this one."""
 
     @abstractmethod
     def raise_rewritten(self) -> NoReturn:
@@ -69,11 +88,24 @@ class FollowedFile(ABC):
 
     @abstractmethod
     def identity(self) -> list[Any]:
-        """Return the identity of the file."""
+        """Return the identity of the file: its inode, and the byte ranges before the position."""
 
     @abstractmethod
     def seek(self, at: int, row: int, identity: list[Any]) -> None:
         """Resume at a position, if it is the same file."""
+
+    def matches(self, name: str) -> bool:
+        """Return whether a file contains the bytes that identify this one."""
+        with open(name, "rb") as file:
+            return has_windows(file.fileno(), self.windows)
+
+    def holds_rows(self) -> bool:
+        """Return whether rows were read, even if they were not returned yet."""
+        return self.row > 0
+
+    def is_moved(self) -> bool:
+        """Return whether the open file is known to have another name now."""
+        return False
 
     def n_waiting(self) -> int:
         """Return the number of bytes of an incomplete row."""
@@ -94,6 +126,16 @@ class FollowedFile(ABC):
 def digest(data: bytes) -> str:
     """Return a hash of some bytes of a file."""
     return hashlib.sha256(data).hexdigest()[:16]
+
+
+def has_windows(descriptor: int, windows: list[list[Any]]) -> bool:
+    """Return whether an open file has these bytes: lists of start, length and hash."""
+    return all(digest(os.pread(descriptor, n, start)) == expected for start, n, expected in windows)
+
+
+def unreadable(name: str, error: OSError) -> StreamError:
+    """Return the error of a file that cannot be opened."""
+    return StreamError(f"{name!r} cannot be read ({error.strerror}): check its permissions.")
 
 
 def check_same_columns(name: str, known: list[str], new: list[str]) -> None:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from tamis.errors import StreamError
 from tamis.streams.files import SUFFIXES
 from tamis.streams.source import CODECS, LONGEST_MAGIC, codec_of
-from tamis.streams.tail.file import HEAD, FollowedFile
+from tamis.streams.tail.file import FollowedFile, unreadable
 from tamis.streams.tail.parquet import FollowedParquet
-from tamis.streams.tail.text import FollowedText
+from tamis.streams.tail.text import FollowedText, is_beginning
 
 __all__ = ["FollowedFiles"]
 
 _AT_ONCE = 1 << 20  # bytes
+_SETTLED = 2.5  # seconds after which the status of a file changes with any later change of its bytes
+_PATIENCE = 5.0  # seconds without a change after which a file that cannot be read is reported
 
 _KINDS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 _PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
@@ -36,14 +40,31 @@ class FollowedFiles:
     header : bool
         Whether text files begin with the column names.
     max_quoted_lines : int
+    skips_long_lines : bool
+        Whether lines of more than 64 MB are returned as bad lines.
     """
 
-    def __init__(self, path: str, format: str | None, header: bool, max_quoted_lines: int) -> None:
-        self.path, self.format, self.header, self._most = path, format, header, max_quoted_lines
+    def __init__(
+        self, path: str, format: str | None, header: bool, max_quoted_lines: int, *, skips_long_lines: bool
+    ) -> None:
+        self.path, self.format = path, format
+        self._how: dict[str, Any] = {
+            "header": header,
+            "max_quoted_lines": max_quoted_lines,
+            "skips_long_lines": skips_long_lines,
+        }
         self.is_pattern = glob.has_magic(path) and not os.path.exists(path)
+        literal = glob.escape(path).partition("[")[0]
+        self._stem = (
+            [literal] if self.is_pattern and os.path.basename(literal) else []
+        )  # without the rest of a pattern
+        self.is_single = not self.is_pattern and not os.path.isdir(path)
         self.parts: dict[str, FollowedText | FollowedParquet] = {}
         self.notes: list[dict[str, Any]] = []  # events of the files
-        self._passed: set[str] = set()  # compressed files
+        self.n_resumed: int | None = None  # files of a position, until they are found
+        self._passed: set[str] = set()  # compressed files, and copies
+        self._reported: dict[str, str] = {}  # files that cannot be read, and the reported reason
+        self._unusable: dict[str, str] = {}  # names of folders and others, and why they cannot be read
         self.changed: set[str] = set()  # names of files that were replaced
         if not self.is_pattern and not os.path.exists(path):
             raise StreamError(f"There is no file {path!r}: check the path, or name a folder or a pattern.")
@@ -51,7 +72,7 @@ class FollowedFiles:
     def names(self) -> list[str]:
         """Return the existing files."""
         if self.is_pattern:
-            items = sorted(name for name in glob.glob(self.path, recursive=True) if os.path.isfile(name))
+            items = self._files_among(sorted(glob.glob(self.path, recursive=True)))
             plain = [name for name in items if not name.lower().endswith(_PACKED)]
             for name in set(items).difference(plain, self._passed) if plain else ():
                 self._passed.add(name)
@@ -63,11 +84,23 @@ class FollowedFiles:
         if not os.path.isdir(self.path):
             return [self.path] if os.path.exists(self.path) else []
         with os.scandir(self.path) as entries:
-            return sorted(
-                entry.path
-                for entry in entries
-                if _kind(entry.name) and entry.name[0] not in "._" and entry.is_file()
+            return self._files_among(
+                sorted(entry.path for entry in entries if _kind(entry.name) and entry.name[0] not in "._")
             )
+
+    def _files_among(self, names: list[str]) -> list[str]:
+        """Return the names of files; others are noted if they have the suffix of a file of rows."""
+        files = [name for name in names if os.path.isfile(name)]
+        self._unusable = {
+            name: (
+                f"it is a folder: follow the files in it by a pattern such as '{name}/*{Path(name).suffix}'"
+                if os.path.isdir(name)
+                else "it is not a file"
+            )
+            for name in set(names).difference(files)
+            if _kind(name) and not any(file.startswith(f"{name}{os.sep}") for file in files)
+        }
+        return files
 
     def part(self, name: str) -> FollowedText | FollowedParquet:
         """Return a file; a new one is added."""
@@ -84,88 +117,210 @@ class FollowedFiles:
                     f"{name!r} is {_kind(name)}, but earlier files are {self.format}: select"
                     " files of one format by a pattern."
                 )
-            self.parts[name] = (
-                FollowedParquet(name) if kind == "parquet" else FollowedText(name, self.header, self._most)
-            )
+            self.parts[name] = FollowedParquet(name) if kind == "parquet" else FollowedText(name, **self._how)
         return self.parts[name]
 
     def is_whole(self, name: str, names: list[str]) -> bool:
         """Return whether a later file exists; ``log.csv.1`` is a rotated file, not one later than ``log.csv``."""
-        return not names[-1].startswith(name)
+        return not _is_name_of_copy(names[-1], name)
 
     def with_rows(self, open_part: FollowedFile | None) -> Iterator[tuple[FollowedFile, bool]]:
         """Yield the files with unread rows, and whether a later file exists, so that they are complete."""
-        names = self.names()
-        inodes = {name: os.stat(name).st_ino for name in names}
-        self._rename(inodes)
-        for name in [name for name in self.parts if name not in inodes]:  # removed, or about to be rewritten
-            if self.parts[name].is_open:
-                yield self.parts[name], True
-                if not (len(names) == 0 and self.path == name):
-                    self._drop(name)
-            elif names:
-                _reject_compressed_rest(self.parts[name])
-                self._drop(name)
-        for name in names:
-            if name not in self.parts and any(_is_copy(name, part) for part in self.parts.values()):
+        try:
+            yield from self._with_rows(open_part)
+        except FileNotFoundError:
+            return  # a file was renamed or removed meanwhile
+        except PermissionError as error:
+            raise unreadable(str(error.filename), error) from None
+
+    def _with_rows(self, open_part: FollowedFile | None) -> Iterator[tuple[FollowedFile, bool]]:
+        found = self._found()
+        names = list(found)
+        yield from self.to_finish(found)
+        self._check_resumed()
+        for name, status in found.items():
+            if name not in self.parts and self._is_copy(name, status.st_size, found):
                 continue  # its rows are read from the original file
             part = self.part(name)
-            if part.inode and part.inode != inodes[name]:
-                yield from self._after_replacement(name, inodes[name])
-                part = self.part(name)
-            size = os.stat(name).st_size
-            if part.is_rewritten(size):
-                yield self._after_copy(part, names), True  # the remaining rows
-                part = self.part(name)
-            if part.has_more(size):
+            if part.has_more(status.st_size):
                 is_whole = self.is_whole(name, names)
                 yield part, is_whole
                 if part is not open_part and is_whole:
                     part.close()
+        self.report_unreadable(_PATIENCE)
 
-    def _rename(self, inodes: dict[str, int]) -> None:
-        """Find files renamed by rotation; the new name may be the old name of another file."""
-        moved = [old for old, part in self.parts.items() if part.inode and inodes.get(old) != part.inode]
-        free = {inode: name for name, inode in inodes.items() if name not in self.parts or name in moved}
-        renamed = {old: free[self.parts[old].inode] for old in moved if self.parts[old].inode in free}
-        parts = {old: self.parts.pop(old) for old in renamed}
-        for old, name in renamed.items():
-            self._move(parts[old], name)
+    def _found(self) -> dict[str, os.stat_result]:
+        """Return the existing files, and the status of each."""
+        found = {}
+        for name in self.names():
+            with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                found[name] = os.stat(name)
+        return found
 
-    def _move(self, part: FollowedText | FollowedParquet, name: str) -> None:
-        """Record that a file was renamed."""
+    # -- files that cannot be read -------------------------------------------------------------------------
+
+    def unreadable(self) -> dict[str, str]:
+        """Return the files that cannot be read now, and why."""
+        problems = {name: part.problem for name, part in self.parts.items() if part.problem is not None}
+        return dict(sorted({**problems, **self._unusable}.items()))
+
+    def has_damaged(self) -> bool:
+        """Return whether a file cannot be read, and is not just incomplete."""
+        return bool(self._unusable) or any(
+            part.problem is not None and isinstance(part, FollowedParquet) and part.is_damaged
+            for part in self.parts.values()
+        )
+
+    def report_unreadable(self, patience: float = 0.0) -> None:
+        """Report, once, the files that cannot be read and have not changed for so many seconds."""
+        now = time.monotonic()
+        for name, reason in self.unreadable().items():
+            is_recent = name in self.parts and now - self.parts[name].since < patience
+            if not is_recent and self._reported.get(name) != reason:
+                self._reported[name] = reason
+                self.notes.append({"event": "unreadable", "file": name, "reason": reason})
+                warnings.warn(f"{name!r} was not read: {reason}.", stacklevel=2)
+
+    def _check_resumed(self) -> None:
+        """Report if none of the files of a position was found."""
+        n, self.n_resumed = self.n_resumed, None
+        if n is not None and not any(part.at for part in self.parts.values()):
+            self.notes.append({"event": "no_known_file", "files": n})
+            warnings.warn(
+                f"None of the {n:,} files of the checkpoint exists in {self.path!r}, so all files are read from their"
+                " first row: if they are the same ones, restore their names, or remove the checkpoint to start again.",
+                stacklevel=2,
+            )
+
+    # -- files that were renamed, copied, replaced or removed ----------------------------------------------
+
+    def to_finish(
+        self, found: dict[str, os.stat_result] | None = None
+    ) -> Iterator[tuple[FollowedText | FollowedParquet, bool]]:
+        """Find the known files again, and yield those to be finished before others are read, as in `with_rows`."""
+        found = self._found() if found is None else found
+        lost = [part for name, part in self.parts.items() if not self._is_there(part, found.get(name))]
+        free = [name for name in found if name not in self.parts or self.parts[name] in lost]
+        moved: dict[str, FollowedText | FollowedParquet] = {}
+        for part in lost:
+            name = self._new_name(part, free, found)
+            if name is not None:
+                free.remove(name)
+                moved[name] = part
+        left = [part for part in lost if part not in moved.values()]
+        for part in left:
+            if part.name in moved:  # its name belongs to another known file now
+                if part.is_open:
+                    yield part, True
+                self._drop(part, "removed")
+        for part in moved.values():
+            del self.parts[part.name]
+        are_copies = [found[name].st_ino != part.inode for name, part in moved.items()]
+        for name, part in moved.items():
+            self._move(part, name, found[name])
+        yield from zip(moved.values(), are_copies, strict=True)
+        for part in left:
+            if self.parts.get(part.name) is part:
+                yield from self._finish(part, found)
+
+    def _is_there(self, part: FollowedText | FollowedParquet, status: os.stat_result | None) -> bool:
+        """Return whether the name of a file still belongs to it; its bytes are compared when its status has changed."""
+        if status is None:
+            return False
+        now, stamp = time.monotonic(), (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        if stamp != part.stamp:
+            part.stamp, part.since = stamp, now
+        elif now - part.since > _SETTLED:
+            return True
+        if part.inode in (0, status.st_ino):
+            is_there = part.matches(part.name)
+        elif is_there := not part.is_moved() and part.continues_in(part.name):
+            part.close()  # a copy replaces it, and is read from the same position on
+            part.inode = status.st_ino
+            self.changed.add(part.name)
+        if is_there and self.is_single:
+            part.open()  # its rest can be read after it is renamed
+        return is_there
+
+    def _new_name(
+        self, part: FollowedText | FollowedParquet, free: list[str], found: dict[str, os.stat_result]
+    ) -> str | None:
+        """Return the new name of a file, or the name of a copy made before it was truncated or rewritten."""
+        names = sorted(free, key=lambda name: (found[name].st_ino != part.inode, -found[name].st_size))
+        names = [name for name in names if found[name].st_ino == part.inode or part.holds_rows()]
+        names = [name for name in names if part.matches(name)]
+        if not names and isinstance(part, FollowedText) and part.at < part.n_read:
+            before = FollowedText(part.name, **self._how)  # a copy may end before the last bytes read
+            before.seek(part.at, part.row, part.identity())
+            names = [name for name in free if part.row and before.matches(name)]
+            if names:
+                part.restart_at_position()
+        return names[0] if names else None
+
+    def _move(self, part: FollowedText | FollowedParquet, name: str, status: os.stat_result) -> None:
+        """Record the new name of a file."""
         self.notes.append({"event": "renamed", "from": part.name, "to": name})
         self.changed |= {part.name, name}
         self.parts[name] = part
-        part.name = name
+        part.name, part.stamp = name, ()
+        if part.inode != status.st_ino:
+            part.close()
+            part.inode = status.st_ino
 
-    def _after_copy(self, part: FollowedText | FollowedParquet, names: list[str]) -> FollowedFile:
-        """Return the copy of a file that was truncated or rewritten after copying; the copy contains its rows."""
-        copies = [name for name in names if name not in self.parts and _is_copy(name, part)]
-        copies = [name for name in copies if os.path.getsize(name) >= part.at]
-        if not copies:
-            part.raise_rewritten()
-        copy = max(copies, key=os.path.getsize)
+    def _finish(
+        self, part: FollowedText | FollowedParquet, found: dict[str, os.stat_result]
+    ) -> Iterator[tuple[FollowedText | FollowedParquet, bool]]:
+        """Yield a file whose name belongs to another one now, or to none, while its rows can be read; then drop it."""
+        status = found.get(part.name)
+        is_replaced = status is not None and status.st_ino != part.inode
+        if status is None and part.stamp:
+            part.stamp, part.since = (), time.monotonic()  # when it was missed first
+        if status is not None and not (part.is_open and is_replaced and isinstance(part, FollowedText)):
+            if part.holds_rows():
+                part.raise_rewritten()
+            self._drop(part, None)
+        elif part.is_open:
+            # Its writer may still write to it, until it writes to the new file.
+            is_missed = not self.is_single and time.monotonic() - part.since > _PATIENCE
+            is_over = is_missed if status is None else status.st_size > 0
+            yield part, is_over
+            if is_over:
+                self._drop(part, "rotated" if is_replaced else "removed")
+        elif found or not self.is_single:
+            _reject_compressed_rest(part)
+            self._drop(part, "removed")
+
+    def _drop(self, part: FollowedText | FollowedParquet, event: str | None) -> None:
+        """Forget a file, and report the event."""
         del self.parts[part.name]
         part.close()
-        self._move(part, copy)
-        part.inode = os.stat(copy).st_ino
-        return part
+        self.changed.add(part.name)
+        if event == "rotated":
+            self.notes.append({"event": event, "file": part.name})
+        elif event is not None and part.row:
+            self.notes.append({"event": event, "file": part.name, "rows": part.row})
 
-    def _drop(self, name: str) -> None:
-        self.parts.pop(name).close()
-        self.changed.add(name)
+    def _is_copy(self, name: str, size: int, found: Iterable[str]) -> bool:
+        """Return whether a new file is a copy of a known one, even an incomplete one.
 
-    def _after_replacement(self, name: str, inode: int) -> Iterator[tuple[FollowedFile, bool]]:
-        """Yield the file to finish first, if its name now belongs to a copy of its rows or to new rows (rotation)."""
-        part = self.parts[name]
-        if isinstance(part, FollowedParquet) or not part.is_open or _begins(name, part.head):
-            part.close()
-            part.inode = inode  # whether it is the same file is checked when it is opened
-            return
-        yield part, True  # the remaining rows of the old file
-        self._drop(name)
-        self.notes.append({"event": "rotated", "file": name})
+        Copies are only expected where a name has a suffix, such as ``log.csv.1``: different files may have equal rows.
+        """
+        bases = [
+            base
+            for base in (*self.parts, *found, *self._stem)
+            if base != name and _is_name_of_copy(name, base)
+        ]
+        for part in self.parts.values() if bases else ():
+            if not part.row or isinstance(part, FollowedParquet):
+                continue
+            if not any(_is_name_of_copy(part.name, base) for base in bases):
+                continue
+            if part.matches(name) or (size < part.n_read and _is_beginning(name, part.name)):
+                if name not in self._passed and _has_rows(name):
+                    self._passed.add(name)
+                    self.notes.append({"event": "copy", "file": name, "of": part.name})
+                return True
+        return False
 
 
 def _is_packed(name: str) -> bool:
@@ -176,12 +331,21 @@ def _is_packed(name: str) -> bool:
         return False
 
 
-def _is_copy(name: str, part: FollowedText | FollowedParquet) -> bool:
-    """Return whether a file with a longer name begins like a file that was read."""
-    if not name.startswith(part.name) or not part.row or isinstance(part, FollowedParquet):
-        return False
+def _is_name_of_copy(name: str, original: str) -> bool:
+    """Return whether a name is that of another file with a suffix, such as ``log.csv.1`` or ``log.csv-2026``."""
+    return name.startswith(original) and not name[len(original) :][:1].isalnum()
+
+
+def _is_beginning(name: str, original: str) -> bool:
+    """Return whether a file is the beginning of another one, such as a copy that is being written."""
+    with open(name, "rb") as file, open(original, "rb") as other:
+        return is_beginning(file.fileno(), other.fileno())
+
+
+def _has_rows(name: str) -> bool:
+    """Return whether a text file has more than its first line."""
     with open(name, "rb") as file:
-        return part.begins_as(file.read(HEAD))
+        return bool(file.readline() and file.read(1))
 
 
 def _reject_compressed_rest(part: FollowedFile) -> None:
@@ -198,11 +362,6 @@ def _reject_compressed_rest(part: FollowedFile) -> None:
                         f"{packed!r} has rows of {part.name!r} that were not read before it"
                         " was compressed: decompress it."
                     )
-
-
-def _begins(name: str, head: bytes) -> bool:
-    with open(name, "rb") as file:
-        return file.read(len(head)) == head
 
 
 def _kind(name: str) -> str | None:

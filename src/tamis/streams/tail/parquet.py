@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -11,9 +12,12 @@ import numpy as np
 from tamis.errors import StreamError
 from tamis.streams.encode import time_parts
 from tamis.streams.tables import Table, pyarrow_module
-from tamis.streams.tail.file import HEAD, FollowedFile, check_same_columns, digest
+from tamis.streams.tail.file import WINDOW, FollowedFile, check_same_columns, digest
 
 __all__ = ["FollowedParquet"]
+
+
+_MAGIC = b"PAR1"  # at both ends of a file
 
 
 class FollowedParquet(FollowedFile):
@@ -21,32 +25,36 @@ class FollowedParquet(FollowedFile):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._identity: list[Any] = []  # rows, hash of the last bytes
+        self.n_rows: int | None = None  # None until it is complete
+        self.is_damaged = False  # and not only incomplete
         self._blocks: Iterator[Any] = iter(())
         self._rest: Any = None  # remaining rows of a block
 
-    def _open(self) -> bool:
-        """Open the file; return whether it is complete."""
+    def open(self) -> bool:
+        """Open the file, if it is the one that was read; return whether it is complete."""
         if self._file is not None:
             return True
-        pa = pyarrow_module("pyarrow")
         try:
-            self._file = pyarrow_module("pyarrow.parquet").ParquetFile(self.name, pre_buffer=False)
-        except (pa.ArrowInvalid, OSError):  # not complete yet
+            with open(self.name, "rb") as file:
+                opened = pyarrow_module("pyarrow.parquet").ParquetFile(self.name, pre_buffer=False)
+                inode, windows = os.fstat(file.fileno()).st_ino, _windows(file.fileno())
+                if os.stat(self.name).st_ino != inode:  # replaced meanwhile
+                    return False
+        except Exception as error:  # of many types if the footer is damaged
+            self.problem, self.is_damaged = _problem(self.name, error)
             return False
-        with open(self.name, "rb") as file:
-            self.inode, size = os.fstat(file.fileno()).st_ino, os.fstat(file.fileno()).st_size
-            file.seek(max(0, size - HEAD))
-            now = [self._file.metadata.num_rows, digest(file.read())]
-        if self._identity and self._identity != now:
+        self._file, self.problem = opened, None
+        if self.windows and self.windows != windows:
+            self.close()
             self.raise_rewritten()
-        self._identity, self._blocks, self._rest = now, self._blocks_from(self.at), None
+        self.n_rows, self.inode, self.windows = self._file.metadata.num_rows, inode, windows
+        self._blocks, self._rest = self._blocks_from(self.at), None
         return True
 
     @property
     def schema(self) -> Any:
         """Its Arrow schema; None while it is incomplete."""
-        return self._file.schema_arrow if self._open() else None
+        return self._file.schema_arrow if self.open() else None
 
     def look(self, table: Table) -> bool:
         """Read and validate the column names, which may be in another order; return whether they are available."""
@@ -67,11 +75,11 @@ class FollowedParquet(FollowedFile):
 
     def has_more(self, size: int) -> bool:
         """Return whether a file of `size` bytes may have unread rows."""
-        return not self._identity or self.at < self._identity[0]
+        return self.n_rows is None or self.at < self.n_rows
 
-    def is_rewritten(self, size: int) -> bool:
-        """Return False: this is checked when the file is opened."""
-        return False
+    def continues_in(self, name: str) -> bool:
+        """Return whether a file is a copy of this one."""
+        return self.matches(name)
 
     def raise_rewritten(self) -> NoReturn:
         """Raise because the file was rewritten."""
@@ -82,17 +90,25 @@ class FollowedParquet(FollowedFile):
 
     def take(self, n: int, last: bool, table: Any) -> Any:
         """Return up to `n` rows."""
-        if not self._open() or self.at >= self._identity[0]:
+        if not self.open() or self.at >= (self.n_rows or 0):
             return None
         if self._rest is None or not self._rest.num_rows:
             try:
                 self._rest = next(self._blocks)
             except Exception as error:
+                self._check_unchanged()
                 raise StreamError(f"{self.name!r} is damaged ({error}): copy it again.") from error
+            self._check_unchanged()
         batch = self._rest.slice(0, n)
         self._rest = self._rest.slice(n)
         self.at = self.row = self.at + batch.num_rows
         return batch
+
+    def _check_unchanged(self) -> None:
+        """Raise if the file was rewritten in place; an open file that was replaced by another one is still valid."""
+        with contextlib.suppress(FileNotFoundError):
+            if os.stat(self.name).st_ino == self.inode and not self.matches(self.name):
+                self.raise_rewritten()
 
     def _blocks_from(self, row: int) -> Iterator[Any]:
         """Yield blocks from a row on, without reading earlier row groups."""
@@ -115,13 +131,43 @@ class FollowedParquet(FollowedFile):
         return str(rows.to_pylist()[0])
 
     def identity(self) -> list[Any]:
-        """Return inode, number of rows and a hash of the last bytes."""
-        return [self.inode, *self._identity]
+        """Return inode, number of rows, and the byte ranges at both ends."""
+        return [self.inode, self.n_rows, self.windows]
 
     def seek(self, at: int, row: int, identity: list[Any]) -> None:
         """Resume at a position, if it is the same file."""
         self.at = self.row = at
-        self.inode, *self._identity = identity
+        self.inode, self.n_rows, self.windows = identity or (0, None, [])
+
+
+def _windows(descriptor: int) -> list[list[Any]]:
+    """Return the byte ranges that identify a file: its first bytes, and its footer with the bytes before it.
+
+    The footer has the sizes and statistics of the columns; its end alone has only their names.
+    """
+    size = os.fstat(descriptor).st_size
+    footer = int.from_bytes(os.pread(descriptor, 4, max(0, size - 8)), "little")
+    n = min(size, footer + 8 + WINDOW)
+    head = os.pread(descriptor, min(size, WINDOW), 0)
+    # One byte more than the file has, so that a longer file differs.
+    return [[0, len(head), digest(head)], [size - n, n + 1, digest(os.pread(descriptor, n + 1, size - n))]]
+
+
+def _problem(name: str, error: Exception) -> tuple[str, bool]:
+    """Return why a file cannot be opened, and whether it is damaged; otherwise it may still be written."""
+    try:
+        with open(name, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            head, tail = os.pread(file.fileno(), 4, 0), os.pread(file.fileno(), 4, max(0, size - 4))
+    except OSError as reason:
+        return f"it cannot be read ({reason.strerror}): check its permissions", False
+    if size == 0:
+        return "it is empty", False
+    if head != _MAGIC[: len(head)]:
+        return "it is not a Parquet file: write it again, or remove it", True
+    if size < 12 or tail != _MAGIC:
+        return "it is incomplete, as its footer is missing: finish writing it, or copy it again", False
+    return f"it is damaged ({' '.join(str(error).split())}): copy it again", True
 
 
 def _value_kind(kind: Any) -> str:

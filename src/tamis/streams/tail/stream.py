@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import warnings
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tamis._validation import check_choice, check_number, short_repr
-from tamis.errors import StreamError
+from tamis.errors import CheckpointError, StreamError, TamisError
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.dialect import detect_encoding
 from tamis.streams.files import TIMES, find_column
@@ -24,8 +25,9 @@ from tamis.streams.tail.file import FollowedFile
 from tamis.streams.tail.files import FollowedFiles
 from tamis.streams.tail.parquet import FollowedParquet
 from tamis.streams.tail.pending import PendingRows
+from tamis.streams.tail.position import check_position, invalid_position
 from tamis.streams.tail.row_numbers import new_rows
-from tamis.streams.tail.text import FollowedText, StandardInput, UnclosedLine
+from tamis.streams.tail.text import BadLine, FollowedText, StandardInput
 
 __all__ = ["FollowedStream", "follow_files"]
 
@@ -205,8 +207,11 @@ class FollowedStream(Stream):
         """Reset to a position, or to the beginning."""
         known = position or {"counts": {}, "last": None, "notes": [], "places": {}}
         most = self._written["max_quoted_lines"] or MAX_LINES
-        self._files = None if self.is_pipe else FollowedFiles(self.path, self._format, self._header, most)
-        self._pipe = StandardInput(self._header, most) if self.is_pipe else None
+        skips = {"skips_long_lines": self._bad.is_enabled}
+        self._files = (
+            None if self.is_pipe else FollowedFiles(self.path, self._format, self._header, most, **skips)
+        )
+        self._pipe = StandardInput(self._header, most, **skips) if self.is_pipe else None
         self._current: FollowedFile | None = self._pipe
         self._counts = Counter(known["counts"])
         self._late = None if self._label_key is None else PendingRows(self._max_waiting)
@@ -249,13 +254,24 @@ class FollowedStream(Stream):
         """Numbers of rows that could not be read, had no label, or were resent: ``bad``, ``unlabelled``, ``repeated``.
 
         With a `label_key` also the number of rows with delayed labels, ``pending``, and the counts of
-        :class:`~tamis.streams.tail.pending.PendingRows`: ``given_up``, ``unmatched``, ``twice``.
+        :class:`~tamis.streams.tail.pending.PendingRows`: ``given_up``, ``unmatched``, ``twice``. If files cannot be
+        read, also their number, ``unreadable``.
         """
         counts = {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
         if self._late is not None:
             counts["pending"] = len(self._late.waiting)
             counts |= {name: self._late.counts[name] for name in ("given_up", "unmatched", "twice")}
-        return counts
+        return counts | ({"unreadable": len(self.unreadable)} if self.unreadable else {})
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """Files that cannot be read now, and why."""
+        return {} if self._files is None else self._files.unreadable()
+
+    @property
+    def has_damaged_files(self) -> bool:
+        """Whether a file cannot be read, and is not just incomplete."""
+        return self._files is not None and self._files.has_damaged()
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -268,13 +284,17 @@ class FollowedStream(Stream):
         return {} if self._decoder is None else self._decoder.rows.categories
 
     def pop_events(self) -> list[dict[str, Any]]:
-        """Return new events of the source up to the last batch: missing rows, and renamed or rotated files."""
+        """Return new events of the source up to the last batch: missing rows, and what happened to files."""
         if self._mark is None:
             return []
         n = self._mark.n_notes
         events, self._notes = self._notes[:n], self._notes[n:]
         self._mark = self._mark._replace(n_notes=0)
         return events
+
+    def events_after_batch(self) -> list[dict[str, Any]]:
+        """Return the events after the last batch; a resumed stream reports them again."""
+        return self._notes[0 if self._mark is None else self._mark.n_notes :]
 
     # -- positions -----------------------------------------------------------------------------------------
 
@@ -295,9 +315,31 @@ class FollowedStream(Stream):
         }  # fmt: skip
 
     def seek(self, position: dict[str, Any]) -> None:
-        """Continue with the row after the last batch of an earlier `position`."""
-        self._set_decoder(RowDecoder.of(self.path, self._label, position))
+        """Continue with the row after the last batch of an earlier `position`.
+
+        Raises
+        ------
+        CheckpointError
+            If the position is invalid, or is one in another file; the stream is unchanged.
+        """
+        check_position(position, is_late=self._late is not None)
+        places = position["places"]
+        if self._files is not None and self._files.is_single and set(places) != {self.path}:
+            names = ", ".join(map(short_repr, places)) or "no file"
+            raise CheckpointError(
+                f"The position is in {names}, not in {self.path!r}: follow that file, or start again without the"
+                " checkpoint."
+            )
+        try:
+            decoder = RowDecoder.of(self.path, self._label, position)
+        except TamisError:
+            raise
+        except Exception as error:
+            raise invalid_position(f"describes its columns as no run does ({error!r})") from error
+        self._set_decoder(decoder)
         self._begin_at(position)
+        if self._files is not None and not self._files.is_single:
+            self._files.n_resumed = len(places)
 
     def _set_mark(self, n_rows: int) -> None:
         """Mark the end of a batch."""
@@ -306,6 +348,8 @@ class FollowedStream(Stream):
                 part = self._files.parts.get(name)
                 if part is None or not part.at:
                     self._places.pop(name, None)
+                    if self._files.is_single:  # a rotated file
+                        self._places[name] = [0, 0, []]
                 else:
                     self._places[name] = [part.at, part.row, part.identity()]
             self._files.changed.clear()
@@ -333,7 +377,7 @@ class FollowedStream(Stream):
                 self._set_decoder(columns)
                 columns.begin()
             elif self._is_over(since):
-                self._warn_of_open_quotes()
+                self._warn_at_end()
                 return False
             else:
                 self._wait(0.0)
@@ -350,13 +394,15 @@ class FollowedStream(Stream):
         if self._pipe is not None:
             return self._head(self._pipe, size, self._pipe.ended)
         assert self._files is not None
+        with contextlib.suppress(FileNotFoundError):  # renamed meanwhile
+            for old, is_whole in self._files.to_finish():
+                if isinstance(old, FollowedText) and (table := self._head(old, size, is_whole)) is not None:
+                    return table
         names = self._files.names()
         for name in names:
             part, is_whole = self._files.part(name), self._files.is_whole(name, names)
             if isinstance(part, FollowedParquet):
-                if part.schema is None:
-                    return None
-                if part.has_more(0):
+                if part.schema is not None and part.has_more(0):
                     return ParquetTable(Source(name, seekable=True))
             elif (table := self._head(part, size, is_whole)) is not None:
                 return table
@@ -368,7 +414,7 @@ class FollowedStream(Stream):
         lines = part.peek(size + self._header, is_whole)
         if len(lines) <= self._header or (len(lines) < size + self._header and not is_whole):
             return None
-        rows = [row for row in lines if not isinstance(row, UnclosedLine)]
+        rows = [row for row in lines if not isinstance(row, BadLine)]
         written = {name: value or None for name, value in self._written.items()}
         head = b"".join(rows)
         encoding = written.get("encoding") or detect_encoding(head, True)
@@ -415,7 +461,7 @@ class FollowedStream(Stream):
                 n_left = size - sum(len(y) for _, y in have)
             if n_left and (not self.is_pipe or not have):
                 self.n_waiting = size - n_left
-                self._warn_of_open_quotes()
+                self._warn_at_end()
                 return
             n_taken += size - n_left
             self._set_mark(n_taken)
@@ -425,6 +471,9 @@ class FollowedStream(Stream):
         """Return up to `n` rows and their file as soon as any are available; None at the end."""
         since = time.monotonic()
         while True:
+            current = self._current
+            if self._files is not None and current and self._files.parts.get(current.name) is not current:
+                self._current = None  # finished after it was renamed or removed
             if self._current is not None and (rows := self._take(self._current, n, self._is_ended())):
                 return self._current, rows
             began = time.monotonic()
@@ -435,13 +484,11 @@ class FollowedStream(Stream):
             if self._is_over(since):
                 return None
             if time.monotonic() - since > _STALLED:
-                self._warn_of_open_quotes()
+                self._warn_of_held_rows()
             self._wait(time.monotonic() - began)
 
     def _take(self, part: FollowedFile, n: int, is_whole: bool) -> Any:
-        if self._files is not None:
-            self._notes += self._files.notes
-            self._files.notes = []
+        self._collect_notes()
         assert self._decoder is not None
         table = self._decoder.table
         rows = part.take(n, is_whole, table) if part.look(table) else None
@@ -451,9 +498,28 @@ class FollowedStream(Stream):
             self._files.changed.add(part.name)
         return rows
 
-    def _warn_of_open_quotes(self) -> None:
+    def _collect_notes(self) -> None:
+        """Add the events of the files."""
+        if self._files is not None:
+            self._notes += self._files.notes
+            self._files.notes = []
+
+    def _warn_at_end(self) -> None:
+        """Warn of all rows and files that were not read."""
+        self._warn_of_held_rows()
+        if self._files is not None:
+            self._files.report_unreadable()
+            self._collect_notes()
+
+    def _warn_of_held_rows(self) -> None:
         """Warn of rows held back because a quoted value has not ended, together with all later lines."""
         for part in self._files.parts.values() if self._files is not None else [self._pipe]:
+            if isinstance(part, FollowedText) and part.is_in_long_line:
+                row = f"row {part.n_ready() + 1:,}"
+                self._warn(
+                    f"long {part.name} {row}",
+                    f"{part.name!r} has a line of {part.n_waiting():,} bytes in {row}, whose end has not arrived.",
+                )
             if isinstance(part, FollowedText) and (n := part.n_held_lines()):
                 row = f"row {part.n_ready() + 1:,}"
                 self._warn(
@@ -510,7 +576,7 @@ class FollowedStream(Stream):
                 return first + self._decode(part, rows[half:], before + half)
             self._bad.put(part.name, before + 1, str(error), part.row_text(rows))
             self._counts["bad"] += 1
-            if isinstance(rows[0], UnclosedLine):
+            if isinstance(rows[0], BadLine):
                 self._warn(part.name, f"{error} This line was skipped; further ones are only counted as bad.")
             return []
         self._counts["repeated"] += len(rows) - n

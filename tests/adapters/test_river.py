@@ -1,5 +1,6 @@
 """River's classifiers and detectors here, our selectors there."""
 
+import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from river import checks, compose, drift, forest, naive_bayes, tree
+from river import checks, compose, drift, ensemble, forest, naive_bayes, preprocessing, tree
 from river.datasets import synth
 from sklearn.base import clone
+from sklearn.linear_model import SGDRegressor
+from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from tamis import FIRES, FisherScore, Refit, ResetOnDrift, prequential
@@ -118,7 +121,7 @@ def test_threads_use_a_detector_and_a_replay_one_at_a_time():
     model = RiverReplay(FisherScore(1), SpyModel(), replay="never", every=7)
     in_threads(lambda: [model.learn_one({"a": float(i), "b": 1.0}, i % 2) for i in range(20)])
     assert (alone.most, alone.n_calls) == (1, 160)
-    assert len(model.selector._rows) == 80 % 7
+    assert len(model.selector_._rows) == 80 % 7
 
 
 def test_stored_values_only(rng):
@@ -335,9 +338,8 @@ def test_features_that_come_later_are_learned(rng):
 def test_a_masked_label_or_error_is_refused():
     model = RiverSelector(FisherScore(1), every=3)
     model.learn_one({"a": 1.0}, "no")
-    model.learn_one({"a": 2.0}, np.ma.masked)
-    with pytest.raises(DataError, match=r"y\[1\] is masked"):
-        model.learn_one({"a": 3.0}, "yes")
+    with pytest.raises(DataError, match=r"y\[0\] is masked"):
+        model.learn_one({"a": 2.0}, np.ma.masked)
     detector = RiverDetector(drift.ADWIN())
     for nothing in (np.ma.masked, np.nan, None, np.zeros(2)):
         with pytest.raises(DataError, match=r"masked|must be a finite number"):
@@ -433,3 +435,145 @@ def test_what_follows_a_selector_in_a_pipeline_learns_the_selected_values_only(r
         expected.learn_one(dict(enumerate(row)) if i < 100 else {0: row[0], 2: row[2]}, label)
     given = {0: 0.3, 1: 5.0, 2: 0.2, 3: -5.0}
     assert model.predict_proba_one(given) == expected.predict_proba_one({0: 0.3, 2: 0.2})
+
+
+# -- clones, ensembles and River's checks of every adapter -------------------------------------------------
+
+ADAPTERS = {
+    "RiverSelector": lambda: Sorts(FisherScore(2), every=20),
+    "RiverReplay": lambda: RiverReplay(
+        FisherScore(2, half_life=50), naive_bayes.GaussianNB(), replay=50, every=20
+    ),
+    "RiverLearner": lambda: RiverLearner(GaussianNB(), every=10),
+    "RiverRegressor": lambda: RiverRegressor(SGDRegressor(random_state=0), every=10),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_rivers_own_checks_of_every_adapter(name):
+    model = ADAPTERS[name]()
+    for check in checks.yield_checks(model):
+        check(model.clone())
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_a_constructor_stores_its_parameters(name):
+    model = ADAPTERS[name]()
+    for row, label in synth.SEA(seed=1).take(60):
+        model.learn_one(row, 50 * label)
+    before = repr(ADAPTERS[name]())
+    for one in (model, preprocessing.StandardScaler() | model):
+        assert repr(one.clone().clone().clone()) == repr(one.clone())
+    assert repr(model.clone()) == repr(model) == before
+    assert model.clone()._rows == [] if name != "RiverReplay" else not model.clone()._recent
+
+
+@pytest.mark.parametrize(
+    "ensemble_of",
+    [
+        lambda model: ensemble.BaggingClassifier(model, n_models=3, seed=1),
+        lambda model: ensemble.ADWINBaggingClassifier(model, n_models=3, seed=1),
+        lambda model: ensemble.LeveragingBaggingClassifier(model, n_models=3, seed=1),
+        lambda model: ensemble.AdaBoostClassifier(model, n_models=3, seed=1),
+        lambda model: ensemble.VotingClassifier([model, naive_bayes.GaussianNB()]),
+    ],
+)
+@pytest.mark.parametrize("name", ["RiverReplay", "RiverLearner"])
+def test_rivers_ensembles_learn(ensemble_of, name):
+    model, right = ensemble_of(preprocessing.StandardScaler() | ADAPTERS[name]()), 0
+    for i, (row, label) in enumerate(synth.SEA(seed=1).take(600)):
+        right += model.predict_one(row) == label if i >= 300 else 0
+        model.learn_one(row, label)
+    assert right > 0.75 * 300
+
+
+def test_a_detector_is_copied_when_it_begins():
+    given = drift.PageHinkley()
+    detector = RiverDetector(given)
+    assert detector.detector is given
+    found = [detector.update(float(i > 1000)) for i in range(1100)]
+    assert sum(found) == 1
+    assert given.drift_detected is False
+    assert clone(detector, safe=False).detector is not given
+
+
+# -- rows that are rejected --------------------------------------------------------------------------------
+
+BAD_ROWS = [
+    ({"a": "x", "b": 1.0}, "yes", "Column 'a' contains 'x', which is text"),
+    ({"a": [1], "b": 1.0}, "yes", r"Column 'a' contains \[1\], which is not a number"),
+    ({"a": [1, 2], "b": 1.0}, "yes", r"Column 'a' contains \[1, 2\], which is not a number"),
+    ({"a": {}, "b": 1.0}, "yes", "Column 'a' contains {}, which is not a number"),
+    ({"a": 1.0, "b": math.inf}, "yes", "infinity in column 'b'"),
+    ({"a": 1.0, "b": 1.0}, None, "missing"),
+    ({"a": 1.0, "b": 1.0}, math.nan, "missing"),
+    ({"a": 1.0, "b": 1.0}, ["yes"], r"y contains \['yes'\], which cannot be a label"),
+]
+
+
+def of_two(rng, n=90):
+    for value in rng.normal(size=n).tolist():
+        yield {"a": value, "b": float(rng.normal())}, "yes" if value > 0 else "no"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RiverSelector(FisherScore(1), every=30),
+        lambda: RiverReplay(FisherScore(1), naive_bayes.GaussianNB(), replay=50, every=30),
+        lambda: RiverLearner(GaussianNB(), every=30),
+    ],
+)
+@pytest.mark.parametrize(("row", "label", "message"), BAD_ROWS)
+def test_a_bad_row_is_rejected_on_arrival_and_no_other_is_lost(rng, make, row, label, message):
+    clean, spoilt = make(), make()
+    for i, (x, y) in enumerate(of_two(rng)):
+        if i in (3, 35, 89):
+            with pytest.raises(DataError, match=message):
+                spoilt.learn_one(row, label)
+        clean.learn_one(x, y)
+        spoilt.learn_one(x, y)
+    probe = {"a": 0.3, "b": -0.2}
+    if isinstance(clean, RiverSelector):
+        assert spoilt._model.selector_.n_seen_ == clean._model.selector_.n_seen_ == 90
+        assert spoilt._model.scores_.tolist() == clean._model.scores_.tolist()
+    else:
+        assert spoilt.predict_proba_one(probe) == clean.predict_proba_one(probe)
+
+
+def test_a_bad_target_is_rejected_on_arrival(rng):
+    model = RiverRegressor(SGDRegressor(random_state=0), every=10)
+    for target in ("x", None, math.nan, math.inf):
+        with pytest.raises(DataError):
+            model.learn_one({"a": 1.0}, target)
+    assert model._rows == []
+
+
+def test_a_new_name_without_room_is_rejected_on_arrival(rng):
+    model = RiverSelector(FisherScore(1), every=30, max_columns=2)
+    for x, y in of_two(rng, 10):
+        model.learn_one(x, y)
+    with pytest.raises(DataError, match="The rows name 3 columns, but max_columns is 2"):
+        model.learn_one({"a": 1.0, "b": 2.0, "c": 3.0}, "yes")
+    assert len(model._rows) == 10
+
+
+class RejectsLarge(FisherScore):
+    """Rejects rows for a reason that only the selector knows."""
+
+    def _learn(self, X, y, sample_weight):
+        if abs(X).max() > 50:
+            raise DataError("too large")
+        super()._learn(X, y, sample_weight)
+
+
+def test_of_a_rejected_batch_only_the_rejected_rows_are_lost(rng):
+    model, n_raised = RiverSelector(RejectsLarge(1), every=30), 0
+    for i, (x, y) in enumerate(of_two(rng)):
+        try:
+            model.learn_one(x | ({"b": 99.0} if i == 7 else {}), y)
+        except DataError as error:
+            n_raised += str(error) == "too large"
+    assert n_raised == 1
+    assert model._model.selector_.n_seen_ == 89

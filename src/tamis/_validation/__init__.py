@@ -18,7 +18,14 @@ from tamis._validation.arrays import (
     repeated_rows,
     warn_of_rounding,
 )
-from tamis._validation.labels import as_classes, as_column, as_target, encode_labels, reject_missing
+from tamis._validation.labels import (
+    as_classes,
+    as_column,
+    as_target,
+    check_label,
+    encode_labels,
+    reject_missing,
+)
 from tamis._validation.values import check_choice, check_number, is_integer, safe_repr, short_repr
 
 __all__ = [
@@ -34,6 +41,7 @@ __all__ = [
     "as_target",
     "as_weights",
     "check_choice",
+    "check_label",
     "check_number",
     "checked",
     "columns_of",

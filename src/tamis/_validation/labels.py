@@ -49,6 +49,21 @@ def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = Fals
     return column
 
 
+def check_label(y: Any, estimator: str, *, numbers: bool = False) -> None:
+    """Raise if the label of one row, or with `numbers` its target, is invalid."""
+    if type(y) in (bool, int, str) and not numbers:
+        return
+    labels: Any = [y]
+    if np.ndim(y):
+        labels = np.empty(1, dtype=object)
+        labels[0] = y
+    column = as_column(labels, 1, estimator)
+    if numbers:
+        as_target(column)
+    else:
+        encode_labels(column, column[:0])
+
+
 def as_target(y: Array) -> NDArray[np.float64]:
     """Return a copy of the target of a regression; reject missing values, text and infinity."""
     reject_missing(y)

@@ -9,8 +9,9 @@ River's objects are not thread-safe; each of these locks its own object while it
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from tamis._validation import (
     as_column,
     as_rows,
     as_weights,
+    check_label,
     check_number,
     encode_labels,
     reject_masked,
@@ -43,7 +45,7 @@ from tamis.learners.traits import adapts_itself
 from tamis.pipeline.challenger import Challenger
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.replay import Replay
-from tamis.rows.by_name import ByName
+from tamis.rows.by_name import ByName, named_cells
 from tamis.rows.screening import FisherScore
 
 try:
@@ -256,13 +258,13 @@ class RiverDetector(ThreadSafe):
     """
 
     def __init__(self, detector: Any) -> None:
-        self.detector = detector.clone()
-        self.n_seen = 0
+        self.detector = detector
+        self.reset()
 
     @property
     def in_warning(self) -> bool:
         """Whether River's detector is in its warning zone; False if it has none."""
-        return bool(getattr(self.detector, "warning_detected", False))
+        return bool(getattr(self._running, "warning_detected", False))
 
     def update(self, value: float) -> bool:
         """Add a finite value; return True if a drift is detected, and then restart."""
@@ -273,21 +275,68 @@ class RiverDetector(ThreadSafe):
             is_finite = False
         if not is_finite:
             raise DataError(f"value must be a finite number, got {short_repr(value)}.")
-        self.detector.update(value)
+        self._running.update(value)
         self.n_seen += 1
-        result = bool(self.detector.drift_detected)
+        result = bool(self._running.drift_detected)
         if result:
             self.reset()
         return result
 
     def reset(self) -> None:
         """Reset the detector."""
-        self.detector = self.detector.clone()
+        self._running = self.detector.clone()
         self.n_seen = 0
 
 
+class _Collector(ABC):
+    """Collects rows of River's into batches; each is validated on arrival, so that it cannot spoil its batch."""
+
+    every: int
+    _rows: list[dict[Any, float]]
+    _labels: list[Any]
+
+    @abstractmethod
+    def _check(self, row: dict[Any, float], y: Any) -> None:
+        """Raise if the row cannot be learned."""
+
+    @abstractmethod
+    def _learn(self, rows: list[dict[Any, float]], labels: list[Any]) -> None:
+        """Learn from a batch."""
+
+    def learn_one(self, x: dict[Any, float], y: Any) -> None:
+        """Add a row; after every `every` rows, all of them are learned. A rejected row is not added."""
+        row = dict(x)
+        self._check(row, y)
+        self._rows.append(row)
+        self._labels.append(y)
+        if len(self._rows) < self.every:
+            return
+        rows, labels = self._rows, self._labels
+        self._rows, self._labels = [], []
+        try:
+            self._learn(rows, labels)
+        except ValueError:
+            self._learn_each(rows, labels)
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Add the rows of a pandas frame."""
+        for row, label in zip(X.to_dict(orient="records"), y, strict=True):
+            self.learn_one(row, label)
+
+    def _learn_each(self, rows: list[dict[Any, float]], labels: list[Any]) -> None:
+        """Learn the rows of a rejected batch one at a time, then raise if some of them were rejected."""
+        errors = []
+        for row, label in zip(rows, labels, strict=True):
+            try:
+                self._learn([row], [label])
+            except ValueError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+
 # In a pipeline of River 0.26, later steps learn from the output of a `Transformer`, but not of a supervised one.
-class RiverSelector(ThreadSafe, base.SupervisedTransformer, base.Transformer):
+class RiverSelector(_Collector, ThreadSafe, base.SupervisedTransformer, base.Transformer):  # type: ignore[misc]
     """A row selector of Tamis as a transformer in River's pipelines.
 
     Parameters
@@ -297,7 +346,8 @@ class RiverSelector(ThreadSafe, base.SupervisedTransformer, base.Transformer):
         selector can grow (see :class:`~tamis.rows.by_name.ByName`); otherwise in the first `every` rows, or as many as
         there is room for.
     every : int, default=100
-        Rows that are collected before the selector learns from them, because it is made for batches.
+        Rows that are collected before the selector learns from them, because it is made for batches, at least 1. Each
+        is validated on arrival; one that is rejected is not added.
     max_columns : int, optional
         The most names there is room for, as in :class:`tamis.rows.by_name.ByName`.
     budget : int, optional
@@ -306,7 +356,7 @@ class RiverSelector(ThreadSafe, base.SupervisedTransformer, base.Transformer):
     Raises
     ------
     DataError
-        If rows are invalid, or `max_columns` is exceeded by a new name.
+        If a row is invalid, or `max_columns` is exceeded by a new name.
 
     Examples
     --------
@@ -328,15 +378,16 @@ class RiverSelector(ThreadSafe, base.SupervisedTransformer, base.Transformer):
         max_columns: int | None = None,
         budget: int | None = None,
     ) -> None:
+        check_number("every", every, low=1, integer=True)
         self.selector = selector
         self.every = every
         self.max_columns = max_columns
         self.budget = budget
         self._model = ByName(selector, max_columns=max_columns, budget=budget)
-        self._known: set[Any] = set()
+        self._known: set[Any] = set()  # names so far
+        self._has_new_names = False  # in the rows that are collected
         self._kept: dict[Any, None] | None = None
-        self._rows: list[dict[Any, float]] = []
-        self._labels: list[Any] = []
+        self._rows, self._labels = [], []
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -347,26 +398,18 @@ class RiverSelector(ThreadSafe, base.SupervisedTransformer, base.Transformer):
         """Whether the selector found in the last batch that a learner should restart."""
         return self._model.drift_detected_
 
-    def learn_one(self, x: dict[Any, float], y: Any) -> None:  # type: ignore[override]
-        """Add a row; every `every` rows the selector learns from them."""
-        self._rows.append(dict(x))
-        self._labels.append(y)
-        if len(self._rows) >= self.every:
-            self._learn()
+    def _check(self, row: dict[Any, float], y: Any) -> None:
+        known = self._known if self._known.issuperset(row) else self._known.union(row)
+        self._model.check_row(row, y, len(known))
+        self._has_new_names |= known is not self._known
+        self._known = known
 
-    def learn_many(self, X: Any, y: Any) -> None:
-        """Add the rows of a pandas frame."""
-        for row, label in zip(X.to_dict(orient="records"), y, strict=True):
-            self.learn_one(row, label)
-
-    def _learn(self) -> None:
-        rows, labels = self._rows, self._labels
-        self._rows, self._labels = [], []
-        if not all(map(self._known.issuperset, rows)):
-            self._known = self._known.union(*rows)
+    def _learn(self, rows: list[dict[Any, float]], labels: list[Any]) -> None:
+        if self._has_new_names:
             # Ties go to the first column: independent of the order in a row.
             rows = [dict(sorted(row.items(), key=lambda item: str(item[0]))) for row in rows]
         self._model.partial_fit(rows, labels)
+        self._has_new_names = False
         self._kept = dict.fromkeys(self._model.selected_)
 
     def transform_one(self, x: dict[Any, float]) -> dict[Any, float]:
@@ -401,6 +444,14 @@ class RiverReplay(ThreadSafe, base.Classifier):
     every : int, default=100
         Rows that are collected before the selector learns from them, at least 1.
 
+    Attributes
+    ----------
+    selector_ : RiverSelector
+    model_ : river classifier
+        The current ones.
+    n_replays : int
+        Number of times that the classifier was replaced.
+
     Examples
     --------
     >>> from river import naive_bayes
@@ -410,54 +461,65 @@ class RiverReplay(ThreadSafe, base.Classifier):
     >>> model = RiverReplay(FisherScore(2, half_life=300), naive_bayes.GaussianNB(), replay=300)
     >>> for x, y in synth.SEA(seed=1).take(1000):
     ...     model.learn_one(x, y)
-    >>> model.n_replays, sorted(model.selector.transform_one({0: 1.0, 1: 2.0, 2: 3.0}))
+    >>> model.n_replays, sorted(model.selector_.transform_one({0: 1.0, 1: 2.0, 2: 3.0}))
     (1, [0, 1])
     """
 
     def __init__(
         self, selector: RowSelector, model: Any, replay: str | int = "auto", every: int = 100
     ) -> None:
-        self.selector = RiverSelector(selector, every)
-        self.model = model.clone()
+        self.selector = selector
+        self.model = model
         self.replay = replay
         self.every = every
         self.n_replays = 0
-        self._replay = Replay(self.selector._model, replay)
+        self.selector_ = RiverSelector(selector, every)
+        self.model_ = model.clone()
+        self._replay = Replay(self.selector_._model, replay)
         self._recent: deque[tuple[dict[Any, float], Any]] = deque()
         self._challenger: Any = None
         self._n_failed = 0
 
+    @property
+    def _multiclass(self) -> bool:
+        return bool(self.model._multiclass)
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"selector": FisherScore(2), "model": naive_bayes.GaussianNB(), "every": 20}  # type: ignore[no-untyped-call]
+
     def learn_one(self, x: dict[Any, float], y: Any) -> None:
         """Give the row to the selector, and its selected values to the classifier."""
+        self.selector_._check(dict(x), y)
         if self._challenger is not None:
             self._compare(x, y)
-        before = self.selector._kept
+        before = self.selector_._kept
         self._recent.append((dict(x), y))  # the caller may fill one dict again and again
         while len(self._recent) > self._replay.n_rows:
             self._recent.popleft()
-        self.selector.learn_one(x, y)
-        has_learned = not self.selector._rows
-        is_due = has_learned and self._replay.is_due(changed=self.selector._kept != before)
+        self.selector_.learn_one(x, y)
+        has_learned = not self.selector_._rows
+        is_due = has_learned and self._replay.is_due(changed=self.selector_._kept != before)
         if is_due and self.replay != "auto":
-            self.model = self._trained_on_recent_rows()
+            self.model_ = self._trained_on_recent_rows()
             self.n_replays += 1
             return
-        self.model.learn_one(self.selector.transform_one(x), y)
+        self.model_.learn_one(self.selector_.transform_one(x), y)
         if self._challenger is not None:
-            self._challenger.learner.learn_one(self.selector.transform_one(x), y)
+            self._challenger.learner.learn_one(self.selector_.transform_one(x), y)
             self._decide()
-        if is_due and self._challenger is None and not adapts_itself(self.model):
+        if is_due and self._challenger is None and not adapts_itself(self.model_):
             self._challenger = Challenger(self._trained_on_recent_rows(), self._n_failed)
 
     def _trained_on_recent_rows(self) -> Any:
-        model = self.model.clone()
+        model = self.model_.clone()
         for x, y in self._recent:
-            model.learn_one(self.selector.transform_one(x), y)
+            model.learn_one(self.selector_.transform_one(x), y)
         return model
 
     def _compare(self, x: dict[Any, float], y: Any) -> None:
         """Let both classifiers predict a row that neither has learned."""
-        values = self.selector.transform_one(x)
+        values = self.selector_.transform_one(x)
         wrong = [np.array([one.predict_one(values) != y]) for one in (self._challenger.learner, self.model)]
         self._challenger.compare(*wrong)
 
@@ -467,7 +529,7 @@ class RiverReplay(ThreadSafe, base.Classifier):
         if challenger.is_ahead:
             self._n_failed += challenger.is_old
             self.n_replays += 1 - 2 * challenger.is_old
-            self.model, old = challenger.learner, self.model
+            self.model_, old = challenger.learner, self.model_
             self._challenger = Challenger(old, self._n_failed, not challenger.is_old)
         elif challenger.is_over:
             self._n_failed += not challenger.is_old
@@ -475,11 +537,11 @@ class RiverReplay(ThreadSafe, base.Classifier):
 
     def predict_proba_one(self, x: dict[Any, float], **kwargs: Any) -> dict[Any, float]:
         """Return the probability of each class, by the selected values."""
-        proba: dict[Any, float] = self.model.predict_proba_one(self.selector.transform_one(x), **kwargs)
+        proba: dict[Any, float] = self.model_.predict_proba_one(self.selector_.transform_one(x), **kwargs)
         return proba
 
 
-class _Batched:
+class _Batched(_Collector):
     """Rows of River's, collected into batches for a learner of Tamis or scikit-learn.
 
     Parameters
@@ -497,49 +559,44 @@ class _Batched:
         self.every = every
         self.columns = columns
         self._learner = self._kind(clone(model), np.array([]))
-        self._names = None if columns is None else {name: j for j, name in enumerate(columns)}
+        self._names = None if columns is None else _positions(columns)
         self._blank = np.nan if accepts_nan(model) else 0.0
         self._mask: Any = None
-        self._rows: list[dict[Any, float]] = []
-        self._labels: list[Any] = []
+        self._rows, self._labels = [], []
 
-    def learn_one(self, x: dict[Any, float], y: Any) -> None:
-        """Add a row; every `every` rows the model learns from them."""
-        self._rows.append(dict(x))
-        self._labels.append(y)
-        if len(self._rows) >= self.every:
-            rows, labels = self._rows, np.array(self._labels)
-            self._rows, self._labels = [], []
-            self._learn(rows, labels)
+    def _check(self, row: dict[Any, float], y: Any) -> None:
+        names = _positions(row) if self._names is None else self._names
+        reject_nonfinite(
+            self._matrix([row], names)[0], list(map(str, names)), allow_nan=bool(np.isnan(self._blank))
+        )
+        check_label(y, type(self).__name__, numbers=self._kind is MaskedRegressor)
 
-    def learn_many(self, X: Any, y: Any) -> None:
-        """Add the rows of a pandas frame."""
-        for row, label in zip(X.to_dict(orient="records"), y, strict=True):
-            self.learn_one(row, label)
-
-    def _learn(self, rows: list[dict[Any, float]], labels: Array) -> None:
+    def _learn(self, rows: list[dict[Any, float]], labels: list[Any]) -> None:
         if self._names is None:
-            self._names = {name: j for j, name in enumerate(sorted(set().union(*rows), key=str))}
-        X, named = self._matrix(rows)
+            self._names = _positions(sorted(set().union(*rows), key=str))
+        X, named = self._matrix(rows, self._names)
         self._mask = None if named.all() else named
-        classes = labels[:0]
+        y = as_column(labels, len(labels), type(self).__name__)
+        classes = y[:0]
         if self._kind is MaskedLearner:
-            classes = encode_labels(labels, self._learner.classes)[1]
-        self._learner.learn(self._view(X), labels, classes)
+            classes = encode_labels(y, self._learner.classes)[1]
+        self._learner.learn(self._view(X), y, classes)
 
-    def _matrix(self, rows: list[dict[Any, float]]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def _matrix(
+        self, rows: list[dict[Any, float]], names: dict[Any, int]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the values by column, and which columns a row names."""
-        names = self._names or {}
-        X, named = np.full((len(rows), len(names)), self._blank), np.zeros(len(names), dtype=bool)
-        for i, row in enumerate(rows):
-            for name, value in row.items():
-                if name not in names:
-                    raise DataError(
-                        f"A row contains {short_repr(name)}, which is absent from the first batch: pass all names, as"
-                        f" in {type(self).__name__}(..., columns=[...])."
-                    )
-                X[i, names[name]], named[names[name]] = value, True
-        return X, named
+        X, is_named = np.full((len(rows), len(names)), self._blank), np.zeros(len(names), dtype=bool)
+        named, values, ends = named_cells(rows)
+        if new := [name for name in named if name not in names]:
+            raise DataError(
+                f"A row contains {short_repr(new[0])}, which is absent from the first batch: pass all names, as"
+                f" in {type(self).__name__}(..., columns=[...])."
+            )
+        columns = [names[name] for name in named]
+        X[np.repeat(np.arange(len(rows)), np.diff(ends)), columns] = values
+        is_named[columns] = True
+        return X, is_named
 
     def _view(self, X: Rows) -> View:
         support = None if self._mask is None else np.flatnonzero(self._mask)
@@ -547,7 +604,13 @@ class _Batched:
 
     def _view_of(self, x: dict[Any, float]) -> View | None:
         """Return the model's view of one row; None before it has learned."""
-        return None if self._learner.n_known_classes == 0 else self._view(self._matrix([x])[0])
+        if self._learner.n_known_classes == 0 or self._names is None:
+            return None
+        return self._view(self._matrix([x], self._names)[0])
+
+
+def _positions(names: Iterable[Any]) -> dict[Any, int]:
+    return {name: j for j, name in enumerate(names)}
 
 
 class RiverLearner(_Batched, ThreadSafe, base.Classifier):
@@ -591,6 +654,8 @@ class RiverLearner(_Batched, ThreadSafe, base.Classifier):
     True
     """
 
+    _multiclass = True
+
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         from sklearn.naive_bayes import GaussianNB
@@ -603,12 +668,14 @@ class RiverLearner(_Batched, ThreadSafe, base.Classifier):
         return None if view is None else self._learner.predict(view).tolist()[0]
 
     def predict_proba_one(self, x: dict[Any, float], **kwargs: Any) -> dict[Any, float]:
-        """Return the probability of each class; empty before the model has learned."""
+        """Return the probability of each class; before the model has learned, the shares of the labels so far."""
         view = self._view_of(x)
         if view is None or view.asked.shape[1] == 0:
-            return {}
-        proba = np.asarray(view.predictor.predict_proba(view.asked))[0]
-        return dict(zip(np.asarray(self._learner.model.classes_).tolist(), proba.tolist(), strict=True))
+            counts = Counter([*self._learner.classes.tolist(), *self._labels])
+            return {label: n / counts.total() for label, n in counts.items()}
+        proba = np.asarray(view.predictor.predict_proba(view.asked))[0].tolist()
+        known = dict(zip(np.asarray(self._learner.model.classes_).tolist(), proba, strict=True))
+        return dict.fromkeys(self._labels, 0.0) | known  # labels that are not learned yet, too
 
 
 class RiverRegressor(_Batched, ThreadSafe, base.Regressor):

@@ -231,7 +231,8 @@ class HEFTStream(ChunkedEnsemble):
 
     def _grow(self, n_classes: int) -> None:
         self._counts_ = np.pad(self._counts_, (0, n_classes - len(self._counts_)))
-        self._models_ = [  # a classifier of another library cannot add a class
+        # A classifier of another library cannot add a class.
+        self._models_ = [
             (kind, born, new_classifier(self.estimators[kind]) if is_third_party(model) else model)
             for kind, born, model in self._models_
         ]

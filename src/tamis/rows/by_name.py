@@ -31,6 +31,7 @@ from tamis._validation import (
     as_frame,
     as_numbers,
     as_rows,
+    check_label,
     is_integer,
     reject_nonfinite,
     short_repr,
@@ -39,7 +40,7 @@ from tamis._validation.parameters import Kind, check_parameters, integer, parame
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.errors import DataError
 
-__all__ = ["ByName"]
+__all__ = ["ByName", "named_cells"]
 
 _GROWTH = 1.25
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
@@ -240,21 +241,53 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         wanted = self.selector.n_features_to_select if not self.selector._chooses_count else 1
         return max(n_names, self.max_columns or 0, int(wanted) if is_integer(wanted) else 1)
 
-    def _make_room(self, selector: RowSelector, n_names: int) -> None:
-        """Grow the selector by at least a quarter, if necessary and supported."""
+    def _check_room(self, selector: RowSelector, n_names: int) -> bool:
+        """Return whether the selector must grow for so many names; raise if it cannot."""
         if self.max_columns is not None and n_names > self.max_columns:
             raise DataError(
                 f"The rows name {n_names} columns, but max_columns is {self.max_columns}: raise it, or use fewer names."
             )
         if not hasattr(selector, "n_seen_") or n_names <= selector.n_features_in_:
-            return
+            return False
         if not selector._can_widen:
             raise DataError(
                 f"{n_names - selector.n_features_in_} columns are new, but {type(selector).__name__} cannot grow:"
                 f" reserve room for new names, as in ByName(..., max_columns={2 * n_names})."
             )
+        return True
+
+    def _make_room(self, selector: RowSelector, n_names: int) -> None:
+        """Grow the selector by at least a quarter, if necessary and supported."""
+        if not self._check_room(selector, n_names):
+            return
         room = n_names if selector._counts_columns else int(_GROWTH * selector.n_features_in_)
         selector.widen(max(n_names, room if self.budget is None else min(room, self.budget)))
+
+    def check_row(self, row: dict[Any, Any], y: Any, n_names: int) -> None:
+        """Raise if `partial_fit` would reject a row, so that a batch can be collected from valid rows.
+
+        Parameters
+        ----------
+        row : dict
+            The features of the row.
+        y : object
+            Its label.
+        n_names : int
+            Number of names so far, including those of rows that are not learned yet and of this one.
+
+        Raises
+        ------
+        DataError
+            If so, with the name and the value.
+        """
+        check_parameters(self)
+        names, values, _ = named_cells([row])
+        if not np.isfinite(values).all():
+            reject_nonfinite(values[None], list(map(str, names)), allow_nan=self.selector._allows_nan)
+        if not self.selector._unsupervised:
+            check_label(y, type(self).__name__, numbers=self.selector._is_regression())
+        if self.budget is None:
+            self._check_room(vars(self).get("selector_", self.selector), n_names)
 
     # -- a budget of names ---------------------------------------------------------------------------------
 
@@ -263,7 +296,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Array, Array, Array]:
         """Return the cells of names that have a column, after admissions and evictions."""
         if isinstance(X, list) and X and all(isinstance(row, dict) for row in X):
-            names, values, indptr = _cells(X)
+            names, values, indptr = named_cells(X)
         else:
             rows, columns = self._named_rows(X)
             names, values, indptr = [columns[j] for j in rows.indices], rows.data, rows.indptr
@@ -314,7 +347,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, list) and X and all(isinstance(row, dict) for row in X):
             if (alike := self._rows_with_same_names(X, places)) is not None:
                 return alike
-            names, values, indptr = _cells(X)
+            names, values, indptr = named_cells(X)
             try:
                 indices = np.fromiter(map(places.__getitem__, names), np.int64, len(names))
             except KeyError:
@@ -460,7 +493,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "_places") and bool(self._places)
 
 
-def _cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float64], NDArray[np.int64]]:
+def named_cells(rows: list[dict[Any, Any]]) -> tuple[list[Any], NDArray[np.float64], NDArray[np.int64]]:
     """Return the names and values of all rows, concatenated, and the end of each row."""
     values = _numbers(map(dict.values, rows))
     if values is None:
@@ -486,9 +519,14 @@ def _as_float(name: Any, value: Any) -> float:
     if np.ma.is_masked(value):
         return np.nan
     try:
-        return float(as_numbers(f"Column {name!r}", [value])[0])
+        numbers = as_numbers(f"Column {name!r}", [value])
     except TypeError as error:
         raise DataError(str(error)) from None
+    if numbers.shape != (1,):
+        raise DataError(
+            f"Column {name!r} contains {short_repr(value)}, which is not a number: pass one number."
+        )
+    return float(numbers[0])
 
 
 def _ordered_names(places: dict[Any, int]) -> list[Any]:

@@ -87,7 +87,7 @@ def test_rules_from_a_file_and_a_command_per_alert(
     log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "rules.toml").write_text(f"[[rules]]\nwhen = '{RULE}'\nseverity = 'critical'\n", "utf-8")
-    words = ["--label", "default", "--prediction", "score", "--drop", "ts,answer"]
+    words = ["--label", "default", "--prediction", "score", "--drop", "ts", "--drop", "answer"]
     words += ["--rules", str(tmp_path / "rules.toml"), "--on-alert", f"cat >> {tmp_path / 'sent'}; exit 4"]
     assert main(["watch", log, *words, "--json", "--quiet"]) == 0
     out, err = capsys.readouterr()
@@ -129,6 +129,42 @@ def test_continues_from_its_checkpoint(
     assert len(found["alerts"]) == 1
     assert main(["watch", growing, *words, *outputs, "--patience", "7", "--quiet"]) == 1
     assert "whose patience was 500, not 7" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", ["rotated", "rewritten", "shorter"])
+def test_another_log_is_not_continued(
+    log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    header, *lines = Path(log).read_text(encoding="utf-8").splitlines(keepends=True)
+    path, state = tmp_path / "part.csv", tmp_path / "run.tamis"
+    words = [
+        "watch",
+        str(path),
+        "--label",
+        "default",
+        "--prediction",
+        "score",
+        "--drop",
+        "ts",
+        "--drop",
+        "answer",
+    ]
+    words += ["--checkpoint", str(state), "--quiet"]
+    path.write_text(header + "".join(lines[:1050]), encoding="utf-8")
+    assert main(words) == 0
+    kept = state.read_bytes()
+    path.write_text(header + "".join(lines[:1100]), encoding="utf-8")
+    assert main(words) == 0
+    state.write_bytes(kept)
+    other = {
+        "rotated": lines[1050:2500],
+        "rewritten": lines[:1000] + lines[1050:1500],
+        "shorter": lines[:500],
+    }
+    path.write_text(header + "".join(other[how]), encoding="utf-8")
+    assert main(words) == 1
+    assert "is not the log of which 1,050 rows were watched" in capsys.readouterr().err
+    assert state.read_bytes() == kept
 
 
 @pytest.mark.parametrize(

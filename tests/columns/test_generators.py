@@ -509,3 +509,14 @@ def test_adjacent_columns_are_a_view_and_others_a_copy(rng):
         block = table.block(places)
         np.testing.assert_array_equal(block, X[:, places])
         assert np.shares_memory(block, X) == is_view
+
+
+@pytest.mark.parametrize("make", [np.array, sp.csc_matrix])
+def test_the_digest_of_a_table_is_that_of_all_columns(make):
+    X = np.random.default_rng(0).normal(size=(20, 300))
+    known = Columns(make(X)).digest()
+    assert Columns(make(X.copy())).digest() == known
+    for j in range(300):
+        other = X.copy()
+        other[7, j] += 1e-9
+        assert Columns(make(other)).digest() != known

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.errors import DataError, StreamError
-from tamis.streams import ArrayStream, BatchStream, as_stream
+from tamis.streams import ArrayStream, BatchStream, as_stream, open_file
 
 X = np.arange(60.0).reshape(20, 3)
 Y = np.array(["a", "b"] * 10)
@@ -72,10 +72,30 @@ def test_progress_is_that_of_the_current_pass():
 
 
 def test_the_fingerprint_tells_other_rows():
-    other = X.copy()
-    other[0, 0] = -1
-    assert ArrayStream(X, Y).describe() == ArrayStream(X.copy(), Y).describe()
-    assert ArrayStream(X, Y).describe() != ArrayStream(other, Y).describe()
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(1000, 5)), rng.integers(0, 2, 1000)
+    for make in (np.array, sp.csr_array):
+        known = ArrayStream(make(rows), labels).describe()
+        assert known == ArrayStream(make(rows.copy()), labels.copy()).describe()
+        for i in (0, 500, 999):
+            other, flipped = rows.copy(), labels.copy()
+            other[i, 3], flipped[i] = -1, 1 - flipped[i]
+            assert ArrayStream(make(other), labels).describe() != known
+            assert ArrayStream(make(rows), flipped).describe() != known
+    moved = sp.csr_array(rows)
+    moved.indices[2500:2505] = moved.indices[2504:2499:-1]  # the same values in other columns
+    assert ArrayStream(moved, labels).describe() != known
+
+
+def test_the_fingerprint_of_a_file_is_that_of_all_its_bytes(tmp_path):
+    path = tmp_path / "a.csv"
+    text = bytearray(b"x,state\n" + b"1,on\n2,off\n" * 200_000)
+    path.write_bytes(text)
+    known = open_file(path, label="state").describe()
+    assert open_file(path, label="state").describe() == known
+    text[len(text) - 4] = ord("n")  # beyond the first megabyte
+    path.write_bytes(text)
+    assert open_file(path, label="state").describe() != known
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, True, "10"])

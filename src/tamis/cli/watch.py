@@ -98,6 +98,7 @@ def watch(
         saved = saved_watch(checkpoint, settings | {"rules": [repr(rule) for rule in rules]})
         clock = () if time is None else (time,)
         stream = reading.open(classes=task == "classification", quiet=quiet, clock=clock)
+        saved.check_log(stream, str(reading.file))
         batches = stream.batches(batch_size, start=0 if saved.watched is None else saved.watched.n_rows_)
         first = next(batches, None)  # the categories of the stream are known from then on
         if first is None and saved.watched is None:
@@ -238,6 +239,7 @@ def _run(saved: SavedWatch, log: _Log, batches: Iterable[Any], delay: int) -> It
         if log.time is not None:
             alerts = [alert | {"time": _iso(float(X[-1, log.time]))} for alert in alerts]
         saved.alerts = [*saved.alerts, *alerts][-1000:]
+        saved.note_rows(X)
         yield alerts
 
 

@@ -12,6 +12,7 @@ from tamis.errors import CheckpointError
 
 if TYPE_CHECKING:
     from tamis.persistence.journal import Journal
+    from tamis.streams import Stream
 
 __all__ = ["SavedWatch", "saved_watch"]
 
@@ -28,6 +29,7 @@ class SavedWatch:
     waiting: list[Any] = field(default_factory=list)
     alerts: list[dict[str, Any]] = field(default_factory=list)  # the last of them
     mark: Any = None
+    last: list[int] = field(default_factory=list)  # number of the last rows, and their checksum
     _journal: Journal | None = None
     _next: float = 0.0
 
@@ -44,6 +46,32 @@ class SavedWatch:
             self._journal.truncate(self.mark)
         return self._journal
 
+    def note_rows(self, X: Any) -> None:
+        """Note the last rows, by which the log is recognised."""
+        from tamis._checksum import checksum
+
+        self.last = [len(X), checksum(X)]
+
+    def check_log(self, stream: Stream, name: str) -> None:
+        """Raise if the rows before the next one are not those of the log.
+
+        Raises
+        ------
+        CheckpointError
+            If it is another log.
+        """
+        from tamis._checksum import checksum
+
+        if not self.last:
+            return
+        n_rows, (n, expected) = self.watched.n_rows_, self.last
+        X = next((X for X, _ in stream.batches(n, start=n_rows - n)), None)
+        if X is None or checksum(X) != expected:
+            raise CheckpointError(
+                f"{name!r} is not the log of which {n_rows:,} rows were watched: if that one was rotated or rewritten,"
+                f" remove {self.place!r} to start again."
+            )
+
     def keep(self, *, at_once: bool = False) -> None:
         """Write the checkpoint if it is due."""
         import tamis
@@ -54,7 +82,7 @@ class SavedWatch:
         if self._journal is not None:
             self._journal.flush()
             mark = self._journal.mark()
-        names = ("settings", "watched", "waiting", "alerts")
+        names = ("settings", "watched", "waiting", "alerts", "last")
         tamis.save({"watch": {name: getattr(self, name) for name in names} | {"mark": mark}}, self.place)
         self._next = time.monotonic() + _SECONDS
 

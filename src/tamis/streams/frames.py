@@ -75,7 +75,7 @@ class FrameStream(ArrayStream):
         self.categorical = [j for j, name in enumerate(self.feature_names or ()) if name in self.categories]
 
     def describe(self) -> dict[str, Any]:
-        """Return the label, the shape of the rows and a checksum of their first and last ones."""
+        """Return the label, the shape of the rows and a checksum of all of them."""
         return super().describe() | {"kind": "frame", "label": self._label}
 
     def _numbers(self, name: str, column: Any) -> NDArray[np.float64]:

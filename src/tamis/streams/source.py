@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import hashlib
 import io
 import lzma
 import os
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
+from tamis._checksum import file_checksum
 from tamis.errors import StreamError
 from tamis.streams.stream import Stream
 
@@ -75,7 +75,6 @@ def codec_of(head: bytes) -> Codec | None:
 
 _DAMAGED = (EOFError, lzma.LZMAError, zlib.error, OSError)
 LONGEST_LINE = 64 << 20  # bytes; enough for a row of several million numbers
-_HEAD_BYTES = 1 << 20
 _FIRST_LINES = 20  # lines in which the header may occur
 
 
@@ -88,6 +87,7 @@ class Source:
         self.raw: BinaryIO | None = None
         self.spent = self.finished = False
         self._head = b""  # bytes of standard input read by `peek`
+        self._digest = ""  # of a file
         if self.is_stdin:
             if seekable:
                 raise StreamError(
@@ -206,15 +206,16 @@ class Source:
         return min(self.raw.tell() / self.size, 1.0)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the path, and a fingerprint of the contents."""
+        """Return the path, and a fingerprint of all of the contents, which is computed once."""
         if self.is_stdin:
             return {"path": "-"}
-        try:
-            with open(self.name, "rb") as file:
-                head = hashlib.sha256(file.read(_HEAD_BYTES)).hexdigest()[:16]
-        except OSError as error:
-            raise self._unreadable(error) from None
-        return {"path": self.name, "bytes": self.size, "fingerprint": head}
+        if not self._digest:
+            try:
+                with open(self.name, "rb") as file:
+                    self._digest = f"{file_checksum(file):08x}"
+            except OSError as error:
+                raise self._unreadable(error) from None
+        return {"path": self.name, "bytes": self.size, "fingerprint": self._digest}
 
     def fail(self, error: Exception, message: str | None = None) -> NoReturn:
         """Raise a StreamError that explains a reader's error in one sentence, by default its own message."""

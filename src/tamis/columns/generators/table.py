@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -10,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._checksum import checksum
 from tamis._validation import Array, as_rows, fill_masked
 from tamis.errors import DataError
 
@@ -17,7 +17,7 @@ __all__ = ["Columns", "as_columns"]
 
 Floats = NDArray[np.float64]
 Block: TypeAlias = Any  # a float64 ndarray of shape (n_rows, m), or a CSC matrix
-_SAMPLED = 32  # columns sampled for the fingerprint
+_CELLS = 1 << 20  # of a part for the fingerprint
 
 
 class Columns:
@@ -136,12 +136,12 @@ class Columns:
             yield part, self.block(part)
 
     def digest(self) -> str:
-        """Return a fingerprint of the names, the shape, and a few of the columns."""
-        text = hashlib.sha256(repr((self.n_rows, self.n_columns)).encode())
-        text.update("\0".join(self.names).encode())
-        for j in np.unique(np.linspace(0, self.n_columns - 1, _SAMPLED).astype(np.int64)).tolist():
-            text.update(np.ascontiguousarray(self.column(self.names[j])).tobytes())
-        return text.hexdigest()
+        """Return a fingerprint of the names, the shape, and all columns."""
+        value = checksum(np.array(self.names, dtype=object))
+        width = max(1, _CELLS // self.n_rows)
+        for start in range(0, self.n_columns, width):
+            value = checksum(self.X[:, start : start + width], value)
+        return f"{self.n_rows} x {self.n_columns}, {value:08x}"
 
 
 def as_columns(X: Any) -> Columns:

@@ -406,6 +406,23 @@ def test_a_checkpoint_with_an_invalid_position_is_rejected_and_nothing_is_overwr
     assert (tmp_path / "told.jsonl").read_bytes() == written
 
 
+@pytest.mark.parametrize("key", ["journal", "selected", "n_seen", "n_reported"])
+@pytest.mark.parametrize("value", [-1, 2.5, "12", None, ...])
+def test_a_checkpoint_with_invalid_events_is_rejected(call, tmp_path, key, value):
+    (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))
+    line = ("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--out", "told.jsonl")
+    assert call(*line)[0] == 0
+    content = tamis.load(tmp_path / "run.tamis")
+    content["run"]["listener"][key] = value
+    if value is ...:
+        del content["run"]["listener"][key]
+    tamis.save(content, tmp_path / "run.tamis")
+    code, _, err = call(*line)
+    assert code == 1
+    assert "'run.tamis' cannot be resumed. The" in err
+    assert err.count("\n") == 1
+
+
 @pytest.mark.parametrize("position", [None, ...])
 def test_a_checkpoint_without_a_position_is_rejected(call, tmp_path, position):
     (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))

@@ -48,7 +48,8 @@ def test_what_came_after_a_checkpoint_is_taken_back(tmp_path: Path) -> None:
     journal.write([{"row": 1}])
     saved, head = journal.mark()
     journal.write([{"row": 2}])
-    journal.truncate([saved + 99, head])  # put aside meanwhile
+    with pytest.warns(UserWarning, match=r"has 22 bytes, but 110 were written before the checkpoint"):
+        journal.truncate([saved + 99, head])  # put aside meanwhile
     assert path.stat().st_size == journal.length == 2 * saved
     assert journal.mark(saved) == [saved, head]
     journal.truncate([saved, head])
@@ -73,6 +74,27 @@ def test_another_file_is_not_cut(lines: int, tmp_path: Path) -> None:
     if lines:  # it is known by what is in it
         Journal(tmp_path / "moved.jsonl").truncate(mark)
         assert (tmp_path / "moved.jsonl").read_text() == '{"row": 1}\n'
+
+
+@pytest.mark.parametrize("n", [100, 120])
+def test_a_file_that_ends_otherwise_is_not_cut(n: int, tmp_path: Path) -> None:
+    """Its first 4,096 bytes and its length are the same."""
+    journal = Journal(tmp_path / "told.jsonl")
+    journal.write([{"row": i, "text": "x" * 100} for i in range(100)])
+    mark = journal.mark()
+    (tmp_path / "told.jsonl").unlink()
+    other = Journal(tmp_path / "told.jsonl")
+    other.write([{"row": i, "text": ("x" if i < 90 else "y") * 100} for i in range(n)])
+    with pytest.raises(CheckpointError, match="is not the file that the run wrote"):
+        other.truncate(mark)
+
+
+@pytest.mark.parametrize(
+    "mark", [None, [], [1], "12", [-1, "a"], [1.5, "a"], [True, "a"], [10, None], [None, "a"]]
+)
+def test_a_length_that_was_changed_is_rejected(mark: object, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"The saved length of .*told.jsonl' is"):
+        Journal(tmp_path / "told.jsonl").truncate(mark)  # type: ignore[arg-type]
 
 
 def test_standard_output_counts_what_was_told_only(capfd: pytest.CaptureFixture[str]) -> None:

@@ -422,9 +422,25 @@ class Events:
         }  # fmt: skip
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Resume from a checkpoint: events after it are written again."""
-        self.journal.truncate(state["journal"])
-        self.selected, self.n_seen, self._n_reported = state["selected"], state["n_seen"], state["n_reported"]
+        """Resume from a checkpoint: events after it are written again.
+
+        Raises
+        ------
+        CheckpointError
+            If no run can reach this state.
+        """
+        from tamis._validation import is_integer
+        from tamis.errors import CheckpointError
+
+        known = state if isinstance(state, dict) else {}
+        selected, counts = known.get("selected"), [known.get(name, -1) for name in ("n_seen", "n_reported")]
+        if not isinstance(selected, list) or not all(is_integer(n) and n >= 0 for n in counts):
+            raise CheckpointError(
+                "The events of the run in the checkpoint are invalid, so it was changed from outside: choose another"
+                " file, or remove it to start again."
+            )
+        self.journal.truncate(known.get("journal"))
+        self.selected, (self.n_seen, self._n_reported) = selected, counts
         if self.watched is not None and state.get("watch") is not None:
             self.watched.restore(state["watch"])
         known = {

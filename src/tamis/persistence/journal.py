@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import stat
+import warnings
 from typing import Any
 
 from tamis._json import null_nonfinite
@@ -15,7 +16,7 @@ from tamis.errors import CheckpointError
 
 __all__ = ["Journal"]
 
-_HEADER_SIZE = 4096  # bytes that identify a file
+_WINDOW = 4096  # bytes at either end that identify a file
 
 
 class Journal:
@@ -97,8 +98,8 @@ class Journal:
         Returns
         -------
         list
-            The number of bytes, and a fingerprint of the file: a hash of the first 4096 bytes, or of the path if it
-            is empty.
+            The number of bytes, and a fingerprint of the file: a hash of its first and last 4096 bytes, or of the
+            path if it is empty.
         """
         length = self.length if length is None else length
         return [length, self._fingerprint(length)]
@@ -108,13 +109,15 @@ class Journal:
             return ""
         try:
             with open(self.path, "rb") as file:
-                first = file.read(min(length, _HEADER_SIZE)) or os.path.realpath(self.path).encode()
+                first = file.read(min(length, _WINDOW)) or os.path.realpath(self.path).encode()
+                file.seek(max(0, length - _WINDOW))
+                last = file.read(min(length, _WINDOW))
         except OSError as error:
             raise self._write_error(error) from error
-        return hashlib.sha256(first).hexdigest()[:16]
+        return hashlib.sha256(first + last).hexdigest()[:16]
 
-    def truncate(self, mark: list[Any]) -> None:
-        """Remove everything written after a mark; a file that has become shorter meanwhile is unchanged.
+    def truncate(self, mark: Any) -> None:
+        """Remove everything written after a mark; a file that has become shorter is unchanged, with a warning.
 
         Raises
         ------
@@ -131,7 +134,14 @@ class Journal:
                 " choose another checkpoint, or remove it to start again."
             )
         length, head = mark
-        if not self._is_file or self.length <= length:
+        if not self._is_file or self.length == length == 0:
+            return
+        if self.length < length:
+            warnings.warn(
+                f"{self.path!r} has {self.length:,} bytes, but {length:,} were written before the checkpoint: its"
+                " earlier lines are missing, and the next ones are appended.",
+                stacklevel=2,
+            )
             return
         if self._fingerprint(length) != head:
             raise CheckpointError(

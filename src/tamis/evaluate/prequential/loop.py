@@ -235,8 +235,8 @@ def prequential(
             reported = state.pop("listener", None)
             with saved.restoring():
                 run.restore(state)
-            if reported is not None and hasattr(listener, "restore"):
-                listener.restore(reported)
+                if reported is not None and hasattr(listener, "restore"):
+                    listener.restore(reported)
 
         def everything() -> dict[str, Any]:
             return run.state() | ({"listener": listener.state()} if hasattr(listener, "state") else {})

@@ -10,6 +10,7 @@ from tamis._validation.arrays import (
     as_rows,
     as_weights,
     checked,
+    column_names,
     columns_of,
     fill_masked,
     reject_masked,
@@ -24,9 +25,10 @@ from tamis._validation.labels import (
     as_target,
     check_label,
     encode_labels,
+    plain_numbers,
     reject_missing,
 )
-from tamis._validation.values import check_choice, check_number, is_integer, safe_repr, short_repr
+from tamis._validation.values import check_choice, check_number, is_integer, is_missing, safe_repr, short_repr
 
 __all__ = [
     "Array",
@@ -44,10 +46,13 @@ __all__ = [
     "check_label",
     "check_number",
     "checked",
+    "column_names",
     "columns_of",
     "encode_labels",
     "fill_masked",
     "is_integer",
+    "is_missing",
+    "plain_numbers",
     "reject_masked",
     "reject_missing",
     "reject_non_array",

@@ -7,6 +7,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -14,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._validation.values import is_integer, short_repr
+from tamis._validation.values import is_integer, is_missing, short_repr
 from tamis.errors import DataError
 
 Array: TypeAlias = NDArray[Any]
@@ -65,7 +66,8 @@ def columns_of(categorical: Any, n_features: int, names: list[str] | None) -> ND
         return np.empty(0, dtype=np.intp)
     if isinstance(categorical, str) and categorical == "all":
         return np.arange(n_features)
-    if isinstance(categorical, str) or np.ndim(categorical) != 1:
+    is_named = isinstance(categorical, list) and any(isinstance(column, tuple) for column in categorical)
+    if isinstance(categorical, str) or not (is_named or np.ndim(categorical) == 1):
         raise ValueError(f"categorical must be 'all', a list of columns or a mask, got {categorical!r}.")
     columns = list(categorical)
     if columns and all(isinstance(value, bool | np.bool_) for value in columns):
@@ -163,15 +165,30 @@ def _as_if_writeable(array: Array) -> Array:
 
 
 def as_frame(X: Any) -> Any:
-    """Return a frame of any library as a narwhals frame, anything else unchanged; reject duplicate column names."""
+    """Return a frame of any library as a narwhals frame whose names are strings, anything else unchanged."""
     try:
-        return nw.from_native(X, eager_only=True, pass_through=True)
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+        if not isinstance(frame, nw.DataFrame) or all(isinstance(name, str) for name in frame.columns):
+            return frame
+        X = frame.to_native()
+        return nw.from_native(X.set_axis([str(name) for name in X.columns], axis=1), eager_only=True)
     except nw.exceptions.DuplicateError:
         names = [str(name) for name in getattr(X, "column_names", None) or X.columns]
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(
             f"The frame has {names.count(twice)} columns named {twice!r}: rename all but one."
         ) from None
+
+
+def own_names(frame: Any, X: Any) -> list[Any]:
+    """Return the column names of `X`, of which `frame` is the narwhals frame; they may be of any type."""
+    return list(X.columns if frame.implementation.is_pandas_like() else frame.columns)
+
+
+def column_names(frame: Any, X: Any) -> list[str] | None:
+    """Return the column names of `X`, of which `frame` is the narwhals frame; None unless all are strings."""
+    names = own_names(frame, X)
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def fill_masked(values: Any) -> Any:
@@ -206,30 +223,54 @@ def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
     if array.dtype.kind not in "OUSV":
         raise DataError(f"{name} is of dtype {array.dtype}: convert it to real numbers first.")
     flat = array.ravel().tolist()
-    if not any(issubclass(kind, str | bytes) for kind in set(map(type, flat))):
+    if all(map(is_numeric, set(map(type, flat)))):
         with contextlib.suppress(TypeError, ValueError, OverflowError):
-            return np.asarray(array, dtype=np.float64)
+            numbers = [np.nan if is_missing(value) else value for value in flat]
+            return np.array(numbers, dtype=np.float64).reshape(array.shape)
     for value in flat:
-        _reject_non_number(name, value)
+        reject_non_number(name, value)
     raise DataError(f"{name} is of dtype {array.dtype}: convert it to real numbers first.")
 
 
-def _reject_non_number(name: str, value: Any) -> None:
+def is_null(column: Any) -> bool:
+    """Return whether a column has the type of Polars or Arrow for columns without any value."""
+    return bool(column.dtype == nw.Unknown and column.is_null().all())
+
+
+class NotANumberError(DataError, TypeError):
+    """A value of a type that is not a number; also a TypeError, as scikit-learn requires."""
+
+
+def is_numeric(kind: type) -> bool:
+    """Return whether values of a type are real numbers or missing values; arrays of one number are not."""
+    if issubclass(kind, np.timedelta64):  # a subclass of the integers
+        return False
+    return issubclass(kind, numbers.Real | Decimal | np.bool_ | None) or kind.__name__ in (
+        "NAType",
+        "NaTType",
+    )
+
+
+def reject_non_number(name: str, value: Any) -> None:
+    """Raise if a value is not a real number that float64 represents; `name` begins the message."""
     if isinstance(value, str | bytes):
         raise DataError(
             f"{name} contains {short_repr(value)}, which is text: encode it, or convert it"
             " to a number, before learning."
         )
     try:
-        float(value)
+        float(np.nan if is_missing(value) else value)
+        why = "" if is_numeric(type(value)) else f"it is of type {type(value).__name__}"
     except OverflowError:
         raise DataError(
             f"{name} contains {short_repr(value)}, which float64 cannot represent: scale or drop it."
         ) from None
     except (TypeError, ValueError) as error:
-        raise (TypeError if isinstance(error, TypeError) else DataError)(
-            f"{name} contains {short_repr(value)}, which is not a number ({error}): encode it before learning."
-        ) from None
+        why = str(error)
+    if why:
+        raise NotANumberError(
+            f"{name} contains {short_repr(value)}, which is not a number ({why}): encode it before learning."
+        )
 
 
 def as_array(name: str, values: Any) -> Array:
@@ -242,6 +283,13 @@ def as_array(name: str, values: Any) -> Array:
         ) from None
     if array.ndim == 1 and array.dtype.kind in "US" and len({type(value) for value in values}) > 1:
         return np.asarray(values, dtype=object)
+    is_rounded = (
+        array.ndim == 1 and array.dtype.kind == "f" and isinstance(values, list | tuple) and len(array)
+    )
+    if is_rounded and all(
+        type(value) is int for value in values
+    ):  # NumPy rounds integers on both sides of 2**63
+        return np.asarray(values, dtype=object)
     return array
 
 
@@ -249,15 +297,14 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
     names, integers = None, list[tuple[int, Any]]()
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
-        if all(isinstance(column, str) for column in frame.columns):
-            names = list(frame.columns)
+        names = column_names(frame, X)
         for j, (name, dtype) in enumerate(frame.schema.items()):
-            if dtype == nw.Unknown and "Sparse" in str(getattr(X, "dtypes", {}).get(name)):
+            if dtype == nw.Unknown and "Sparse" in str(getattr(frame.to_native(), "dtypes", {}).get(name)):
                 raise DataError(
                     f"Column {name!r} of X is a pandas Sparse column: pass a CSR matrix, X.sparse.to_coo().tocsr(), or"
                     " dense columns, X.astype(float)."
                 )
-            if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object)):
+            if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object) or is_null(frame[name])):
                 raise DataError(
                     f"Column {name!r} is of type {dtype}, not numeric: encode it before learning from it."
                 )

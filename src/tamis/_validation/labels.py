@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -44,6 +45,8 @@ def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = Fals
     if y.dtype.kind in "cV":
         raise DataError(f"Complex data not supported: y must contain labels or real numbers, not {y.dtype}.")
     column: Array = y
+    if y.dtype.kind == "O" and {Decimal} <= set(map(type, values := y.tolist())) <= {Decimal, int}:
+        column = plain_numbers(values)
     if not allow_missing:
         reject_missing(column)
     return column
@@ -62,6 +65,20 @@ def check_label(y: Any, estimator: str, *, numbers: bool = False) -> None:
         as_target(column)
     else:
         encode_labels(column, column[:0])
+
+
+def plain_numbers(values: list[Any]) -> Array:
+    """Return decimals and integers exactly as integers if all are whole, otherwise as float64.
+
+    >>> plain_numbers([Decimal("9007199254740993"), Decimal("1.00")])
+    array([9007199254740993,                1])
+    """
+    if not all(math.isfinite(value) and value == int(value) for value in values):
+        return np.array(values, dtype=np.float64)
+    whole = [int(value) for value in values]
+    return np.array(
+        whole, dtype=np.int64 if all(-(1 << 63) <= value < 1 << 63 for value in whole) else object
+    )
 
 
 def as_target(y: Array) -> NDArray[np.float64]:
@@ -178,7 +195,8 @@ def _as_labels(labels: list[Any]) -> Array:
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and issubclass(kinds.pop(), (int, float, str, bytes, np.generic)):
         array = np.array(labels)
-        if array.tolist() == labels:  # NumPy strips trailing null characters
+        # NumPy strips trailing null characters, and rounds integers beyond 64 bits.
+        if array.tolist() == labels and isinstance(array.item(0), type(labels[0])):
             return array
     array = np.empty(len(labels), dtype=object)
     for i, label in enumerate(labels):

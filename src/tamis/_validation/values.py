@@ -57,6 +57,20 @@ def short_repr(value: Any) -> str:
         return f"a {type(value).__name__}"
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or pandas.NA.
+
+    >>> is_missing(float("nan")), is_missing(0), is_missing(np.zeros(2))
+    (True, False, False)
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # arrays have no truth value
+        return False
+
+
 def is_integer(value: Any) -> bool:
     """Return whether the value is an integer of any type, but not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)

@@ -16,11 +16,21 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array, Rows, as_rows, as_weights, columns_of, repeated_rows, short_repr
-from tamis._validation.arrays import as_frame
+from tamis._validation import (
+    Array,
+    Rows,
+    as_frame,
+    as_rows,
+    as_weights,
+    column_names,
+    columns_of,
+    is_missing,
+    repeated_rows,
+    short_repr,
+)
 from tamis.errors import DataError
 
-__all__ = ["MAX_CATEGORIES", "Categories", "CategoryCodes", "split_rows"]
+__all__ = ["MAX_CATEGORIES", "Categories", "CategoryCodes", "check_categories", "split_rows"]
 
 _MOST = 32  # bins of a feature
 MAX_CATEGORIES = 10_000  # of a feature encoded online, so that free text cannot exhaust the memory
@@ -50,7 +60,7 @@ class CategoryCodes:
 
     def add(self, value: Any) -> int:
         """Return the code of a category; a new one gets the next code."""
-        value = None if value != value else value  # NaN does not equal itself, so it cannot be a key
+        value = None if is_missing(value) else value  # NaN does not equal itself, so it cannot be a key
         code = self._codes.get(value)
         if code is None:
             code = len(self.values)
@@ -61,7 +71,7 @@ class CategoryCodes:
 
     def find(self, value: Any) -> int:
         """Return the code of a category, or the next free one if it is unknown."""
-        return self._codes.get(None if value != value else value, len(self.values))
+        return self._codes.get(None if is_missing(value) else value, len(self.values))
 
 
 class Categories:
@@ -192,11 +202,10 @@ def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[
     """Return the values of categorical columns, None where missing, and the rows with 0 in their place."""
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
-        names = list(frame.columns)
-        named = names if all(isinstance(name, str) for name in names) else None
+        names, named = list(frame.columns), column_names(frame, X)
         mine = set(columns_of(declared, len(names), named).tolist())
         mine |= {j for j, name in enumerate(names) if _is_text(frame, name)}
-        raw = {j: _plain(frame[names[j]].to_list()) for j in sorted(mine)}
+        raw = {j: _plain(frame[names[j]].to_list(), names[j]) for j in sorted(mine)}
         if not raw:
             return raw, *as_rows(X)
         rest = [name for j, name in enumerate(names) if j not in mine]
@@ -213,7 +222,7 @@ def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[
     if hasattr(X, "tocsr"):
         raise DataError("categorical names columns of a sparse matrix: pass dense rows, or a frame.")
     mine = columns_of(declared, X.shape[1], None).tolist() if X.ndim == 2 else []
-    raw = {j: _plain(X[:, j].tolist()) for j in mine}
+    raw = {j: _plain(X[:, j].tolist(), j) for j in mine}
     rows = np.array(X, dtype=object if X.dtype.kind in "OUS" else X.dtype)
     if mine:
         rows[:, mine] = 0
@@ -227,10 +236,22 @@ def _is_text(frame: Any, name: Any) -> bool:
     return bool(dtype == nw.Object and any(isinstance(value, str) for value in frame[name].to_list()))
 
 
-def _plain(column: list[Any]) -> list[Any]:
+def check_categories(name: Any, values: list[Any]) -> None:
+    """Raise if a value of a column is a list, an array, a dict or a set, which cannot be a category."""
+    for value in values:
+        try:
+            hash(value)
+        except TypeError:
+            raise DataError(
+                f"Column {name!r} contains {short_repr(value)}, which cannot be a category: convert it to text."
+            ) from None
+
+
+def _plain(column: list[Any], name: Any) -> list[Any]:
     """Return comparable values: None where missing."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in column]
-    return [None if value is None or value != value else value for value in plain]
+    check_categories(name, plain)
+    return [None if is_missing(value) else value for value in plain]
 
 
 def _new(column: list[Any], known: list[Any]) -> list[Any]:

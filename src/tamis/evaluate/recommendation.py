@@ -257,7 +257,7 @@ class Recommendation:
 def recommend(
     stream: Any,
     *,
-    label: str | None = None,
+    label: str | int | tuple[Any, ...] | None = None,
     learner: str | None = None,
     max_rows: int | None = None,
     n_draws: int = 3,
@@ -269,8 +269,8 @@ def recommend(
     ----------
     stream : Stream, (X, y), frame or iterable
         As for :func:`tamis.prequential`.
-    label : str, optional
-        The column of the label, for a frame or an iterable of dicts.
+    label : str, int or tuple, optional
+        The label column, for a frame or an iterable of dicts, as for :func:`tamis.prequential`.
     learner : str, optional
         The classifier that is used later, by a name of `tamis list`: "logistic", "naive-bayes", "lightgbm" or another.
         The most similar learner of the comparison represents it: a logistic regression, naive Bayes, or a small forest

@@ -15,7 +15,7 @@ from tamis.streams.stream import ArrayStream, BatchStream, Stream
 __all__ = ["as_stream"]
 
 
-def as_stream(source: Any, label: str | None = None) -> Stream:
+def as_stream(source: Any, label: str | int | tuple[Any, ...] | None = None) -> Stream:
     """Return a stream for any supported source of rows and labels.
 
     Parameters
@@ -24,8 +24,8 @@ def as_stream(source: Any, label: str | None = None) -> Stream:
         A stream is returned unchanged. A frame (pandas, Polars, Arrow, LazyFrame, DuckDB relation) and an iterable of
         dicts need `label`. An iterable yields pairs (dict, label), like the data sets of River, or batches (X, y), like
         the DataLoader of PyTorch.
-    label : str, optional
-        The column of the label.
+    label : str, int or tuple, optional
+        Name of the label column, or its position if no column has that name; negative positions count from the end.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def as_stream(source: Any, label: str | None = None) -> Stream:
         return source
     if is_pair:
         X, y = source
-        return FrameStream(X, y=y) if _has_text(X) else ArrayStream(X, y)
+        return FrameStream(X, y=y) if _has_more_than_numbers(X) else ArrayStream(X, y)
     if isinstance(source, str | bytes | Path):
         raise TypeError(_opened_by(source))
     if is_frame(source):
@@ -69,15 +69,15 @@ def as_stream(source: Any, label: str | None = None) -> Stream:
     )
 
 
-def _has_text(X: Any) -> bool:
-    """Return whether a frame in memory has columns of text or categories."""
+def _has_more_than_numbers(X: Any) -> bool:
+    """Return whether a frame in memory has columns of text, categories or times."""
     if not hasattr(X, "columns") and not hasattr(X, "column_names"):
         return False
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     kinds = set(frame.schema.values()) if isinstance(frame, nw.DataFrame) else set()
-    return any(kind in (nw.String, nw.Categorical, nw.Enum) for kind in kinds)
+    return not all(kind.is_numeric() or kind in (nw.Boolean, nw.Unknown) for kind in kinds)
 
 
 def _has_dicts(source: Iterable[Any]) -> bool:

@@ -316,6 +316,8 @@ def join_batches(parts: list[Batch]) -> Batch:
     X = sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
     labels = [y for _, y in parts]
     kinds = {y.dtype.kind for y in labels}
-    if len(kinds) > 1 and not kinds <= set("iuf"):  # 1 and "1" must remain different labels
+    large = any(max(-int(y.min()), int(y.max())) > 1 << 53 for y in labels if y.dtype.kind in "iu" and len(y))
+    # 1 and "1" must remain different labels, and float64 would round large integers.
+    if len(kinds) > 1 and (large or not kinds <= set("iuf")):
         labels = [y.astype(object) for y in labels]
     return X, np.concatenate(labels)

@@ -26,7 +26,7 @@ def prequential(
     selector: Any = None,
     learner: Any = None,
     *,
-    label: str | None = None,
+    label: str | int | tuple[Any, ...] | None = None,
     batch_size: int | str = 100,
     max_rows: int | None = None,
     protocol: str = "honest",
@@ -67,9 +67,10 @@ def prequential(
         regression; the type of the labels does not matter. The default is
         ``SGDLogisticRegression(learning_rate="constant")``, or ``SGDRegressor(loss="huber", epsilon=1.0,
         random_state=0)`` if the selector is set to regression.
-    label : str, optional
-        The label column, if `stream` is a frame or yields dicts. Text and categorical columns become codes, and a
-        selector or learner whose parameter `categorical` is None gets their positions.
+    label : str, int or tuple, optional
+        The label column, if `stream` is a frame or yields dicts: its name, or its position if no column has that name.
+        Text and categorical columns become codes, dates and times seconds since 1970, and a selector or learner whose
+        parameter `categorical` is None gets the positions of the categories.
     batch_size : int or "auto", default=100
         Rows per batch: they are predicted together, before any update. ``"auto"``: one row at a time while labels (or
         targets) are autocorrelated, else 100. This is decided every 100 rows from the rows before: whether the

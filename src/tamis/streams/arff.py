@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 from tamis._validation import short_repr
@@ -122,7 +123,7 @@ class ARFFTable(Table):
         import pyarrow as pa
 
         rows = [self._parse_row(line, before + i + 1) for i, line in enumerate(block)]
-        types = {float: pa.float64(), datetime.fromisoformat: pa.timestamp("us")}
+        types = {float: pa.float64(), datetime.fromisoformat: pa.timestamp("us"), Decimal: None}
         columns = []
         for (name, declared), (places, values) in zip(self._columns, self._cells(rows), strict=True):
             parse = _PARSERS[declared] if isinstance(declared, str) else _category_parser(declared)
@@ -137,6 +138,12 @@ class ARFFTable(Table):
                     f"{self.source.name!r} contains {short_repr(values[at])} in row {before + places[at] + 1} of {kind}"
                     f" {name!r}, which declares other values: fix it."
                 ) from None
+            if name in self.text:
+                parse, typed = str, list(values)
+            elif (
+                parse is float and name == self.label and _is_large(typed)
+            ):  # float64 may have rounded a label
+                parse, typed = Decimal, [None if value is None else Decimal(value) for value in values]
             if len(typed) < len(rows):
                 absent = _sparse_default(declared)
                 whole = [None if absent is None else parse(absent)] * len(rows)
@@ -228,6 +235,11 @@ def _category_parser(declared: list[str]) -> Callable[[str], str]:
         return value
 
     return parse
+
+
+def _is_large(numbers: list[Any]) -> bool:
+    """Return whether integers are beyond 2**53, but not beyond an Arrow decimal."""
+    return bool(1 << 53 <= max(map(abs, filter(None, numbers)), default=0.0) < 1e38)
 
 
 def _fits(parse: Callable[[str], Any], value: str) -> bool:

@@ -7,13 +7,14 @@ be joined: a process that ends while this thread reads a Python file (standard i
 from __future__ import annotations
 
 import codecs
+import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NoReturn, cast
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from tamis.streams.dialect import (
     detect_time_format,
     is_number,
     names_are_values,
+    odd_times,
     split_preamble,
     strip_sign,
 )
@@ -44,9 +46,12 @@ _PADDED = ("{}", " {}", "{} ", " {} ")
 _MISSING = ("?", "None")  # in addition to the empty string, NA, NaN, null and similar markers
 _FACTS = (
     "options", "_header", "_na", "grouped", "decimals", "time_formats", "encoding", "delimiter", "decimal", "newline",
-    "read_names", "text", "label", "whole_labels",
+    "read_names", "text", "label", "labels", "whole_labels",
 )  # fmt: skip
 _MAX_DISTINCT = 1000  # values of a column from which its format is detected
+_FLAGS = ("true", "True", "TRUE", "false", "False", "FALSE")
+_NUMBER = r"(?i)^(?:[+-]?(?:{digits}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?|nan)$"
+_UNLIKE_NUMBER = r"^-?(?:0[0-9]+|[0-9]{39,})$"  # a label that a number would not represent
 
 
 class CSVTable(Table):
@@ -70,9 +75,9 @@ class CSVTable(Table):
         self.decimals: dict[str, str] = {}  # columns with another decimal mark than the rest
         self.time_formats: dict[str, str] = {}  # formats of date columns; "" if ambiguous
         self._first: Any = None
-        head = self._read_head()
+        self._block = self._read_head()
         try:
-            self._read_first(head)
+            self._read_first(self._block)
         except Exception as error:
             self.fail(error)
         if self._header:
@@ -110,13 +115,13 @@ class CSVTable(Table):
         """Return a table from such a state."""
         table = cls.__new__(cls)
         Table.__init__(table, source)
-        table.decimals = {}  # missing from older states
+        table.decimals, table.labels = (
+            {},
+            "integers" if facts["whole_labels"] else "",
+        )  # missing from older states
         table.__dict__.update({name: facts[name] for name in _FACTS if name in facts})
-        table._csv, table._types, table._first = (
-            pyarrow_module("pyarrow.csv"),
-            schema_types(facts["types"]),
-            None,
-        )
+        table._csv, table._types = pyarrow_module("pyarrow.csv"), schema_types(facts["types"])
+        table._first, table._block = None, b""
         return table
 
     # -- dialect -------------------------------------------------------------------------------------------
@@ -169,6 +174,9 @@ class CSVTable(Table):
             foreign = {name for name in texts if marks[name].grouped[other]} - set(self.grouped)
             self.decimals = dict.fromkeys(foreign, other)
             self.grouped |= {name: marks[name].sign for name in texts if name in foreign}
+        for name in list(self.grouped):  # the sample may lack a word that occurs late
+            if self._plain(self._first.columns[self.names().index(name)], name)[1] is not None:
+                del self.grouped[name]
 
     def _one_of_each_day(self, name: str) -> list[str]:
         """Return one value of a column for each distinct start of its dates (day and month, or month and day)."""
@@ -223,18 +231,25 @@ class CSVTable(Table):
         if self._first is None:
             return None
         columns = [
-            _parse_grouped(column, self.decimals.get(name, self.decimal), self.grouped[name])
             # With duplicate names, only one of the columns may be numeric.
+            self._parse_numbers(column, name, 1)
             if name in self.grouped and column.type == "string"
             else column
             for name, column in zip(self.names(), self._unquote(self._first.columns), strict=True)
         ]
+        self.begin()
+        if self.labels and self.label in self.names():
+            columns[self.names().index(self.label)] = self._parse_labels(self._first_labels(), 1)
         return Head(columns, self._first.num_rows, self._is_whole)
 
     def _parse(
-        self, block: bytes, types: dict[str, Any] | None = None, names: list[str] | None = None
+        self,
+        block: bytes,
+        types: dict[str, Any] | None = None,
+        names: list[str] | None = None,
+        only: list[str] | None = None,
     ) -> Any:
-        """Return a block as a table; without `names`, it begins with the header, if there is one."""
+        """Return a block, or `only` some columns; without `names`, it begins with the header, if there is one."""
         import pyarrow as pa
 
         csv = self._csv
@@ -249,6 +264,7 @@ class CSVTable(Table):
             ),
             parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=csv.ConvertOptions(
+                include_columns=only,
                 column_types=types,
                 strings_can_be_null=True,
                 null_values=self._na,
@@ -329,15 +345,17 @@ class CSVTable(Table):
             )
 
     def _column_types(self) -> dict[str, Any]:
-        """Return the column types: integers are read as float64, so that decimals may appear late in the file."""
+        """Return the column types: integers are read as float64 and labels as text, since decimals may appear late."""
         import pyarrow as pa
 
         types = dict(zip(self.read_names, self._types, strict=True))
         for name, title, kind in zip(self.read_names, self.names(), self._types, strict=True):
-            if title in self.text or (title == self.label and pa.types.is_null(kind)):
+            if title in self.text or (title == self.label and self.labels):
                 types[name] = pa.string()
             elif pa.types.is_integer(kind) or pa.types.is_null(kind):
                 types[name] = pa.float64()
+            elif pa.types.is_timestamp(kind) and kind.unit == "s":  # fractions of seconds may appear late
+                types[name] = pa.timestamp("us", kind.tz)
         return types
 
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
@@ -361,11 +379,8 @@ class CSVTable(Table):
             raise StreamError(one.message(self.source.name))
 
     def begin(self) -> None:
-        """Reset to the first row: labels are integers until one is not."""
-        import pyarrow as pa
-
-        kind = self._types[self.names().index(self.label)]
-        self.whole_labels = pa.types.is_integer(kind) and self.label not in self.text
+        """Reset to the first row: the first block determines what labels are; integers only until one is not."""
+        self.labels, self.whole_labels = self._detect_labels()
 
     def names_in(self, row: bytes) -> list[str]:
         """Return the names in a header row."""
@@ -393,7 +408,8 @@ class CSVTable(Table):
             block = codecs.BOM_UTF8 + block
         names = self.names()
         label = names.index(self.label)
-        grouped = [j for j, name in enumerate(names) if name in self.grouped and name not in self.text]
+        apart = self.text | {self.label}
+        grouped = [j for j, name in enumerate(names) if name in self.grouped and name not in apart]
         for part in self._parse(block, self._column_types(), known).to_batches():
             if known is not None and known != self.read_names:
                 part = part.select(self.read_names)
@@ -401,8 +417,7 @@ class CSVTable(Table):
             self._warn_of_rounding(columns, block, known)
             for j in grouped:
                 columns[j] = self._parse_numbers(columns[j], names[j], row + 1)
-            if self.whole_labels:  # labels have been integers so far
-                self.whole_labels, columns[label] = _try_int64(columns[label])
+            columns[label] = self._parse_labels(columns[label], row + 1)
             row += part.num_rows
             yield columns, part.num_rows
 
@@ -454,24 +469,105 @@ class CSVTable(Table):
             for column in columns
         ]
 
+    def _plain(self, column: Any, name: str) -> tuple[Any, int | None]:
+        """Return numbers as text that Arrow converts, and the position of the first value that is none."""
+        import pyarrow.compute as pc
+
+        sign, decimal = self.grouped.get(name, ""), self.decimals.get(name, self.decimal)
+        mark, group = (r"\.", ",") if decimal == "." else (",", r"\.")
+        digits = rf"(?:[1-9][0-9]{{0,2}}(?:{group}[0-9]{{3}})+|[0-9]+)" if name in self.grouped else "[0-9]+"
+        plain = column
+        if sign:
+            blanks, escaped = f"[{BLANKS}]*", re.escape(sign)
+            for at in (rf"^{blanks}([+-]?){blanks}{escaped}{blanks}", rf"()(?:{blanks}{escaped}{blanks})$"):
+                plain = pc.replace_substring_regex(plain, at, r"\1", max_replacements=1)
+        plain = pc.utf8_trim_whitespace(plain)
+        is_number = pc.match_substring_regex(plain, _NUMBER.format(digits=digits, mark=mark))
+        if is_number.true_count < len(plain) - plain.null_count:
+            return plain, pc.index(is_number, False).as_py()
+        plain = pc.replace_substring_regex(plain, rf"^\+|{group}" if name in self.grouped else r"^\+", "")
+        return pc.replace_substring(plain, ",", "."), None
+
     def _parse_numbers(self, column: Any, name: str, row: int) -> Any:
-        """Parse a column of numbers with a currency or percent sign, or with grouped thousands."""
+        """Return the numbers of a text column, which begins with row `row`, as float64."""
+        plain, at = self._plain(column, name)
+        if at is not None:
+            self._raise_unlike(column, at, name, row, "numbers")
+        return plain.cast("double")
+
+    def _raise_unlike(self, column: Any, at: int, name: str, row: int, kind: str) -> NoReturn:
+        sign, value = self.grouped.get(name, ""), column[at].as_py()
+        raise StreamError(
+            f"{self.source.name!r} contains {short_repr(strip_sign(value, sign) if sign else value)} in row"
+            f" {row + at} of column"
+            f" {short_repr(name)}, which began as {kind}: fix it, or choose categorical=[{short_repr(name)}]."
+        )
+
+    # -- labels --------------------------------------------------------------------------------------------
+
+    def _first_labels(self) -> Any:
+        """Return the labels of the first block as text."""
         import pyarrow as pa
 
-        sign, decimal = self.grouped[name], self.decimals.get(name, self.decimal)
-        try:
-            return _parse_grouped(column, decimal, sign)
-        except pa.ArrowInvalid:
-            values = [value and (strip_sign(value, sign) if sign else value) for value in column.to_pylist()]
-            at = next(i for i, value in enumerate(values) if value and not is_number(value, decimal))
-            raise StreamError(
-                f"{self.source.name!r} contains {short_repr(values[at])} in row {row + at} of column"
-                f" {short_repr(name)}, which began"
-                f" as numbers: fix it, or choose categorical=[{short_repr(name)}]."
-            ) from None
+        if self._first is None:
+            return pa.array([], pa.string())
+        name = self.read_names[self.names().index(self.label)]
+        column = self._parse(self._block, {name: pa.string()}, only=[name]).column(0)
+        return self._unquote(self._trim([column.combine_chunks()]))[0]
+
+    def _detect_labels(self) -> tuple[str, bool]:
+        """Return how labels are read, an attribute of :class:`Table`, and whether all are whole numbers."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kind = self.types().get(self.label, pa.string())
+        if self.label in self.text or pa.types.is_string(kind) or pa.types.is_null(kind):
+            return "text", False
+        if pa.types.is_temporal(kind):
+            return "", False
+        texts = self._first_labels().unique()
+        if pa.types.is_boolean(kind):
+            return "flags" if set(texts.drop_null().to_pylist()) <= set(_FLAGS) else "text", False
+        plain, at = self._plain(texts, self.label)
+        if at is not None:
+            return "text", False
+        numbers = plain.cast(pa.float64())
+        whole = bool(pc.all(pc.equal(numbers, pc.floor(numbers))).as_py())
+        if whole and pc.any(pc.match_substring_regex(plain, _UNLIKE_NUMBER)).as_py():
+            return "text", False
+        has_digits_only = pc.all(pc.match_substring_regex(plain, "^-?[0-9]+$")).as_py()
+        return "integers" if has_digits_only else "numbers", whole
+
+    def _parse_labels(self, column: Any, row: int) -> Any:
+        """Return labels in their kind: integers of up to 38 digits exactly, other numbers as float64."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.labels not in ("integers", "numbers", "flags"):
+            return column
+        if self.labels == "flags":
+            is_flag = pc.match_substring_regex(column, f"^(?:{'|'.join(_FLAGS)})$")
+            if is_flag.true_count < len(column) - column.null_count:
+                at = pc.index(is_flag, False).as_py()
+                self._raise_unlike(column, at, self.label, row, "false and true")
+            return pc.equal(pc.utf8_lower(column), "true")
+        plain, found = self._plain(column, self.label)
+        if found is not None:
+            self._raise_unlike(column, found, self.label, row, "numbers")
+        is_unlike = pc.match_substring_regex(plain, _UNLIKE_NUMBER)
+        if self.whole_labels and is_unlike.true_count:
+            kind, at = "integers of up to 38 digits without leading zeros", pc.index(is_unlike, True).as_py()
+            self._raise_unlike(column, at, self.label, row, kind)
+        whole = _whole_numbers(plain) if self.whole_labels else None
+        self.whole_labels = whole is not None
+        numbers = plain.cast(pa.float64())
+        is_large = (pc.max(pc.abs(numbers)).as_py() or 0.0) >= 1 << 53
+        if whole is None and is_large:
+            whole = _whole_numbers(plain)
+        return whole if whole is not None and (is_large or self.labels == "integers") else numbers
 
     def mixed_columns(self) -> list[MixedColumn]:
-        """Return the text columns whose values are mostly numbers, which must not be read as categories."""
+        """Return the text columns whose values are mostly numbers or times, which must not be read as categories."""
         import pyarrow as pa
 
         columns = []
@@ -490,6 +586,12 @@ class CSVTable(Table):
                 )
             elif 2 * len(words) < len(values):
                 columns.append(MixedColumn(name, tuple(words), column.to_pylist().index(words[0]) + 1, ""))
+            elif (
+                self.time_formats.get(name) != ""
+                and (odd := odd_times(values, self.options.get("time_format")))[0]
+            ):
+                row = column.to_pylist().index(odd[0][0]) + 1
+                columns.append(MixedColumn(name, tuple(odd[0]), row, "", odd[1]))
         return columns
 
     def fail(self, error: Exception, before: int = 0) -> None:
@@ -497,7 +599,7 @@ class CSVTable(Table):
         before += self.above.count("\n")
         text = re.sub(r"Row #(\d+)", lambda row: f"Row #{int(row[1]) + before}", " ".join(str(error).split()))
         match = re.search(
-            r"CSV column #(\d+): (?:Row #(\d+): )?.*conversion error to ([\w\[\]]+): invalid value '(.*?)'",
+            r"CSV column #(\d+): (?:Row #(\d+): )?.*conversion error to ([^:]+): [\w ]+ '(.*?)'",
             text,
         )
         if match is None or not hasattr(self, "read_names"):
@@ -515,23 +617,26 @@ class CSVTable(Table):
 
 @dataclass(frozen=True)
 class MixedColumn:
-    """A column that contains both numbers and other values.
+    """A column that contains both numbers, or times, and other values.
 
     Attributes
     ----------
     name : str
     words : tuple of str
-        Values that are not numbers.
+        Values that are not numbers, or not times in the format of most values.
     row : int
         Row of the first such value, counted from 1.
     decimal : str
         Decimal mark with which they are numbers, or "".
+    time : str
+        A time in the format of most values; "" if these are numbers.
     """
 
     name: str
     words: tuple[str, ...]
     row: int
     decimal: str
+    time: str = ""
 
     def message(self, path: str) -> str:
         """Return the error message, with the fix."""
@@ -542,34 +647,24 @@ class MixedColumn:
                 f"{where}, but the other columns have {other} as decimal mark: fix it, or choose"
                 f" categorical=[{self.name!r}]."
             )
+        if self.time:
+            return (
+                f"{where}, where most values are times such as {self.time!r}: write it in that form (hours 00 to 23,"
+                f" seconds 00 to 59), or choose categorical=[{self.name!r}]."
+            )
         return f"{where}, where most values are numbers: fix it, or choose categorical=[{self.name!r}]."
 
 
-def _try_int64(column: Any) -> tuple[bool, Any]:
-    """Return whether every number of a column is an integer, and the column, converted to int64 if so."""
+def _whole_numbers(plain: Any) -> Any:
+    """Return numbers as int64, or as decimals if they are larger; None if one is not whole."""
     import pyarrow as pa
 
-    try:
-        return True, column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return False, column
+    for kind in (pa.int64(), pa.decimal128(38)):
+        with contextlib.suppress(pa.ArrowInvalid):
+            return plain.cast(kind)
+    return None
 
 
 def _distinct(column: Any, most: int | None = _MAX_DISTINCT) -> list[str]:
     """Return distinct values of a text column."""
     return [value for value in column.unique()[:most].to_pylist() if value is not None]
-
-
-def _parse_grouped(column: Any, decimal: str, sign: str) -> Any:
-    """Return numbers with a currency or percent sign, or with grouped thousands, as float64."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    plain = pc.replace_substring(column, "," if decimal == "." else ".", "")
-    if sign:
-        blanks, mark = f"[{BLANKS}]*", re.escape(sign)
-        for at in (rf"^{blanks}([+-]?){blanks}{mark}{blanks}", rf"()(?:{blanks}{mark}{blanks})$"):
-            plain = pc.replace_substring_regex(plain, at, r"\1", max_replacements=1)
-    if decimal == ",":
-        plain = pc.replace_substring(plain, ",", ".")
-    return pc.utf8_trim_whitespace(plain).cast(pa.float64())

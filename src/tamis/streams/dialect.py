@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from itertools import pairwise
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "escape_formula",
     "fitting_time_formats",
     "names_are_values",
+    "odd_times",
     "split_preamble",
     "strip_sign",
 ]
@@ -33,6 +34,7 @@ __all__ = [
 DELIMITERS = (",", ";", "\t", "|")
 BLANKS = " \t\u00a0\u202f"  # between a number and its sign
 _LINES = 100  # lines from which the delimiter is detected
+_SAMPLE = 200  # values from which the format of most times is detected
 _UNITS = r"[+-]?(?:[1-9]\d{{0,2}}(?:{group}\d{{3}})+|\d+)?(?:{mark}\d+)?(?:[eE][+-]?\d+)?"
 _NUMBERS = {
     ".": re.compile(_UNITS.format(group=",", mark=r"\.")),
@@ -40,6 +42,17 @@ _NUMBERS = {
 }
 _DAYS = ("%d.%m.%Y", "%d.%m.%y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y")
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
+_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?"
+_ISO = r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+_ZONE = r"(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)"
+_TIMES = (
+    re.compile(_CLOCK),
+    re.compile(rf"{_ISO}(?:[ T](?:[01][0-9]|2[0-3])(?::?[0-5][0-9](?::?[0-5][0-9](?:\.[0-9]{{1,9}})?)?)?)?"),
+    re.compile(
+        rf"{_ISO}[ T](?:[01][0-9]|2[0-3])(?::?[0-5][0-9](?::?[0-5][0-9](?:\.[0-9]{{1,9}})?)?)?{_ZONE}"
+    ),
+)  # as Arrow reads them: times of day; dates and times without a zone; with one
+_TIME_LIKE = re.compile(r"\d{1,4}([./:-])\d{1,2}(?:\1\d{1,4})?(?:[ T].*)?")
 _DATE_LIKE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{2,4}(?:[ T]\d{1,2}:\d{2}(?::\d{2})?)?")
 
 
@@ -270,6 +283,39 @@ def detect_time_format(values: list[str], given: str | None = None) -> str | Non
     return fitting[0] if len(fitting) == 1 else ""
 
 
+def odd_times(values: Sequence[str], given: str | None = None) -> tuple[list[str], str]:
+    """Return the values that are no times as most values are, and one that is; ([], "") unless most are.
+
+    Parameters
+    ----------
+    values : list of str
+        Distinct values of a column.
+    given : str, optional
+        Format that its times must have.
+
+    Examples
+    --------
+    >>> odd_times(["2024-03-31T01:30:00Z", "2024-03-31T02:30:00", "2024-03-31T03:30:00Z"])
+    (['2024-03-31T02:30:00'], '2024-03-31T01:30:00Z')
+    >>> odd_times(["31.12.2016", "2017-01-01", "01.01.2017"]), odd_times(["red", "blue"])
+    ((['2017-01-01'], '31.12.2016'), ([], ''))
+    """
+    sample = values[:_SAMPLE]
+    if given is None and 2 * sum(map(bool, map(_TIME_LIKE.fullmatch, sample))) < len(sample):
+        return [], ""
+    known = [given] if given else [day + clock for day in _DAYS for clock in _CLOCKS]
+    forms: list[str | re.Pattern[str]] = [*known, *_TIMES]
+    counts = {form: sum(_fits(value, form) for value in sample) for form in forms}
+    form = max(counts, key=counts.__getitem__)
+    if 2 * counts[form] < len(sample):
+        return [], ""
+    odd = [value for value in values if not _fits(value, form)]
+    share = 20 if isinstance(form, str) and "%y" in form else 2  # numbers of versions resemble such dates
+    if share * len(odd) >= len(values):
+        return [], ""
+    return odd, next(value for value in values if _fits(value, form))
+
+
 def fitting_time_formats(values: Sequence[str], given: str | None = None) -> list[str]:
     """Return the known strptime formats that fit all values.
 
@@ -282,9 +328,14 @@ def fitting_time_formats(values: Sequence[str], given: str | None = None) -> lis
     return [one for one in known if all(_fits(value, one) for value in values)]
 
 
-def _fits(value: str, form: str) -> bool:
+def _fits(value: str, form: str | re.Pattern[str]) -> bool:
     try:
-        datetime.strptime(value, form)
+        if isinstance(form, str):
+            datetime.strptime(value, form)
+        elif (match := form.fullmatch(value)) is None:
+            return False
+        elif form.groups:
+            date.fromisoformat(match[1])
     except ValueError:
         return False
     return True

@@ -109,7 +109,13 @@ class ColumnEncoder:
         if kinds.is_temporal(kind):
             values = _seconds(column) if self.part is None else _part(column, self.part)
             return self._impute(values, first_row)
-        if kinds.is_null(kind) or kinds.is_boolean(kind) or kinds.is_decimal(kind):
+        if kinds.is_decimal(kind):
+            try:
+                column = column.cast(pa.int64())
+            except pa.ArrowInvalid:  # fractions, or beyond 64 bits
+                column = column.cast(pa.float64())
+            kind = column.type
+        elif kinds.is_null(kind) or kinds.is_boolean(kind):
             column = column.cast(pa.float64())
         elif kinds.is_binary(kind) or kinds.is_large_binary(kind):
             raise StreamError(

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis._validation import Array, check_choice, check_number, is_integer, short_repr
+from tamis._validation import Array, check_choice, check_number, is_integer, plain_numbers, short_repr
 from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
 from tamis.streams.csv_table import CSVTable
@@ -80,7 +80,8 @@ def open_file(
         internally).
     label : str or int
         Name or position of the label column; negative positions count from the end. Not for svmlight, whose lines
-        begin with the label.
+        begin with the label. Whole numbers are read as integers, exactly; numbers with decimals as float64; any other
+        labels, and numbers with leading zeros such as ``007``, as text.
     format : {"csv", "parquet", "arrow", "arff", "svmlight"}, optional
         By default inferred from the file name; "csv" for standard input.
     delimiter : str, optional
@@ -95,8 +96,8 @@ def open_file(
     na : list of str
         Further markers of a missing value in a CSV file, besides the empty string, ``?``, ``NA``, ``NaN`` and similar.
     categorical : list of str
-        Columns to encode as categories although their values are numeric; if the label is one of them, it is read as
-        text. Patterns such as ``"code_*"`` select all matching columns.
+        Columns (names or positions) to encode as categories although their values are numeric; if the label is one of
+        them, it is read as text. Patterns such as ``"code_*"`` select all matching columns.
     drop : list of str
         Columns to exclude, such as names and serial numbers, or patterns.
     missing : {"error", "mean", "keep"}, default="error"
@@ -406,6 +407,8 @@ class TableStream(FileStream):
             labels, kind = labels.dictionary_decode(), kind.value_type
         if self._table.label in self._table.text or is_text(kind):
             return np.array([str(value) for value in labels.to_pylist()], dtype=np.str_)
+        if kinds.is_decimal(kind):
+            return plain_numbers(labels.to_pylist())
         if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
             raise StreamError(
                 f"{self._source.name!r} has labels of type {kind} in column {self._table.label!r}: make them text,"
@@ -415,15 +418,17 @@ class TableStream(FileStream):
         return values
 
 
-def match_columns(text: str, names: list[str], path: str) -> list[str]:
-    """Return the columns that match a name or a pattern; an exact column name is never treated as a pattern.
+def match_columns(text: str | int, names: list[str], path: str) -> list[str]:
+    """Return the columns that match a name, a position or a pattern; a column name is never treated as a pattern.
 
     Examples
     --------
     >>> match_columns("x*", ["x1", "y", "x2"], "a.csv"), match_columns("x*", ["x*", "x1"], "a.csv")
     (['x1', 'x2'], ['x*'])
     """
-    if text not in names and any(letter in text for letter in "*?["):
+    if is_integer(text):
+        return [names[find_column(text, names, path)]]
+    if isinstance(text, str) and text not in names and any(letter in text for letter in "*?["):
         matches = [name for name in names if fnmatchcase(name, text)]
         if not matches:
             raise StreamError(f"{path!r} has no column like {text!r}: check the pattern.")
@@ -433,10 +438,13 @@ def match_columns(text: str, names: list[str], path: str) -> list[str]:
 
 def find_column(label: str | int, names: list[str], path: str) -> int:
     """Return the position of a column given by name or position; the error lists the columns."""
-    if isinstance(label, int):
+    if is_integer(label):
+        label = int(label)
         if not -len(names) <= label < len(names):
             raise StreamError(f"{path!r} has {len(names)} columns, so there is none at position {label}.")
         return label % len(names)
+    if not isinstance(label, str):
+        raise StreamError(f"{path!r} has no column {label!r}: pass the name of a column, or its position.")
     if label in names:
         return names.index(label)
     if len(names) == 1 and (match := re.search("[;\t|]", names[0])):

@@ -360,7 +360,7 @@ def _check_label(
     values, counts = counted.field(0), counted.field(1).to_pylist()
     many = seen.n_unique > max(_NUMBERS, profile.n_rows // 10)
     fractions = kinds.is_floating(column.type) and many
-    if many and (fractions or kinds.is_integer(column.type)):
+    if many and (fractions or kinds.is_integer(column.type) or kinds.is_decimal(column.type)):
         if classes:
             text = (
                 f"the label {profile.label} contains {seen.n_unique:,} distinct numbers, which are not classes: tamis"
@@ -406,7 +406,8 @@ def _check_mixed(profile: TableProfile, table: Table, dropped: set[str]) -> None
             other = "points" if table.decimal == "." else "commas"
             text = f"{one.name} contains {listed}, but the decimal marks of the others are {other}"
         else:
-            text = f"{one.name} contains {listed} among numbers, first in row {one.row:,}"
+            among = f"times such as {one.time}" if one.time else "numbers"
+            text = f"{one.name} contains {listed} among {among}, first in row {one.row:,}"
         if not one.decimal and len(few) <= 3:
             for word in few:
                 profile.problems.append(Problem(text, "na", word))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from tamis._validation import plain_numbers
 from tamis.errors import StreamError
 from tamis.streams.source import FileStream, Source
 from tamis.streams.stream import Batch
@@ -28,7 +30,8 @@ class SvmlightStream(FileStream):
     """Rows of an svmlight file, as CSR: ``label index:value index:value ...``.
 
     Columns are numbered from 1, or from 0 if `zero_based`. If neither this nor the number of columns is given, the
-    file is read once beforehand to determine both. Labels are int64 as long as all are integers.
+    file is read once beforehand to determine both. Labels are integers, exactly, as long as all are whole; as numbers,
+    ``+1`` and ``01`` are 1.
 
     With `n_features` "any", there is one pass, and each batch is as wide as the widest row so far. If `zero_based` is
     not given either, column j is the one with index j in the file, and `n_unused` indicates whether column 0 is unused.
@@ -136,6 +139,9 @@ class SvmlightStream(FileStream):
             raise
         if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
             self._raise_nonfinite(lines, first, load)
+        if (np.abs(y) >= 1 << 53).any():  # float64 may have rounded them
+            rows = [line for line in lines if line.partition(b"#")[0].strip()]
+            y = plain_numbers([Decimal(line.split(None, 1)[0].decode()) for line in rows])
         return X, y
 
     def _line_error(self, error: Exception, number: int) -> StreamError:
@@ -168,11 +174,13 @@ class SvmlightStream(FileStream):
             rows += len(y)
             if self._any:
                 X, width = self._widen(X, width)
-            whole = whole and bool((y == np.floor(y)).all())
+            whole = whole and bool(y.dtype.kind != "f" or (y == np.floor(y)).all())
+            if whole and y.dtype.kind == "f":
+                y = y.astype(np.int64)
             skip = min(start, len(y))
             start -= skip
             if skip < len(y):
-                yield sp.csr_matrix(X[skip:]), y[skip:].astype(np.int64) if whole else y[skip:]
+                yield sp.csr_matrix(X[skip:]), y[skip:]
         if rows == 0:
             raise StreamError(f"{self._source.name!r} has no rows.")
         self._source.finish()

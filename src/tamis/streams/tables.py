@@ -42,6 +42,8 @@ class Table:
         Name of the label column, set before the first block is read.
     text : set of str
         Columns read as text regardless of their values, set before the first block is read.
+    labels : str
+        How the labels of a CSV file are read: "text", "flags", "integers" or "numbers"; "" as the file declares.
     whole_labels : bool
         Whether the labels of a CSV file have been integers so far.
     """
@@ -53,7 +55,7 @@ class Table:
         self.options = {name: value for name, value in options.items() if value is not None}
         self.text: set[str] = set()
         self.label = ""
-        self.whole_labels = False
+        self.labels, self.whole_labels = "", False
         self.n_rows: int | None = None
 
     def names(self) -> list[str]:

@@ -102,5 +102,6 @@ class RowDecoder:
         """Return the state at a mark, to be saved."""
         encoders = [one.state(mark) for one, mark in zip(self._encoders, known.encoders, strict=True)]
         return {
-            "table": {**self._facts, "whole_labels": known.whole_labels}, "how": self.how, "encoders": encoders,
+            "table": {**self._facts, "labels": self.table.labels, "whole_labels": known.whole_labels},
+            "how": self.how, "encoders": encoders,
         }  # fmt: skip

@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
+import tamis
 from tamis import _validation
-from tamis.catalog import find
+from tamis.catalog import find, find_learner
 from tamis.errors import DataError
 
 NAN, INF = math.nan, math.inf
@@ -410,3 +411,32 @@ def test_rows_outlive_the_array_that_lends_them() -> None:
     assert rows.flags.writeable
     del frozen
     assert rows.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+@pytest.mark.parametrize("form", [str, int, lambda number: (number, "a")])
+def test_labels_that_never_repeat_are_refused(form: Any) -> None:
+    def labels(numbers: Any) -> Any:
+        column = np.empty(len(numbers), dtype=object)
+        column[:] = [form(number) for number in numbers]
+        return column if form not in (str, int) else np.array(column.tolist())
+
+    model = find("fisher").load()(2)
+    X = np.random.default_rng(0).normal(size=(100, 4))
+    for start in range(0, 1000, 100):
+        model.partial_fit(X, labels(range(start, start + 100)))
+    before = tamis.dumps(model)
+    with pytest.raises(
+        DataError, match=r"more than 1,000 different labels, such as .*bin the target.*classes=\.$"
+    ):
+        model.partial_fit(X, labels(range(1000, 1100)))
+    assert tamis.dumps(model) == before
+    declared = find("fisher").load()(2).partial_fit(X, labels(range(100)), classes=labels(range(1500)))
+    assert len(declared.partial_fit(X, labels(range(1400, 1500))).classes_) == 1500
+
+
+@pytest.mark.parametrize("key", ["auto", "discuss", "fcbf", "nb", "hoeffding-tree", "knn"])
+def test_methods_refuse_labels_that_never_repeat(key: str) -> None:
+    entry = find_learner(key) if key in ("nb", "hoeffding-tree", "knn") else find(key)
+    model, X = entry.load()(), np.random.default_rng(0).normal(size=(1100, 3))
+    with pytest.raises(DataError, match="more than 1,000 different labels"):
+        model.partial_fit(X, np.arange(1100))

@@ -14,6 +14,8 @@ from tamis._validation.arrays import Array, as_array, as_numbers, reject_masked
 from tamis._validation.values import short_repr
 from tamis.errors import DataError
 
+MAX_CLASSES = 1000  # that were not declared, so that labels that hardly repeat cannot exhaust the memory
+
 
 def as_column(y: Any, n_rows: int, estimator: str, *, allow_missing: bool = False) -> Array:
     """Return the target as a one-dimensional array of the batch's length, without missing entries unless allowed."""
@@ -120,7 +122,8 @@ def _is_missing(value: Any) -> bool:
 def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
     """Return the codes of the labels and the classes, grown by the labels not seen before.
 
-    New labels are appended, in sorted order among themselves, so codes never change their meaning.
+    New labels are appended, in sorted order among themselves, so codes never change their meaning. They are rejected if
+    there would be more than `MAX_CLASSES`, unless the classes were declared.
     """
     if len(y) == 1 and y.dtype == classes.dtype and y.dtype.kind in "biufUS":  # one row of a known class
         known, label = classes.tolist(), y.item()
@@ -139,6 +142,12 @@ def encode_labels(y: Array, classes: Array) -> tuple[NDArray[np.int64], Array]:
     labels, inverse = _unique(y)
     new = [label for label in labels if label not in seen]
     if new:
+        if len(seen) + len(new) > MAX_CLASSES:
+            raise DataError(
+                f"y contains more than {MAX_CLASSES:,} different labels, such as {short_repr(new[-1])}: identifiers and"
+                " numeric targets have no classes, so choose another label, bin the target, or choose the method's"
+                " regression model; declare more classes than that in the first call, with classes=."
+            )
         seen.update({label: code for code, label in enumerate(new, start=len(seen))})
         classes = _as_labels(list(seen))
     return np.array([seen[label] for label in labels], dtype=np.int64)[inverse], classes

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import gc
+import tracemalloc
+import warnings
 from typing import Any
 
 import numpy as np
@@ -692,3 +695,41 @@ def test_rows_alike_are_the_rows_that_they_are_one_by_one() -> None:
         assert one.scores_.tobytes() == other.scores_.tobytes()
     with pytest.raises(DataError, match="infinity in column 'x5' of row 1"):
         ByName(FIRES(3)).fit([alike[0], {**alike[1], "x5": np.inf}], [0, 1])
+
+
+@pytest.mark.parametrize("selector", [FIRES(2), OFS(2)], ids=lambda one: type(one).__name__)
+def test_endless_names_take_no_more_memory(selector: Any) -> None:
+    rng, model, sizes = np.random.default_rng(0), ByName(selector, budget=40), []
+    tracemalloc.start()
+    try:
+        for i in range(400):
+            y = rng.integers(0, 2, 10)
+            rows = [
+                {"a": float(label), **{f"user {i} {k} {j}": 1.0 for j in range(3)}}
+                for k, label in enumerate(y)
+            ]
+            model.partial_fit(rows, y, classes=[0, 1])
+            if i in (199, 399):
+                del rows
+                gc.collect()
+                sizes.append((len(tamis.dumps(model)), tracemalloc.get_traced_memory()[0]))
+    finally:
+        tracemalloc.stop()
+    (state, memory), (later_state, later_memory) = sizes
+    assert "a" in model.selected_
+    assert later_state < 1.02 * state
+    assert (
+        later_memory - memory < 60_000
+    )  # 6,000 names of 60 bytes and their places would take half a megabyte
+
+
+def test_many_names_without_a_budget_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.rows.by_name._MANY", 6)
+    model = ByName(FisherScore(1)).partial_fit([{"a": 1.0, "b": 0.0}, {"c": 1.0}], [0, 1])
+    with pytest.warns(UserWarning, match="have named 7 features.*pass budget"):
+        model.partial_fit([dict.fromkeys("defg", 1.0)], [1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit([{"h": 1.0}], [0])  # once
+        ByName(FisherScore(1), budget=3).partial_fit([dict.fromkeys("abcdefgh", 1.0)], [0])
+        ByName(FisherScore(1), max_columns=9).partial_fit([dict.fromkeys("abcdefgh", 1.0)], [0])

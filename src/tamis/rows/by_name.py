@@ -9,6 +9,7 @@ amortised. Other selectors get spare columns, which are 0 until they are assigne
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
@@ -44,6 +45,7 @@ __all__ = ["ByName", "named_cells"]
 
 _GROWTH = 1.25
 _NUMBERS = (float, int, np.floating, np.integer, np.bool_)
+_MANY = 100_000  # names; without a budget, more are learned with a warning
 _PROTECTED_BATCHES = 10  # batches during which a new name is not evicted
 
 
@@ -62,7 +64,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         after its first rows. By default the number of columns grows with the names, if the selector can grow.
     budget : int, optional
         Maximum number of names in use at a time, at least 1. Beyond it, the names with the lowest scores are evicted;
-        see Notes.
+        see Notes. Without a budget, memory grows with every new name, and a warning is issued at 100,000 names.
 
     Attributes
     ----------
@@ -193,6 +195,13 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             else:
                 places = dict(places)
                 rows = self._rows_in_budget(X, places, taken)
+            if self.budget is None and self.max_columns is None and n_known < _MANY <= len(places):
+                warnings.warn(
+                    f"The rows have named {len(places):,} features, and each new name takes more memory: pass budget,"
+                    " the number of names in use at a time, if new names never end.",
+                    UserWarning,
+                    stacklevel=3,
+                )
             self._make_room(taken, len(places))
             width = max(
                 taken.n_features_in_ if hasattr(taken, "n_seen_") else 0, self._first_width(len(places))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import math
 import re
@@ -557,6 +558,30 @@ class FadesWhenRead(MeanGap):
         scores = super()._relevance()
         self._counts *= 0.5
         return scores
+
+
+class CachesInItsState(MeanGap):
+    """reading_changes_nothing"""
+
+    def _relevance(self) -> Any:
+        self._scores = super()._relevance()
+        return self._scores
+
+
+class FillsItsCacheLate(MeanGap):
+    """reading_changes_nothing"""
+
+    _cache = functools.cached_property(lambda self: None)
+
+    def _relevance(self) -> Any:
+        if self._cache is None:
+            self._cache = np.zeros(self.n_features_in_)
+            self._cache += super()._relevance()
+        return self._cache.copy()
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._learn(X, y, sample_weight)
+        self._cache = None
 
 
 class AlwaysFitted(MeanGap):

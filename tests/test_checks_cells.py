@@ -71,7 +71,14 @@ class ForgetsItsSeed(ETANA):
         return super().predict_proba(X) + 1e-3 * np.random.default_rng().random()
 
 
+class CountsItsPredictions(ETANA):
+    def predict(self, X: Any) -> Any:
+        self._n_read = vars(self).get("_n_read", 0) + 1
+        return super().predict(X)
+
+
 FAULTS = {
+    CountsItsPredictions: "reading_changes_nothing",
     AsksTwice: "free_evidence missing_values_cost_nothing",
     PaysForHoles: "missing_values_cost_nothing",
     WritesIntoRows: "leaves_data_alone",

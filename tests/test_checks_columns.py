@@ -133,7 +133,15 @@ class FindsNothing(Correlated):
         super().__init__(threshold, missing, trace)
 
 
+class CountsItsReadings(Correlated):
+    @property
+    def trace_(self) -> Any:
+        self._n_read = vars(self).get("_n_read", 0) + 1
+        return super().trace_
+
+
 FAULTS = {
+    CountsItsReadings: "reading_changes_nothing",
     KeepsReference: "same_data_same_bits leaves_data_alone",
     WritesIntoColumns: "leaves_data_alone",
     LearnsBeforeItRefuses: "fails_late",

@@ -17,7 +17,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from tamis._shapes import Shapes, SizedState
 from tamis.errors import StateError
@@ -25,11 +25,13 @@ from tamis.errors import StateError
 __all__ = [
     "ThreadSafe",
     "ThreadSafeState",
+    "cache_names",
     "fail_closed",
     "lock_of",
     "locked",
     "locked_and_validated",
     "record_of",
+    "state_of",
 ]
 
 
@@ -82,6 +84,20 @@ def _register(one: Any, lock: Any) -> _Record:
             # Implemented in C: an exception of a signal handler within a Python callback would be lost.
             _records[key] = _Record(weakref.ref(one, partial(_records.pop, key)), lock)
         return _records[key]
+
+
+@functools.cache
+def cache_names(cls: type) -> frozenset[str]:
+    """Return the names of the cached properties of a class: computed when first read, and no part of the state."""
+    members = [item for base in cls.__mro__ for item in vars(base).items()]
+    return frozenset(name for name, member in members if isinstance(member, functools.cached_property))
+
+
+def state_of(one: Any) -> dict[str, Any]:
+    """Return the attributes of an object without its cached properties."""
+    cls: type = type(one)
+    caches = cache_names(cls)
+    return {name: part for name, part in vars(one).items() if name not in caches} if caches else vars(one)
 
 
 def fail_closed(one: Any, error: BaseException) -> None:
@@ -203,7 +219,9 @@ class ThreadSafe:
     def __getstate__(self) -> Any:
         with lock_of(self):
             _reject_failed(self)
-            state: Any = super().__getstate__()
+            state, cls = cast("Any", super().__getstate__()), cast("type", type(self))
+            for name in cache_names(cls) & state.keys() if state else ():
+                state.pop(name)
             # Pickle reads the state after this returns, when another thread may write again.
             return copy.deepcopy(state) if threading.active_count() > 1 else state
 

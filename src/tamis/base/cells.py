@@ -7,6 +7,7 @@ a session, returned by ``open``, for one row whose values the caller provides (:
 from __future__ import annotations
 
 import copy
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,10 +61,17 @@ Purchases = list[tuple[Array, Array, Array, Floats]]
 
 
 class _Bill:
-    """Acquisitions of the last prediction; a separate object, since `predict` must not set attributes."""
+    """Acquisitions of a prediction, not saved; a separate object, since `predict` must not set attributes."""
 
-    def __init__(self) -> None:
-        self.n_features, self.cost = np.zeros(0, dtype=np.int64), np.zeros(0)
+    trace: Purchases | None = None
+
+    @functools.cached_property
+    def n_features(self) -> NDArray[np.int64]:
+        return np.zeros(0, dtype=np.int64)
+
+    @functools.cached_property
+    def cost(self) -> Floats:
+        return np.zeros(0)
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     prices_ : ndarray of shape (K,)
         Acquisition cost of each candidate.
     n_features_used_ : ndarray of shape (n_rows,), int
-        Number of values acquired for each row of the last `predict`.
+        Number of values acquired for each row of the last `predict`; empty in a model that was loaded.
     cost_ : ndarray of shape (n_rows,)
         Their total cost.
     """
@@ -143,7 +151,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         _bins.levels in [1, a+1]  _sizes (n_features_in_) in [0, 33)  _class_order (k) in [0, k) distinct
         _tariff.own (c) float in [0, inf)  _tariff.member (g, c)  _tariff.fee (g) float in [0, inf)
         _tariff.pairs (p, 2) in [0, c)  _tariff.given (p) float in [0, inf)
-        _bill.n_features (r) in [0, 2**62)  _bill.cost (r) float in [0, inf)  _evidence_model (its own)
+        _evidence_model (its own)
         _any_order (its own)  _target (its own)  _sample (its own)  _sample?.rows? (*, y)  _sample?.classes (k?)
         _n_fitted in [0, 2**62)  _n_since in [0, 2**62)
     """
@@ -482,25 +490,25 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     ) -> State:
         """Acquire until every row stops; a batch of rows at a time, to bound the memory."""
         n, step = X.shape[0], max(1, _CELLS // max(len(self.candidates_), 1))
-        self._bill.n_features, self._bill.cost = np.zeros(n, dtype=np.int64), np.zeros(n)
+        bill = _Bill()
+        bill.n_features, bill.cost, bill.trace = np.zeros(n, dtype=np.int64), np.zeros(n), trace
         parts = [
             self._walk_block(
                 X,
                 np.arange(at, min(at + step, n)),
-                trace,
+                bill,
                 None if unavailable is None else unavailable[at : at + step],
             )
             for at in range(0, n, step)
         ]
+        vars(self._bill).update(n_features=bill.n_features, cost=bill.cost)
         if len(parts) == 1:
             return parts[0]
         whole = self._start(0)
         whole.posterior = np.concatenate([part.posterior for part in parts])
         return whole
 
-    def _walk_block(
-        self, X: Rows, rows: Array, trace: Purchases | None, unavailable: NDArray[np.bool_] | None
-    ) -> State:
+    def _walk_block(self, X: Rows, rows: Array, bill: _Bill, unavailable: NDArray[np.bool_] | None) -> State:
         values, codes = self._cells(X, rows)
         state = self._start(len(rows), unavailable)
         alive = np.arange(len(rows))
@@ -514,7 +522,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
             self._observe(part, position, code, value)
             part.spent += price
             state.put(alive, part)
-            self._pay(rows[alive], position, code, price, value, part.posterior, trace)
+            self._pay(rows[alive], position, code, price, value, part.posterior, bill)
         return state
 
     def _cells(self, X: Rows, rows: Array) -> tuple[Array, NDArray[np.int16]]:
@@ -525,14 +533,14 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
 
     def _pay(
         self, rows: Array, position: Array, code: Array, price: Floats, value: Array, posterior: Floats,
-        trace: Purchases | None,
+        bill: _Bill,
     ) -> None:  # fmt: skip
         """Record the acquisitions; unavailable values cost nothing."""
         acquired = code >= 0
-        self._bill.n_features[rows[acquired]] += 1
-        self._bill.cost[rows[acquired]] += price[acquired]
-        if trace is not None:
-            trace.append((rows[acquired], position[acquired], value[acquired], posterior[acquired]))
+        bill.n_features[rows[acquired]] += 1
+        bill.cost[rows[acquired]] += price[acquired]
+        if bill.trace is not None:
+            bill.trace.append((rows[acquired], position[acquired], value[acquired], posterior[acquired]))
 
     def _acquisitions(self, state: State, trace: Purchases) -> list[Acquisition]:
         """Return the acquisitions of each row."""

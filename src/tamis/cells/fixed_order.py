@@ -97,7 +97,6 @@ class FixedOrder(CellClassifier):
 
     _shapes = """
         _chain?.link (c) in [-1, c)  _chain?.tables[] (k, a+1, *) float in [0, 2]
-        _chain?._linked[] (a+1, a+1, k) float in [0, 2]  _chain?._alone[] (1, a+1, k) float in [0, 2]
         stopping_?.prices (c) float in [0, inf)  stopping_?.context[] (*) in [0, c)
         stopping_?.n_values in [a+1, a+1]
         stopping_?.stages[].vectors (*, k) finite
@@ -245,7 +244,7 @@ class FixedOrder(CellClassifier):
             self.policy_ = Policy("own", "own", len(self.candidates_), -np.inf)
         trace: Purchases = []
         self._walk(X, trace)
-        self._bill.n_features, self._bill.cost = np.zeros(0, dtype=np.int64), np.zeros(0)
+        vars(self._bill).clear()
         prices = self._paid(self._cells(X, np.arange(X.shape[0]))[1])
         paid = np.zeros(self.policy_.most)
         for rows, position, *_ in trace:
@@ -522,9 +521,7 @@ class FixedOrder(CellClassifier):
             position[mine] = np.where(acquired, k, -1)
         return position
 
-    def _walk_block(
-        self, X: Rows, rows: Array, trace: Purchases | None, unavailable: NDArray[np.bool_] | None
-    ) -> State:
+    def _walk_block(self, X: Rows, rows: Array, bill: Any, unavailable: NDArray[np.bool_] | None) -> State:
         """Walk rows at a common stage: one stage at a time, copying only the rows that continue."""
         values, codes = self._cells(X, rows)
         state = self._start(len(rows))
@@ -550,7 +547,7 @@ class FixedOrder(CellClassifier):
                 after = np.where((known[:, k] >= 0)[:, None], prefetch.after(k, alive), posterior[acquired])
             state.posterior[alive], state.stage[alive] = after, k + 1
             at = np.full(len(alive), k)
-            self._pay(rows[alive], at, known[:, k], prices[alive, k], values[alive, k], after, trace)
+            self._pay(rows[alive], at, known[:, k], prices[alive, k], values[alive, k], after, bill)
         return state
 
     def _apply_known_values(self, state: State) -> None:

@@ -10,6 +10,7 @@ A network of K0 features is `parent` (K0,), -1 for the root, and `tables` (K0, L
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterator
 
 import numpy as np
@@ -173,16 +174,21 @@ class Chain:
                 table, above = table @ tables[above], int(parent[above])
             self.link[k] = position[above] if above >= 0 else -1
             self.tables.append(np.ascontiguousarray(table if above >= 0 else table[:, :, :1]))
-        # Cache of `_table`, by position and link; without a link, u is 0.
-        self._linked: dict[tuple[int, int], Floats] = {}
-        self._alone: dict[tuple[int, int], Floats] = {}
 
     def __len__(self) -> int:
         return len(self.link)
 
+    @functools.cached_property
+    def _made(self) -> dict[tuple[int, int], Floats]:
+        """The results of `_table`, by position and link."""
+        return {}
+
     def _table(self, k: int, link: int) -> Floats:
-        """Return P(value at k | value at link, class) with everything between summed out, as (u, v, class)."""
-        made = self._alone if link < 0 else self._linked
+        """Return P(value at k | value at link, class) as (u, v, class), u = 0 without a link.
+
+        Everything between is summed out.
+        """
+        made = self._made
         if (k, link) not in made:
             table, above = self.tables[k], int(self.link[k])
             while above != link:

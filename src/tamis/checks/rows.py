@@ -574,16 +574,6 @@ def _selects_the_best(subject: RowSubject) -> None:
             fail(f"get_feature_names_out() is {selector.get_feature_names_out().tolist()}, not {names}.")
 
 
-def _reading_changes_nothing(subject: RowSubject) -> None:
-    """Reading scores and support, or transforming, does not affect later updates."""
-    selector = subject.learned()
-    X, _ = subject.rows()
-    for _ in range(2):
-        selector.transform(X[:, :]), selector.get_support(), selector.scores_, repr(selector)
-    selector.partial_fit(*subject.rows(seed=1))
-    subject.compare(selector, subject.learned(2), "reading between two batches, and not")
-
-
 _CHECKS = (
     *shared.CHECKS,
     _batch_equals_loop,
@@ -608,5 +598,4 @@ _CHECKS = (
     _constant_features,
     _wide_and_long,
     _selects_the_best,
-    _reading_changes_nothing,
 )

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from tamis._validation import Array
+from tamis.checks.reads import check_reads, public_reads
 from tamis.checks.subject import Subject, fail, rejects, skip
 from tamis.persistence import dumps, load, loads, save
 
@@ -140,6 +141,12 @@ def _not_fitted(subject: Subject) -> None:
         fail(f"{what} before fitting does not raise NotFittedError.")
 
 
+def _reading_changes_nothing(subject: Subject) -> None:
+    """Reading leaves the bytes of `tamis.dumps` unchanged, and so does an exception at a line of it."""
+    model = subject.learned(2)
+    check_reads(model, public_reads(model, subject.data(2)[0][:5]))
+
+
 def _clone(subject: Subject) -> None:
     """A clone has the same parameters and is not fitted; the constructor stores them unchanged."""
     model = subject.learned()
@@ -190,6 +197,7 @@ CHECKS = (
     _input_kinds,
     _sparse_kinds,
     _not_fitted,
+    _reading_changes_nothing,
     _clone,
     _copies_go_on,
     _save_and_load,

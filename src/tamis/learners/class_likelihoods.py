@@ -24,6 +24,7 @@ Cases that (1) leaves undefined, with S^2 the variance of the feature over all c
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, ClassVar
 
@@ -224,7 +225,11 @@ class ClassLikelihoods:
         self._is_number = np.ones(n_features, dtype=bool)
         self._is_number[self._columns] = False
         self._build_tables(np.where(self._is_number, 0, n_slots_for(2)))
-        self._constants: _Constants | None = None
+
+    @functools.cached_property
+    def _constants(self) -> _Constants | None:
+        """What `prepare` computes until the next change."""
+        return None
 
     def _build_tables(self, sizes: Array) -> None:
         """Allocate an empty table for each categorical column."""

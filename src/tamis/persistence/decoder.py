@@ -19,6 +19,7 @@ import sklearn
 from sklearn.exceptions import InconsistentVersionWarning
 
 import tamis
+from tamis._guard import cache_names
 from tamis._shapes import Shapes
 from tamis._validation import safe_repr
 from tamis.errors import CheckpointError
@@ -248,7 +249,8 @@ class _Decoder:
             self._class_cache[name] = find_class(name, self._classes)
             self._warn_of_version(name, self._class_cache[name])
         cls = self._class_cache[name]
-        attributes = self._pairs(state)
+        # Files of earlier versions contain caches.
+        attributes = {key: part for key, part in self._pairs(state).items() if key not in cache_names(cls)}
         check_attributes(cls, attributes)
         instance: Any = object.__new__(cls)
         vars(instance).update(attributes)

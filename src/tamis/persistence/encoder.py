@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from tamis._guard import state_of
 from tamis.errors import CheckpointError
 from tamis.persistence.classes import find_class, full_name, is_free, is_instance
 
@@ -138,7 +139,7 @@ class Encoder:
         package = name.partition(":")[0].partition(".")[0]
         try:
             find_class(name, {} if is_free(name, type(value)) else {name: type(value)})
-            state = vars(value)
+            state = state_of(value)
         except (CheckpointError, ImportError, TypeError):
             raise TypeError(
                 f"Cannot save {path or 'the object'}: a {name.replace(':', '.')} is not restored by its attributes."

@@ -174,7 +174,6 @@ class WindowCounts(ThreadSafe):
         _n_counted (=h)
         _counted? (p, k, h) int32 in [-w, w]
         _cells? (200*b+2) int32 any "working space"
-        _measures? (4, j)
         _sparse._ones? (j, k+1)  _sparse._place? (w, 2)
     """
 
@@ -325,7 +324,8 @@ class WindowCounts(ThreadSafe):
             (self._raw, self._bins, self._ring, self._seen, self._class_counts),
             (self._start, self._keys, self._counts, self._sums),
             (self._numeric, self._cuts, self._grid, self._band, self._built, self._counted, self._cells),
-            (self._f, self._step, self._options, self._measures),
+            # The last is written by reads.
+            (self._f, self._step, self._options, np.empty((4, self.n_features))),
         )
 
     _jointly_set_by = ("_build",)  # a loaded object has all of these attributes or none
@@ -334,17 +334,17 @@ class WindowCounts(ThreadSafe):
         d = self.n_features
         self._raw = np.zeros((self._n_numeric, self.window))
         self._bins = np.zeros((d, self.window), np.int32)
-        self._start = np.r_[0, np.cumsum(np.where(self._numeric >= 0, self.n_bins + 1, n_slots_for(2)))]
-        self._keys = np.full(self._start[-1], np.nan)
+        start = np.r_[0, np.cumsum(np.where(self._numeric >= 0, self.n_bins + 1, n_slots_for(2)))]
+        self._keys = np.full(start[-1], np.nan)
         self._used = np.zeros(d, np.int64)  # slots with a key
-        self._counts = np.zeros((self._start[-1], 1 + self.n_classes), np.int32)
+        self._counts = np.zeros((start[-1], 1 + self.n_classes), np.int32)
         self._sums = np.zeros((d, 3), np.int64)
         self._cuts = np.full((d, self.n_bins - 1), np.inf)
         self._grid, self._band = np.zeros((d, 3)), np.zeros((d, 2))
         self._built = np.zeros((d, 2), np.int64)
         self._counted = self._empty_cells()
         self._cells = np.zeros(10 * CELLS_PER_BIN * self.n_bins + 2, np.int32)
-        self._measures = np.zeros((4, d))
+        self._start = start  # last: it shows that all of them are allocated
 
     def _empty_cells(self) -> NDArray[np.int32]:
         """Return empty cell counts."""
@@ -433,7 +433,7 @@ class WindowCounts(ThreadSafe):
             for name in _OF_FEATURES:
                 new = getattr(zeros, name)
                 setattr(self, name, np.r_[getattr(self, name), np.tile(new, (more,) + (1,) * (new.ndim - 1))])
-            self._measures, self._binned = np.zeros((4, self.n_features)), (0, 0)
+            self._binned = (0, 0)
 
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Forget some features, in new arrays: they then count as 0 in all rows so far, which must have been dense.
@@ -563,11 +563,12 @@ class WindowCounts(ThreadSafe):
         """Return H(X), H(Y), H(Y|X) and the bias, shape (4, n_features)."""
         if self._sparse is not None:
             return self._sparse.measures(self._class_counts, self._f, int(self._options[2]))
-        # Arrays loaded from a file may be read-only.
-        if "_start" in vars(self) and not self._measures.flags.writeable:
-            self._measures = np.empty_like(self._measures)
-        measure(self.state)
-        return self._measures
+        if "_start" not in vars(self):
+            return np.zeros((4, self.n_features))
+        state = self._arrays()
+        measure(state)
+        measures: Floats = state[3][3]
+        return measures
 
     def entropy(self) -> Floats:
         """Return H(X) of each feature in bits, (1): shape (n_features,), from 0 to log2 of its values."""
@@ -728,7 +729,7 @@ class WindowCounts(ThreadSafe):
         """Bytes of the state."""
         if self._sparse is not None:
             return self._sparse.nbytes + self._ring.nbytes
-        return sum(part.nbytes for parts in self.state for part in parts)
+        return sum(part.nbytes for part in vars(self).values() if isinstance(part, np.ndarray))
 
 
 def _mismatch(name: str) -> StateError:

@@ -99,8 +99,8 @@ class InputDrift(ThreadSafe):
 
     def _add_to_reference(self, X: Floats) -> None:
         if self._summary is None:
-            self._summary = QuantileSummary(X.shape[1], 1, dtype=np.float64)
             self._missing = np.zeros(X.shape[1])
+            self._summary = QuantileSummary(X.shape[1], 1, dtype=np.float64)
         self._summary.update(X, np.zeros(len(X), dtype=np.int64))
         assert self._missing is not None
         self._missing += np.isnan(X).sum(axis=0)
@@ -124,25 +124,23 @@ class InputDrift(ThreadSafe):
             else:
                 edges.append(np.unique(cuts[j][~np.isnan(cuts[j])]))
         width = max(1, *map(len, edges))
-        self._edges = np.full((n_features, width), np.inf)
+        all_edges = np.full((n_features, width), np.inf)
         for j, entry in enumerate(edges):
-            self._edges[j, : len(entry)] = entry
-        self._is_category = np.isin(np.arange(n_features), self.categorical)
-        self._n_bins = np.array(
-            [max(1, len(entry) + (j not in self._found)) for j, entry in enumerate(edges)]
-        )
-        self._counts = np.zeros((2, n_features, width + 3))
-        below = self._summary.weight_below(self._edges)[:, :, 0]
+            all_edges[j, : len(entry)] = entry
+        n_bins = np.array([max(1, len(entry) + (j not in self._found)) for j, entry in enumerate(edges)])
+        both = np.zeros((2, n_features, width + 3))
+        below = self._summary.weight_below(all_edges)[:, :, 0]
         total = self.reference - self._missing
         for j in range(n_features):
-            counts = self._counts[0, j]
+            counts = both[0, j]
             if j in self._found:
                 counts[: len(edges[j])] = [self._found[j][value] for value in edges[j].tolist()]
                 counts[-2] = total[j] - counts[: len(edges[j])].sum()
             else:
                 counts[: len(edges[j]) + 1] = np.diff(np.r_[0.0, below[j, : len(edges[j])], total[j]])
-        self._counts[0, :, -1] = self._missing
-        np.maximum(self._counts, 0.0, out=self._counts)
+        both[0, :, -1] = self._missing
+        self._is_category = np.isin(np.arange(n_features), self.categorical)
+        self._edges, self._n_bins, self._counts = all_edges, n_bins, np.maximum(both, 0.0)
         self._summary, self._found = None, {}
 
     def _add_to_current(self, X: Floats) -> None:
@@ -214,7 +212,7 @@ class InputDrift(ThreadSafe):
             return
         assert other._summary is not None
         if self._summary is None:
-            self._summary, self._missing = copy.deepcopy(other._summary), np.zeros_like(other._missing)
+            self._missing, self._summary = np.zeros_like(other._missing), copy.deepcopy(other._summary)
         else:
             self._summary.merge(other._summary)
         assert self._missing is not None

@@ -63,8 +63,8 @@ class PrincipalComponents(FeatureGenerator):
 
     def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
         if self._projection is None:
-            self._projection = principal_directions(self.columns, self.n_components, self.scale)
-            self._values = self._projection.values(self.columns)
+            projection = principal_directions(self.columns, self.n_components, self.scale)
+            self._values, self._projection = projection.values(self.columns), projection
         projection, first = self._projection, self._next
         stop = min(first + width, self._values.shape[1])
         if first >= stop:

@@ -75,8 +75,8 @@ class _Pairs(FeatureGenerator):
         while width > 0 and self._at < len(self._queue):
             parent = self._queue[self._at]
             if self._codes is None:
-                self._codes = self._shuffle(self._partners(parent))
-                self._values = self._values_of(parent)
+                codes = self._shuffle(self._partners(parent))
+                self._values, self._codes = self._values_of(parent), codes
             codes = self._codes[self._next : self._next + width]
             if len(codes):
                 self._next, width = self._next + len(codes), width - len(codes)

@@ -237,8 +237,8 @@ class Relational(FeatureGenerator):
 
     def _all_scopes(self) -> list[Scope]:
         if self._scopes is None:
-            self._scopes = self._first_scopes()
-            self._known_scopes = set(self._scopes)
+            scopes = self._first_scopes()
+            self._known_scopes, self._scopes = set(scopes), scopes
         return self._scopes
 
     def _load(self, scope: Scope) -> tuple[list[_Named], list[NDArray[np.float64]]]:

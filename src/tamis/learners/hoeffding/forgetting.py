@@ -154,13 +154,14 @@ def _path(tree: Arrays, top: int, row: Floats, cells: Ints) -> int:
 
 
 @njit(allocates=False)
-def _voting_node(tree: Arrays, length: int) -> int:
-    """Return the last node on the path that has rows."""
-    p = length - 1
-    while p > 0 and tree.numbers[tree.notes[PATH, p], WEIGHT] <= 0.0:
-        p -= 1
-    node: int = tree.notes[PATH, p]
-    return node
+def _voting_node(tree: Arrays, top: int, row: Floats, cells: Ints) -> int:
+    """Return the last node on the path of a row that has rows; nothing is written."""
+    node, voting = top, top
+    while node >= 0:
+        if tree.numbers[node, WEIGHT] > 0.0:
+            voting = node
+        node = child_of(tree, node, row, cells) if tree.links[node, LEFT] >= 0 else -1
+    return voting
 
 
 @njit()
@@ -181,9 +182,8 @@ def _learn_row(
         n -= 1
         top = tree.notes[STACK, n]
         length = _path(tree, top, row, cells)
-        guess = predict_and_score(
-            tree, _voting_node(tree, length), row, cells, y, 1.0, no_guesses, rules, votes
-        )
+        voting = _voting_node(tree, top, row, cells)
+        guess = predict_and_score(tree, voting, row, cells, y, 1.0, no_guesses, rules, votes)
         if is_test and guess != y and top != tree.state[ROOT]:
             trials[tree.links[top, PARENT], OF_ALTERNATE] += 1.0
         for p in range(length):
@@ -380,5 +380,5 @@ def _compare_alternates(tree: Arrays, trials: Floats) -> None:
 def predict_votes(tree: Arrays, X: Floats, cells: Ints, mode: int, votes: Floats) -> None:
     """Write the class probabilities of each row."""
     for i in range(X.shape[0]):
-        node = _voting_node(tree, _path(tree, tree.state[ROOT], X[i], cells[i]))
+        node = _voting_node(tree, tree.state[ROOT], X[i], cells[i])
         vote(tree, node, X[i], cells[i], mode, votes[i])

@@ -43,6 +43,7 @@ from tamis.learners.hoeffding.nodes import (
     Arrays,
     assign_detector,
     child_of,
+    leaf_of,
     queue_change,
     required_room,
     walk,
@@ -269,8 +270,7 @@ def queue_branches(tree: Arrays, length: int, row: Floats, cells: Ints) -> None:
 def predict_votes(tree: Arrays, X: Floats, cells: Ints, mode: int, votes: Floats) -> None:
     """Write the class probabilities of each row."""
     for i in range(X.shape[0]):
-        length = walk(tree, tree.state[ROOT], X[i], cells[i])
-        vote(tree, tree.notes[PATH, length - 1], X[i], cells[i], mode, votes[i])
+        vote(tree, leaf_of(tree, tree.state[ROOT], X[i], cells[i]), X[i], cells[i], mode, votes[i])
 
 
 @njit()
@@ -278,7 +278,7 @@ def find_leaves(tree: Arrays, X: Floats, cells: Ints, alternates: bool, leaves: 
     """Write the leaf of each row, or those of one row in the tree and its alternate trees; return their number."""
     if not alternates:
         for i in range(X.shape[0]):
-            leaves[i] = tree.notes[PATH, walk(tree, tree.state[ROOT], X[i], cells[i]) - 1]
+            leaves[i] = leaf_of(tree, tree.state[ROOT], X[i], cells[i])
         return len(X)
     tree.notes[STACK, 0], n, n_leaves = tree.state[ROOT], 1, 0
     while n > 0:

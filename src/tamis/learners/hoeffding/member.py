@@ -48,6 +48,7 @@ from tamis.learners.hoeffding.nodes import (
     WHERE,
     Arrays,
     Pools,
+    leaf_of,
     walk,
 )
 from tamis.learners.hoeffding.splits import SplitOptions, add_branch, features_in_use, split
@@ -320,7 +321,7 @@ def add_votes(
     part, part_cells = np.empty(tree.gaussians.shape[3]), np.empty(cells.shape[1], np.int64)
     proba = np.empty(votes.shape[1])
     for i in range(X.shape[0]):
-        leaf = tree.notes[PATH, walk(tree, tree.state[ROOT], X[i], cells[i]) - 1]
+        leaf = leaf_of(tree, tree.state[ROOT], X[i], cells[i])
         if mode != MAJORITY:
             own = drawn[tree.links[leaf, SLOT]]
             if own[own.shape[0] - 1] == tree.links[leaf, BORN]:

@@ -272,6 +272,16 @@ def child_of(tree: Arrays, node: int, row: Floats, cells: Ints) -> int:
 
 
 @njit(allocates=False)
+def leaf_of(tree: Arrays, top: int, row: Floats, cells: Ints) -> int:
+    """Return the row's leaf below `top`; nothing is written."""
+    node = top
+    while tree.links[node, LEFT] >= 0:
+        child = child_of(tree, node, row, cells)
+        node = child if child >= 0 else heaviest_child(tree, node)
+    return node
+
+
+@njit(allocates=False)
 def walk(tree: Arrays, top: int, row: Floats, cells: Ints) -> int:
     """Write the nodes from `top` to the row's leaf into row PATH of `notes`, and return their number."""
     node, n = top, 0

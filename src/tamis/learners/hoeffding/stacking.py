@@ -49,6 +49,7 @@ from tamis.learners.hoeffding.nodes import (
     Arrays,
     Pools,
     drop_subtree,
+    leaf_of,
     new_leaf,
     queue_change,
     walk,
@@ -76,15 +77,10 @@ class Stack(NamedTuple):
 
 
 @njit(allocates=False)
-def _tree_votes(
-    pool: Arrays, stack: Stack, t: int, row: Array, part: Array, no_cells: Array, mode: int, votes: Array
-) -> int:
-    """Write a tree's class probabilities of a row, and return the length of its path."""
+def _project(stack: Stack, t: int, row: Array, part: Array) -> None:
+    """Write the values of a row that a tree uses."""
     for k in range(part.shape[0]):
         part[k] = row[stack.subsets[t, k]]
-    length: int = walk(pool, stack.roots[t], part, no_cells)
-    vote(pool, pool.notes[PATH, length - 1], part, no_cells, mode, votes)
-    return length
 
 
 @njit(allocates=False)
@@ -131,7 +127,9 @@ def _learn(
         if i == len(codes):
             break
         for t in range(n_trees):
-            length = _tree_votes(pool, stack, t, X[i], part, nothing, rules.leaf, votes[t])
+            _project(stack, t, X[i], part)
+            length = walk(pool, stack.roots[t], part, nothing)
+            vote(pool, pool.notes[PATH, length - 1], part, nothing, rules.leaf, votes[t])
             outcome = _learn_tree(pool, stack, t, length, part, nothing, codes[i], drift, rules, work)
             restarted[t] = outcome == _RESTARTED
             if outcome == _DUE:
@@ -183,7 +181,8 @@ def _predict_votes(pool: Arrays, stack: Stack, X: Array, mode: int, z: Array) ->
     nothing = np.empty(0, np.int64)
     for i in range(X.shape[0]):
         for t in range(n_trees):
-            _tree_votes(pool, stack, t, X[i], part, nothing, mode, votes[t])
+            _project(stack, t, X[i], part)
+            vote(pool, leaf_of(pool, stack.roots[t], part, nothing), part, nothing, mode, votes[t])
         for c in range(n_classes):
             z[i, c] = _combine(stack, votes, c, a)
 

@@ -6,6 +6,7 @@ Numeric features are counted by a :class:`QuantileSummary`, categorical ones by 
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -95,7 +96,11 @@ class BinCounts(SizedState):
         self._quantiles = kind(len(self.numeric), 0, eps, dtype)  # validates eps
         self._categories = Contingency(len(categorical), 1, 0) if len(categorical) else None
         self._exact = FixedBins(len(self.numeric), 0, n_bins, cut_every=cut_every, per_call=per_call)
-        self._tables: list[Counts] | None = None  # cached until the next change, for several scores
+
+    @functools.cached_property
+    def _tables(self) -> list[Counts] | None:
+        """What `tables` returns until the next change, for several scores."""
+        return None
 
     def grow(self, n_classes: int) -> None:
         """Add new classes, in new arrays: earlier shallow copies are unchanged."""
@@ -228,11 +233,12 @@ class BinCounts(SizedState):
     def tables(self) -> list[Counts]:
         """Return the features, their counts of shape (features, bins, classes), and whether the bins are ordered."""
         if self._tables is None:
-            self._tables = []
+            tables: list[Counts] = []
             if len(self.numeric):
-                self._tables.append((self.numeric, self._quantiles.counts(self.n_bins), True))
+                tables.append((self.numeric, self._quantiles.counts(self.n_bins), True))
             if self._categories is not None:
-                self._tables.append((self.categorical, pool_rare_categories(self._categories.table()), False))
+                tables.append((self.categorical, pool_rare_categories(self._categories.table()), False))
+            self._tables = tables
         return self._tables
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -205,3 +206,21 @@ def test_a_rule_of_an_unknown_measure_is_a_misuse(log: str, capsys: pytest.Captu
     words = ["watch", log, "--label", "default", "--prediction", "score", "--rule", "f1 < 0.5"]
     assert main(words) == 2
     assert "names 'f1', which is not a measure" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("labels", [("007", "7"), ("9007199254740993", "9007199254740992")])
+def test_predictions_are_read_as_the_labels_are(
+    labels: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Labels that numbers do not represent must not be compared with numbers."""
+    heat = np.random.default_rng(0).normal(size=600).round(3)
+    lines = [f"{x},{labels[int(x > 0)]},{labels[int(x > 0)]}" for x in heat]
+    path = tmp_path / "log.csv"
+    path.write_text("heat,p,y\n" + "\n".join(lines) + "\n")
+    words = [str(path), "--label", "y", "--prediction", "p"]
+    with (
+        pytest.warns(UserWarning, match="float64 rounds") if len(labels[0]) > 3 else contextlib.nullcontext()
+    ):
+        assert main(["watch", *words, "--quiet"]) == 2
+    assert "add --categorical p, so that both are read alike" in capsys.readouterr().err
+    assert document(capsys, *words, "--categorical", "p")["performance"]["accuracy"] == 1.0

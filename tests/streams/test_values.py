@@ -210,7 +210,9 @@ def test_every_command_sees_the_same_classes(task, tmp_path):
     labels = ["007", "7"] * 200
     path = write_csv(tmp_path / "rows.csv", {"a": [i % 7 / 7 for i in range(400)], "y": labels})
     if task == "look":
-        assert profile_table(open_table(path), "y").classes == {"007": 200, "7": 200}
+        profile = profile_table(open_table(path), "y")
+        assert profile.classes == {"007": 200, "7": 200}
+        assert "the label y has leading zeros, as in 007: it is read as text" in profile.notes
     elif task == "follow":
         stream = follow_files(path, label="y", idle=0)
         _, y = next(stream.batches(100))

@@ -176,7 +176,7 @@ class _Log:
         Raises
         ------
         MisuseError
-            If the file has no column of predictions.
+            If the file has no column of predictions, or these are read otherwise than the labels.
         """
         names = list(stream.feature_names or [])
         if prediction not in names:
@@ -190,6 +190,11 @@ class _Log:
         known, kept = getattr(stream, "categories", {}), [names[j] for j in features]
         categorical = [name for name in kept if name in known]
         is_text = prediction in known
+        if first is not None and not is_text and _are_spelled_otherwise(first[0][:, at], first[1]):
+            raise MisuseError(
+                f"--prediction {prediction} is read as numbers, which differ from labels such as {first[1][0]}: add"
+                f" --categorical {prediction}, so that both are read alike."
+            )
         is_label = first is not None and not is_text and _are_labels(first[0][:, at], first[1])
         return cls(features, kept, at, is_text, is_label, last, categorical, stream)
 
@@ -216,6 +221,15 @@ def _are_labels(predictions: NDArray[Any], y: NDArray[Any]) -> bool:
     if y.dtype.kind not in "iuf" or not np.all(predictions == np.floor(predictions)):
         return False
     return not bool(np.isin(np.concatenate([predictions, y]), [0, 1]).all())
+
+
+def _are_spelled_otherwise(predictions: NDArray[Any], y: NDArray[Any]) -> bool:
+    """Return whether predictions are labels that numbers do not represent: 007, or integers beyond 2**53."""
+    import numpy as np
+
+    if not np.all(predictions == np.floor(predictions)) or np.isin(predictions, [0, 1]).all():
+        return False
+    return y.dtype.kind in "US" or (y.dtype.kind in "iuO" and bool(np.abs(predictions).max() >= 1 << 53))
 
 
 def _run(saved: SavedWatch, log: _Log, batches: Iterable[Any], delay: int) -> Iterator[list[dict[str, Any]]]:

@@ -212,6 +212,8 @@ def profile_table(
             fix = ("", None) if name == profile.label else ("drop", name)
             profile.problems.append(Problem(f"{message}{', or drop them' * (name != profile.label)}", *fix))
     _check_label(profile, head, names, classes=classes, drop_unlabelled=drop_unlabelled)
+    if isinstance(table, CSVTable) and profile.label not in text:
+        _note_spelling(profile)
     _check_mixed(profile, table, dropped)
     _note_times(profile, table, dropped | text, times)
     _exclude_columns(profile, dropped | kept | text, most_texts, grows=grows)
@@ -374,6 +376,17 @@ def _check_label(
         )
         return
     _set_classes(profile, values.to_pylist(), counts)
+
+
+def _note_spelling(profile: TableProfile) -> None:
+    """Note that labels are text because numbers would not represent all of them."""
+    numbers = [text for text in profile.classes if re.fullmatch(r"[+-]?[0-9]+", text)]
+    if len(numbers) == len(profile.classes) and (
+        zeros := [text for text in numbers if re.match("[+-]?0.", text)]
+    ):
+        profile.notes.append(
+            f"the label {profile.label} has leading zeros, as in {zeros[0]}: it is read as text"
+        )
 
 
 def _may_be_label(column: ColumnProfile, n_rows: int) -> bool:

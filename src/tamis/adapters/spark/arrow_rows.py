@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from tamis._validation import plain_numbers
 from tamis.errors import DataError
 
 __all__ = ["MAX_VALUES", "batches", "labels_of", "vectors_to_arrow"]
@@ -52,7 +53,7 @@ def _labels(column: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_decimal(column.type):
-        column = _number(column)
+        return plain_numbers(column.to_pylist())
     plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     return column.to_numpy(zero_copy_only=False) if plain else np.array(column.to_pylist())
 

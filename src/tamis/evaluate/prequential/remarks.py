@@ -60,7 +60,7 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     if "third_class" in settings:
         items.append(
             f"{settings['third_class']!r} is a third class, so AUC, average precision and recall at a precision are no"
-            " longer defined: read the one-vs-rest AUC, macro AUC."
+            " longer defined: read macro AUC, the one-vs-rest AUC averaged over the classes."
         )
     scale = "" if settings.get("scale") == "standard" else ", or standardised columns"
     first = "another learner, more features" if scale else "another learner, or more features"

@@ -329,6 +329,11 @@ class SlidingMacroAUC(ThreadSafe):
             auc._count((codes == k).astype(np.int64), np.ascontiguousarray(values[:, k]))
         self.n_seen += len(codes)
 
+    @property
+    def n_classes(self) -> int:
+        """Number of classes so far; 0 for more than 100."""
+        return len(self._of_class)
+
     def _of_new_class(self) -> SlidingAUC:
         """Return the AUC of a class that no earlier row has."""
         auc, n = SlidingAUC(self.window), min(self.n_seen, self.window)

@@ -724,6 +724,7 @@ class Run:
                 or (pair.support is not None and np.array_equal(np.flatnonzero(pair.mask), pair.support))
             )
             and (self.positive is None or self.positive in self.labels.tolist())
+            and (self.macro_auc is None or self.macro_auc.n_classes <= len(self.labels))
             # Two are separated by their scores.
             and (pair.learner.n_known_classes != 2 or n_classes == 2)
         )

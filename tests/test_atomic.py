@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import copy
+import ctypes
+import faulthandler
 import random
 import signal
 import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +25,7 @@ import tamis
 from tamis import _atomic, _guard
 from tamis._atomic import Snapshot, atomically, parts, ring_slots
 from tamis._guard import ThreadSafe
+from tamis._interrupts import ACTION_SIZE, defer_interrupts, sigaction, stop_signals_as_interrupt
 from tamis.base import RowSelector
 from tamis.base import rows as base_rows
 from tamis.catalog import CATALOG, LEARNERS
@@ -34,6 +38,7 @@ SELECTORS = [entry for entry in CATALOG if entry.family == "rows"]
 CASES = [*SELECTORS, *(e for e in LEARNERS if e.module.startswith("tamis.") and "river" not in e.module)]
 if find_spec("lightgbm") is None:
     CASES = [entry for entry in CASES if "lightgbm" not in entry.key]
+unix = pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="this system has no sigaction")
 DRAW = np.random.default_rng(0)
 X = DRAW.normal(size=(700, 8))
 Y = (X[:, 0] + X[:, 3] > 0).astype(int)
@@ -309,6 +314,131 @@ def test_an_interrupt_while_handlers_are_put_back_loses_none(monkeypatch: pytest
     assert handlers() == before
 
 
+# -- handlers in C, and flags ------------------------------------------------------------------------------
+
+
+def action(number: int, new: Any = None) -> tuple[int, int]:
+    """Return the handler that C code sees and the flags of a signal, after setting those of a structure."""
+    found = ctypes.create_string_buffer(ACTION_SIZE)
+    assert sigaction(number, new, found) == 0
+    return _atomic._address_and_flags(found)
+
+
+@pytest.fixture
+def usr1() -> Iterator[list[int]]:
+    """The signals that a handler of SIGUSR1 received, which is removed at the end."""
+    received: list[int] = []
+    saved = ctypes.create_string_buffer(ACTION_SIZE)
+    sigaction(signal.SIGUSR1, None, saved)
+    usual = signal.signal(signal.SIGUSR1, lambda number, frame: received.append(number))
+    try:
+        yield received
+    finally:
+        faulthandler.unregister(signal.SIGUSR1)
+        signal.signal(signal.SIGUSR1, usual)
+        sigaction(signal.SIGUSR1, saved, None)
+
+
+@unix
+@pytest.mark.parametrize("chain", [False, True])
+def test_faulthandler_dumps_during_and_after_updates(
+    usr1: list[int], chain: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Sum()
+    one.add(0.0)  # an update before it is registered
+    with open(tmp_path / "dump", "w+") as file:
+        faulthandler.register(signal.SIGUSR1, file, chain=chain)
+        before = action(signal.SIGUSR1)
+
+        def update() -> None:
+            assert action(signal.SIGUSR1) == before
+            signal.raise_signal(signal.SIGUSR1)
+            one._add(1.0, None)
+            assert usr1 == []
+
+        for n in (1, 2):
+            atomically(one, update)
+            assert usr1 == [signal.SIGUSR1] * chain
+            usr1.clear()
+            signal.raise_signal(signal.SIGUSR1)
+            assert usr1 == [signal.SIGUSR1] * chain
+            usr1.clear()
+            file.seek(0)
+            assert file.read().count("most recent call first") == 2 * n
+        with pytest.raises(MemoryError):
+            one.add(1.0, MemoryError())
+        assert action(signal.SIGUSR1) == before
+
+
+@unix
+def test_a_handler_in_c_is_kept(usr1: list[int]) -> None:
+    called: list[int] = []
+    handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(called.append)
+    ctypes.CDLL(None).signal(signal.SIGUSR1, handler)
+    one, before = Sum(), action(signal.SIGUSR1)
+    atomically(one, lambda: signal.raise_signal(signal.SIGUSR1))
+    signal.raise_signal(signal.SIGUSR1)
+    assert action(signal.SIGUSR1) == before
+    assert (called, usr1) == ([signal.SIGUSR1] * 2, [])
+
+
+@unix
+def test_flags_are_kept(usr1: list[int]) -> None:
+    """As of `loop.add_signal_handler`, after which system calls are restarted."""
+    one, usual = Sum(), action(signal.SIGUSR1)
+    one.add(1.0)
+    assert action(signal.SIGUSR1) == usual
+    signal.siginterrupt(signal.SIGUSR1, False)
+    restarting, during = action(signal.SIGUSR1), []
+    assert restarting != usual
+    for _ in range(2):
+        atomically(one, lambda: during.append(action(signal.SIGUSR1)))
+        assert action(signal.SIGUSR1) == restarting
+    assert during == [restarting] * 2
+    with defer_interrupts():
+        one.add(1.0)
+    signal.signal(signal.SIGUSR1, signal.getsignal(signal.SIGUSR1))
+    one.add(1.0)
+    assert action(signal.SIGUSR1) == usual
+
+
+@unix
+def test_a_deferred_interrupt_keeps_handlers_in_c() -> None:
+    saved = ctypes.create_string_buffer(ACTION_SIZE)
+    sigaction(signal.SIGTERM, None, saved)
+    try:
+        faulthandler.register(signal.SIGTERM, sys.__stderr__)
+        before = action(signal.SIGTERM)
+        with defer_interrupts():
+            assert action(signal.SIGTERM) != before
+        assert action(signal.SIGTERM) == before
+    finally:
+        faulthandler.unregister(signal.SIGTERM)
+        sigaction(signal.SIGTERM, saved, None)
+
+
+def test_an_ignored_hangup_stays_ignored() -> None:
+    if not hasattr(signal, "SIGHUP"):
+        pytest.skip("this system has no SIGHUP")
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as under nohup
+    try:
+        with defer_interrupts() as stop_if_asked, stop_signals_as_interrupt():
+            signal.raise_signal(signal.SIGHUP)
+            stop_if_asked()
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with defer_interrupts() as stop_if_asked:
+            for _ in range(2):  # of the kernel and of the shell
+                signal.raise_signal(signal.SIGHUP)
+            with pytest.raises(KeyboardInterrupt):
+                stop_if_asked()
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_DFL
+        with stop_signals_as_interrupt(), pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_other_threads_leave_handlers_alone() -> None:
     found: list[Any] = []
 
@@ -579,21 +709,90 @@ def test_timers_that_interrupt_leave_the_state_before_or_after() -> None:
     assert n_after > n_before
 
 
-def test_ctrl_c_in_a_read_out_is_no_system_error() -> None:
+class Timeout(Exception):
+    """What a handler of somebody's raises."""
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, Timeout, TimeoutError])
+def test_what_a_handler_raises_within_a_kernel_is_no_system_error(kind: type[BaseException]) -> None:
     class Reads(ThreadSafe):
         def read(self) -> None:
             try:
                 try:
-                    raise KeyboardInterrupt
-                except KeyboardInterrupt as error:
+                    raise kind
+                except kind as error:
                     raise SystemError("CPUDispatcher returned a result with an exception set") from error
             except SystemError as error:
                 raise SystemError("another kernel, which called it") from error
 
-        def fail(self) -> None:
-            raise SystemError("another")
+        fit = read
 
-    with pytest.raises(KeyboardInterrupt):
-        Reads().read()
+        def merge(self, other: object) -> None:
+            self.read()
+
+        def fail(self) -> None:
+            try:
+                raise kind
+            except kind as error:
+                raise SystemError("another") from error
+
+    for call in (Reads().read, Reads().fit, lambda: Reads().merge(Reads())):
+        with pytest.raises(kind):
+            call()
     with pytest.raises(SystemError, match="another"):
         Reads().fail()
+
+
+ASYNCHRONOUS = """
+import ctypes, signal, sys, threading
+import numpy as np
+import tamis
+from collections import Counter
+
+class Timeout(Exception):
+    pass
+
+def late(number, frame):
+    raise Timeout
+
+X = np.random.default_rng(0).normal(size=(400, 8))
+y = (X[:, 0] > 0).astype(int)
+models = [tamis.FIRES(2).fit(X, y), tamis.MutualInformation(2).fit(X, y), tamis.FisherScore(2).fit(X, y)]
+for model in models:  # while kernels are compiled, exceptions are lost in callbacks of LLVM
+    for _ in range(300):
+        model.partial_fit(X[:5], y[:5]).scores_
+        tamis.dumps(model)
+signal.signal(signal.SIGALRM, late)
+main, found = threading.get_ident(), Counter()
+raise_in_main = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+def go(model, i):
+    try:
+        if i % 2:
+            raised = ctypes.c_ulong(main), ctypes.py_object(Timeout)
+            threading.Timer(0.001 + i % 7 * 0.0003, raise_in_main, raised).start()
+        else:
+            signal.setitimer(signal.ITIMER_REAL, 0.001 + i % 7 * 0.0003)
+        while True:
+            model.partial_fit(X[:5], y[:5])
+            model.scores_
+            tamis.dumps(model)
+    except BaseException as error:
+        return type(error).__name__
+
+for i in range(120):
+    found[go(models[i % 3], i // 3)] += 1
+for model in models:
+    tamis.loads(tamis.dumps(model.partial_fit(X, y)))
+print(dict(found))
+"""
+
+
+@pytest.mark.slow
+@unix
+def test_asynchronous_exceptions_arrive_as_they_were_raised() -> None:
+    """By a handler, and by another thread."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASYNCHRONOUS], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.stdout.strip() == "{'Timeout': 120}", done.stderr

@@ -622,7 +622,7 @@ def compared(document):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupt_keeps_the_results_so_far(call, tmp_path, uninterrupted, number):
     checkpoint, report = tmp_path / "run.tamis", tmp_path / "run.html"
     line = (*LONG, "--checkpoint", checkpoint, "--checkpoint-every", "25")

@@ -110,7 +110,8 @@ def test_what_it_writes_is_that_of_one_run(call, tmp_path):
 
 
 @pytest.mark.slow
-def test_sigterm_while_it_waits_ends_in_order(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_it_waits_ends_in_order(tmp_path, number):
     (tmp_path / "a.csv").write_text(HEADER + "".join(rows(400)))
     line = [
         sys.executable,
@@ -130,7 +131,7 @@ def test_sigterm_while_it_waits_ends_in_order(tmp_path):
         told = [json.loads(next(process.stdout)) for _ in range(5)]
         assert told[-1]["n_seen"] == 400
         time.sleep(0.2)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert json.loads(out)["event"] == "interrupted"

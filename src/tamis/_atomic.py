@@ -8,11 +8,12 @@ attributes and containers; if an update fails after it may have written into an 
 
 from __future__ import annotations
 
+import ctypes
 import enum
 import functools
-import operator
 import os
 import random
+import struct
 import sys
 import threading
 import types
@@ -28,6 +29,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tamis._guard import ThreadSafe, fail_closed, record_of
+from tamis._interrupts import ACTION_SIZE, sigaction
 from tamis.errors import TamisError
 
 __all__ = [
@@ -47,12 +49,21 @@ _SMALL = 1 << 19
 
 # -- signals -----------------------------------------------------------------------------------------------
 
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
+_NAMES = (
+    "SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGQUIT", "SIGABRT", "SIGVTALRM",
+    "SIGPROF", "SIGXCPU",
+)  # fmt: skip
 _NUMBERS = tuple(int(one) for one in Signals if one.name in _NAMES)
 _replaced_handlers: dict[int, Callable[[int, FrameType | None], object]] = {}  # the deferred handlers
-# All handlers when they were last read, and those among them that could interrupt an update.
-_handlers: tuple[Any, ...] = (Signals,)
-_interrupting: list[tuple[int, Callable[[int, FrameType | None], object]]] = []
+# All handlers when they were last read; the places of those among them that could interrupt an update, their numbers,
+# and structures that receive what C code sees.
+_handlers: tuple[Any, ...] = ()
+_interrupting: list[tuple[int, int, Any]] = []
+_actions = {number: ctypes.create_string_buffer(ACTION_SIZE) for number in _NUMBERS}
+# Address and flags in such a structure, those that `signal.signal` installs, and the signals that have others.
+_address_and_flags = struct.Struct({"linux": "P128xi", "darwin": "P4xi"}.get(sys.platform, "Pi")).unpack_from
+_python_action: tuple[int, int] | None = None
+_foreign: set[int] = set()
 _pending_signals: dict[int, FrameType | None] = {}
 _main = threading.main_thread().ident
 
@@ -88,18 +99,28 @@ if hasattr(os, "register_at_fork"):
 
 
 def _defer_signals() -> None:
-    """Replace the handlers that could interrupt an update."""
-    global _handlers, _interrupting
+    """Replace the Python handlers that could interrupt an update; handlers in C and their flags stay."""
+    global _handlers, _interrupting, _python_action
     handlers = (*map(getsignal, _NUMBERS),)
-    if not all(map(operator.is_, handlers, _handlers)):
-        pairs = zip(_NUMBERS, handlers, strict=True)
+    if handlers != _handlers:
         _interrupting = [
-            (n, one) for n, one in pairs if not isinstance(one, int) and callable(one) and one is not _record
+            (i, number, _actions[number])
+            for i, (number, one) in enumerate(zip(_NUMBERS, handlers, strict=True))
+            if not isinstance(one, int) and callable(one) and one is not _record
         ]
         _handlers = handlers
-    for number, handler in _interrupting:
-        _replaced_handlers[number] = handler
+    for i, number, action in _interrupting:
+        sigaction(number, None, action)
+        _replaced_handlers[number] = handlers[i]
+        if _address_and_flags(action) == _python_action:
+            signal(number, _record)
+            continue
+        _foreign.add(number)  # or unknown yet, in the first update
         signal(number, _record)
+        found = ctypes.create_string_buffer(ACTION_SIZE)
+        sigaction(number, None, found)
+        sigaction(number, action, None)
+        _python_action = _address_and_flags(found)
 
 
 def _record(number: int, frame: FrameType | None) -> None:
@@ -113,8 +134,13 @@ def _record(number: int, frame: FrameType | None) -> None:
 def _restore_handlers() -> None:
     while _replaced_handlers:
         number, handler = next(iter(_replaced_handlers.items()))
-        signal(number, handler)  # may run another one, which may raise and stays in the list
+        try:
+            signal(number, handler)  # may run another one, which may raise and stays in the list
+        finally:
+            if number in _foreign:
+                sigaction(number, _actions[number], None)
         _replaced_handlers.pop(number, None)
+        _foreign.discard(number)
 
 
 def deliver_signals() -> None:

@@ -367,8 +367,8 @@ def test_an_interrupt_in_a_block_leaves_a_whole_selector_that_goes_on(rng):
     alike(explore(cut.selector, stream).selector, whole)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_and_sigterm_wait_for_the_block_in_work(rng, number):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_and_its_like_wait_for_the_block_in_work(rng, number):
     X, y = table(rng)
     before = signal.getsignal(number)
     seen = []

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import tamis
-from tamis._interrupts import sigterm_as_interrupt
+from tamis._interrupts import stop_signals_as_interrupt
 from tamis.cli.failure import FAILED, INTERRUPTED, explain
 from tamis.cli.sanitise import sanitised_output
 
@@ -73,7 +73,7 @@ def _run(given: list[str]) -> int:
         from tamis.cli.output import GIVEN
 
         GIVEN.set(tuple(given))
-        with sigterm_as_interrupt():
+        with stop_signals_as_interrupt():
             code = command(args=given, prog_name="tamis", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from tamis._interrupts import PRESSED_SIGNALS, STOP_SIGNALS, replaced_handlers
 from tamis._json import null_nonfinite
 from tamis.cli.failure import MisuseError, spell
 from tamis.cli.sanitise import sanitise
@@ -313,9 +314,9 @@ def warnings_in_one_line(console: Console) -> Iterator[None]:
 
 @contextlib.contextmanager
 def deferred_interrupt() -> Iterator[Callable[[], None]]:
-    """Defer Ctrl-C and SIGTERM to the end of the current batch, for a complete checkpoint, but at most one second.
+    """Defer Ctrl-C, SIGTERM and SIGHUP to the end of the current batch, but at most one second.
 
-    Yields a function to be called between batches. A second one stops at once.
+    Yields a function to be called between batches. A second signal stops at once.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler or not hasattr(signal, "setitimer"):
         yield lambda: None
@@ -324,7 +325,7 @@ def deferred_interrupt() -> Iterator[Callable[[], None]]:
 
     def ask(number: int, frame: FrameType | None) -> None:
         nonlocal asked
-        if asked:
+        if asked and number in PRESSED_SIGNALS:
             raise KeyboardInterrupt
         asked = True
         signal.setitimer(signal.ITIMER_REAL, 1.0)
@@ -337,11 +338,8 @@ def deferred_interrupt() -> Iterator[Callable[[], None]]:
             signal.setitimer(signal.ITIMER_REAL, 0)
             raise KeyboardInterrupt
 
-    handlers = {signal.SIGINT: ask, signal.SIGTERM: ask, signal.SIGALRM: stop}
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield stop_if_asked
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with replaced_handlers(ask, *STOP_SIGNALS), replaced_handlers(stop, signal.SIGALRM):
+        try:
+            yield stop_if_asked
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)

@@ -133,8 +133,8 @@ def explore(
     -------
     Exploration
         After Ctrl-C it contains the features selected so far, with ``ended`` "interrupted". The selector is then in a
-        valid state, and the stream can be continued. Ctrl-C and SIGTERM wait for the current block; a second one stops
-        at once.
+        valid state, and the stream can be continued. Ctrl-C, SIGTERM and SIGHUP wait for the current block; a second
+        one stops at once.
 
     Raises
     ------

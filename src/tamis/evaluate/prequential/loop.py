@@ -147,10 +147,11 @@ def prequential(
         methods `state` and `restore`, the value of `state` is saved in the checkpoint too. If it has a method `is_due`,
         it is only called if that returns True: a :class:`Step` costs more than the records of a batch.
     on_interrupt : {"raise", "return"}, default="raise"
-        Behaviour after Ctrl-C or SIGTERM. These signals take effect after the current batch, when the checkpoint has
-        been written; a second one takes effect at once, without a new checkpoint. ``"raise"`` raises KeyboardInterrupt,
-        with the result so far as its attribute ``result``, so that a loop over streams ends, and a partial run is not
-        mistaken for a complete one. ``"return"`` returns the result so far, with ``settings["interrupted"]`` True.
+        Behaviour after Ctrl-C, SIGTERM or SIGHUP. These signals take effect after the current batch, when the
+        checkpoint has been written; a second one takes effect at once, without a new checkpoint. ``"raise"`` raises
+        KeyboardInterrupt, with the result so far as its attribute ``result``, so that a loop over streams ends, and a
+        partial run is not mistaken for a complete one. ``"return"`` returns the result so far, with
+        ``settings["interrupted"]`` True.
 
     Returns
     -------
@@ -159,7 +160,7 @@ def prequential(
     Raises
     ------
     KeyboardInterrupt
-        After Ctrl-C or SIGTERM, unless ``on_interrupt="return"``.
+        After Ctrl-C, SIGTERM or SIGHUP, unless ``on_interrupt="return"``.
     ValueError
         If an option is invalid, or if one of selector and learner is for classification and the other for regression.
     CheckpointError

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import functools
 import inspect
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -151,3 +153,80 @@ os._exit(0)
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=50, check=True
     )
     assert done.stdout.strip() == "7"
+
+
+HANDLERS_THAT_SAVE = """
+import signal, sys, time
+import numpy as np
+import tamis
+from tamis.summaries.moments import RunningMoments
+number, timer = signal.SIGALRM, signal.ITIMER_REAL
+if sys.argv[1] == "SIGVTALRM":
+    number, timer = signal.SIGVTALRM, signal.ITIMER_VIRTUAL
+X = np.random.default_rng(0).normal(size=(100, 4))
+model, saved = tamis.FisherScore(2).partial_fit(X, X[:, 0] > 0), []
+
+def save(number, frame):
+    saved.append(len(tamis.dumps({"model": model, "other": RunningMoments(2)})))
+    signal.setitimer(timer, 0.0005)  # not while this handler runs: it would be called within itself
+
+tamis.dumps(model)
+signal.signal(number, save)
+signal.setitimer(timer, 0.0005)
+end = time.monotonic() + 60
+while len(saved) < 300 and time.monotonic() < end:
+    for _ in range(20):
+        RunningMoments(3).update(X[:1, :3])
+    tamis.FIRES(1)
+signal.signal(number, signal.SIG_IGN)
+print(len(saved), len(set(saved)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+@pytest.mark.parametrize("name", ["SIGALRM", "SIGVTALRM"])
+def test_a_handler_saves_a_model_while_others_are_created(name: str) -> None:
+    """With a lock that cannot be taken again, the handler waits for the code that it interrupts."""
+    done = subprocess.run(
+        [sys.executable, "-c", HANDLERS_THAT_SAVE, name],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    n_saved, n_sizes = map(int, done.stdout.split())
+    assert n_saved >= 300
+    assert n_sizes == 1
+
+
+def test_a_record_is_made_once_whoever_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A handler that reads the object between the creation of its record and the registration."""
+    make, made = _guard._Record, []
+
+    def interrupted(*args: object) -> object:
+        if not made:
+            made.append(True)
+            made.append(_guard.record_of(moments))
+        return make(*args)
+
+    moments = RunningMoments(2)
+    _guard._records.pop(id(moments), None)
+    monkeypatch.setattr(_guard, "_Record", interrupted)
+    assert _guard.record_of(moments) is made[1]
+    assert _guard.record_of(moments) is made[1]
+
+
+def test_no_lock_that_a_handler_could_wait_for() -> None:
+    """Only the live page has plain locks, and no code of a model calls it."""
+    root = Path(_guard.__file__).parent
+    plain = {"Lock", "Condition", "Event", "Semaphore", "BoundedSemaphore", "Barrier", "Queue", "SimpleQueue"}
+    found = {
+        f"{path.relative_to(root).as_posix()}:{node.func.attr}"
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in plain
+        and isinstance(node.func.value, ast.Name) and node.func.value.id in ("threading", "queue")
+    }  # fmt: skip
+    assert found == {"cli/live.py:Lock", "cli/live.py:Queue", "cli/acquire.py:Event"}

@@ -50,19 +50,17 @@ class _Record:
 
 
 _records: dict[int, _Record] = {}  # by id
-_registry_lock = threading.Lock()
 
 
 def _renew_locks() -> None:
     """Replace the locks in a child process: the threads that held them do not exist there."""
-    global _registry_lock
-    old, new = [one.lock for one in _records.values()], dict[int, Any]()
-    for record, lock in zip(_records.values(), old, strict=True):
-        record.lock = new.setdefault(id(lock), threading.RLock())
-    _registry_lock = threading.Lock()
+    new: dict[Any, Any] = {}
+    for record in list(_records.values()):
+        record.lock = new.setdefault(record.lock, threading.RLock())
 
 
-os.register_at_fork(after_in_child=_renew_locks)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 def record_of(one: Any) -> _Record:
@@ -79,11 +77,9 @@ def lock_of(one: Any) -> Any:
 def _register(one: Any, lock: Any) -> _Record:
     """Make a record for the lifetime of an object unless it has one; return its record."""
     key = id(one)
-    with _registry_lock:
-        if key not in _records:
-            # Implemented in C: an exception of a signal handler within a Python callback would be lost.
-            _records[key] = _Record(weakref.ref(one, partial(_records.pop, key)), lock)
-        return _records[key]
+    # Implemented in C: an exception of a signal handler within a Python callback would be lost.
+    record = _Record(weakref.ref(one, partial(_records.pop, key)), lock)
+    return _records.setdefault(key, record)  # atomic, without a lock that a signal handler could wait for
 
 
 @functools.cache
@@ -131,26 +127,27 @@ def locked(objects: Iterable[Any]) -> Iterator[None]:
     locks = {id(lock): lock for lock in map(lock_of, objects) if not lock._is_owned()}
     busy = None
     try:
-        while (busy := next((lock for lock in locks.values() if not lock.acquire(False)), None)) is not None:
+        try:
+            while (
+                busy := next((lock for lock in locks.values() if not lock.acquire(False)), None)
+            ) is not None:
+                _release(locks.values())
+                with busy:  # wait until it is free
+                    pass
+            for one in objects:
+                _reject_failed(one)
+            yield
+        finally:
             _release(locks.values())
-            with busy:  # wait until it is free
-                pass
-        for one in objects:
-            _reject_failed(one)
-        yield
-    finally:
+    finally:  # again, since a signal handler may have raised in the first one
         _release(locks.values())
 
 
 def _release(locks: Iterable[Any]) -> None:
-    """Release the locks owned by this thread; an interrupt may have occurred before all were acquired."""
-    try:
-        for lock in locks:
-            if lock._is_owned():
-                lock.release()
-    except BaseException:
-        _release(locks)
-        raise
+    """Release the locks owned by this thread."""
+    for lock in locks:
+        if lock._is_owned():
+            lock.release()
 
 
 @contextlib.contextmanager
@@ -238,15 +235,15 @@ def _exclusive(method: Any, *, of_two: bool = False) -> Any:
             return method(self, *args, **kwargs)
         # Implemented in C: no interrupt can occur between acquiring the lock and entering the block.
         with record.lock:
-            if resets:
-                returned = method(self, *args, **kwargs)
-                record.failure = None
-                return returned
-            if record.failure is not None:
-                _reject_failed(self)
-            if self._state_spec is not None:
-                self._state_spec.check(self)
             try:
+                if resets:
+                    returned = method(self, *args, **kwargs)
+                    record.failure = None
+                    return returned
+                if record.failure is not None:
+                    _reject_failed(self)
+                if self._state_spec is not None:
+                    self._state_spec.check(self)
                 return method(self, *args, **kwargs)
             except SystemError as error:
                 raise _raised_in_kernel(error) from None
@@ -257,17 +254,22 @@ def _exclusive(method: Any, *, of_two: bool = False) -> Any:
             for one in (self, other):
                 if isinstance(one, ThreadSafe):
                     one._reject_invalid_state()
-            return method(self, other, *args, **kwargs)
+            try:
+                return method(self, other, *args, **kwargs)
+            except SystemError as error:
+                raise _raised_in_kernel(error) from None
 
     return together if of_two else alone
 
 
 def _raised_in_kernel(error: SystemError) -> BaseException:
-    """Return the exception of a signal handler that ran within a kernel, from "returned a result with ..."."""
+    """Return the exception of a signal handler, or of another thread, that was raised within a kernel."""
     cause: BaseException | None = error
+    in_kernel = False
     while isinstance(cause, SystemError):  # one per nested kernel
+        in_kernel = in_kernel or "returned a result with an exception set" in str(cause)
         cause = cause.__cause__ or cause.__context__
-    return cause if isinstance(cause, KeyboardInterrupt) else error
+    return cause if in_kernel and cause is not None else error
 
 
 class ThreadSafeState(ThreadSafe, SizedState):

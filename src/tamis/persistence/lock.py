@@ -11,12 +11,13 @@ import errno
 import json
 import os
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
+from tamis._interrupts import ignore_os_errors, is_asynchronous
 from tamis.errors import CheckpointError
 
 __all__ = ["write_lock"]
@@ -24,8 +25,8 @@ __all__ = ["write_lock"]
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _LOCKED_ERRNOS = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 _LOCKED_BYTE = 1 << 30  # locked on Windows: far beyond the content, which stays readable
-_held_locks: dict[Path, tuple[int, int, int]] = {}  # lock file: process, descriptor, number of holders in it
-_registry_lock = threading.Lock()
+# Lock file, process and thread of each holder: an inherited lock belongs to the parent process.
+_holders: set[tuple[Path, int, int]] = set()
 
 
 @contextlib.contextmanager
@@ -41,7 +42,7 @@ def write_lock(
     lock : path-like, optional
         The lock file, which is removed at the end; by default ``.NAME.lock`` next to `place`.
     again : bool, default=False
-        Whether this process may already hold it (a reentrant lock).
+        Whether this thread may already hold it (a reentrant lock).
 
     Raises
     ------
@@ -63,35 +64,30 @@ def write_lock(
         yield
         return
     path = real.with_name(f".{real.name}.lock") if lock is None else Path(os.path.realpath(lock))
-    _acquire(path, os.fspath(place), again=again)
+    holder = path, os.getpid(), get_ident()
+    if again and holder in _holders:  # an outer caller holds it for longer
+        yield
+        return
+    descriptor = -1
     try:
+        descriptor = _open_locked(path, os.fspath(place))
+        _holders.add(holder)
         yield
     finally:
-        _release(path)
+        if descriptor >= 0 and holder[1] == os.getpid():
+            _holders.discard(holder)
+            _release(path, descriptor)
 
 
-def _acquire(path: Path, place: str, *, again: bool) -> None:
-    with _registry_lock:
-        process, descriptor, n = _held_locks.get(path, (0, -1, 0))
-        if process != os.getpid() or not again:  # an inherited lock belongs to the parent process
-            descriptor, n = _open_locked(path, place), 0
-        _held_locks[path] = os.getpid(), descriptor, n + 1
-
-
-def _release(path: Path) -> None:
-    with _registry_lock:
-        process, descriptor, n = _held_locks[path]
-        if process != os.getpid():
-            return
-        if n > 1:
-            _held_locks[path] = process, descriptor, n - 1
-            return
-        del _held_locks[path]
-        if os.name == "nt":  # an open file cannot be removed there
-            os.close(descriptor)
-        with contextlib.suppress(OSError):
+def _release(path: Path, descriptor: int) -> None:
+    if os.name == "nt":  # an open file cannot be removed there
+        os.close(descriptor)
+        descriptor = -1
+    try:
+        with ignore_os_errors():
             path.unlink()
-        if os.name != "nt":
+    finally:
+        if descriptor >= 0:
             os.close(descriptor)
 
 
@@ -102,6 +98,8 @@ def _open_locked(path: Path, place: str) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, _FLAGS, 0o666)
         except OSError as error:
+            if is_asynchronous(error):
+                raise
             raise CheckpointError(
                 f"Cannot create a lock file next to {place!r} ({error.strerror or error}): choose a writable folder."
             ) from error
@@ -132,6 +130,8 @@ def _try_lock(descriptor: int) -> bool:
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
+        if is_asynchronous(error):
+            raise
         return error.errno not in _LOCKED_ERRNOS
     return True
 
@@ -146,7 +146,7 @@ def _is_same_file(descriptor: int, path: Path) -> bool:
 def _write_owner(descriptor: int) -> None:
     """Write the owner into a lock file; a full disk only affects the message that others see."""
     owner = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
-    with contextlib.suppress(OSError):
+    with ignore_os_errors():
         os.ftruncate(descriptor, 0)
         os.lseek(descriptor, 0, os.SEEK_SET)
         os.write(descriptor, json.dumps(owner).encode())

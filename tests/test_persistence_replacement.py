@@ -6,14 +6,20 @@ import os
 import signal
 import socket
 import stat
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tamis
+from tamis.errors import CheckpointError
 from tamis.persistence import replace_file
+from tamis.persistence.journal import Journal
 from tamis.report.page.document import write_page
+from tamis.summaries.moments import RunningMoments
 
 posix = pytest.mark.skipif(os.name == "nt", reason="permissions and signals of POSIX")
 
@@ -188,3 +194,100 @@ def test_what_another_host_left_stays(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
     replace_file(path, lambda file: file.write(b"new"))
     assert set(tmp_path.iterdir()) == {path, left}
+
+
+# -- exceptions of signal handlers ----------------------------------------------------------------------------
+
+
+class Timeout(Exception):
+    """What a handler of somebody's raises."""
+
+
+class RaiseAtLine:
+    """A tracer that raises an exception at the k-th line that is executed."""
+
+    def __init__(self, k: int, kind: type[BaseException]) -> None:
+        self.k, self.kind, self.where = k, kind, None
+
+    def __call__(self, frame: Any, event: str, arg: Any) -> Any:
+        if event == "line":
+            self.k -= 1
+            if self.k == 0:
+                self.where = frame.f_code.co_filename, frame.f_lineno
+                sys.settrace(None)
+                raise self.kind
+        return self
+
+    def run(self, call: Any) -> BaseException | None:
+        tracer = sys.gettrace()
+        try:
+            sys.settrace(self)
+            call()
+        except BaseException as error:
+            return error
+        finally:
+            sys.settrace(tracer)
+        return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, Timeout, TimeoutError])
+@pytest.mark.parametrize("name", ["save", "dumps"])
+def test_an_exception_at_any_line_propagates_as_it_is(name: str, kind: Any, tmp_path: Path) -> None:
+    moments = RunningMoments(1)
+    moments.update(np.ones((2, 1)))
+    state = {"moments": moments, "rows": np.arange(3.0)}
+    path = tamis.save(state, tmp_path / "file")
+    after = path.read_bytes()
+    save, dumps = tamis.save, tamis.dumps
+    call = {"save": lambda: save(state, path), "dumps": lambda: dumps(state)}[name]
+    saved: list[bytes] = []
+    for k in range(1, 20_000):
+        path.write_bytes(b"before")
+        tracer = RaiseAtLine(k, kind)
+        error = tracer.run(call)
+        if tracer.where is None:
+            break
+        # The standard library handles the OSError of some calls; TimeoutError is one.
+        if kind is not TimeoutError or "tamis" in tracer.where[0]:
+            assert type(error) is kind, tracer.where
+            assert path.read_bytes() in (b"before", after), tracer.where
+        del error  # with the frames of its traceback
+        assert os.listdir(tmp_path) == ["file"], tracer.where
+        if k % 20 == 0 or "_guard" in tracer.where[0] or "contextlib" in tracer.where[0]:
+            thread = threading.Thread(target=lambda: saved.append(dumps(state)), daemon=True)
+            thread.start()
+            thread.join(60)
+            assert not thread.is_alive(), f"the lock is held: {tracer.where}"
+    assert k > 500
+    assert path.read_bytes() == (after if name == "save" else b"before")
+    assert set(saved) == {dumps(state)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, Timeout])
+def test_an_exception_at_any_line_of_loads_propagates_as_it_is(kind: Any) -> None:
+    data, loads = tamis.dumps({"rows": np.arange(3.0), "model": RunningMoments(1)}), tamis.loads
+    loads(data)
+    for k in range(1, 100_000, 7):
+        tracer = RaiseAtLine(k, kind)
+        error = tracer.run(lambda: loads(data))
+        if tracer.where is None:
+            break
+        assert type(error) is kind, tracer.where
+    assert k > 500
+
+
+def test_a_timeout_of_a_handler_is_no_error_of_the_disk(tmp_path: Path) -> None:
+    def late(file: Any) -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        replace_file(tmp_path / "file", late)
+    assert list(tmp_path.iterdir()) == []
+    journal = Journal(tmp_path / "log")
+    for error in (TimeoutError(), OSError(errno.ENOSPC, "full")):
+        kind = TimeoutError if error.errno is None else CheckpointError
+        with pytest.raises(kind):
+            raise journal._write_error(error)
+    journal.close()

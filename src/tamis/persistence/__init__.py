@@ -24,6 +24,7 @@ import sklearn
 
 import tamis
 from tamis._guard import ThreadSafe, locked
+from tamis._interrupts import is_asynchronous
 from tamis._validation import short_repr
 from tamis.errors import CheckpointError, DataError, StateError
 from tamis.persistence.archive import (
@@ -162,6 +163,8 @@ def _save(obj: Any, path: str | os.PathLike[str]) -> Path:
     try:
         replace_file(path, lambda file: write(file, manifest, arrays))
     except OSError as error:
+        if is_asynchronous(error):
+            raise
         raise CheckpointError(
             f"Cannot write {os.fspath(path)!r} ({error.strerror or error}): choose an existing, writable folder"
             " with free space."
@@ -275,11 +278,16 @@ def _load(opened: AbstractContextManager[tuple[ZipFile, int]], name: str, classe
     try:
         with opened as (archive, size):
             return decode(archive, size, name, {full_name(cls): cls for cls in classes})
-    except OSError as error:
-        raise CheckpointError(f"Cannot read {name} ({error.strerror or error}): check the path.") from error
     except (CheckpointError, MemoryError):
         raise
     except (DataError, StateError) as error:  # raised by check_state
         raise CheckpointError(f"{name} is not a valid file of tamis.save: {error}") from error
-    except Exception as error:  # any error of the decoder on a forged file
+    except Exception as error:
+        if is_asynchronous(error):
+            raise
+        if isinstance(error, OSError):
+            raise CheckpointError(
+                f"Cannot read {name} ({error.strerror or error}): check the path."
+            ) from error
+        # Any error of the decoder on a forged file.
         raise CheckpointError(f"{name} is not a valid file of tamis.save: save it again.") from error

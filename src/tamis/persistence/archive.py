@@ -26,16 +26,28 @@ _CHUNK_SIZE = 1 << 20
 _ADVICE = "pass the path, file object or bytes of a saved object."
 
 
+class _Archive(zipfile.ZipFile):
+    """An archive that is written to its end by `close` only.
+
+    After an exception, the end of a `with` and `__del__` would complete it, and raise an exception of their own.
+    """
+
+    # Implemented in C: an exception of a signal handler in a finalizer would be lost.
+    __del__ = object.__hash__  # type: ignore[assignment]
+
+
 def write(file: BinaryIO, manifest: bytes, arrays: list[Array]) -> None:
     """Write the archive and its checksum."""
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.comment = _MARK.ljust(_FOOTER_SIZE)
-        archive.writestr(zipfile.ZipInfo("manifest.json"), manifest)  # no time of day: same state, same bytes
-        for i, array in enumerate(arrays):
-            info = zipfile.ZipInfo(f"{i}.npy")
-            info.file_size = array.nbytes + 1024  # zipfile chooses ZIP64 by it
-            with archive.open(info, "w") as member:
-                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+    archive = _Archive(file, "w")
+    archive.comment = _MARK.ljust(_FOOTER_SIZE)
+    archive.writestr(zipfile.ZipInfo("manifest.json"), manifest)  # no time of day: same state, same bytes
+    for i, array in enumerate(arrays):
+        info = zipfile.ZipInfo(f"{i}.npy")
+        info.file_size = array.nbytes + 1024  # zipfile chooses ZIP64 by it
+        member = archive.open(info, "w")
+        np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+        member.close()
+    archive.close()
     size = file.seek(0, os.SEEK_END) - _FOOTER_SIZE
     digest = _digest(file, size)
     file.seek(size)
@@ -79,7 +91,7 @@ def open_bytes(data: bytes | bytearray | memoryview, name: str) -> Iterator[tupl
 def _open_zip(file: BinaryIO, name: str) -> Iterator[tuple[zipfile.ZipFile, int]]:
     _verify(file, name)
     size = file.seek(0, os.SEEK_END)
-    with zipfile.ZipFile(file) as archive:
+    with _Archive(file) as archive:
         members = archive.infolist()
         # Members that share their bytes would be read again and again.
         is_plain = all(

@@ -6,7 +6,6 @@ process id show the next writer of the same name whether the owner of a leftover
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import os
@@ -17,6 +16,8 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
+
+from tamis._interrupts import ignore_os_errors, is_asynchronous
 
 __all__ = ["replace_file"]
 
@@ -67,12 +68,12 @@ def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, target)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with ignore_os_errors():
             temporary.unlink(missing_ok=True)
         raise
     finally:
         _active_temporaries.discard(temporary.name)
-    with contextlib.suppress(OSError):  # not every system can open a folder
+    with ignore_os_errors():  # not every system can open a folder
         folder = os.open(target.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -95,7 +96,7 @@ def _file_mode(target: Path) -> int | None:
 
 def _remove_leftovers(folder: Path, stem: str) -> None:
     """Remove temporary files of processes on this machine that ended before completing them."""
-    with contextlib.suppress(OSError):  # a folder may be writable but not readable
+    with ignore_os_errors():  # a folder may be writable but not readable
         for name in os.listdir(folder):
             if name.startswith(stem) and (owner := _OWNER.fullmatch(name, len(stem))):
                 host, pid = owner[1], int(owner[2])
@@ -117,6 +118,8 @@ def _may_be_in_use(name: str, pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # owned by another user
+    except (OSError, OverflowError) as error:  # owned by another user
+        if is_asynchronous(error):
+            raise
         return True
     return True

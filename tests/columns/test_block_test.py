@@ -21,12 +21,34 @@ def test_equals_its_definition(n, phi, by_lags):
     X, r = np.split(series(np.random.default_rng(n), n, 6, phi), [5], axis=1)
     r, z = (r - r.mean(axis=0))[:, 0], X - X.mean(axis=0)
     found = series_evidence(
-        X, np.full((n, 1), n**-0.5), r, True, lambda drop: np.full(len(drop), -np.inf), by_lags=by_lags
-    )
+        X, np.full((n, 1), n**-0.5), r, True, lambda drop: np.full(len(drop), -np.inf), np.ones(n), by_lags=by_lags
+    )  # fmt: skip
     expected = [twin.pvalue(z[:, j].tolist(), r.tolist(), by_lags) for j in range(5)]
     np.testing.assert_allclose(np.exp(found.log_p), expected, rtol=1e-8)
     assert correlation_length(r) == pytest.approx(twin.correlation_length(r.tolist()))
     assert is_series(r) == (phi > 0.0)
+
+
+@pytest.mark.parametrize("by_lags", [False, True])
+@pytest.mark.parametrize("halves", [1, 2])
+def test_weighted_rows_are_repeated_rows_and_a_row_may_be_divided(halves, by_lags):
+    rng = np.random.default_rng(3)
+    X, y, w = rng.normal(size=(300, 4)), rng.normal(size=300), rng.integers(1, 5, 300).astype(np.float64)
+
+    def evidence(X, y, w):
+        mean, share, root = np.average(X, axis=0, weights=w), w / w.sum(), np.sqrt(w)
+        r = (y - share @ y) * root
+        basis = np.sqrt(share)[:, None]
+        found = series_evidence(
+            (X - mean) * root[:, None], basis, r, True, lambda drop: -drop, w, by_lags=by_lags
+        )
+        return found.log_p, correlation_length(r / root, w), is_series(r / root, w)
+
+    whole = evidence(X, y, w)
+    at = np.repeat(np.arange(300), (w if halves == 1 else np.full(300, 2.0)).astype(int))
+    other = evidence(X[at], y[at], np.ones(len(at)) if halves == 1 else w[at] / 2.0)
+    np.testing.assert_allclose(other[0], whole[0], rtol=1e-8)
+    assert other[1:] == (pytest.approx(whole[1]), whole[2])
 
 
 def test_a_selected_feature_is_tested_with_the_residual_of_all():
@@ -38,7 +60,7 @@ def test_a_selected_feature_is_tested_with_the_residual_of_all():
     outside = np.column_stack(
         [z[:, j] - (o := np.linalg.qr(np.delete(z, j, 1))[0]) @ (o.T @ z[:, j]) for j in range(3)]
     )
-    p = np.exp(series_log_p(outside, slope, residual))
+    p = np.exp(series_log_p(outside, slope, residual, np.ones(len(residual))))
     assert p[0] < 1e-3
     assert (p[1:] > 0.01).all()
 

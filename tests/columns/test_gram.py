@@ -194,7 +194,7 @@ def test_series_are_tested_as_alpha_investing_tests_them(rng):
     for k, name in ((1, "x3"), (2, "x5")):
         others = np.delete(design, k, 1)
         z = design[:, k] - others @ np.linalg.lstsq(others, design[:, k], rcond=None)[0]
-        expected = np.exp(series_log_p(z[:, None], slope[[k]], y - design @ slope)[0])
+        expected = np.exp(series_log_p(z[:, None], slope[[k]], y - design @ slope, np.ones(len(y)))[0])
         assert selector.p_values_[name] == pytest.approx(expected, rel=1e-9)
 
 

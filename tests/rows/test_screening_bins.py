@@ -349,7 +349,7 @@ def test_what_was_read_before_a_change_is_read_anew(n_steps):
         bins = BinCounts(5, np.array([3]), n_bins=5, eps=0.01, dtype="float32")
         steps = (
             lambda: bins.grow(2),
-            lambda: bins.update(sp.csr_matrix(X), y, None, 1.0),
+            lambda: bins.update(sp.csr_matrix(X), y, None, 1.0, None),
             lambda: bins.merge(copy.deepcopy(bins)),
             lambda: bins.reorder(np.array([1, 0])),
             lambda: bins.grow(3),

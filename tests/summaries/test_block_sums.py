@@ -22,9 +22,9 @@ def learned(X, y, w, n_classes, step, edges=None, factor=1.0):
     for start in range(0, len(y), step):
         part = slice(start, min(start + step, len(y)))
         n = part.stop - start
-        weight = w[part] * factor ** np.arange(n - 1, -1, -1.0)
         before = y[max(0, start - max(LAGS)) : start]
-        blocks.update(X[part], y[part], weight, factor**n, before)
+        fade = factor ** np.arange(n - 1, -1, -1.0)
+        blocks.update(X[part], y[part], w[part], factor**n, before, fade)
     return blocks
 
 

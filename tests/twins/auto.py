@@ -13,7 +13,7 @@ def compared(losses, weight):
 
     means = [mean([row[a] for row in losses]) for a in range(n_arms)]
     best = means.index(min(means))
-    n = total**2 / sum(w * w for w in weight) - 1
+    n = total - 1
     behind, error = [], []
     for a in range(n_arms):
         d = [row[a] - row[best] for row in losses]

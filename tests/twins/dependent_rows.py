@@ -41,7 +41,7 @@ def covariance(x, y, w, n_classes, blocks):
         count[c] = sum(w[i] for i in there)
         mean = sum(w[i] * x[i] for i in there) / count[c]
         residual[c] = [sum(w[i] * (x[i] - mean) for i in block if i in set(there)) for block in blocks]
-        squares = [sum(w[i] ** 2 for i in block if y[i] == c) for block in blocks]
+        squares = [sum(w[i] for i in block if y[i] == c) for block in blocks]
         share[c] = [one / sum(squares) for one in squares]
     spare = {c: 1 - sum(f**2 for f in share[c]) for c in share}
     found = np.zeros((n_classes, n_classes))

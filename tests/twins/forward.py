@@ -32,8 +32,9 @@ class ForwardPartialCorrelation:
         """Correlations of the features, their covariances with the scaled targets, effective rows."""
         X, n = np.array(self.X), len(self.y)
         age = np.arange(n - 1, -1, -1.0)
-        w = np.array(self.weight) * (0.5 ** (age / self.half_life) if self.half_life else 1.0)
-        n_effective = w.sum() ** 2 / (w**2).sum()
+        recency = 0.5 ** (age / self.half_life) if self.half_life else np.ones(n)
+        w = np.array(self.weight) * recency
+        n_effective = w.sum() ** 2 / (w @ recency)
         share = w / w.sum()
         Z = X - share @ X
         spread = np.sqrt(share @ Z**2)

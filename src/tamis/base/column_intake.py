@@ -68,7 +68,7 @@ def by_column(columns: Columns) -> Columns:
 
 
 def without_missing(
-    columns: Columns, missing: str, label: Callable[[int], str]
+    columns: Columns, missing: str, label: Callable[[int], str], weight: NDArray[np.float64] | None = None
 ) -> tuple[Columns, NDArray[np.int32]]:
     """Return imputed columns whose squares neither overflow nor vanish, and the number of missing values of each.
 
@@ -79,6 +79,8 @@ def without_missing(
         What to do with NaN.
     label : callable
         Name of column j, for messages.
+    weight : ndarray of shape (n_rows,), optional
+        A row counts that many times in the mean, and in the number of missing values.
     """
     n_missing = np.zeros(columns.shape[1], dtype=np.int32)
     unusual = _unusual(columns)
@@ -89,12 +91,14 @@ def without_missing(
         column = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
         if not np.isfinite(column).all():
             columns = columns.toarray() if sp.issparse(columns) else columns
-            column, n_missing[j] = _impute(column, missing, label(j))
+            column, n_missing[j] = _impute(column, missing, label(j), weight)
         _put(columns, j, _rescale(column))
     return columns, n_missing
 
 
-def _impute(column: NDArray[np.float64], missing: str, name: str) -> tuple[NDArray[np.float64], int]:
+def _impute(
+    column: NDArray[np.float64], missing: str, name: str, weight: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], int]:
     bad = ~np.isfinite(column)
     row = int(np.flatnonzero(bad)[0])
     if np.isinf(column).any():
@@ -105,10 +109,14 @@ def _impute(column: NDArray[np.float64], missing: str, name: str) -> tuple[NDArr
             f"Feature {name!r} contains NaN in row {row} (Input X contains NaN): impute it first, or set"
             " missing='mean'."
         )
-    if bad.all():
+    there = ~bad if weight is None else ~bad & (weight > 0.0)
+    if not there.any():
         raise DataError(f"Feature {name!r} contains only NaN: drop it.")
     column = _rescale(column)
-    return np.where(bad, column[~bad].mean(), column), int(np.count_nonzero(bad))
+    if weight is None:
+        return np.where(bad, column[there].mean(), column), int(np.count_nonzero(bad))
+    mean = float(np.average(column[there], weights=weight[there]))
+    return np.where(bad, mean, column), round(float(weight @ bad))
 
 
 def _unusual(columns: Columns) -> NDArray[np.intp]:

@@ -30,6 +30,7 @@ from tamis._validation import (
     as_weights,
     checked,
     encode_labels,
+    repeated_rows,
 )
 from tamis._validation.parameters import check_parameters, parameters
 from tamis.base.column_intake import Columns, as_float64, block_of, by_column, one_column, without_missing
@@ -123,7 +124,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     _shapes = """
         n_offered_ in [0, 2**62)  n_features_in_ in [n_offered_, n_offered_]  _kept[][0] in [0, n_offered_)
-        _n_rows in [1, 2**62)  _trace (its own)
+        _n_rows in [1, 2**62)  _row_weight? (_n_rows) float in [0, inf)  _trace (its own)
     """
 
     missing: str
@@ -137,6 +138,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     # -- hooks ---------------------------------------------------------------------------------------------
 
     _takes_weights = True  # False: the method rejects `sample_weight`
+    _counts_rows = False  # True: the hooks get each row as often as it counts, so weights are whole numbers
     _statistic = "dependency"  # the statistic in `trace_` for methods without p-values
     _target_kinds: tuple[str, ...] = ("binary", "multiclass")  # supported kinds of target
     _linear_in_stored_values = False  # True: time is proportional to the stored values
@@ -145,7 +147,10 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     @abstractmethod
     def _begin(self, y: Array, weight: Array) -> None:
-        """Validate the parameters and allocate the state: `y` contains class codes, or the float64 target."""
+        """Validate the parameters and allocate the state: `y` contains class codes, or the float64 target.
+
+        Rows of weight 0 are left out, here and in the columns.
+        """
 
     def _consider(self, column: NDArray[np.float64]) -> Verdicts:
         """Decide about one column of shape (n_rows,)."""
@@ -322,17 +327,28 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         assert weight is not None
         if not weight.any():
             raise DataError("Every sample_weight is zero: give at least one row a weight.")
-        if self._is_regression():
-            y = as_target(y)
-        else:
-            y, self.classes_ = encode_labels(y, np.array([]))
-        self.stopped_ = None
         self._n_rows = len(y)
+        self._row_weight = None if (weight == 1.0).all() else weight
+        if self._is_regression():
+            y = self._counted(as_target(y))
+        else:
+            codes, labels = encode_labels(y, np.array([]))
+            there, y = np.unique(self._counted(codes), return_inverse=True)
+            self.classes_ = labels[there]
+        self.stopped_ = None
         self._kept: tuple[tuple[int, str], ...] = ()  # place of the offer, name
         self._taken: frozenset[str] = frozenset()
         self._trace = Trace(accepted_only=self.trace == "selected")
-        self._begin(y, weight)
+        self._begin(y, np.ones(len(y)) if self._counts_rows else self._counted(weight))
         self.n_offered_ = self.n_features_in_ = 0
+
+    def _counted(self, rows: Any) -> Any:
+        """Return the rows of positive weight, each as often as it counts if the method counts rows."""
+        if self._row_weight is None or (self._row_weight.all() and not self._counts_rows):
+            return rows
+        return rows[
+            repeated_rows(self._row_weight) if self._counts_rows else np.flatnonzero(self._row_weight)
+        ]
 
     def _fit_atomic(self, columns: Any, names: list[str] | None) -> NDArray[np.bool_]:
         accepted: NDArray[np.bool_] = atomically(
@@ -372,7 +388,10 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         columns = as_float64(columns, lambda j: self._label(names, j))
         if not (together or self._whole_blocks) and _COLUMNS * columns.shape[0] > _CELLS:
             columns = by_column(columns)
-        columns, n_missing = without_missing(columns, self.missing, lambda j: self._label(names, j))
+        columns, n_missing = without_missing(
+            columns, self.missing, lambda j: self._label(names, j), self._row_weight
+        )
+        columns = self._counted(columns)
         if together:
             return self._note(self._consider_group(columns), names, n_missing)
         if type(self)._consider_block is not ColumnSelector._consider_block:

@@ -73,11 +73,11 @@ def _fill(X: Array, counted: Array, n: int, every: int, totals: Array) -> None:
             if x != x:
                 is_known = totals[1, j] > 0.0 and abs(totals[0, j]) < np.inf
                 X[i, j] = totals[0, j] / totals[1, j] if is_known else _next_value(X[i:, j])
-            elif counted[i]:
-                totals[0, j] += x
-                totals[1, j] += 1.0
-        n += counted[i]
-        if counted[i] and n % every == 0:
+            elif counted[i] > 0.0:
+                totals[0, j] += counted[i] * x
+                totals[1, j] += counted[i]
+        n += counted[i] > 0.0
+        if counted[i] > 0.0 and n % every == 0:
             totals *= 0.5
 
 
@@ -91,11 +91,11 @@ def _encode(
             total[1] = target[i]
         row = table[slots[i]]
         codes[i] = (row[0] * row[1] + prior * total[1]) / (row[0] + prior)
-        if counted[i]:
-            row[0] += 1.0
-            row[1] += (target[i] - row[1]) / row[0]
-            total[0] += 1.0
-            total[1] += (target[i] - total[1]) / total[0]
+        if counted[i] > 0.0:
+            row[0] += counted[i]
+            row[1] += (target[i] - row[1]) * counted[i] / row[0]
+            total[0] += counted[i]
+            total[1] += (target[i] - total[1]) * counted[i] / total[0]
 
 
 class RowEncoder:
@@ -159,7 +159,7 @@ class RowEncoder:
         X: Rows,
         raw: dict[int, list[Any]],
         target: NDArray[np.float64],
-        counted: NDArray[np.bool_] | None = None,
+        sample_weight: NDArray[np.float64] | None = None,
         names: list[str] | None = None,
     ) -> tuple[Rows, Self]:
         """Return rows without missing values and categories, and the updated encoder.
@@ -171,8 +171,8 @@ class RowEncoder:
         raw : dict of int to list
             The values of each categorical feature.
         target : ndarray of shape (n_rows,), float64
-        counted : ndarray of shape (n_rows,), bool, optional
-            Which rows update the encoder.
+        sample_weight : ndarray of shape (n_rows,), float64, optional
+            How often each row counts in the means; a row is encoded once, whatever its weight.
         names : list of str, optional
             Names of the features, for messages.
 
@@ -186,8 +186,8 @@ class RowEncoder:
         later = object.__new__(type(self))  # `copy` takes as long as encoding the rows
         later.__dict__.update(self.__dict__)
         later.totals, n = self.totals.copy(), len(X)
-        if counted is not None or not _sum_rows(X, self.n_rows, _HALVED_AFTER, later.totals):
-            counted = np.ones(n, np.bool_) if counted is None else counted
+        counted = np.ones(n) if sample_weight is None else sample_weight
+        if sample_weight is not None or not _sum_rows(X, self.n_rows, _HALVED_AFTER, later.totals):
             reject_nonfinite(X, names, allow_nan=True)
             X, later.totals, n = X.copy(), self.totals.copy(), int(np.count_nonzero(counted))
             _fill(X, counted, self.n_rows, _HALVED_AFTER, later.totals)
@@ -195,8 +195,8 @@ class RowEncoder:
             later.totals[:, lost] = 0.0
         later.n_rows += n
         if raw:
-            counted = np.ones(len(X), np.bool_) if counted is None else counted
-            numbers = self.n_rows + np.cumsum(counted) - counted
+            there = counted > 0.0
+            numbers = self.n_rows + np.cumsum(there) - there
             X = later._encode_rows(np.array(X, np.float64), raw, target, counted, numbers)
         return X, later
 

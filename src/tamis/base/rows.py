@@ -393,9 +393,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             if n_classes < len(self.classes_) or not self.n_seen_:
                 self._state_spec.extend(self, "c", len(self.classes_))
         if self._encoder is not None:
-            counted = None if sample_weight is None or sample_weight.all() else sample_weight > 0.0
             numbers = class_targets(y) if raw and known and self._levels is None else y
-            X, self._encoder = self._encoder.with_rows(X, raw, numbers, counted, self._names())
+            X, self._encoder = self._encoder.with_rows(X, raw, numbers, sample_weight, self._names())
         if in_parts:
             for rows in parts(len(y), _n_bytes(X), self._equals_rows):
                 self._learn(X[rows], y[rows], None if sample_weight is None else sample_weight[rows])

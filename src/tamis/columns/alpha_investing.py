@@ -175,7 +175,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
 
     _target_kinds = ("binary", "multiclass", "regression")
 
-    _shapes = "_groups_of_rows (g) in [-1, g)"
+    _shapes = "_groups_of_rows (g) codes"
 
     _allowed = parameters(
         model=("linear", "logistic", "multinomial", "poisson"),
@@ -237,7 +237,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
             )
             warn_heavy_tails(y, weight)
         self._start_model(y, weight, robust, self.pvalue == "exp")
-        # The class of each row, -1 without weight, if rows are grouped by it.
+        # The class of each row, if rows are grouped by it.
         self._groups_of_rows = np.empty(0, np.int64)
         auto = self.variance == "auto" and self.pvalue == "exact" and self._is_series(y, weight)
         if auto and not robust:
@@ -250,24 +250,24 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
 
         Rows in a few runs of each class are either sorted by class or too slow a series to test; the columns decide.
         """
-        residuals = self._model.residual.reshape(len(weight), -1)[weight > 0.0]
-        series = any(is_series(residual) for residual in residuals.T)
-        if series and self.model in ("logistic", "multinomial"):
-            codes = np.unique(y[weight > 0.0], return_inverse=True)[1].ravel()
-            if is_grouped_by_class(codes):
-                self._groups_of_rows = np.full(len(weight), -1)
-                self._groups_of_rows[weight > 0.0] = codes
-                return False
+        residuals = self._model.residual.reshape(len(weight), -1) / np.sqrt(weight)[:, None]
+        series = any(is_series(residual, self._own_weight()) for residual in residuals.T)
+        if series and self.model in ("logistic", "multinomial") and is_grouped_by_class(y):
+            self._groups_of_rows = y
+            return False
         return series
 
     def _is_undetermined(self, x: Floats) -> bool:
         """Return whether rows are grouped by class and this column is autocorrelated within the classes."""
         if not len(self._groups_of_rows):
             return False
-        there = self._groups_of_rows >= 0
-        within, codes = x[there].astype(np.float64), self._groups_of_rows[there]
-        means = np.bincount(codes, within) / np.bincount(codes)
-        return is_series(within - means[codes])
+        within, codes, weight = x.astype(np.float64), self._groups_of_rows, self._own_weight()
+        means = np.bincount(codes, within if weight is None else within * weight) / np.bincount(codes, weight)
+        return is_series(within - means[codes], weight)
+
+    def _own_weight(self) -> Floats | None:
+        weight: Floats | None = None if self._row_weight is None else self._model.weight
+        return weight
 
     def _propose(self, x: Floats) -> Proposal:
         proposal = super()._propose(x)

@@ -1,7 +1,7 @@
 """Tests of a coefficient that are valid for autocorrelated rows: variance of its score between blocks of rows.
 
 With z the part of the candidate outside the span of the selected features, r the residual of the model without it, and
-consecutive blocks of L rows of equal weight, at most 32 of them::
+consecutive blocks of L rows, at most 32 of them, where a row of weight w counts as w consecutive rows::
 
     c = z.r,  e = r - (c / |z|^2) z,  B_k = sum of z_i e_i over block k,  f_k = rows of block k / n           (1)
     t^2 = c^2 (1 - sum_k f_k^2) / (sum_k B_k^2 (1 + 5 l / 3 L)), with 1 / sum_k f_k^2 - 1 degrees of freedom      (2)
@@ -26,6 +26,7 @@ Ibragimov, Mueller: t-statistic based correlation and heterogeneity robust infer
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 
 from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
-from tamis.dependence.series import variance_inflation
+from tamis.dependence.series import block_sums, variance_inflation
 
 __all__ = [
     "blocked_length",
@@ -55,12 +56,14 @@ _FEWEST_BLOCKS = 4
 _LARGEST_RATIO = 0.95
 
 
-def is_series(residual: Floats) -> bool:
+def is_series(residual: Floats, weight: Floats | None = None) -> bool:
     """Whether a residual is autocorrelated, by more than three standard errors.
 
     Parameters
     ----------
     residual : ndarray of shape (n_rows,), float64
+    weight : ndarray of shape (n_rows,), float64, optional
+        Positive; 1 by default.
 
     Returns
     -------
@@ -72,12 +75,12 @@ def is_series(residual: Floats) -> bool:
     >>> is_series(noise), is_series(np.repeat(noise[:100], 5))
     (False, True)
     """
-    return bool(variance_inflation(residual[None])[0] > 1.0)
+    return bool(variance_inflation(residual[None], weight=weight)[0] > 1.0)
 
 
-def correlation_length(residual: Floats) -> float:
+def correlation_length(residual: Floats, weight: Floats | None = None) -> float:
     """Return the correlation length of a residual in rows: its largest inflation, at least 1."""
-    return float(variance_inflation(residual[None], always=True)[0])
+    return float(variance_inflation(residual[None], always=True, weight=weight)[0])
 
 
 def join_pairs(sums: Floats) -> Floats:
@@ -163,13 +166,26 @@ def blocked_log_p(
     return t2, log_p
 
 
-def _long_run(scores: Floats) -> Floats:
-    """Return the larger value of (4) for each column of s."""
-    n, square = len(scores), np.maximum(np.einsum("ij,ij->j", scores, scores), 1e-300)
-    r1, r2 = (
-        np.einsum("ij,ij->j", scores[k:], scores[:-k]) * (n / (n - k) / square) if k < n else square * 0.0
-        for k in (1, 2)
-    )
+def _lagged(s: Floats, k: int, weight: Floats | None) -> Floats:
+    """Return the sum of s_i s_(i+k) over the rows, each repeated by its weight."""
+    if weight is None:
+        neighbours: Floats = np.einsum("ij,ij->j", s[k:], s[:-k])
+        return neighbours
+    ends = np.cumsum(weight)
+    borders = np.unique(np.concatenate([[0.0], ends, ends - k]))
+    borders = borders[(borders >= 0.0) & (borders <= ends[-1] - k)]
+    middle = (borders[1:] + borders[:-1]) / 2.0
+    one, other = (s[np.searchsorted(ends, at)] for at in (middle, middle + k))
+    sums: Floats = np.einsum("i,ij,ij->j", np.diff(borders), one, other)
+    return sums
+
+
+def _long_run(scores: Floats, weight: Floats | None) -> Floats:
+    """Return the larger value of (4) for each column of s, which is multiplied by the weights."""
+    s = scores if weight is None else scores / weight[:, None]
+    n = len(scores) if weight is None else float(weight.sum())
+    square = np.maximum(np.einsum("ij,ij->j", scores, s), 1e-300)
+    r1, r2 = (_lagged(s, k, weight) * (n / (n - k) / square) if k < n else square * 0.0 for k in (1, 2))
     first = np.clip(r1, 0.0, _LARGEST_RATIO)
     ratio = np.divide(r2, r1, out=np.zeros_like(r1), where=first > 0.0)
     decay = np.maximum(np.clip(ratio, 0.0, _LARGEST_RATIO), first)
@@ -178,20 +194,24 @@ def _long_run(scores: Floats) -> Floats:
 
 
 def _log_p(
-    z: Floats, slope: Floats, residual: Floats, c: Floats, length: float, by_lags: bool = False
+    z: Floats, slope: Floats, residual: Floats, c: Floats, weight: Floats | None, by_lags: bool = False
 ) -> tuple[Floats, Floats]:
     """Return t^2 of (2) and its log p-value for columns z, with e = residual - slope z."""
-    size = -(-len(z) // _MOST)
-    starts = np.arange(0, len(z), size)
-    own = np.add.reduceat(z, starts)
+    root = None if weight is None else np.sqrt(weight)
+    length = correlation_length(residual if root is None else residual / root, weight)
+    n = len(z) if weight is None else float(weight.sum())
+    size = math.ceil(n / _MOST)
     by_row = z * (residual[:, None] - z * slope)
-    scores = np.add.reduceat(by_row, starts)
-    share = np.diff(np.r_[starts, len(z)]) / len(z)
-    least = _long_run(by_row) if by_lags else 0.0
+    own, scores = (
+        block_sums(values, size, weight) for values in (z if root is None else z * root[:, None], by_row)
+    )
+    ones = np.ones(len(z)) if weight is None else weight
+    share = block_sums(ones[:, None], size, weight)[:, 0] / n
+    least = _long_run(by_row, weight) if by_lags else 0.0
     return blocked_log_p(own, scores, share, size, np.einsum("ij,ij->j", z, z), c, length, least)
 
 
-def series_log_p(z: Floats, slope: Floats, residual: Floats) -> Floats:
+def series_log_p(z: Floats, slope: Floats, residual: Floats, weight: Floats) -> Floats:
     """Return the logarithms of (2) for features of the model.
 
     Parameters
@@ -202,13 +222,15 @@ def series_log_p(z: Floats, slope: Floats, residual: Floats) -> Floats:
         Coefficients.
     residual : ndarray of shape (n_rows,), float64
         Residual of the model with all features.
+    weight : ndarray of shape (n_rows,), float64
+        Positive.
 
     Returns
     -------
     ndarray of shape (q,), float64
     """
     c = slope * np.einsum("ij,ij->j", z, z)
-    return _log_p(z, np.zeros(len(c)), residual, c, correlation_length(residual))[1]
+    return _log_p(z, np.zeros(len(c)), residual, c, _unless_one(weight))[1]
 
 
 def series_evidence(
@@ -217,6 +239,7 @@ def series_evidence(
     residual: Floats,
     centred: bool,
     model_log_p: Callable[[Floats], Floats],
+    weight: Floats,
     *,
     by_lags: bool = False,
 ) -> Evidence:
@@ -232,6 +255,8 @@ def series_evidence(
     centred : bool
     model_log_p : callable
         Log p-values under the model's own variance, from ``c^2 / |z|^2`` of shape (m,).
+    weight : ndarray of shape (n_rows,), float64
+        Positive: a row counts as that many consecutive rows.
     by_lags : bool, default=False
         Whether (4) bounds the variance from below.
 
@@ -249,13 +274,17 @@ def series_evidence(
     >>> X, r = np.repeat(rng.normal(size=(200, 20)), 5, axis=0), np.repeat(rng.normal(size=200), 5)
     >>> X, r = X - X.mean(axis=0), r - r.mean()
     >>> plain = log_chi2_tail((r @ X) ** 2 / (X**2).sum(axis=0))
-    >>> series = series_evidence(X, np.full((1000, 1), 1000**-0.5), r, True, log_chi2_tail).log_p
+    >>> series = series_evidence(X, np.full((1000, 1), 1000**-0.5), r, True, log_chi2_tail, np.ones(1000)).log_p
     >>> int((plain < np.log(0.05)).sum()), int((series < np.log(0.05)).sum())
     (6, 1)
     """
-    length = correlation_length(residual)
+    own_weight = _unless_one(weight)
 
     def test(z: Floats, zz: Floats, c: Floats) -> tuple[Floats, Floats]:
-        return _log_p(z, c / zz, residual, c, length, by_lags)
+        return _log_p(z, c / zz, residual, c, own_weight, by_lags)
 
     return evidence_outside(X, basis, residual, centred, test, model_log_p)  # (3)
+
+
+def _unless_one(weight: Floats) -> Floats | None:
+    return None if (weight == 1.0).all() else weight

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from tamis._validation import Array, repeated_rows
+from tamis._validation import Array
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
@@ -32,6 +32,7 @@ class DependenceSelector(ColumnSelector):
     """
 
     _linear_in_stored_values = True
+    _counts_rows = True
 
     _allowed = parameters(
         test=(*_TESTS, DependenceTest),
@@ -61,8 +62,7 @@ class DependenceSelector(ColumnSelector):
         """
 
     def _begin(self, y: Array, weight: Array) -> None:
-        self._rows = None if (weight == 1.0).all() else repeated_rows(weight)
-        self._memory = self._make_test().start(y if self._rows is None else y[self._rows])
+        self._memory = self._make_test().start(y)
         if isinstance(self._memory, FisherZ):
             warn_rare_class(
                 y, weight, "too many sparse columns then pass test='fisher-z', choose test='g-square'"
@@ -77,7 +77,6 @@ class DependenceSelector(ColumnSelector):
         return made
 
     def _consider_block(self, columns: Any) -> Verdicts:
-        columns = columns if self._rows is None else columns[self._rows]
         verdicts = Verdicts.empty(columns.shape[1])
         screening = self._memory.screen(columns)
         verdicts.statistic[:], verdicts.log_p[:] = screening.strength, screening.log_p

@@ -40,7 +40,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array, repeated_rows
+from tamis._validation import Array
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.columns.group_search import GroupSearch, Member
@@ -117,6 +117,7 @@ class GFSFS(GroupedOffers):
     """
 
     _whole_blocks = True
+    _counts_rows = True
     _statistic = "gain"
     _shapes = """
         _target (n) codes  _codes (q, n) in [0, 16)  _place_of (q) in [0, n_offered_)  _sizes (*) in [1, q]
@@ -155,10 +156,8 @@ class GFSFS(GroupedOffers):
     # -- hooks ---------------------------------------------------------------------------------------------
 
     def _begin(self, y: Array, weight: Array) -> None:
-        self._rows = None if (weight == 1.0).all() else repeated_rows(weight)
-        target = y if self._rows is None else y[self._rows]
-        self._coder = GSquare(n_bins=self.n_bins, dependence="independent").start(target)
-        self._target = np.unique(target, return_inverse=True)[1].astype(np.int64)
+        self._coder = GSquare(n_bins=self.n_bins, dependence="independent").start(y)
+        self._target = np.unique(y, return_inverse=True)[1].astype(np.int64)
         self._set_groups([])
 
     def _consider_block(self, columns: Any) -> Verdicts:
@@ -195,7 +194,6 @@ class GFSFS(GroupedOffers):
     def _candidates(self, block: Any, start: int, verdicts: Verdicts) -> list[Member]:
         """Return the non-constant columns of a group as codes; record the constant ones."""
         X = np.asarray(block.toarray() if sp.issparse(block) else block)
-        X = X if self._rows is None else X[self._rows]
         candidates = []
         for j in range(X.shape[1]):
             candidate = self._coder.candidate(np.ascontiguousarray(X[:, j]))

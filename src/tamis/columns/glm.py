@@ -142,8 +142,9 @@ class _GrowingModel:
             X = X.toarray() if sp.issparse(X) else X
             if self.series:
                 return series_evidence(
-                    X, self.basis, self.residual, bool(self.intercept), self._model_log_p, by_lags=True
-                )
+                    X, self.basis, self.residual, bool(self.intercept), self._model_log_p, self.weight,
+                    by_lags=True,
+                )  # fmt: skip
             evidence = robust_evidence(
                 X, self.basis, self.residual, self.weight, self.intercept, self.df, self._model_log_p
             )

@@ -289,7 +289,7 @@ class Grafting(ColumnSelector):
 
     def _consider_block(self, columns: Any) -> Verdicts:
         block = columns.toarray() if sp.issparse(columns) else columns
-        verdicts, z, before = Verdicts.empty(block.shape[1]), np.empty(self._n_rows), self._places
+        verdicts, z, before = Verdicts.empty(block.shape[1]), np.empty(len(self._target)), self._places
         verdicts.threshold[:] = self.threshold_
         threshold, j = self.threshold_ * (1.0 + _SLACK), 0
         while j < block.shape[1]:

@@ -217,7 +217,7 @@ class LinearModel:
             return self._statistics(drop, self.rss - drop)[1]
 
         if self.series:
-            return series_evidence(X, self.basis, self.residual, bool(self.intercept), by_t)
+            return series_evidence(X, self.basis, self.residual, bool(self.intercept), by_t, self.weight)
         return robust_evidence(X, self.basis, self.residual, self.weight, self.intercept, self.df, by_t)
 
 

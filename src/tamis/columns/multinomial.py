@@ -177,7 +177,13 @@ class MultinomialModel:
             if self.series:
                 parts.append(
                     series_evidence(
-                        scaled, basis, residual, bool(self.intercept), log_chi2_tail, by_lags=True
+                        scaled,
+                        basis,
+                        residual,
+                        bool(self.intercept),
+                        log_chi2_tail,
+                        self.weight,
+                        by_lags=True,
                     )
                 )
             else:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from tamis._validation import Array, repeated_rows
+from tamis._validation import Array
 from tamis._validation.parameters import SEED, parameters
 from tamis.base import ColumnSelector
 from tamis.base.trace import ACCEPTED, COLLINEAR, CONSTANT, REJECTED, Verdicts
@@ -40,6 +40,7 @@ class NeighbourhoodSelector(ColumnSelector):
     (`_is_relevant`), when a feature without gain may replace others (`_is_tied`), and how (`_replace_redundant`).
     """
 
+    _counts_rows = True
     _shapes = '_codes (*) any "only compared"'
 
     _allowed = parameters(
@@ -74,8 +75,7 @@ class NeighbourhoodSelector(ColumnSelector):
     # -- hooks ---------------------------------------------------------------------------------------------
 
     def _begin(self, y: Array, weight: Array) -> None:
-        self._rows = None if (weight == 1.0).all() else repeated_rows(weight)
-        self._codes = y if self._rows is None else y[self._rows]
+        self._codes = y
         if len(self._codes) < 3 or (self._codes == self._codes[0]).all():
             raise DataError(
                 f"y has {len(self._codes)} sample(s) of {len(np.unique(self._codes))} class(es), but neighbourhoods"
@@ -86,7 +86,6 @@ class NeighbourhoodSelector(ColumnSelector):
 
     def _consider_block(self, columns: Any) -> Verdicts:
         X = np.asarray(columns.toarray() if sp.issparse(columns) else columns)
-        X = X if self._rows is None else X[self._rows]
         verdicts = Verdicts.empty(X.shape[1])
         alone = column_dependencies(X, self._codes, self._rule())
         alone[np.ptp(X, axis=0) == 0.0] = np.nan

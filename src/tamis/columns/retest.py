@@ -79,7 +79,7 @@ def retest(
         return own
     residual, weight, df = sandwich
     if series:
-        on_blocks: Floats = np.maximum(series_log_p(P / length, b, residual), own)
+        on_blocks: Floats = np.maximum(series_log_p(P / length, b, residual, weight), own)
         return on_blocks
     leverage = np.einsum("ij,ij->i", q, q)
     robust: Floats = np.maximum(robust_log_p(P / length, b, residual, leverage, weight, df), own)

@@ -28,10 +28,11 @@ def warn_rare_class(y: Array, weight: Array, advice: str) -> None:
     advice : str
         The consequence, and the remedy.
     """
-    values, counts = np.unique(y[weight > 0.0], return_counts=True)
+    values, codes = np.unique(y, return_inverse=True)
+    counts = np.bincount(codes, weight)
     if len(values) == 2 and counts.min() < _RARE * counts.sum():
         warnings.warn(
-            f"The target has two values, and {counts.min()} of {counts.sum()} rows have the value"
+            f"The target has two values, and {counts.min():g} of {counts.sum():g} rows have the value"
             f" {values[counts.argmin()]:g}: {advice}.",
             UserWarning,
             stacklevel=2,
@@ -45,7 +46,7 @@ def warn_heavy_tails(y: Array, weight: Array) -> None:
     ----------
     y, weight : ndarray of shape (n_rows,)
     """
-    if len(np.unique(y[weight > 0.0])) <= 2:
+    if len(np.unique(y)) <= 2:
         return
     share, scaled = weight / weight.sum(), y / np.abs(y).max()
     square = (scaled - share @ scaled) ** 2

@@ -373,6 +373,8 @@ class _LinearClassifier(DenseRowClassifier):
         weight = as_weights(sample_weight, rows.shape[0])
         if weight is not None and not weight.any():
             raise DataError("Every sample_weight is zero: give at least one row a weight.")
+        if weight is not None and not weight.all():
+            rows, y, weight = rows[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
         if begins:
             self._initialize(rows.shape[1], self._names(), classes)
         codes, known = encode_labels(y, self.classes_)

@@ -194,7 +194,7 @@ class CancelOut(ScaledBatches):
         self._theta, self._first, self._second = theta, first, second
         self._n_outputs, self._size = n_outputs, len(theta)
 
-    def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats) -> None:
+    def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats, total: float) -> None:
         with np.errstate(all="ignore"):
             for _ in range(self.n_steps):
                 self._adam_step(self._gradient(rows, y, weight))

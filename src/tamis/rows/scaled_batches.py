@@ -79,8 +79,8 @@ class ScaledBatches(RowSelector):
         return 1 if self._is_regression() else max(2, len(self.classes_))
 
     @abstractmethod
-    def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats) -> None:
-        """Learn rows whose weights sum to 1."""
+    def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats, total: float) -> None:
+        """Learn rows of a total weight; `weight` contains their shares of it."""
 
     def _start(self, n_features: int) -> None:
         self._seed = int(check_random_state(getattr(self, "random_state", None)).randint(2**31 - 1))
@@ -115,7 +115,8 @@ class ScaledBatches(RowSelector):
         for start in range(0, len(y), self.batch_size):
             part = slice(start, start + self.batch_size)
             rows = self._scale_rows(X[part], weight[part])
-            self._learn_batch(rows, y[part], weight[part] / weight[part].sum())
+            total = float(weight[part].sum())
+            self._learn_batch(rows, y[part], weight[part] / total, total)
 
     def _scale_rows(self, X: Rows, weight: Array) -> ScaledRows:
         """Return rows with the scaling of all rows up to their last one."""

@@ -72,6 +72,16 @@ def check_batch(
         raise DataError(f"keep must lie in [0, 1], got {keep}: 1 keeps all earlier rows, 0 discards them.")
 
 
+def faded(sample_weight: Array | None, fade: Array | None) -> Array | None:
+    """Return the weights of rows, each times its factor at the end of the batch; None for 1.
+
+    Parameters
+    ----------
+    sample_weight, fade : ndarray of shape (n_rows,), optional
+    """
+    return sample_weight if fade is None else fade if sample_weight is None else fade * sample_weight
+
+
 def check_waiting(blocks: list[tuple[Any, ...]], n_features: int) -> None:
     """Validate loaded pending rows (with codes, possibly weights): their number of columns must be `n_features`.
 

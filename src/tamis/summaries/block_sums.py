@@ -5,7 +5,8 @@ blocks are complete, adjacent blocks are merged and L doubles, so there are alwa
 together contain every row. With fading, L stops at 1/16 of the effective number of rows; the two oldest blocks are then
 merged instead.
 
-With s_kc, n_kc the sums and the weights of class c in block k, and w2_kc the sum of the squared weights::
+With s_kc, n_kc the sums and the weights of class c in block k, and w2_kc the sum of w f^2, for weights w that fade
+by f::
 
     m_c = sum_k s_kc / sum_k n_kc,    U_kc = s_kc - m_c n_kc,    f_kc = w2_kc / sum_k w2_kc                   (1)
 
@@ -38,7 +39,7 @@ from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
 from tamis.summaries.label_series import LAGS
 
-__all__ = ["BlockSums"]
+__all__ = ["BlockSums", "take_places"]
 
 _LARGEST_GAIN = 1e100
 _PART = 4096  # rows paired with their lags at a time
@@ -85,43 +86,34 @@ def _add_stored(
 
 
 @njit(strict=True)
-def _add_weights(codes: Array, weight: Array, sums: Array, squares: Array) -> None:
+def _add_weights(codes: Array, weight: Array, square: Array, sums: Array, squares: Array) -> None:
     for i in range(codes.shape[0]):
         sums[codes[i]] += weight[i]
-        squares[codes[i]] += weight[i] * weight[i]
+        squares[codes[i]] += square[i]
 
 
 @njit(strict=True)
-def _pair(before: Array, codes: Array, labels: Array) -> None:
-    """Write the label that precedes each row by each lag; -1 where there is none."""
+def _pair(labels: Array, places: Array, start: int, weight: Array, paired: Array) -> None:
+    """Write the weight of each row by the class of the label that precedes its places by each lag.
+
+    `labels` has the label of each place of the series, and the first of the rows is at `start`.
+    """
     for at in range(len(LAGS)):
-        for i in range(codes.shape[0]):
-            row = i - LAGS[at]
-            if row >= 0:
-                labels[at, i] = codes[row]
-            else:
-                row += before.shape[0]
-                labels[at, i] = before[row] if row >= 0 else -1
-
-
-@njit(strict=True)
-def _pair_weights(labels: Array, weight: Array, paired: Array) -> None:
-    """Add the weight of each row to its class, lag by lag."""
-    for at in range(labels.shape[0]):
-        for i in range(labels.shape[1]):
-            if labels[at, i] >= 0:
-                paired[at, labels[at, i], i] = weight[i]
+        end = start - LAGS[at]
+        for i in range(places.shape[0]):
+            first, end = end, end + places[i]
+            for place in range(max(first, 0), end):
+                paired[at, labels[place], i] += weight[i] / places[i]
 
 
 @njit()
-def _add_lags_present(
-    X: Array, labels: Array, weight: Array, sums: Array, missing: Array, arrived: Array
-) -> None:
+def _add_lags_present(X: Array, paired: Array, sums: Array, missing: Array, arrived: Array) -> None:
     for i in range(X.shape[0]):
-        w = weight[i]
-        for at in range(labels.shape[0]):
-            c = labels[at, i]
-            if c >= 0:
+        for at in range(paired.shape[0]):
+            for c in range(paired.shape[1]):
+                w = paired[at, c, i]
+                if w == 0.0:
+                    continue
                 arrived[at, c] += w
                 for j in range(X.shape[1]):
                     x = X[i, j]
@@ -133,14 +125,14 @@ def _add_lags_present(
 
 @njit(strict=True)
 def _add_lags_stored(
-    data: Array, indices: Array, indptr: Array, labels: Array, weight: Array, sums: Array, missing: Array,
-    arrived: Array,
-) -> None:  # fmt: skip
-    for i in range(weight.shape[0]):
-        w = weight[i]
-        for at in range(labels.shape[0]):
-            c = labels[at, i]
-            if c >= 0:
+    data: Array, indices: Array, indptr: Array, paired: Array, sums: Array, missing: Array, arrived: Array
+) -> None:
+    for i in range(paired.shape[2]):
+        for at in range(paired.shape[0]):
+            for c in range(paired.shape[1]):
+                w = paired[at, c, i]
+                if w == 0.0:
+                    continue
                 arrived[at, c] += w
                 for k in range(indptr[i], indptr[i + 1]):
                     if data[k] == data[k]:
@@ -343,6 +335,8 @@ class BlockSums(SizedState):
         sample_weight: Array | None = None,
         keep: float | Array = 1.0,
         before: Array | None = None,
+        fade: Array | None = None,
+        places: Array | None = None,
     ) -> None:
         """Add a validated batch of rows.
 
@@ -357,20 +351,24 @@ class BlockSums(SizedState):
             Factor for the weight of all earlier rows (per class, if an array), applied first.
         before : ndarray of shape (n,), int64, optional
             Codes of the rows just before these, oldest first, for the lags.
+        fade : ndarray of shape (n_rows,), optional
+            Factor for the weight of each of these rows at the end of the batch.
+        places : ndarray of shape (n_rows,), int64, optional
+            Number of consecutive places of each row in the series; 1 by default. A row is divided between blocks.
         """
         self.fade(keep)
-        weight = self._gain[codes] if sample_weight is None else self._gain[codes] * sample_weight
+        gain = self._gain[codes] if fade is None else self._gain[codes] * fade
+        weight = gain if sample_weight is None else gain * sample_weight
         cells = self._as_cells(X) if self._counts and (self.lags or sp.issparse(X)) else X
         if self.lags:
-            self._add_lagged(cells, codes, weight, before)
+            self._add_lagged(cells, codes, weight, before, places)
+        left = np.array([np.ones(len(codes)) if places is None else places, weight, weight * gain])
         start, n = 0, len(codes)
         while start < n:
             if not len(self._rows) or self._rows[-1] >= self.length:
                 self._open_block()
-            stop = min(n, start + self.length - int(self._rows[-1]))
-            rows = slice(start, stop)
-            self._add(cells if stop - start == n else cells[rows], codes[rows], weight[rows])
-            start = stop
+            rows, own, start = take_places(left, start, self.length - int(self._rows[-1]))
+            self._add(cells if len(codes[rows]) == n else cells[rows], codes[rows], *own)
 
     def _as_cells(self, X: Rows) -> Rows:
         """Return the bin of each value minus the bin of 0."""
@@ -406,10 +404,10 @@ class BlockSums(SizedState):
             sums = value[starts] if not value.size else np.add.reduceat(value, starts, axis=0)
             setattr(self, name, sums)
 
-    def _add(self, cells: Rows, codes: Array, weight: Array) -> None:
+    def _add(self, cells: Rows, codes: Array, places: Array, weight: Array, square: Array) -> None:
         """Add rows to the open block."""
-        self._rows[-1] += len(codes)
-        _add_weights(codes, weight, self._weight[-1], self._weight2[-1])
+        self._rows[-1] += int(places.sum())
+        _add_weights(codes, weight, square, self._weight[-1], self._weight2[-1])
         if sp.issparse(cells):
             self._sparse_weight[-1] += np.bincount(codes, weight, minlength=self.n_classes)
         if not self._counts:
@@ -424,28 +422,32 @@ class BlockSums(SizedState):
         else:  # these are the values
             _count_values(cells, np.ascontiguousarray(self._edges.T), codes, weight, self._sums[-1])
 
-    def _add_lagged(self, cells: Rows, codes: Array, weight: Array, before: Array | None) -> None:
+    def _add_lagged(
+        self, cells: Rows, codes: Array, weight: Array, before: Array | None, places: Array | None
+    ) -> None:
         """Add each row to the class of the label some rows before."""
-        labels = np.empty((len(LAGS), len(codes)), np.int64)
-        _pair(_NO_LABELS if before is None else before, codes, labels)
+        earlier = _NO_LABELS if before is None else before
+        labels = np.concatenate([earlier, codes if places is None else np.repeat(codes, places)])
+        places, at = np.ones(len(codes), np.int64) if places is None else places, len(earlier)
         for start in range(0, len(codes), _PART):
             part = slice(start, start + _PART)
             rows = cells if len(codes) <= _PART else cells[part]
-            self._add_part(rows, labels[:, part], weight[part])
+            paired = np.zeros((*self._lag_weight.shape, len(weight[part])))
+            _pair(labels, places[part], at, weight[part], paired)
+            self._add_part(rows, paired)
+            at += int(places[part].sum())
 
-    def _add_part(self, cells: Rows, labels: Array, weight: Array) -> None:
+    def _add_part(self, cells: Rows, paired: Array) -> None:
         if not sp.issparse(cells):
             # The sums of all classes and lags are one product of matrices, NaN where a value is missing.
-            paired = np.zeros((*self._lag_weight.shape, len(weight)))
-            _pair_weights(labels, weight, paired)
-            sums = paired.reshape(-1, len(weight)) @ cells
+            sums = paired.reshape(-1, paired.shape[2]) @ cells
             if np.isfinite(sums.sum()):
                 self._lag_sums += sums.reshape(self._lag_sums.shape)
                 self._lag_weight += paired.sum(axis=2)
                 return
         if not self._lag_missing.shape[2] and _has_missing(cells):
             self._lag_missing = np.zeros(self._lag_sums.shape)
-        into = labels, weight, self._lag_sums, self._lag_missing, self._lag_weight
+        into = paired, self._lag_sums, self._lag_missing, self._lag_weight
         if sp.issparse(cells):
             _add_lags_stored(cells.data, cells.indices, cells.indptr, *into)
         else:
@@ -600,6 +602,43 @@ class BlockSums(SizedState):
         use = (np.array(LAGS) >= shortest) & (lagged.sum(axis=1) >= 0.5 * total) & (lagged.sum(axis=1) > 0.0)
         mean = self._lag_sums[use] / self._gain[:, None] / np.maximum(weight[use], 1e-300)
         return np.where(weight[use] > 0.0, mean, 0.0), weight[use]
+
+
+def take_places(left: Array, start: int, room: int) -> tuple[slice, Array, int]:
+    """Return the rows from `start` that fit into some places of a series, with their places and weights.
+
+    Parameters
+    ----------
+    left : ndarray of shape (n_weights, n_rows), float64
+        Places of each row, its weight, and others. A row that only partly fits in keeps the rest, in place.
+    start, room : int
+
+    Returns
+    -------
+    rows : slice
+    own : ndarray of shape (n_weights, n_rows_taken), float64
+    next : int
+        Start of the rows that are left.
+
+    Examples
+    --------
+    >>> left = np.array([[1.0, 4.0, 2.0], [1.0, 4.0, 2.0]])
+    >>> take_places(left, 0, 3)
+    (slice(0, 2, None), array([[1., 2.],
+           [1., 2.]]), 1)
+    >>> left[0]
+    array([1., 2., 2.])
+    """
+    ends = np.cumsum(left[0, start:])
+    n_taken = min(int(np.searchsorted(ends, room)) + 1, len(ends))
+    stop, over = start + n_taken, ends[n_taken - 1] - room
+    own = left[:, start:stop].copy()
+    if over <= 0.0:
+        return slice(start, stop), own, stop
+    left[:, stop - 1] *= over / left[0, stop - 1]
+    left[0, stop - 1] = over
+    own[:, -1] -= left[:, stop - 1]
+    return slice(start, stop), own, stop - 1
 
 
 def _add_sums(

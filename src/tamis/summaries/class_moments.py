@@ -9,8 +9,8 @@ are updated.
 ==============  ==================================================================================
 here            meaning
 ==============  ==================================================================================
-gain_c          weight of a new row of class c
-W_c, W2_c       sums of the weights, and of their squares, of the rows of class c
+gain_c          weight of a new row of class c, 1 / f for the rows before it
+W_c, W2_c       sums over the rows of class c of w f and w f^2, for weights w that fade by f
 P_cj            sum of the weights of the values present: all but NaN and the zeros of CSR rows
 m_cj, M_cj      mean of those values, sum of their weighted squared deviations from it
 Z_cj            weight of the implicit zeros: that of all CSR rows minus that of their stored cells
@@ -29,6 +29,7 @@ from tamis._atomic import atomic
 from tamis._guard import ThreadSafeState
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
+from tamis.summaries.batch import faded
 from tamis.summaries.moments import all_finite
 
 __all__ = ["ClassMoments"]
@@ -285,7 +286,12 @@ class ClassMoments(ThreadSafeState):
         super().forget(columns)
 
     def update(
-        self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
+        self,
+        X: Rows,
+        codes: Array,
+        sample_weight: Array | None = None,
+        keep: float | Array = 1.0,
+        fade: Array | None = None,
     ) -> bool:
         """Add a batch of rows.
 
@@ -298,13 +304,16 @@ class ClassMoments(ThreadSafeState):
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float or ndarray of shape (n_classes,), in [0, 1]
             Factor for the weight of all earlier rows (per class, if an array), applied first.
+        fade : ndarray of shape (n_rows,), optional
+            Factor for the weight of each of these rows at the end of the batch.
 
         Returns
         -------
         bool
             False, with the state unchanged, if a value is infinite (or too large to be squared).
         """
-        weight = _NO_WEIGHT if sample_weight is None else sample_weight
+        own = faded(sample_weight, fade)
+        weight = _NO_WEIGHT if own is None else own
         gain = self._gain
         if not (isinstance(keep, float) and keep == 1.0):
             keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
@@ -321,8 +330,8 @@ class ClassMoments(ThreadSafeState):
         ):
             return False
         arrived = squares = np.bincount(codes, weight if len(weight) else None, minlength=self.n_classes)
-        if len(weight):
-            squares = np.bincount(codes, weight * weight, minlength=self.n_classes)
+        if fade is not None:
+            squares = np.bincount(codes, fade * weight, minlength=self.n_classes)
         self._gain = gain
         self._weight = self._weight + gain * arrived
         self._weight2 = self._weight2 + gain * gain * squares
@@ -410,7 +419,7 @@ class ClassMoments(ThreadSafeState):
         return self._weight / self._gain
 
     def effective(self) -> NDArray[np.float64]:
-        """Return the effective sample size W^2 / W2 of each class, shape (n_classes,); without fading, the count."""
+        """Return the effective sample size W^2 / W2 of each class, shape (n_classes,); without fading, W."""
         return np.divide(
             self._weight**2, self._weight2, out=np.zeros_like(self._weight), where=self._weight2 > 0
         )

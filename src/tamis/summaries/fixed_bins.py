@@ -6,8 +6,8 @@ for a signal. Here the first rows are buffered, and the edges are the quantiles 
 From then on every row is counted exactly: given the edges, and if feature and class are independent, the counts
 have the distribution that a chi-square test assumes, for any number of rows.
 
-With counts T[b, c] at one set of edges, and W_c and W2_c the sums of the weights and of their squares over the rows of
-class c, the test uses T[b, c] W_c / W2_c, the effective number of rows of each class.
+With counts T[b, c] at one set of edges, and W_c and W2_c the sums of w f and w f^2 over the rows of class c, for
+weights w that fade by f, the test uses T[b, c] W_c / W2_c, the effective number of rows of each class.
 
 Each set of edges (after merging, or renewed as rows fade) has its own part; the statistics and degrees of freedom of
 the parts with at least half as many rows as the largest are added.
@@ -92,7 +92,7 @@ class Part:
     stored: NDArray[np.float64]
     sparse_weight: NDArray[np.float64]  # (n_classes,), of the CSR rows
     weight: NDArray[np.float64]  # (n_classes,), of the rows
-    weight2: NDArray[np.float64]  # (n_classes,), sum of squared weights
+    weight2: NDArray[np.float64]  # (n_classes,), W2
 
     @classmethod
     def empty(cls, edges: Array, n_classes: int) -> Part:
@@ -164,6 +164,7 @@ class FixedBins(ThreadSafeState):
         _waiting[][0] (N, j) float in (-inf, inf) or nan fill 0
         _waiting[][1] (N) int64 in [0, c)
         _waiting[][2] float in [0, inf)
+        _waiting[][3] float in [0, inf)
         _first? (j, b, c) finite fill 0
     """
 
@@ -185,8 +186,8 @@ class FixedBins(ThreadSafeState):
         self.per_call = per_call
         self._gain = np.ones(n_classes)  # weight of a new row of each class
         self._parts: list[Part] = []  # new rows are counted in the last one
-        # Rows, codes and weights, on the same scale as the parts.
-        self._waiting: list[tuple[Rows, Array, Array]] = []
+        # Rows, codes, w f and w f^2, on the same scale as the parts.
+        self._waiting: list[tuple[Rows, Array, Array, Array]] = []
         self._open = True  # whether rows are buffered for edges
         self._since = 0  # rows or calls since the edges were due
 
@@ -211,7 +212,7 @@ class FixedBins(ThreadSafeState):
     @property
     def nbytes(self) -> int:
         """Bytes of the state."""
-        rows: int = sum(X.data.nbytes if sp.issparse(X) else X.nbytes for X, _, _ in self._waiting)
+        rows: int = sum(X.data.nbytes if sp.issparse(X) else X.nbytes for X, *_ in self._waiting)
         counts: int = sum(a.nbytes for part in self._parts for a in vars(part).values())
         return rows + counts
 
@@ -231,7 +232,7 @@ class FixedBins(ThreadSafeState):
         """Reorder the classes: the new class c is the old class `order[c]`."""
         super().reorder(order)
         new = np.argsort(order)
-        self._waiting = [(X, new[codes], weight) for X, codes, weight in self._waiting]
+        self._waiting = [(X, new[codes], *weights) for X, codes, *weights in self._waiting]
 
     def widen(self, n_features: int) -> None:
         """Add features, which were 0 in all (CSR) rows so far."""
@@ -254,34 +255,43 @@ class FixedBins(ThreadSafeState):
     # -- learning ------------------------------------------------------------------------------------------
 
     def update(
-        self, X: Rows, codes: Array, sample_weight: Array | None = None, keep: float | Array = 1.0
+        self,
+        X: Rows,
+        codes: Array,
+        sample_weight: Array | None = None,
+        keep: float | Array = 1.0,
+        fade: Array | None = None,
     ) -> None:
-        """Add a validated batch of rows; parameters as for :meth:`QuantileSummary.update`."""
+        """Add a validated batch of rows; parameters as for :meth:`ClassMoments.update`."""
         self._fade(keep)
-        weight = self._gain[codes] if sample_weight is None else self._gain[codes] * sample_weight
+        gain = self._gain[codes] if fade is None else self._gain[codes] * fade
+        weight = gain if sample_weight is None else gain * sample_weight
+        self._add(X, codes, weight, weight * gain)
+        if self.per_call:
+            self._since += 1
+            self._cut_if_due()
+
+    def _add(self, X: Rows, codes: Array, weight: Array, square: Array) -> None:
         start, n = 0, len(codes)
         while start < n:
             stop = min(n, start + self._room())
             part = slice(start, stop)
             rows = X if stop - start == n else X[part]
             if self._open:
-                self._waiting = [*self._waiting, (rows.copy(), codes[part], weight[part])]
+                self._waiting = [*self._waiting, (rows.copy(), codes[part], weight[part], square[part])]
             else:
                 self._parts = [
                     *self._parts[:-1],
-                    _count_part(self._parts[-1], rows, codes[part], weight[part]),
+                    _count_part(self._parts[-1], rows, codes[part], weight[part], square[part]),
                 ]
             self._since += 0 if self.per_call else stop - start
             self._cut_if_due()
             start = stop
-        if self.per_call:
-            self._since += 1
-            self._cut_if_due()
 
     def _room(self) -> int:
         """Return how many rows may be added before edges are determined or due."""
         if self._open:
-            waiting: int = sum(codes.shape[0] for _, codes, _ in self._waiting)
+            waiting: int = sum(codes.shape[0] for _, codes, *_ in self._waiting)
             return FIRST - waiting
         left: float = 1e12 if self.per_call else min(max(self.cut_every - self._since, 1.0), 1e12)
         return math.ceil(left)
@@ -297,7 +307,7 @@ class FixedBins(ThreadSafeState):
 
     def _new_edges(self) -> NDArray[np.float64]:
         values = QuantileSummary(self.n_features, 1, 0.5 / FIRST, np.float64)  # exact for so few rows
-        for X, codes, weight in self._waiting:
+        for X, codes, weight, _ in self._waiting:
             values.update(X, np.zeros_like(codes), weight)
         edges = values.quantile(np.arange(1, self.n_bins) / self.n_bins)
         new_edges: NDArray[np.float64] = np.where(np.isnan(edges), 0.0, edges)
@@ -321,7 +331,10 @@ class FixedBins(ThreadSafeState):
     def _rescale(self) -> None:
         """Divide all weights by the gain: an equivalent state with smaller numbers."""
         self._parts = [part.scaled(1.0 / self._gain) for part in self._parts]
-        self._waiting = [(X, codes, weight / self._gain[codes]) for X, codes, weight in self._waiting]
+        self._waiting = [
+            (X, codes, weight / self._gain[codes], square / self._gain[codes] ** 2)
+            for X, codes, weight, square in self._waiting
+        ]
         self._gain = np.ones_like(self._gain)
 
     @atomic
@@ -347,8 +360,8 @@ class FixedBins(ThreadSafeState):
         self._parts = parts
         if parts and not began:
             self._count_waiting()
-        for X, codes, weight in other._waiting:
-            self.update(X, codes, weight)
+        for rows in other._waiting:
+            self._add(*rows)
 
     # -- results -------------------------------------------------------------------------------------------
 
@@ -359,7 +372,7 @@ class FixedBins(ThreadSafeState):
         return self._parts[-1].rows()
 
     def counts_since_cut(self) -> NDArray[np.float64] | None:
-        """Return :meth:`counts` without the rows that determined the edges; None if rows were weighted."""
+        """Return :meth:`counts` without the rows that determined the edges; None if rows fade."""
         if not self._parts:
             return self.counts()
         part = self._parts[-1]
@@ -399,7 +412,7 @@ def _share(part: Part, parts: list[Part]) -> float:
     return float(part.weight.sum()) / heaviest if heaviest > 0.0 else 1.0
 
 
-def _count_part(part: Part, X: Rows, codes: Array, weight: Array) -> Part:
+def _count_part(part: Part, X: Rows, codes: Array, weight: Array, square: Array) -> Part:
     """Count rows in the part's tables; return the part with updated weights."""
     n_classes = len(part.weight)
     arrived = np.bincount(codes, weight, minlength=n_classes)
@@ -410,5 +423,5 @@ def _count_part(part: Part, X: Rows, codes: Array, weight: Array) -> Part:
         sparse_weight = sparse_weight + arrived
     else:
         _count(X, codes, weight, part.edges, table)
-    weight2 = part.weight2 + np.bincount(codes, weight * weight, minlength=n_classes)
+    weight2 = part.weight2 + np.bincount(codes, square, minlength=n_classes)
     return Part(part.edges, table, stored, sparse_weight, part.weight + arrived, weight2)

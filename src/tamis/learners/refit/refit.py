@@ -276,7 +276,10 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
                 f"{type(self._recipe()).__name__}.fit has no parameter sample_weight: omit the weights."
             )
         codes = self._codes(y, classes)
-        self._update(Block(X, codes, weights), columns, fit_at_end=forget)
+        if weights is not None and not weights.all():
+            X, codes, weights = X[weights > 0.0], codes[weights > 0.0], weights[weights > 0.0]
+        if len(codes):
+            self._update(Block(X, codes, weights), columns, fit_at_end=forget)
 
     def _begin(self, X: Rows, names: list[str] | None) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -376,7 +379,8 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         else:
             grown = np.zeros(len(self.classes_))
             grown[: len(self._totals_)] = self._totals_
-            self._totals_ = grown + np.bincount(counted, minlength=len(grown))
+            weight = None if block.weights is None else block.weights[start:stop]
+            self._totals_ = grown + np.bincount(counted, weight, minlength=len(grown))
         self.n_seen_ += stop - start
 
     @property

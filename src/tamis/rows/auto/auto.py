@@ -665,7 +665,7 @@ class Auto(RowSelector):
                 rng = np.random.default_rng([self._seed, self._blocks, 1])
                 learners.learn(scale.of(X), y, weight, masks, rng)
             self._learners = learners
-        self._young.update(X, codes, weight * _YOUNG ** np.arange(n - 1, -1, -1.0), _YOUNG**n)
+        self._young.update(X, codes, weight, _YOUNG**n, _YOUNG ** np.arange(n - 1, -1, -1.0))
 
     def _keep(self, X: Rows, y: Array, weight: Array) -> None:
         """Store the last rows."""

@@ -86,15 +86,15 @@ class PairedLosses:
     def behind(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean loss of each arm above that of the best, and the standard error of the difference (1)."""
         best = int(self.mean().argmin())
-        share = self.weight / max(float(self.weight.sum()), 1e-300)
+        total = float(self.weight.sum())
+        share = self.weight / max(total, 1e-300)
         differences = self.losses - self.losses[:, [best]]
         mean = share @ differences
-        n_effective = max(1.0 / max(float(share @ share), 1e-300) - 1.0, 1.0)
         # In place: a new array of 2000 rows is one of new pages of memory.
         differences -= mean
         differences *= differences
         variance = share @ differences
-        return mean, np.sqrt(variance / n_effective)
+        return mean, np.sqrt(variance / max(total - 1.0, 1.0))
 
 
 def smallest(

@@ -315,25 +315,25 @@ class MonteCarloFIRES(ScaledBatches):
         )
         self._n_outputs, self._size = n_outputs, len(self._mu)
 
-    def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats) -> None:
+    def _learn_batch(self, rows: ScaledRows, y: Array, weight: Floats, total: float) -> None:
         model, noise = self._base(), None
         with np.errstate(all="ignore"):
             if self._is_regression():
-                y, noise = self._standard_target(model, rows, y, weight)
+                y, noise = self._standard_target(model, rows, y, weight, total)
             for _ in range(self.n_steps):
                 self._step(model, rows, y, weight, noise)
 
     def _standard_target(
-        self, model: SampledModel, rows: ScaledRows, y: Array, weight: Floats
+        self, model: SampledModel, rows: ScaledRows, y: Array, weight: Floats, total: float
     ) -> tuple[Array, float]:
         """Return the target in standard deviations of the target so far, and the variance of its errors, in those."""
         self._target = copy.copy(self._target)
-        if not self._target.update(y[:, None], weight * len(y)):
+        if not self._target.update(y[:, None], weight * total):
             raise DataError("The target y is too large to be squared: rescale it.")
         y = (y - self._target.mean[0]) * self._target.inverse_scale()[0]
         errors = y - model.outputs(rows, self._parts(self._mu[None]))[0, :, 0]
-        keep = 0.5 ** (len(y) / _ERROR_HALF_LIFE)
-        self._error = keep * self._error + len(y) * np.array([weight @ (errors * errors), 1.0])
+        keep = 0.5 ** (total / _ERROR_HALF_LIFE)
+        self._error = keep * self._error + total * np.array([weight @ (errors * errors), 1.0])
         return y, max(float(self._error[0] / self._error[1]), _LEAST_NOISE)
 
     def _draw(self) -> Floats:

@@ -13,7 +13,7 @@ b_c             covariances of the standardised features with the indicator of c
 v_j             residual variance of feature j given the selected features; r_jc: residual of b_jc
 gain            sum_c r_jc^2 / v_j: what j would add to the explained variance of the target (the partial
                 correlation ratio)                                                                       (1)
-n               effective rows: W^2 / W2 of the faded weights
+n               effective rows: (sum w f)^2 / sum w f^2 for weights w that fade by f
 ==============  ============================================================================================
 
 Selecting i is one step of a pivoted Cholesky factorisation, O(p) for each selected feature and each class::
@@ -408,10 +408,12 @@ class ForwardPartialCorrelation(RowSelector):
                 watch.limit = limit
 
     def _learn_rows(self, X: Rows, y: Array, weight: Array) -> None:
-        factor, n = self._fading(), len(y)
+        factor, n, squares = self._fading(), len(y), None
         if factor < 1.0:
-            weight = weight * factor ** np.arange(n - 1, -1, -1.0)
-        self._add(X, self._targets(y), weight, factor**n)
+            recency = factor ** np.arange(n - 1, -1, -1.0)
+            weight = weight * recency
+            squares = float(weight @ recency)
+        self._add(X, self._targets(y), weight, factor**n, squares)
 
     def _keep(self, block: tuple[Rows, Array, Array]) -> None:
         """Store the last rows, in no more memory than the matrix may take."""
@@ -452,14 +454,14 @@ class ForwardPartialCorrelation(RowSelector):
     def _n_targets(self) -> int:
         return len(self._scatter.mean) - len(self._columns)
 
-    def _add(self, X: Rows, targets: Array, weight: Array, fade: float) -> None:
+    def _add(self, X: Rows, targets: Array, weight: Array, fade: float, squares: float | None) -> None:
         if self._marginals is not None:
             self._marginals.update(X, targets, weight, fade)
             X = X[:, self._columns]
         n = len(self._columns)
         Z = np.empty((len(weight), n + targets.shape[1]))
         Z[:, :n], Z[:, n:] = X.toarray() if sp.issparse(X) else X, targets
-        self._scatter.update(Z, weight, fade)
+        self._scatter.update(Z, weight, fade, squares)
         if self._recency is not None:
             rows = self._standardise(Z, np.arange(n + self._is_regression()))
             targets = rows[:, n:] if self._is_regression() else targets

@@ -92,7 +92,7 @@ class Scatter:
     Attributes
     ----------
     weight, squares : float
-        Faded sum of the row weights, and of their squares.
+        Sums over the rows of w f and w f^2, for weights w that fade by f.
     mean : ndarray of shape (n_columns,), float64
         In units of the data.
     unit : ndarray of shape (n_columns,), float64
@@ -111,7 +111,7 @@ class Scatter:
 
     _state_spec = Shapes("""
         weight float in [0, 1e150]
-        squares float in [its.weight**2 * 1e-18, its.weight**2 * 1.01]
+        squares float in [its.weight**2 * 1e-18, its.weight * 1.01]
         mean (m) finite fill 0
         unit (m) float in [0, inf) fill 0
         S (m, m) float in [-1e150, 1e150] fill 0
@@ -124,10 +124,10 @@ class Scatter:
 
     @property
     def n_effective(self) -> float:
-        """Effective number of rows of equal weight."""
+        """Effective number of rows that do not fade; without fading, their weight."""
         return self.weight**2 / self.squares if self.squares > 0.0 else 0.0
 
-    def update(self, Z: Array, weight: Array, fade: float) -> None:
+    def update(self, Z: Array, weight: Array, fade: float, squares: float | None = None) -> None:
         """Update with a batch.
 
         Parameters
@@ -138,6 +138,8 @@ class Scatter:
             Positive.
         fade : float in (0, 1]
             Factor of the weight of all earlier rows.
+        squares : float, optional
+            Sum of w f^2 over the batch; by default rows do not fade within it.
         """
         if self.weight == 0.0:
             self.mean = Z[0].copy()  # deviations of a constant column are exactly 0
@@ -147,7 +149,7 @@ class Scatter:
         mean = _deviations(Z, weight, old, arriving, self.mean, self.unit, rows)
         self.S = dsyrk(1.0, rows.T, beta=fade, c=self.S, overwrite_c=1)  # (2)
         self.mean, self.weight = mean, old + arriving
-        self.squares = fade**2 * self.squares + float(weight @ weight)
+        self.squares = fade**2 * self.squares + (arriving if squares is None else squares)
 
     def _find_units(self, Z: Array) -> None:
         """Set the unit of columns that vary for the first time, or have outgrown theirs."""

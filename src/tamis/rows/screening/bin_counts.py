@@ -19,6 +19,7 @@ from tamis._validation import Array, Rows, check_choice, check_number
 from tamis.dependence.information_band import information_band
 from tamis.dependence.long_run import Inflation, inflated_pvalue
 from tamis.errors import DataError
+from tamis.summaries.batch import faded
 from tamis.summaries.contingency import (
     Contingency,
     chi_square,
@@ -179,22 +180,25 @@ class BinCounts(SizedState):
         at = first_lost(self._part(X, self.numeric, dense=False), self._quantiles.dtype)
         return -1 if at < 0 else int(self.numeric[at])
 
-    def update(self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array) -> bool:
+    def update(
+        self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array, fade: Array | None
+    ) -> bool:
         """Update with a batch of validated categories; False, without any change, if a number is too large."""
         self._tables = None
+        weight = faded(sample_weight, fade)
         if len(self.numeric):
             numbers = self._part(X, self.numeric, dense=False)
-            if not self._quantiles.update(numbers, codes, sample_weight, keep):
+            if not self._quantiles.update(numbers, codes, weight, keep):
                 return False
             if self._exact is not None:
-                self._exact.update(numbers, codes, sample_weight, keep)
+                self._exact.update(numbers, codes, sample_weight, keep, fade)
         if self._categories is None:
             return True
         values = self._part(X, self.categorical)
         largest = np.fmax.reduce(values, axis=None, initial=0.0)
         if largest >= self._categories.n_bins:
             self._categories.grow(self._categories.n_classes, int(largest) + 1)
-        self._categories.update(values, codes, sample_weight, keep)
+        self._categories.update(values, codes, weight, keep)
         return True
 
     def _part(self, X: Rows, columns: NDArray[np.intp], *, dense: bool = True) -> Any:
@@ -299,7 +303,7 @@ class BinCounts(SizedState):
     def information_band(
         self, alpha: float, inflation: Array | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a band of the mutual information of each feature: 0 to the maximum for categories and weighted rows.
+        """Return a band of the mutual information of each feature: 0 to the maximum for categories.
 
         The `inflation` of each feature divides the number of rows; nan: no rows.
         """

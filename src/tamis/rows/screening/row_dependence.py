@@ -12,6 +12,8 @@ A block must be longer than the dependence of the score contributions, and thus 
 feature: at least twice the correlation length of the labels, or four times that of the feature, by which the variance
 of its mean within the classes is inflated. A file sorted by class thus has valid p-values unless its features are
 autocorrelated. With fewer than about five such blocks, the variance of a feature is undetermined.
+
+A row of weight w is w consecutive rows of the series, except with `evidence`, which counts each row once.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from tamis.dependence.long_run import (
     feature_inflation,
     table_inflation,
 )
-from tamis.summaries.block_sums import BlockSums
+from tamis.summaries.block_sums import BlockSums, take_places
 from tamis.summaries.label_past import LabelPast
 from tamis.summaries.label_series import LabelSeries
 
@@ -46,6 +48,7 @@ _FEWEST = 4.0  # degrees of freedom; with fewer, the long-run variance is undete
 _LENGTHS = 2.0
 _OWN_LENGTHS = 4.0
 _NO_LABELS = np.empty(0, np.int32)
+_MOST_PLACES = 1 << 16  # of a row in the series, which bounds the time that its weight can cost
 _LAGS_ANYWAY = 8192  # rows until which sums by earlier labels are stored even without a cycle of the label
 
 
@@ -72,8 +75,10 @@ class RowDependence(SizedState):
         labels._total (48, c)  labels (its own) fill own
         values._sums? (b, c, m, j)  values (its own) fill own
         cells._sums? (d, c, k, j)  cells (its own) fill own
-        past._start? (j)  past (its own) fill own
+        past._start? (j)  past (its own) fill own  _place float in [-0.5, 0.5]
     """)
+
+    _place = 0.0  # part of a place that the weights of the rows so far have left over
 
     def __init__(
         self,
@@ -153,6 +158,7 @@ class RowDependence(SizedState):
         codes: Array,
         sample_weight: Array | None,
         keep: float | Array,
+        fade: Array | None,
         edges: Array | None,
         uncut: int,
     ) -> None:
@@ -165,6 +171,8 @@ class RowDependence(SizedState):
         sample_weight : ndarray of shape (n_rows,), optional
         keep : float or ndarray of shape (n_classes,)
             Factor of the weight of all earlier rows.
+        fade : ndarray of shape (n_rows,), optional
+            Factor of the weight of each of these rows at the end of the batch.
         edges : ndarray of shape (n_features, n_bins - 1), optional
             Edges of the bins, once there are any.
         uncut : int
@@ -172,15 +180,42 @@ class RowDependence(SizedState):
         """
         if not (isinstance(keep, float) and keep == 1.0):
             self.fade(keep)
+        if sample_weight is not None and not sample_weight.all():
+            there = sample_weight > 0.0
+            uncut, X, codes, sample_weight = (
+                int(there[:uncut].sum()),
+                X[there],
+                codes[there],
+                sample_weight[there],
+            )
+            fade = None if fade is None else fade[there]
+        left = None if sample_weight is None else np.array([self._places(sample_weight), sample_weight])
         start, n = 0, len(codes)
         while start < n:
-            stop = min(n, start + self._until_test())
+            rows, own, start = self._until(start, n, left)
+            series = codes[rows] if own is None else np.repeat(codes[rows], own[0].astype(np.int64))
             if self.found:
-                self._add(X, codes, sample_weight, edges, slice(start, stop), uncut)
-            self.labels.update(codes[start:stop], pairs=self.found and self.lags)
+                self._add(X, codes, own, fade, edges, rows, uncut)
+            self.labels.update(series, pairs=self.found and self.lags)
             if self._until_test(at=True) == 0:
                 self._test()
-            start = stop
+
+    def _places(self, sample_weight: Array) -> Array:
+        """Return the number of places of each row in the series: its weight, fractions carried over to the next row."""
+        if self.evidence:
+            return np.ones(len(sample_weight))
+        total = np.cumsum(np.minimum(sample_weight, _MOST_PLACES)) + self._place
+        ends = np.floor(total + 0.5)
+        self._place = float(total[-1] - ends[-1]) if len(ends) else self._place
+        return np.diff(ends, prepend=0.0)
+
+    def _until(self, start: int, n: int, left: Array | None) -> tuple[slice, Array | None, int]:
+        """Return the rows up to the next test of the labels, with their places and weights, and the next row."""
+        room = self._until_test()
+        if left is not None:
+            return take_places(left, start, room)
+        stop = min(n, start + room)
+        return slice(start, stop), None, stop
 
     def _test(self) -> None:
         """Test the labels: whether they are dependent, and cyclic."""
@@ -207,14 +242,22 @@ class RowDependence(SizedState):
         return due - n
 
     def _add(
-        self, X: Rows, codes: Array, sample_weight: Array | None, edges: Array | None, rows: slice, uncut: int
-    ) -> None:
-        def part(start: int) -> tuple[Rows, Array, Array | None, float, Array]:
-            some = slice(start, rows.stop)
-            weight = None if sample_weight is None else sample_weight[some]
-            earlier = last if start == rows.start else np.concatenate([last, codes[rows.start : start]])
+        self, X: Rows, codes: Array, own: Array | None, fade: Array | None, edges: Array | None, rows: slice,
+        uncut: int,
+    ) -> None:  # fmt: skip
+        def part(start: int) -> tuple[Any, ...]:
+            some, after = slice(start, rows.stop), start - rows.start
+            earlier, weight, places = codes[rows.start : start], None, None
+            if own is not None:
+                all_places = own[0].astype(np.int64)
+                earlier, weight, places = (
+                    np.repeat(earlier, all_places[:after]),
+                    own[1, after:],
+                    all_places[after:],
+                )
+            earlier = np.concatenate([last, earlier]) if after else last
             whole = X if some == slice(0, len(codes)) else X[some]
-            return whole, codes[some], weight, 1.0, earlier
+            return whole, codes[some], weight, 1.0, earlier, None if fade is None else fade[some], places
 
         n_classes = self.labels.n_classes
         uses_last = self.evidence or any(part is None or part.lags for part in (self.values, self.cells))
@@ -222,7 +265,7 @@ class RowDependence(SizedState):
         if self.evidence:
             if self.past is None:
                 self.past = LabelPast(self.n_features, n_classes)
-            rows_there, labels, _, _, earlier = part(rows.start)
+            rows_there, labels, _, _, earlier, *_ = part(rows.start)
             self.past.update(rows_there, labels, earlier)
         if self.of_values:
             if self.values is None:

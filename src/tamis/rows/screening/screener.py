@@ -250,10 +250,8 @@ class Screener(RowSelector):
 
     def _learn_rows(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self._make_room(len(self.classes_))
-        within, ticks, own_weight, factor = *self._clock(y), sample_weight, self._factor
+        fade, ticks, factor = *self._clock(y), self._factor
         keep = 1.0 if factor == 1.0 else factor**ticks
-        if within is not None:
-            sample_weight = within if sample_weight is None else within * sample_weight
         # The moments are updated first. If they contain features, the bins cannot reject the batch afterwards; if they
         # only count rows, they are a copy until the bins are updated. So no batch is partially learned.
         if self._bins is not None:
@@ -264,9 +262,9 @@ class Screener(RowSelector):
         uncut = 0 if self._bins is None else self._bins.rows_until_cut
         moments = self._moments if self._bins is None else copy.copy(self._moments)
         rows = X if self._bins is None or moments.n_features else np.empty((len(y), 0))
-        if not moments.update(rows, y, sample_weight, keep):
+        if not moments.update(rows, y, sample_weight, keep, fade):
             self._refuse(X)
-        if self._bins is not None and not self._bins.update(X, y, sample_weight, keep):
+        if self._bins is not None and not self._bins.update(X, y, sample_weight, keep, fade):
             self._refuse(X)
         if self._evidence is not None:
             there = slice(None) if sample_weight is None else sample_weight > 0.0
@@ -274,11 +272,11 @@ class Screener(RowSelector):
             self._evidence.weigh(self._cells_of(self._evidence))
         if self._last_rows is not None:
             self._last_rows = copy.copy(self._last_rows)
-            kept = slice(None) if own_weight is None else own_weight > 0.0
+            kept = slice(None) if sample_weight is None else sample_weight > 0.0
             self._last_rows.add(X[kept], y[kept])
         if self._dependence is not None:
             edges = None if self._bins is None else self._bins.edges()
-            self._dependence.update(X, y, sample_weight, keep, edges, uncut)
+            self._dependence.update(X, y, sample_weight, keep, fade, edges, uncut)
         self._moments = moments
         self._ticks = self._ticks_with(len(ticks)) + ticks
 
@@ -568,7 +566,7 @@ class Screener(RowSelector):
         -------
         low, high : ndarray of shape (n_features,), float64
             From 0 to infinity (means) or to the logarithm of the number of classes (bins) if nothing is known yet, and
-            for the bins of categorical features and of weighted rows.
+            for the bins of categorical features.
 
         Raises
         ------
@@ -604,7 +602,7 @@ class Screener(RowSelector):
     def n_effective_(self) -> NDArray[np.float64]:
         """Effective number of independent values of each feature; nan if it is undetermined.
 
-        Without dependence (and weights), it is `n_observed_`.
+        Without dependence and fading, it is `n_observed_`.
         """
         rows, effective = self._moments.weight().sum(), self._moments.effective().sum()
         n: NDArray[np.float64] = self.n_observed_ * (effective / rows if rows > 0.0 else 1.0)

@@ -120,6 +120,11 @@ class Entry:
         return "merge" in self.declaration
 
     @property
+    def copies_differ(self) -> str:
+        """How a row of weight w differs from w copies of it; empty if it does not."""
+        return str(self.declaration.get("_copies_differ", ""))
+
+    @property
     def per_batch(self) -> bool:
         """Whether the method is defined per batch: a batch is not equivalent to its rows (or columns) one at a time."""
         by_rows = self.declaration.get("_equals_rows", "exactly")

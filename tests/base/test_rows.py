@@ -102,9 +102,9 @@ def test_hooks_get_codes_and_contiguous_rows() -> None:
 
 
 def test_regression_gets_numbers() -> None:
-    selector = Recorder(regression=True).partial_fit(X, [1, 2], sample_weight=[1, 0])
+    selector = Recorder(regression=True).partial_fit(X, [1, 2], sample_weight=[1, 2])
     _, target, weight = selector._seen[0]
-    assert (target.dtype, weight.tolist()) == (np.float64, [1.0, 0.0])
+    assert (target.dtype, weight.tolist()) == (np.float64, [1.0, 2.0])
     assert not selector.warming_up_
     assert not hasattr(selector, "classes_")
     for y, said in [
@@ -190,7 +190,15 @@ def test_fit_forgets_what_was_learned_and_nothing_else() -> None:
 def test_fit_needs_some_weight() -> None:
     with pytest.raises(DataError, match="Every sample_weight is zero"):
         Recorder().fit(X, Y, sample_weight=[0, 0])
-    assert Recorder().partial_fit(X, Y, sample_weight=[0, 0]).n_seen_ == 2
+    assert not hasattr(Recorder().partial_fit(X, Y, sample_weight=[0, 0]), "n_seen_")
+    selector = Recorder().partial_fit(X, Y).partial_fit(X, [5, 6], sample_weight=[0, 0])
+    assert (selector.n_seen_, selector.classes_.tolist()) == (2, np.unique(Y).tolist())
+    for rows, labels, said in (
+        (X, [0, None], "row 1"),
+        (np.array([[1.0, 1, 1], [1, np.nan, 1]]), Y, "row 1"),
+    ):
+        with pytest.raises(DataError, match=said):
+            selector.partial_fit(rows, labels, sample_weight=[1, 0])
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_equals_the_twin_bit_for_bit(data):
     r = data.draw(st.sampled_from([1.0, 0.01, 30.0]))
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
     X = rows(rng, n_rows, n_features, data.draw(st.sampled_from(["float64", "float32", "words"])))
-    y, weight = rng.integers(0, n_classes, n_rows), rng.integers(0, 3, n_rows) / 2
+    y, weight = rng.integers(0, n_classes, n_rows), rng.integers(1, 4, n_rows) / 2
     learned = sp.csr_matrix(X) if data.draw(st.booleans()) else X
     selector, start = SOFS(n_kept, smoothing=r), 0
     for size in [*data.draw(st.lists(st.integers(1, 10), max_size=8)), n_rows]:

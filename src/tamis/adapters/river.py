@@ -8,6 +8,7 @@ River's objects are not thread-safe; each of these locks its own object while it
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections import Counter, deque
@@ -34,6 +35,7 @@ from tamis._validation import (
     encode_labels,
     reject_masked,
     reject_nonfinite,
+    repeated_rows,
     short_repr,
 )
 from tamis._validation.parameters import SEED, Kind, check_parameters, parameters
@@ -117,6 +119,7 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
     """
 
     classes_: Array
+    _copies_differ = "passed to the model as `w`; if it has no `w`, whole weights repeat the row"
 
     _allowed = parameters(
         model=(*_MODELS, Kind("a classifier of River", lambda value: isinstance(value, base.Classifier))),
@@ -143,7 +146,7 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
         classes : array-like, optional
             Labels known in advance; others may follow.
         sample_weight : array-like of shape (n_rows,), optional
-            Passed to River as `w`, for models that accept it.
+            Passed to River as `w`. A model that does not accept it learns a row as often as it counts.
 
         Returns
         -------
@@ -160,6 +163,10 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
                 X = self._initialize(X, names, classes)
             self._check_columns(X, names)
             codes, self.classes_ = encode_labels(labels, self.classes_)
+            takes_weight = "w" in inspect.signature(self.model_.learn_one).parameters
+            if weights is not None:
+                at = np.flatnonzero(weights) if takes_weight else repeated_rows(weights)
+                X, codes, weights = X[at], codes[at], weights[at] if takes_weight else None
             for i, (row, code) in enumerate(zip(self._rows(X), codes.tolist(), strict=True)):
                 more = {} if weights is None else {"w": float(weights[i])}
                 self.model_.learn_one(row, code, **more)  # codes: River puts some labels in order

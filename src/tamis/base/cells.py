@@ -201,6 +201,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
 
     _linear_in_stored_values = True
     _target_kinds = ("binary", "multiclass", "regression")
+    _copies_differ = "the copies of a row are held out together"
     _numbers_count = False  # whether the state keeps the values themselves
     # During a fit with weights: the row that each row is a copy of, so that copies are held out together.
     _origin: NDArray[np.int64] | None = None

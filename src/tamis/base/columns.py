@@ -138,6 +138,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     # -- hooks ---------------------------------------------------------------------------------------------
 
     _takes_weights = True  # False: the method rejects `sample_weight`
+    _copies_differ = ""  # how a row of weight w differs from w copies of it
     _counts_rows = False  # True: the hooks get each row as often as it counts, so weights are whole numbers
     _statistic = "dependency"  # the statistic in `trace_` for methods without p-values
     _target_kinds: tuple[str, ...] = ("binary", "multiclass")  # supported kinds of target
@@ -179,7 +180,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         ----------
         y : array-like of shape (n_rows,)
         sample_weight : array-like of shape (n_rows,), optional
-            Weights, not negative; a row of weight 2 counts as the row twice.
+            How many rows each row counts as.
 
         Returns
         -------

@@ -73,11 +73,11 @@ def _fill(X: Array, counted: Array, n: int, every: int, totals: Array) -> None:
             if x != x:
                 is_known = totals[1, j] > 0.0 and abs(totals[0, j]) < np.inf
                 X[i, j] = totals[0, j] / totals[1, j] if is_known else _next_value(X[i:, j])
-            elif counted[i] > 0.0:
+            else:
                 totals[0, j] += counted[i] * x
                 totals[1, j] += counted[i]
-        n += counted[i] > 0.0
-        if counted[i] > 0.0 and n % every == 0:
+        n += 1
+        if n % every == 0:
             totals *= 0.5
 
 
@@ -91,11 +91,10 @@ def _encode(
             total[1] = target[i]
         row = table[slots[i]]
         codes[i] = (row[0] * row[1] + prior * total[1]) / (row[0] + prior)
-        if counted[i] > 0.0:
-            row[0] += counted[i]
-            row[1] += (target[i] - row[1]) * counted[i] / row[0]
-            total[0] += counted[i]
-            total[1] += (target[i] - total[1]) * counted[i] / total[0]
+        row[0] += counted[i]
+        row[1] += (target[i] - row[1]) * counted[i] / row[0]
+        total[0] += counted[i]
+        total[1] += (target[i] - total[1]) * counted[i] / total[0]
 
 
 class RowEncoder:
@@ -172,7 +171,7 @@ class RowEncoder:
             The values of each categorical feature.
         target : ndarray of shape (n_rows,), float64
         sample_weight : ndarray of shape (n_rows,), float64, optional
-            How often each row counts in the means; a row is encoded once, whatever its weight.
+            How often each row counts in the means, positive; a row is encoded once, whatever its weight.
         names : list of str, optional
             Names of the features, for messages.
 
@@ -189,14 +188,13 @@ class RowEncoder:
         counted = np.ones(n) if sample_weight is None else sample_weight
         if sample_weight is not None or not _sum_rows(X, self.n_rows, _HALVED_AFTER, later.totals):
             reject_nonfinite(X, names, allow_nan=True)
-            X, later.totals, n = X.copy(), self.totals.copy(), int(np.count_nonzero(counted))
+            X, later.totals = X.copy(), self.totals.copy()
             _fill(X, counted, self.n_rows, _HALVED_AFTER, later.totals)
             lost = ~np.isfinite(later.totals[0])  # values beyond 1e300 have no mean
             later.totals[:, lost] = 0.0
         later.n_rows += n
         if raw:
-            there = counted > 0.0
-            numbers = self.n_rows + np.cumsum(there) - there
+            numbers = later.n_rows - n + np.arange(n)
             X = later._encode_rows(np.array(X, np.float64), raw, target, counted, numbers)
         return X, later
 

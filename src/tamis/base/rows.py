@@ -94,6 +94,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # parts, which bounds the delay of Ctrl-C.
     _equals_rows = ""
 
+    # How a row of weight w differs from w copies of it; empty if it does not, up to rounding.
+    _copies_differ = ""
+
     # Bytes of state that may be copied per byte of a batch, so that an error within an update can be undone; more if an
     # update is so slow that the copy adds at most a tenth.
     _copied_per_byte = 1
@@ -129,7 +132,10 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     @abstractmethod
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
-        """Update the state with a batch: `y` contains int64 class codes, or the float64 target of a regression."""
+        """Update the state with a batch: `y` contains int64 class codes, or the float64 target of a regression.
+
+        All weights are positive: rows of weight 0 are left out.
+        """
 
     def _rejects_late(self, n_rows: int, n_classes: int) -> bool:
         """Whether `_learn` may reject a part of the batch after earlier ones; then the whole state is copied."""
@@ -230,7 +236,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         classes : array-like, optional
             Labels known in advance; labels not listed may still appear later.
         sample_weight : array-like of shape (n_rows,), optional
-            Weights, not negative; a row of weight 2 counts as the row twice if the method sums over rows.
+            How many rows each row counts as; the exceptions are listed under Sample weights in the documentation.
 
         Returns
         -------
@@ -349,8 +355,16 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             names = self._names()
         if not (self._finite_in_kernel or self._encodes):
             reject_nonfinite(X, names, allow_nan=self._allows_nan)
+        if sample_weight is not None and not sample_weight.all():
+            reject_nonfinite(X, names, allow_nan=self._allows_nan)
+            self._check_target(y)
+            there = np.flatnonzero(sample_weight)
+            if not len(there):
+                return self
+            raw = {j: [values[i] for i in there] for j, values in raw.items()}
+            X, y, sample_weight = X[there], None if y is None else y[there], sample_weight[there]
         # Before anything changes: the snapshot may run out of memory too.
-        target = () if is_first else self._target_of(y, sample_weight, X.shape[0])
+        target = () if is_first else self._target_of(y, X.shape[0])
         n_bytes = _n_bytes(X)
         in_parts = n_bytes > LARGEST_PART[self._equals_rows]
         atomically(
@@ -383,7 +397,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             self._initialize(X, names, classes)
             if self._encodes:
                 self._encoder = RowEncoder(self.n_features_in_, list(raw), self._n_exact_categories)
-            target = self._target_of(y, sample_weight, X.shape[0])
+            target = self._target_of(y, X.shape[0])
         if y is None:
             self._n_unlabelled += X.shape[0]
         y, *known = target
@@ -418,14 +432,21 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         self.n_seen_ = 0
         self._start(self.n_features_in_)
 
-    def _target_of(self, y: Array | None, sample_weight: Array | None, n_rows: int) -> tuple[Any, ...]:
+    def _check_target(self, y: Array | None) -> None:
+        """Reject a target with missing values, of rows of weight 0 too."""
+        if y is not None and (self._is_regression() or self._levels is not None):
+            as_target(y)
+        elif y is not None:
+            encode_labels(y, np.array([]))
+
+    def _target_of(self, y: Array | None, n_rows: int) -> tuple[Any, ...]:
         """Return the target of a regression, or codes, with all classes, those not seen yet, and the levels."""
         levels = self._levels
         if y is None:
             known = () if self._is_regression() else (self.classes_, self._unseen, levels)
             return np.zeros(n_rows, np.float64 if self._is_regression() else np.int64), *known
         if levels is not None:
-            codes, levels, classes = *self._level_of(as_target(y), levels, sample_weight), self.classes_
+            codes, levels, classes = *levels.with_rows(as_target(y)), self.classes_
         elif self._is_regression():
             return (as_target(y),)
         else:
@@ -433,19 +454,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         n_known, unseen = len(self.classes_), self._unseen
         if len(unseen) or len(classes) > n_known:
             unseen = np.concatenate([unseen, np.arange(n_known, len(classes))])
-            unseen = np.setdiff1d(unseen, codes if sample_weight is None else codes[sample_weight > 0])
+            unseen = np.setdiff1d(unseen, codes)
         return codes, classes, unseen, levels
-
-    @staticmethod
-    def _level_of(
-        target: Array, levels: TargetLevels, sample_weight: Array | None
-    ) -> tuple[Array, TargetLevels]:
-        """Return the levels of a numeric target; rows of weight 0 do not move the cuts."""
-        if sample_weight is None or sample_weight.all():
-            return levels.with_rows(target)
-        codes, there = np.zeros(len(target), np.int64), sample_weight > 0.0
-        codes[there], levels = levels.with_rows(target[there])
-        return codes, levels
 
     def _joint_classes(self, other: RowSelector) -> tuple[Array, dict[str, Array]]:
         """Return the codes that the classes of another selector have here, and the attributes of the merged one."""

@@ -274,6 +274,7 @@ def _rows_are_independent(subject: CellSubject) -> None:
 
 def takes_frame(subject: CellSubject, library: str) -> None:
     """A session requests values by the column names of a frame."""
+    shared.same_as_frame(subject, library)
     X, y = subject.rows()
     frame = table(library, X, NAMES)
     model = subject.new().fit(frame, y)

@@ -234,35 +234,6 @@ def _feature_streams(subject: ColumnSubject) -> None:
     subject.compare(subject.new().fit_stream(pairs, y), one, "pairs of names and columns, and offers")
 
 
-def _sample_weights(subject: ColumnSubject) -> None:
-    """Equal weights change nothing, rows of weight 0 do not count, and impossible weights are rejected."""
-    X, y = subject.columns()
-    try:
-        ones = subject.new().fit(X, y, sample_weight=np.ones(120))
-    except (ValueError, TypeError) as error:
-        skip(f"the method does not support weights ({error})")
-    subject.compare(ones, subject.learned(), "every weight 1, and no weights", tolerance=1e-9)
-    half = np.repeat([1.0, 0.0], [80, 40])
-    few = subject.new().fit(X[:80], y[:80])
-    subject.compare(
-        subject.new().fit(X, y, sample_weight=half), few, "weight 0, and without these rows", tolerance=1e-6
-    )
-    # Repeated rows are autocorrelated, which a method may detect, while weights are not.
-    new = [subject.new(), subject.new()]
-    if getattr(new[0], "variance", "") == "auto":
-        new = [one.set_params(variance="robust") for one in new]
-    twice = new[0].fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
-    double = new[1].fit(X, y, sample_weight=np.full(120, 2.0))
-    subject.compare(double, twice, "every weight 2, and every row twice", tolerance=1e-6)
-    for what, weights in {
-        "too few": half[1:],
-        "negative": half - 1.0,
-        "NaN": half * np.nan,
-        "zero": 0 * half,
-    }.items():
-        rejects(lambda: subject.new().fit(X, y, sample_weight=weights), f"weights: {what}", "sample_weight")  # noqa: B023
-
-
 def _read_outs_are_copies(subject: ColumnSubject) -> None:
     """Writing into returned arrays changes nothing."""
     selector = subject.learned()
@@ -291,6 +262,7 @@ def _column_kinds(subject: ColumnSubject) -> None:
 
 def takes_frame(subject: ColumnSubject, library: str) -> None:
     """The column names of a frame are used, and transform finds the selected ones."""
+    shared.same_as_frame(subject, library)
     X, y = subject.columns()
     frame = table(library, X, _NAMES)
     selector = subject.new().fit(frame, y)
@@ -433,7 +405,6 @@ _CHECKS = (
     _second_pass,
     _redundant_columns,
     _feature_streams,
-    _sample_weights,
     _read_outs_are_copies,
     _column_kinds,
     _any_size,

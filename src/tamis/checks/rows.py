@@ -257,30 +257,6 @@ def _labels_of_any_type(subject: RowSubject) -> None:
             )
 
 
-def _sample_weights(subject: RowSubject) -> None:
-    """Equal weights change nothing, rows of weight 0 do not count, and impossible weights are rejected."""
-    X, y = subject.rows()
-    none = subject.new().partial_fit(X, y)
-    try:
-        ones = subject.new().partial_fit(X, y, sample_weight=np.ones(len(X)))
-    except (ValueError, TypeError) as error:
-        rejects(
-            lambda: subject.new().partial_fit(X, y, sample_weight=np.ones(len(X))), "weights", "sample_weight"
-        )
-        skip(f"the method does not support weights ({error})")
-    subject.compare(ones, none, "every weight 1, and no weights", tolerance=_ROUNDING)
-    few, half = np.arange(40), np.repeat([1.0, 0.0], [40, 50])
-    compare_scores(
-        subject.new().partial_fit(X, y, sample_weight=half),
-        subject.new().partial_fit(X[few], y[few]),
-        "rows of weight 0, and without these rows",
-        tolerance=_ROUNDING,
-    )
-    bad = {"too few weights": half[1:], "a negative weight": half - 1.0, "a weight NaN": half * np.nan}
-    for what, weights in bad.items():
-        _refuses_batch(subject, (X, y), what, "sample_weight", sample_weight=weights)
-
-
 def _merge(subject: RowSubject) -> None:
     """Merged parts of a stream equal the complete stream, in any order, and the other part is unchanged."""
     merge = getattr(subject.prototype, "merge", None)
@@ -357,6 +333,7 @@ def _columns_that_come_later(subject: RowSubject) -> None:
 
 def takes_frame(subject: RowSubject, library: str) -> None:
     """A frame gives the scores of its values; its column names are returned, in the requested kind of frame."""
+    shared.same_as_frame(subject, library)
     X, y = subject.rows()
     frame = table(library, X, NAMES)
     selector = subject.new().partial_fit(frame, y)
@@ -583,7 +560,6 @@ _CHECKS = (
     _single_class,
     _late_class,
     _labels_of_any_type,
-    _sample_weights,
     _merge,
     _read_outs_are_copies,
     _columns_that_come_later,

@@ -6,7 +6,7 @@ import copy
 import pickle
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,10 +15,14 @@ from sklearn.exceptions import NotFittedError
 
 from tamis._validation import Array
 from tamis.checks.reads import check_reads, public_reads
-from tamis.checks.subject import Subject, fail, rejects, skip
+from tamis.checks.subject import NAMES, Subject, fail, rejects, skip, table
 from tamis.persistence import dumps, load, loads, save
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "same_as_frame"]
+
+_ROUNDING = 1e-9  # relative, of the same sums in another order
+# What it is, the rows as they are passed, the same rows as a float64 array, and the relative tolerance.
+_Form: TypeAlias = tuple[str, Any, Array, float]
 
 
 def _same_data_same_bits(subject: Subject) -> None:
@@ -72,7 +76,7 @@ def _input_kinds(subject: Subject) -> None:
     X, y = subject.data()
     wide = np.repeat(np.repeat(X, 2, axis=0), 2, axis=1)
     whole, truth = np.round(X), X > 0
-    kinds: list[tuple[str, Any, Array, float]] = [
+    kinds: list[_Form] = [
         ("float32", X.astype(np.float32), X, 1e-4),
         ("float16", X.astype(np.float16), X, 1e-4),
         ("big-endian", X.astype(">f8"), X, 0.0),
@@ -85,14 +89,69 @@ def _input_kinds(subject: Subject) -> None:
         ("a list of lists", X.tolist(), X, 0.0),
         ("an array of objects", X.astype(object), X, 0.0),
     ]
-    distinct = {id(plain): plain for _, _, plain, _ in kinds}
+    compare_forms(subject, kinds, y)
+
+
+def compare_forms(subject: Subject, forms: list[_Form], y: Array) -> None:
+    """Fail unless rows in each form lead to the same model as the same rows as a float64 array."""
+    distinct = {id(plain): plain for _, _, plain, _ in forms}
     controls = {key: subject.learn(subject.new(), plain, y) for key, plain in distinct.items()}
-    for what, given, plain, tolerance in kinds:
-        control = controls[id(plain)]
-        model = subject.learn(subject.new(), given, y)
-        subject.compare(
-            model, control, f"{what}, and float64", tolerance=max(tolerance, subject.order_tolerance)
+    for what, given, plain, tolerance in forms:
+        model, control = subject.learn(subject.new(), given, y), controls[id(plain)]
+        compare = subject.compare_results if hasattr(given, "columns") else subject.compare
+        compare(
+            model, control, f"{what}, and a float64 array", tolerance=max(tolerance, subject.order_tolerance)
         )
+
+
+def same_as_frame(subject: Subject, library: str) -> None:
+    """Fail unless a frame with ties, constants, a rare class and allowed missing values leads to the same model."""
+    X, y = subject.small(0)
+    compare_forms(subject, [(f"a {library} frame", table(library, X, NAMES), X, 0.0)], y)
+
+
+def _same_rows(subject: Subject) -> None:
+    """Rows with ties, constants and a rare class are the same as an array or CSR matrix, at once or in parts."""
+    for seed in range(subject.n_small):
+        X, y = subject.small(seed)
+        if subject.accepts_sparse:
+            # A method may count a stored NaN as 0.
+            complete = np.nan_to_num(X)
+            compare_forms(subject, [("a CSR matrix", sp.csr_matrix(complete), complete, 1e-6)], y)
+        if (parts := subject.in_parts(X, y)) is not None:
+            whole, tolerance = subject.learn(subject.new(), X, y), subject.part_tolerance
+            subject.compare_results(whole, parts, "rows at once, and in parts", tolerance=tolerance)
+
+
+def _sample_weights(subject: Subject) -> None:
+    """A row of weight w counts as w rows, unless the class declares how it differs; impossible weights are rejected."""
+    X, y = subject.data()
+    n = len(y)
+    try:
+        model = subject.learn(subject.new(), X, y, np.ones(n))
+    except (ValueError, TypeError) as error:
+        rejects(lambda: subject.learn(subject.new(), X, y, np.ones(n)), "weights", "sample_weight")
+        skip(f"the method does not support weights ({error})")
+    subject.compare(model, subject.learned(), "every weight 1, and no weights", tolerance=_ROUNDING)
+    impossible = {
+        "too few": np.ones(n - 1),
+        "negative": np.r_[-1.0, np.ones(n - 1)],
+        "NaN": np.full(n, np.nan),
+    }
+    for what, weight in impossible.items():
+        rejects(lambda: subject.learn(model, X, y, weight), f"weights: {what}", "sample_weight")  # noqa: B023
+        subject.compare(model, subject.learned(), f"after rejecting weights ({what})", tolerance=_ROUNDING)
+    for seed in range(subject.n_small + 1):
+        X, y = subject.small(seed) if seed else (X, y)
+        for most in (1,) if subject.copies_differ else (1, 3):
+            weight = np.random.default_rng(seed).integers(0, most + 1, len(y)).astype(np.float64)
+            at = np.repeat(np.arange(len(y)), weight.astype(np.int64))
+            subject.compare_results(
+                subject.learn(subject.new(), X, y, weight),
+                subject.learn(subject.new(), X[at], y[at]),
+                f"weights 0 to {most}, and rows repeated by them",
+                tolerance=max(_ROUNDING, subject.order_tolerance),
+            )
 
 
 def _sparse_kinds(subject: Subject) -> None:
@@ -119,13 +178,10 @@ def _sparse_kinds(subject: Subject) -> None:
         "a COO matrix": sp.coo_matrix(X), "a float32 CSR matrix": sp.csr_matrix(X.astype(np.float32)),
         "unsorted columns": unsorted, "cells stored in two halves": twice, "stored zeros": zeros,
     }  # fmt: skip
-    control = subject.learned()
     for what, given in kinds.items():
         parts = [part for part in ("data", "indices", "indptr") if hasattr(given, part)]
         before = [getattr(given, part).copy() for part in parts]
-        tolerance = 1e-4 if given.dtype == np.float32 else 1e-6
-        model = subject.learn(subject.new(), given, y)
-        subject.compare(model, control, f"{what}, and an array", tolerance=tolerance)
+        compare_forms(subject, [(what, given, X, 1e-4 if given.dtype == np.float32 else 1e-6)], y)
         if not all(map(np.array_equal, before, [getattr(given, part) for part in parts])):
             fail(f"fitting sorts or sums {what} in place.")
 
@@ -196,6 +252,8 @@ CHECKS = (
     _takes_read_only_data,
     _input_kinds,
     _sparse_kinds,
+    _same_rows,
+    _sample_weights,
     _not_fitted,
     _reading_changes_nothing,
     _clone,

@@ -44,6 +44,7 @@ class Subject(ABC):
     reads: ClassVar[Mapping[str, Callable[[Any, Array], Any]]]
     # Relative tolerance for results on the same numbers in another memory order.
     order_tolerance: ClassVar[float] = 0.0
+    n_small: ClassVar[int] = 3  # small data sets that the checks of the same rows use
 
     def new(self, **parameters: Any) -> Any:
         """Return an unfitted copy, with a fixed seed if it has one."""
@@ -74,8 +75,44 @@ class Subject(ABC):
     def data(self, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
         """Return X and y; X has multiples of 1/8, which float32 represents exactly, and zeros."""
 
+    def small(self, seed: int) -> tuple[NDArray[np.float64], Array]:
+        """Return few rows with ties, a constant column and a rare class, and missing values where they are allowed."""
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(0, 4, (60, 6)).astype(np.float64), rng.integers(0, 8, 60)
+        X[:, 3], X[:, 0] = 2.0, np.where(y > 3, X[:, 0] + 2.0, X[:, 0])
+        if self.allows_nan:
+            X[rng.random(X.shape) < 0.1] = np.nan
+        return X, self.target(y)
+
+    def target(self, y: Array) -> Array:
+        """Return a target that this estimator supports, made of eight classes."""
+        return (y > 5).astype(np.int64)
+
+    @property
+    def part_tolerance(self) -> float:
+        """Relative tolerance for results on the same data in parts."""
+        return self.order_tolerance
+
+    @property
+    def allows_nan(self) -> bool:
+        """Whether rows may have missing values."""
+        return bool(get_tags(self.prototype).input_tags.allow_nan)
+
+    @property
+    def copies_differ(self) -> str:
+        """How a row of weight w differs from w copies of it; empty if it does not."""
+        return str(getattr(self.prototype, "_copies_differ", ""))
+
+    def compare_results(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
+        """Fail unless two models agree in all that does not depend on how the same rows were passed."""
+        self.compare(one, other, what, tolerance=tolerance)
+
+    def in_parts(self, X: Any, y: Any) -> Any:
+        """Return a copy that learned the data in parts; None if that is another method."""
+        return None
+
     @abstractmethod
-    def learn(self, model: Any, X: Any, y: Any) -> Any:
+    def learn(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the first data; return the model."""
 
     @abstractmethod
@@ -164,9 +201,43 @@ class RowSubject(Subject):
         """Return X and y."""
         return self.rows(seed=seed)
 
-    def learn(self, model: Any, X: Any, y: Any) -> Any:
+    def learn(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the first data; return the model."""
-        return model.partial_fit(X, y)
+        return model.partial_fit(X, y, sample_weight=sample_weight)
+
+    @property
+    def part_tolerance(self) -> float:
+        """Relative tolerance for results on the same data in parts."""
+        return 1e-9 if self.rounding else 0.0
+
+    def in_parts(self, X: Any, y: Any) -> Any:
+        """Return a copy that learned the data in parts; None if that is another method."""
+        if self.per_batch:
+            return None
+        model = self.new()
+        for start in range(0, len(y), 7):
+            model.partial_fit(X[start : start + 7], y[start : start + 7])
+        return model
+
+    def target(self, y: Array) -> Array:
+        """Return a target that this estimator supports, made of eight classes."""
+        if self.regression:
+            return y.astype(np.float64)
+        return np.maximum(y - 3, 0) if self.multiclass else super().target(y)
+
+    @property
+    def copies_differ(self) -> str:
+        """How a row of weight w differs from w copies of it; empty if it does not."""
+        if self.regression and self.prototype._cuts_target:
+            return "the levels of a numeric target are cut by rows"
+        return super().copies_differ
+
+    def compare_results(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
+        """Fail unless two models agree in all that does not depend on how the same rows were passed."""
+        compare_scores(one, other, what, tolerance=tolerance)
+        left, right = (np.asarray(getattr(selector, "pvalues_", 0.0)) for selector in (one, other))
+        if not np.allclose(left, right, rtol=1e-9 + tolerance, atol=1e-12):
+            fail(f"{what}: pvalues_ is {left} and {right}.")
 
     def learn_on(self, model: Any, X: Any, y: Any) -> None:
         """Learn more, where the method can."""
@@ -223,10 +294,26 @@ class ColumnSubject(Subject):
         """Return X and y."""
         return self.columns(seed=seed)
 
-    def learn(self, model: Any, X: Any, y: Any) -> Any:
+    def learn(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the first data; return the model."""
-        model.start(y).offer_many(X)
+        model.start(y, sample_weight=sample_weight).offer_many(X)
         return model
+
+    def in_parts(self, X: Any, y: Any) -> Any:
+        """Return a copy that was offered the columns in parts; None if that is another method."""
+        if self.per_batch:
+            return None
+        model = self.new().start(y)
+        for start in range(0, X.shape[1], 2):
+            model.offer_many(X[:, start : start + 2])
+        return model
+
+    def target(self, y: Array) -> Array:
+        """Return a target that this estimator supports, made of eight classes."""
+        if not self.prototype._is_regression():
+            return super().target(y)
+        counts = self.prototype.get_params().get("model") == "poisson"
+        return y.astype(np.float64) if counts else y + np.random.default_rng(0).normal(size=len(y))
 
     def learn_on(self, model: Any, X: Any, y: Any) -> None:
         """Learn more, where the method can."""
@@ -234,11 +321,19 @@ class ColumnSubject(Subject):
 
     def compare(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
         """Fail unless two models agree in all that can be read out."""
-        _compare_attributes(one, other, what, ("selected_", "n_offered_", "stopped_", "n_features_in_"))
+        _compare_attributes(one, other, what, ("selected_",))
+        left, right = one.trace_["name"].tolist(), other.trace_["name"].tolist()
+        if left != right:
+            fail(f"{what}: the trace's name is {left} and {right}.")
+        self.compare_results(one, other, what, tolerance=tolerance)
+
+    def compare_results(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
+        """Fail unless two models agree in all that does not depend on how the same columns were passed."""
+        _compare_attributes(one, other, what, ("n_offered_", "stopped_", "n_features_in_"))
         left, right = one.trace_, other.trace_
         if left.dtype != RECORD or right.dtype != RECORD or len(left) != len(right):
             fail(f"{what}: trace_ has {len(left)} and {len(right)} records of dtype {left.dtype}.")
-        for name in ("offer", "name", "decision", "n_missing"):
+        for name in ("offer", "decision", "n_missing"):
             if left[name].tolist() != right[name].tolist():
                 fail(f"{what}: the trace's {name} is {left[name].tolist()} and {right[name].tolist()}.")
         for name in _TRACE_NUMBERS:
@@ -253,6 +348,7 @@ class CellSubject(Subject):
     """A classifier that acquires the values of a row one by one."""
 
     order_tolerance = 1e-9
+    n_small = 1
     reads: ClassVar = {
         "predict": lambda model, X: model.predict(X),
         "acquire": lambda model, X: model.acquire(X),
@@ -271,9 +367,9 @@ class CellSubject(Subject):
         """Return X and y."""
         return self.rows(seed=seed)
 
-    def learn(self, model: Any, X: Any, y: Any) -> Any:
+    def learn(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the first data; return the model."""
-        return model.fit(X, y)
+        return model.fit(X, y, sample_weight=sample_weight)
 
     def learn_on(self, model: Any, X: Any, y: Any) -> None:
         """Learn more, where the method can."""

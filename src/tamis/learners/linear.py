@@ -274,6 +274,7 @@ class _LinearClassifier(DenseRowClassifier):
     wants_scale = True
     _linear_in_stored_values = True
     _equals_rows = ""  # a batch is shuffled
+    _copies_differ = "the step of the gradient"
     _loss: int
     _shared_docs = _SHARED_DOCS
 

@@ -219,6 +219,7 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
     """
 
     _equals_rows = ""
+    _copies_differ = "the step of the gradient; batches count rows"
     _linear_in_stored_values = True
     _shapes = """
         n_features_in_ (=j)  classes_ (c)  coef_ (c-(c==2), j) float in [-1e150, 1e150]

@@ -185,8 +185,6 @@ def _learn_rows(
     ranged = np.empty(n_features if by_range else 0)
     for i in range(slots.shape[0]):
         weight = sample_weight[i]
-        if weight == 0.0:
-            continue
         cells = data[indptr[i] : indptr[i + 1]]
         columns = every if dense else indices[indptr[i] : indptr[i + 1]]
         unit = total = 1.0
@@ -286,6 +284,8 @@ class EFS(IncrementalClasses):
     >>> EFS(n_features_to_select=3).fit(X, y).get_support(indices=True)
     array([ 17,  50, 123])
     """
+
+    _copies_differ = "the exponent of an update, one for each mistake"
 
     _shapes = """
         _order (o) int64 in [0, len(classes_)) distinct

@@ -333,6 +333,7 @@ class OFS(LinearClasses):
     """
 
     _merge_equals_one_pass = False
+    _copies_differ = "the step of the gradient"
     _allowed = parameters(
         learning_rate=number("(0, inf)"),
         regularization=number("[0, inf)"),

@@ -248,14 +248,12 @@ class RelationWatch(ThreadSafeState):
         super().widen(n_features)
         self._looks = [zeros_in_first_bin(look, slice(old, None)) for look in self._looks]
 
-    def has_changed(self, X: Rows, codes: Array, sample_weight: Array | None = None) -> bool:
+    def has_changed(self, X: Rows, codes: Array) -> bool:
         """Update with validated rows, at most up to the next test; return whether it finds a change.
 
-        Rows of weight 0 are ignored; all others have equal weight.
+        All rows have equal weight.
         """
-        self._bins.update(
-            X, codes, None if sample_weight is None else (sample_weight > 0.0).astype(np.float64)
-        )
+        self._bins.update(X, codes)
         self.n_rows += len(codes)
         if self.n_rows % LOOK:
             return False

@@ -58,6 +58,8 @@ class ScaledBatches(RowSelector):
     The parameters of its model are stored in flat arrays. A subclass implements three hooks.
     """
 
+    _copies_differ = "batches of `batch_size` count rows"
+
     _shapes = "_moments.mean (j)  _moments.m2 (j)  _seed in [0, 2**31)  _n_outputs in [1, _most_outputs]"
 
     _shaped_by: str  # the parameters that determine the size of the model, for error messages
@@ -107,8 +109,6 @@ class ScaledBatches(RowSelector):
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        if not weight.all():
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         if self._most_outputs > self._n_outputs:
             self._make_room(self._most_outputs)
         self._moments = copy.copy(self._moments)

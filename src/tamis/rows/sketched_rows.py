@@ -62,6 +62,8 @@ def shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Floa
 class SketchedRows(RowSelector):
     """A selector that learns from blocks of `block_size` rows, regardless of the batches in which they arrive."""
 
+    _copies_differ = "a row is multiplied by the root of its weight; copies fill the sketch sooner"
+
     _shapes = """
         _sketch (l, j) float in [-1e150, 1e150] fill 0
         _squares (l) float in [0, 1e300]
@@ -117,8 +119,6 @@ class SketchedRows(RowSelector):
         largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
         if largest > _LARGEST:
             raise DataError(f"X contains values up to {largest:g}, above {_LARGEST:g}: rescale the features.")
-        if sample_weight is not None:
-            X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
         start, block_size = 0, int(self.block_size)
         while start < X.shape[0]:
             stop = min(start + block_size - self._n_waiting, X.shape[0])

@@ -215,6 +215,7 @@ class SOFS(LinearClasses):
         _n_most in [1, j]
     """
 
+    _copies_differ = "the confidence of an update, one for each mistake"
     _ranks_relevance = False  # but how often a feature is nonzero near the decision boundary
 
     _allowed = parameters(smoothing=number("[1e-9, 1e9]"))

@@ -169,6 +169,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         random_state=SEED[0],
     )
     _fitted_by = ("_begin",)
+    _copies_differ = "passed to the estimator; `window` and `every` count rows"
     # See `tamis.learners.traits`: never reset from outside, and new classes need no reset.
     adapts_itself = True
     accepts_new_classes = True

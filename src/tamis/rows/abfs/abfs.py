@@ -190,6 +190,7 @@ class ABFS(RowSelector):
     """
 
     _equals_rows = "exactly"
+    _copies_differ = "the weight at which a row enters the first unit"
     _shapes = """
         _numeric (p) int64 in [0, j) distinct
         _values.columns (j-p) int64 in [0, j) distinct
@@ -311,9 +312,6 @@ class ABFS(RowSelector):
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float64)
         weight = np.ones(len(X)) if sample_weight is None else sample_weight
-        rows = self.n_seen_ + np.flatnonzero(weight)
-        if len(rows) < len(y):
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         # A third-party detector may raise after half of the rows.
         if not isinstance(self.detector, str):
             self._units, self._values, self._observers, self._right, self._wrong = copy.deepcopy(
@@ -328,7 +326,7 @@ class ABFS(RowSelector):
             taken, dropped = self._advance(X[part], ids[part], y[part], weight[part])
             at += taken
             if dropped:
-                drifts.append(int(rows[at - 1]))
+                drifts.append(self.n_seen_ + at - 1)
         changed = len(drifts) > len(self.drifts_) or (
             self.renewal == "change" and len(self._units) > len(before)
         )

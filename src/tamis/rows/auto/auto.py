@@ -237,6 +237,7 @@ class Auto(RowSelector):
     """
 
     _equals_rows = "exactly"
+    _copies_differ = "blocks and windows count rows; `joint` ignores weights"
     _merge_equals_one_pass = False
     _copied_per_byte = 40
     _written_once = (*RowSelector._written_once, "_window")
@@ -495,8 +496,6 @@ class Auto(RowSelector):
         if sp.issparse(X) and X.shape[1] <= _MOST_DENSE:
             X = X.toarray()
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        if not weight.all():
-            X, y, weight = X[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
         start = 0
         while start < len(y):
             end = min(start + self._block_end() - self._rows - self._pending.n_rows, len(y))

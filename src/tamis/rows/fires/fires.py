@@ -235,6 +235,7 @@ class FIRES(RowSelector):
     _written_once = (*RowSelector._written_once, "_last_rows")
     _target_kinds = ("binary", "multiclass", "regression")
     _linear_in_stored_values = True
+    _copies_differ = "with three classes or more, redundancy is measured in the last 300 rows"
     _finite_in_kernel = True
     _allows_nan = True
     _encodes = True
@@ -355,9 +356,8 @@ class FIRES(RowSelector):
                 part = slice(start, start + size)
                 self._learn_step(X[part], y[part], weight[part])
         if self._chooses_count:
-            kept = slice(None) if sample_weight is None else sample_weight > 0.0
             self._last_rows = copy.copy(self._last_rows)
-            self._last_rows.add(X[kept], np.zeros(n_rows, np.int64)[kept])
+            self._last_rows.add(X, np.zeros(n_rows, np.int64))
 
     def _learn_step(self, X: Rows, y: Array, weight: Array) -> None:
         rows = float(weight.sum()) if len(weight) else float(len(y))

@@ -197,6 +197,7 @@ class ForwardPartialCorrelation(RowSelector):
     """
 
     _equals_rows = "up to rounding"
+    _copies_differ = "blocks of rows, windows and fading count rows"
     _target_kinds = ("binary", "multiclass", "regression")
     _copied_per_byte = 12
     _allows_nan = True
@@ -351,8 +352,6 @@ class ForwardPartialCorrelation(RowSelector):
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self.drift_detected_ = False
         weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        if not weight.all():
-            X, y, weight = X[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
         start = 0
         while start < len(y):
             end = min(start + self._block_end() - self._rows - self._pending.n_rows, len(y))

@@ -180,15 +180,6 @@ class RowDependence(SizedState):
         """
         if not (isinstance(keep, float) and keep == 1.0):
             self.fade(keep)
-        if sample_weight is not None and not sample_weight.all():
-            there = sample_weight > 0.0
-            uncut, X, codes, sample_weight = (
-                int(there[:uncut].sum()),
-                X[there],
-                codes[there],
-                sample_weight[there],
-            )
-            fade = None if fade is None else fade[there]
         left = None if sample_weight is None else np.array([self._places(sample_weight), sample_weight])
         start, n = 0, len(codes)
         while start < n:

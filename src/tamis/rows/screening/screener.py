@@ -233,7 +233,7 @@ class Screener(RowSelector):
             self._n_since += part.stop - start
             due = self._n_since == every
             if self._watch is not None:
-                due = self._watch.has_changed(X[part], y[part], weight)
+                due = self._watch.has_changed(X[part], y[part])
             start = part.stop
             if due:
                 self.restart()
@@ -267,13 +267,11 @@ class Screener(RowSelector):
         if self._bins is not None and not self._bins.update(X, y, sample_weight, keep, fade):
             self._refuse(X)
         if self._evidence is not None:
-            there = slice(None) if sample_weight is None else sample_weight > 0.0
-            self._evidence.wait(X[there], y[there])
+            self._evidence.wait(X, y)
             self._evidence.weigh(self._cells_of(self._evidence))
         if self._last_rows is not None:
             self._last_rows = copy.copy(self._last_rows)
-            kept = slice(None) if sample_weight is None else sample_weight > 0.0
-            self._last_rows.add(X[kept], y[kept])
+            self._last_rows.add(X, y)
         if self._dependence is not None:
             edges = None if self._bins is None else self._bins.edges()
             self._dependence.update(X, y, sample_weight, keep, fade, edges, uncut)

@@ -547,3 +547,15 @@ def test_options_of_a_watch_are_validated(call, tmp_path, words, message):
     code, _, err = call("a.csv", *HOW, "--idle", 0, *words)
     assert code == 2
     assert message in err
+
+
+def test_what_happens_to_files_after_the_last_batch_is_told(call, tmp_path):
+    for k in (1, 2):
+        (tmp_path / f"{k}.csv").write_text(HEADER + "".join(rows(100, k)))
+    line = ("*.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis")
+    assert call(*line)[0] == 0
+    os.rename(tmp_path / "2.csv", tmp_path / "3.csv")
+    os.remove(tmp_path / "1.csv")
+    code, told, _ = call(*line)
+    assert code == 0
+    assert sorted(one["event"] for one in told) == ["end", "removed", "renamed"]

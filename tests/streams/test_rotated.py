@@ -317,7 +317,7 @@ def history(folder, columns, seed, *, is_pattern, is_one_pass, is_safe):
                 found.append(int(X[0, 0]))
                 events += stream.pop_events()
             position = stream.position()
-            events += stream.events_after_batch()
+            events += stream.pop_events() + stream.events_after_batch()
             if is_one_pass or not ways:
                 break
             act()
@@ -351,3 +351,58 @@ def test_random_histories_of_a_log_lose_and_repeat_no_row(
                 events,
             )
     assert n_errors <= n_histories // 2
+
+
+@pytest.mark.parametrize("is_pattern", [True, False])
+@pytest.mark.parametrize("n_before", [0, 7])
+@pytest.mark.parametrize("how", ["rotated", "rewritten", "moved"])
+def test_a_log_that_has_another_header_before_its_first_batch(
+    tmp_path, monkeypatch, how, n_before, is_pattern
+):
+    """The columns are those of the file that has rows; rows of both files are read, or an error says why not."""
+    monkeypatch.setattr("tamis.streams.tail.stream._POLL", 0.01)
+    path = tmp_path / "log.csv"
+    write(path, ROWS[:n_before])
+    swapped = [f"{sound},{heat},{state}" for heat, sound, state in (row.split(",") for row in ROWS[7:30])]
+    content = "sound,heat,state\n" + "".join(swapped)
+    stream = follow_files(
+        tmp_path / "log.csv*" if is_pattern else path, label="state", format="csv", idle=0.5
+    )
+    quiet = itertools.count()
+
+    def on_idle():
+        if next(quiet) == 2:
+            if how == "rotated":
+                os.replace(path, tmp_path / "log.csv.1")
+            other = path if how == "rewritten" else tmp_path / "other"
+            other.write_text(content)
+            os.replace(other, path)
+
+    stream.on_idle = on_idle
+    if how == "rewritten" and n_before:
+        with pytest.raises(StreamError, match="was rewritten: it does not begin with the"):
+            list(stream.batches(10))
+        return
+    heat = stream.begin(10) and stream.feature_names.index("heat")
+    found = [int(value) for X, _ in stream.batches(1) for value in X[:, heat]]
+    assert sorted(found) == list(range(7 - n_before, 30))
+
+
+def test_a_single_log_that_was_rotated_at_the_end_of_a_batch_is_resumed(tmp_path, monkeypatch):
+    monkeypatch.setattr("tamis.streams.tail.stream._POLL", 0.01)
+    path = tmp_path / "log.csv"
+    write(path, ROWS[:20])
+    stream = follow_files(path, label="state", idle=0.5)
+    pieces, quiet = stream.batches(10), itertools.count()
+    assert len(next(pieces)[1]) == len(next(pieces)[1]) == 10
+
+    def on_idle():
+        if next(quiet) == 2:
+            os.replace(path, tmp_path / "log.csv.1")
+            write(path, ROWS[20:25])
+
+    stream.on_idle = on_idle
+    assert list(pieces) == []
+    assert [one["event"] for one in stream.pop_events()] == ["rotated"]
+    append(path, ROWS[25:40])
+    assert taken(follow(path, stream.position())) == list(range(20, 40))

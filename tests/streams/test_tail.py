@@ -1002,4 +1002,4 @@ def test_a_position_that_names_no_known_file_is_reported(tmp_path):
     again = follow(tmp_path / "*.csv")
     again.seek(position)
     assert batches(again) == []
-    assert [one["event"] for one in again.events_after_batch()] == ["renamed"]
+    assert [one["event"] for one in again.pop_events()] == ["renamed"]

@@ -187,7 +187,8 @@ def follow(
         why = "interrupted" if result.settings["interrupted"] else "end"
         at = {"n_seen": events.n_seen}
         last = {"event": why, **at, "waiting": stream.n_waiting, **stream.counts}
-        events.emit([*({**one, **at} for one in stream.events_after_batch()), last])
+        rest = [*stream.pop_events(), *stream.events_after_batch()]
+        events.emit([*({**one, **at} for one in rest), last])
         if page is not None:
             page.close()
         output.models["categories"] = stream.categories

@@ -221,6 +221,7 @@ class FollowedStream(Stream):
         self._notes: list[dict[str, Any]] = list(known["notes"])
         self._places: dict[str, list[Any]] = dict(known["places"])
         self._mark: _Mark | None = None
+        self._is_at_mark = False
         self.n_waiting = 0
         if self._files is not None:
             for name, place in self._places.items():
@@ -354,6 +355,7 @@ class FollowedStream(Stream):
                     self._places[name] = [part.at, part.row, part.identity()]
             self._files.changed.clear()
         assert self._decoder is not None
+        self._is_at_mark = True  # no row was read since
         self._mark = _Mark(
             n_rows, self._decoder.mark(), dict(self._counts), dict(self._bad.reasons), self._last, self._bad.length,
             len(self._notes), {} if self._late is None else dict(self._late.counts),
@@ -478,14 +480,22 @@ class FollowedStream(Stream):
                 return self._current, rows
             began = time.monotonic()
             for part, is_whole in () if self._files is None else self._files.with_rows(self._current):
+                self._mark_files()
                 if rows := self._take(part, n, is_whole):
                     self._current = part
                     return part, rows
+            self._mark_files()
             if self._is_over(since):
                 return None
             if time.monotonic() - since > _STALLED:
                 self._warn_of_held_rows()
             self._wait(time.monotonic() - began)
+
+    def _mark_files(self) -> None:
+        """Mark renamed and finished files at once if no row was read since the last batch."""
+        if self._is_at_mark and self._mark is not None and self._files is not None and self._files.changed:
+            self._collect_notes()
+            self._set_mark(self._mark.rows)
 
     def _take(self, part: FollowedFile, n: int, is_whole: bool) -> Any:
         self._collect_notes()
@@ -494,6 +504,7 @@ class FollowedStream(Stream):
         rows = part.take(n, is_whole, table) if part.look(table) else None
         if rows is None or len(rows) == 0:
             return None
+        self._is_at_mark = False
         if self._files is not None:
             self._files.changed.add(part.name)
         return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
 __version__: str  # of the installed package
@@ -109,7 +110,11 @@ __all__ = [*_NAMES, *_PACKAGES, "__version__"]
 
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
-        return getattr(importlib.import_module(_NAMES[name]), name)
+        found = getattr(importlib.import_module(_NAMES[name]), name)
+        if "tamis.base" in sys.modules:
+            # Complete before there is a model: a signal handler that saves one may interrupt any later import.
+            importlib.import_module("tamis.persistence")
+        return found
     if name in _PACKAGES:
         return importlib.import_module(f"tamis.{name}")
     if name == "__version__":

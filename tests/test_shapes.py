@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -518,13 +519,19 @@ def test_a_size_that_is_a_number_must_fit_wherever_it_is_declared() -> None:
             look(SimpleNamespace(a=np.ones(2), size=3))
 
 
+@dataclass(frozen=True)
+class Leaf:
+    _state_spec = Shapes("size (j) fill 4")
+    size: np.ndarray
+
+
 class Tree(SizedState):
     """A state with every kind of path: parts, tuples, lists, CSR rows, an optional part, a trailing bias."""
 
     _state_spec = Shapes("""
         n (=j)  weight (c) fill 1  mean (c, j) fill "its.weight[:, None]"  beta (j+1) fill 0  stored (c, j?) fill 0
         part.order (j) fill -1  part.table (c, c) fill 0  rows[][0] (N, j) fill 0  maybe?.x (j) fill 7
-        own (its own) fill own  other.x (*)
+        own (its own) fill own  leaves[] (its own) fill own  leaf.size (j) fill 5  other.x (*)
     """)
 
     def __init__(self, n: int) -> None:
@@ -537,6 +544,7 @@ class Tree(SizedState):
         self.stored, self.maybe = np.zeros((2, 0)), None
         self.part = SimpleNamespace(order=np.arange(n), table=np.eye(2, order="F"))
         self.rows = [(sp.csr_matrix(np.ones((2, n))), "a"), (np.ones((1, n)), "b")]
+        self.leaf, self.leaves = Leaf(np.ones(n)), [Leaf(np.ones(n)), Leaf(np.ones(n))]
         self.own, self.other = SoftsignScaler(np.ones((3, n))), SimpleNamespace(x=np.ones(1))
 
 
@@ -553,6 +561,12 @@ def test_new_features_and_classes_have_the_fill_values_in_new_arrays() -> None:
     assert wide.part.order.tolist() == [0, 1, -1, -1]
     assert [X.shape for X, _ in wide.rows] == [(2, 4), (1, 4)]
     assert wide.own._unit.tolist() == [0.5, 0.5, 1e-300, 1e-300]
+    assert [leaf.size.tolist() for leaf in (wide.leaf, *wide.leaves)] == [
+        [1, 1, 5, 5],
+        [1, 1, 4, 4],
+        [1, 1, 4, 4],
+    ]
+    assert [leaf.size.tolist() for leaf in (tree.leaf, *tree.leaves)] == [[1, 1]] * 3
     more = wide.grown(3)
     assert more.weight.tolist() == [2, 3, 1]
     assert more.mean[2].tolist() == [1, 1, 1, 1]

@@ -38,7 +38,6 @@ letter j and classes the letter c. Widening, new classes, forgetting and reorder
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -566,10 +565,8 @@ def _replace(
         part = change(part, owner) if not rest else _replace(part, rest, change)
         if hasattr(owner, "_replace"):
             return owner._replace(**{name: part})
-        if dataclasses.is_dataclass(owner):
-            return dataclasses.replace(owner, **{name: part})  # type: ignore[type-var]
         owner = owner if in_place else copy.copy(owner)
-        setattr(owner, name, part)
+        object.__setattr__(owner, name, part)  # the owner may be a frozen dataclass
         return owner
     items, at = owner, path[0][1:-1]
 

@@ -307,7 +307,7 @@ print([tamis.dumps(one) for one, _ in joblib.Parallel(2)(joblib.delayed(learn)(m
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_models_learn_in_another_process(method: str, tmp_path: Path) -> None:
     models, expected = twins()
-    context = multiprocessing.get_context(method)
+    context: Any = multiprocessing.get_context(method)
     with context.Pool(1) as pool:
         found = pool.starmap_async(learn, [(model, 100) for model in models]).get(120)
     assert [tamis.dumps(model) for model, _ in found] == expected

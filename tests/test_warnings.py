@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from tamis.catalog import CATALOG, LEARNERS, Entry
-from tamis.rows.screening.screening import MutualInformation
 
 TAKES_BATCHES = [
     entry
@@ -43,18 +42,3 @@ def test_a_warning_that_is_an_error_leaves_the_model_as_it_was(entry: Entry) -> 
                     model.partial_fit(batch, target)
                 except Exception:
                     assert joblib.hash(vars(model)) == before
-
-
-def test_what_float32_loses_is_said_before_anything_is_learned() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
-    model, other = MutualInformation(2).fit(X, y), MutualInformation(2).fit(X, y)
-    tiny = X * [1.0, 1e-60, 1.0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="Column 1 contains values that float32 rounds to 0"):
-            model.partial_fit(tiny, y)
-    np.testing.assert_array_equal(model.scores_, other.scores_)
-    with pytest.warns(UserWarning, match="Column 1"):
-        model.partial_fit(tiny, y)
-    assert model.n_seen_ == 120

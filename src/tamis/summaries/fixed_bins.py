@@ -170,6 +170,8 @@ class FixedBins(ThreadSafeState):
 
     # (n_features, n_bins, n_classes), of the rows that determined the edges.
     _first: NDArray[np.float64] | None = None
+    # Whether float32 distinguishes fewer than 2**17 values within the spread of a feature in these rows.
+    coarse = False
 
     def __init__(
         self,
@@ -261,13 +263,18 @@ class FixedBins(ThreadSafeState):
         sample_weight: Array | None = None,
         keep: float | Array = 1.0,
         fade: Array | None = None,
+        *,
+        whole: bool = True,
     ) -> None:
-        """Add a validated batch of rows; parameters as for :meth:`ClassMoments.update`."""
+        """Add a validated batch of rows, or (not `whole`) the first part of one.
+
+        The other parameters are those of :meth:`ClassMoments.update`.
+        """
         self._fade(keep)
         gain = self._gain[codes] if fade is None else self._gain[codes] * fade
         weight = gain if sample_weight is None else gain * sample_weight
         self._add(X, codes, weight, weight * gain)
-        if self.per_call:
+        if self.per_call and whole:
             self._since += 1
             self._cut_if_due()
 
@@ -309,6 +316,7 @@ class FixedBins(ThreadSafeState):
         values = QuantileSummary(self.n_features, 1, 0.5 / FIRST, np.float64)  # exact for so few rows
         for X, codes, weight, _ in self._waiting:
             values.update(X, np.zeros_like(codes), weight)
+        self.coarse = self.coarse or _is_coarse(values.quantile(np.arange(1, 16) / 16))
         edges = values.quantile(np.arange(1, self.n_bins) / self.n_bins)
         new_edges: NDArray[np.float64] = np.where(np.isnan(edges), 0.0, edges)
         return new_edges
@@ -343,6 +351,7 @@ class FixedBins(ThreadSafeState):
         other = copy.copy(other)
         other._rescale()
         self._rescale()
+        self.coarse = self.coarse or other.coarse
         parts = list(self._parts)
         for theirs in other._parts:
             same = [i for i, mine in enumerate(parts) if np.array_equal(mine.edges, theirs.edges)]
@@ -396,6 +405,18 @@ class FixedBins(ThreadSafeState):
             return None
         statistics, freedoms = zip(*(statistic_of(part.rows()) for part in large), strict=True)
         return np.sum(statistics, axis=0), np.sum(freedoms, axis=0)
+
+
+def _is_coarse(quantiles: Array) -> bool:
+    """Return whether float32 is too coarse for the values of a feature, whose quantiles are ascending."""
+    low, high = quantiles[:, 0], quantiles[:, -1]
+    with np.errstate(over="ignore"):
+        narrow = quantiles.astype(np.float32)
+        step = np.spacing(np.maximum(np.abs(low), np.abs(high)).astype(np.float32))
+    inexact = (narrow != quantiles).any(axis=1)
+    few = inexact & (high > low) & (step * 2.0**17 > high - low)
+    ties = (np.diff(quantiles) > 0.0) & (np.diff(narrow) == 0.0)
+    return bool(few.any() or ties.any())
 
 
 def zeros_in_first_bin(first: Array, columns: Any) -> NDArray[np.float64]:

@@ -34,6 +34,7 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -273,6 +274,19 @@ class PrunedQuantiles(ThreadSafe):
     def merge(self, other: PrunedQuantiles) -> None:
         """Raise ValueError: the published summary cannot be merged."""
         raise ValueError("summary='pruned' cannot be merged: choose 'thinned'.")
+
+    def stored_as(self, dtype: str) -> PrunedQuantiles:
+        """Return the summary with its values stored as "float32" or "float64"."""
+        if dtype == self.dtype:
+            return self
+        summary = copy.copy(self)
+        summary.dtype = dtype
+        summary._staged = tuple((rows.astype(dtype), codes, weight) for rows, codes, weight in self._staged)
+        summary._levels, summary._finished = (
+            tuple(SubSummary(part.values.astype(dtype), part.weights, part.error) for part in parts)
+            for parts in (self._levels, self._finished)
+        )
+        return summary
 
     # -- learning ------------------------------------------------------------------------------------------
 

@@ -81,6 +81,12 @@ class WaitingCells:
         cells.add(columns, values, weights * factor, self.n)
         return cells
 
+    def stored_as(self, dtype: str) -> WaitingCells:
+        """Return the same cells in another data type."""
+        cells = WaitingCells(dtype)
+        cells.add(*self.all(), self.n)
+        return cells
+
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""

@@ -210,6 +210,13 @@ class Levels:
         levels.low, levels.high = self.low * factor, self.high * factor
         return levels
 
+    def stored_as(self, dtype: str) -> Levels:
+        """Return the levels with points of another data type."""
+        levels = Levels(self.eps, dtype)
+        levels.buffers = [b and replace(b, points=b.points.astype(dtype)) for b in self.buffers]
+        levels.low, levels.high = self.low, self.high
+        return levels
+
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays."""

@@ -197,6 +197,14 @@ class ClassPoints:
         points.levels = self.levels.scaled(factor)
         return points
 
+    def stored_as(self, dtype: str) -> ClassPoints:
+        """Return the points in another data type."""
+        points = copy.copy(self)
+        points.dtype, points.staged = dtype, self.staged.astype(dtype)
+        points.waiting, points.table = self.waiting.stored_as(dtype), self.table.stored_as(dtype)
+        points.levels = self.levels.stored_as(dtype)
+        return points
+
     def merged(self, other: ClassPoints) -> ClassPoints:
         """Return these points merged with others of the same class, whose weights are on the same scale."""
         points = self.scaled(1.0)

@@ -73,6 +73,15 @@ class Table:
     value: Array
     weight: NDArray[np.float64]
 
+    def stored_as(self, dtype: str) -> Table:
+        """Return the table with values of another data type; the weights of values that become equal are added."""
+        value = self.value.astype(dtype)
+        feature = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        new = np.r_[True, (value[1:] != value[:-1]) | (feature[1:] != feature[:-1])][: len(value)]
+        places = np.flatnonzero(new)
+        weight = np.add.reduceat(self.weight, places) if len(places) else self.weight
+        return Table(np.r_[0, np.cumsum(new)][self.start], value[places], weight)
+
 
 def empty_table(n_features: int, dtype: str) -> Table:
     """Return a table without values."""

@@ -41,13 +41,12 @@ from tamis.summaries.quantile_points import ClassPoints
 from tamis.summaries.quantile_reading import Runs, between, select, weigh
 from tamis.summaries.quantile_windows import MOST_CLASSES, EdgeWindows
 
-__all__ = ["QuantileSummary", "first_lost"]
+__all__ = ["QuantileSummary", "rows_until_lost"]
 
 _LARGEST_GAIN = 1e100
-_LARGEST, _SMALLEST = (
-    {name: float(getattr(np.finfo(name), size)) for name in ("float32", "float64")}
-    for size in ("max", "smallest_subnormal")
-)
+_LARGEST = {name: float(np.finfo(name).max) for name in ("float32", "float64")}
+_LARGEST32, _SMALLEST = _LARGEST["float32"], float(np.finfo(np.float32).smallest_subnormal)
+_MOST_TIES = 64  # values of a feature that float32 may confuse with the value before
 
 
 class _Reading(NamedTuple):
@@ -72,14 +71,55 @@ def _count_unfit(X: Array, largest: float) -> int:
 
 
 @njit()
-def _count_lost(X: Array, smallest: float) -> int:
-    """Count the values that are too small, but not 0."""
-    lost = 0
-    for i in range(X.shape[0]):
+def _close(x: float, before: float) -> bool:
+    """Return whether float32 may confuse a value with the one before, or with 0 or infinity."""
+    size, gap = abs(x), abs(x - before)
+    return (
+        ((gap > 0.0) & (gap <= size * 2.0**-24)) | ((size > 0.0) & (size < _SMALLEST)) | (size > _LARGEST32)
+    )
+
+
+@njit()
+def _count_close(X: Array, last: Array) -> int:
+    close = 0
+    for j in range(X.shape[1]):
+        close += _close(X[0, j], last[j])
+    for i in range(1, X.shape[0]):
         for j in range(X.shape[1]):
-            size = abs(X[i, j])
-            lost += (size < smallest) & (size > 0.0)
-    return lost
+            close += _close(X[i, j], X[i - 1, j])
+    return close
+
+
+@njit(strict=True)
+def _add_close(j: int, x: float, last: Array, ties: Array) -> bool:
+    if _close(x, last[j]):
+        ties[j] += 1 if _SMALLEST <= abs(x) <= _LARGEST32 else _MOST_TIES
+    last[j] = x
+    return bool(ties[j] >= _MOST_TIES)
+
+
+@njit(strict=True)
+def _dense_until_lost(X: Array, last: Array, ties: Array) -> int:
+    for i in range(X.shape[0]):
+        lost = 0
+        for j in range(X.shape[1]):
+            lost += _add_close(j, X[i, j], last, ties)
+        if lost:
+            return i
+    n: int = X.shape[0]
+    return n
+
+
+@njit(strict=True)
+def _csr_until_lost(data: Array, indices: Array, indptr: Array, last: Array, ties: Array) -> int:
+    for i in range(indptr.shape[0] - 1):
+        lost = 0
+        for at in range(indptr[i], indptr[i + 1]):
+            lost += _add_close(indices[at], data[at], last, ties)
+        if lost:
+            return i
+    n: int = indptr.shape[0] - 1
+    return n
 
 
 @njit(strict=True)
@@ -95,19 +135,41 @@ def _weigh_missing(X: Array, codes: Array, weight: Array, largest: float, missin
     return True
 
 
-def first_lost(X: Rows, dtype: str) -> int:
-    """Return the column of the first nonzero value that `dtype`, "float32" or "float64", rounds to 0, or -1.
+def rows_until_lost(X: Rows, last: Array, ties: Array) -> int:
+    """Return how many of the first rows float32 can represent without making many distinct values equal.
+
+    The limit is 64 values of a feature so close to the value before that float32 may round both to the same number; a
+    single value that overflows, or that becomes 0, also exceeds it.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features), floating
-    dtype : str
+    last : ndarray of shape (n_features,), float64
+        The value of each feature in the row before; updated in place.
+    ties : ndarray of shape (n_features,), int64
+        The number of such values so far; updated in place.
+
+    Returns
+    -------
+    int
+        -1, and nothing is updated, if a value is infinite.
+
+    Examples
+    --------
+    >>> rows_until_lost(np.array([[0.5], [1e-60]]), np.zeros(1), np.zeros(1, np.int64))
+    1
     """
-    values, smallest = X.data.reshape(1, -1) if sp.issparse(X) else X, _SMALLEST[dtype]
-    if X.dtype == dtype or not _count_lost(values, smallest):
+    if X.dtype == np.float32 or not X.shape[0]:
+        return int(X.shape[0])
+    is_sparse = sp.issparse(X)
+    if not is_sparse and not _count_close(X, last):
+        last[:] = X[-1]
+        return int(X.shape[0])
+    if np.isinf(X.data if is_sparse else X).any():
         return -1
-    lost = (values != 0.0) & (np.abs(values) < smallest)
-    return int(X.indices[lost.argmax()] if sp.issparse(X) else np.argwhere(lost)[0, 1])
+    if is_sparse:
+        return int(_csr_until_lost(X.data, X.indices, X.indptr, last, ties))
+    return int(_dense_until_lost(X, last, ties))
 
 
 class QuantileSummary(ThreadSafeState):
@@ -246,6 +308,15 @@ class QuantileSummary(ThreadSafeState):
         """Reorder the classes: the new class c is the old class `order[c]`."""
         super().reorder(order)
         self._points = [self._points[c] for c in order]
+
+    def stored_as(self, dtype: str) -> QuantileSummary:
+        """Return the summary with its values stored as "float32" or "float64"."""
+        if dtype == self.dtype:
+            return self
+        summary = copy.copy(self)
+        summary.dtype = dtype
+        summary._points = [points.stored_as(dtype) for points in self._points]
+        return summary
 
     # -- learning ------------------------------------------------------------------------------------------
 

@@ -208,7 +208,9 @@ class Watch(ThreadSafe):
         self._history: History | None = None
         self._lost: LostRelevance | None = None
         self._performance: Performance | None = None
-        self._target_quantiles, self._prediction_quantiles = (QuantileSummary(1, 1) for _ in range(2))
+        self._target_quantiles, self._prediction_quantiles = (
+            QuantileSummary(1, 1, dtype=np.float64) for _ in range(2)
+        )
         self._alert_log = AlertLog([rule if isinstance(rule, Rule) else Rule(rule) for rule in rules])
 
     def __repr__(self) -> str:
@@ -418,9 +420,7 @@ class Watch(ThreadSafe):
         numbers = np.ascontiguousarray(values[:, :1])
         quantiles.update(numbers, np.zeros(len(numbers), dtype=np.int64))
         cuts = quantiles.quantile(np.arange(1, _N_CLASSES) / _N_CLASSES)[0]
-        return np.searchsorted(np.unique(cuts), numbers[:, 0].astype(np.float32), side="left").astype(
-            np.int64
-        )
+        return np.searchsorted(np.unique(cuts), numbers[:, 0], side="left").astype(np.int64)
 
     def _learn_labels(self, X: Floats, values: Floats, y: Array) -> None:
         assert self._performance is not None

@@ -29,7 +29,7 @@ from tamis.summaries.contingency import (
 )
 from tamis.summaries.fixed_bins import FixedBins
 from tamis.summaries.pruned_quantiles import PrunedQuantiles
-from tamis.summaries.quantiles import QuantileSummary, first_lost
+from tamis.summaries.quantiles import QuantileSummary, rows_until_lost
 
 __all__ = ["BinCounts", "gini_of_categories", "gini_statistic", "pool_rare_categories"]
 
@@ -53,7 +53,8 @@ class BinCounts(SizedState):
     eps : float in (0, 0.5)
         Largest error of a cumulative count, as a fraction of all.
     dtype : {"float32", "float64"}
-        Type of the stored numbers.
+        Type of the stored numbers. "float32" is float64 for the first rows, and later if float32 would make many
+        distinct numbers of a feature equal: those of a small spread around a large value.
     cut_every : float
         Number of rows (or calls, with `per_call`) after which the bins of the tests are updated: infinite unless rows
         fade.
@@ -73,6 +74,11 @@ class BinCounts(SizedState):
 
     _common = np.empty((0, 0))  # (n_categorical, n_bins - 1), the categories with a separate bin
     _exact: FixedBins | None = None  # None in older files
+    # For dtype="float32": the last row, and the number of values of each feature that float32 may confuse with the
+    # value before. None for "float64", and in older files.
+    _last: Array = np.empty(0)
+    _ties: NDArray[np.int64] | None = None
+    _coarse = False  # whether float32 is too coarse for a feature
 
     def __init__(
         self,
@@ -94,7 +100,9 @@ class BinCounts(SizedState):
         kind: type[QuantileSummary | PrunedQuantiles] = (
             PrunedQuantiles if summary == "pruned" else QuantileSummary
         )
-        self._quantiles = kind(len(self.numeric), 0, eps, dtype)  # validates eps
+        self._quantiles = kind(len(self.numeric), 0, eps, "float64")  # validates eps
+        if dtype == "float32":
+            self._last, self._ties = np.full(len(self.numeric), np.nan), np.zeros(len(self.numeric), np.int64)
         self._categories = Contingency(len(categorical), 1, 0) if len(categorical) else None
         self._exact = FixedBins(len(self.numeric), 0, n_bins, cut_every=cut_every, per_call=per_call)
 
@@ -123,6 +131,9 @@ class BinCounts(SizedState):
         if self._exact is not None:
             self._exact = copy.copy(self._exact)
             self._exact.widen(n_features - len(self.categorical))
+        if self._ties is not None:
+            more = (0, n_features - self.n_features)
+            self._last, self._ties = np.pad(self._last, more), np.pad(self._ties, more)
         self.numeric = np.concatenate([self.numeric, np.arange(self.n_features, n_features)])
         self.n_features = n_features
 
@@ -134,11 +145,16 @@ class BinCounts(SizedState):
         if self._exact is not None:
             self._exact = copy.copy(self._exact)
             self._exact.forget(columns)
+        if self._ties is not None:
+            self._ties = self._ties.copy()
+            self._ties[columns] = 0
 
     def cut_as(self, other: BinCounts) -> None:
         """Use the bins of an object for the same features, if it has any, before anything is counted."""
         if self._exact is not None and other._exact is not None and other._exact.edges is not None:
             self._exact.cut_at(other._exact.edges)
+            self._coarse = other._coarse
+            self._choose_type()
         self._common = other._common
 
     def reorder(self, order: Array) -> None:
@@ -167,39 +183,65 @@ class BinCounts(SizedState):
             f" of the batch: encode its values as 0, 1, ..., {_MOST_CATEGORIES - 1} at most."
         )
 
-    def can_hold(self, X: Rows) -> bool:
-        """Return whether no value is too large for the summary's dtype."""
-        values, largest = X.data if sp.issparse(X) else X, np.finfo(self._quantiles.dtype).max
-        if values.dtype.itemsize <= largest.dtype.itemsize:
-            return True  # a value too large is then infinite
-        low, high = (part.reduce(values, axis=None, initial=0.0) for part in (np.fmin, np.fmax))
-        return bool(-largest <= low and high <= largest)
-
-    def first_lost(self, X: Rows) -> int:
-        """Return the column of the first number that the dtype rounds to 0, or -1."""
-        at = first_lost(self._part(X, self.numeric, dense=False), self._quantiles.dtype)
-        return -1 if at < 0 else int(self.numeric[at])
-
     def update(
         self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array, fade: Array | None
     ) -> bool:
-        """Update with a batch of validated categories; False, without any change, if a number is too large."""
+        """Update with a batch of validated categories; False, without any change, if a number is infinite."""
         self._tables = None
-        weight = faded(sample_weight, fade)
         if len(self.numeric):
             numbers = self._part(X, self.numeric, dense=False)
-            if not self._quantiles.update(numbers, codes, weight, keep):
+            if not self._update_numbers(numbers, codes, sample_weight, keep, fade):
                 return False
-            if self._exact is not None:
-                self._exact.update(numbers, codes, sample_weight, keep, fade)
         if self._categories is None:
             return True
         values = self._part(X, self.categorical)
         largest = np.fmax.reduce(values, axis=None, initial=0.0)
         if largest >= self._categories.n_bins:
             self._categories.grow(self._categories.n_classes, int(largest) + 1)
-        self._categories.update(values, codes, weight, keep)
+        self._categories.update(values, codes, faded(sample_weight, fade), keep)
         return True
+
+    def _choose_type(self) -> None:
+        """Store numbers as float32 once the first rows have determined the bins, unless it is too coarse."""
+        if self._ties is not None and (self._exact is None or self._exact.edges is not None):
+            self._coarse = self._coarse or (self._exact is not None and self._exact.coarse)
+            self._quantiles = self._quantiles.stored_as("float64" if self._coarse else "float32")
+
+    def _update_numbers(
+        self, X: Rows, codes: Array, sample_weight: Array | None, keep: float | Array, fade: Array | None
+    ) -> bool:
+        """Update the quantiles and fixed bins, in two parts if the type of stored numbers changes in between."""
+        n = stop = len(codes)
+        changes = False
+        if self._ties is not None and not self._coarse:
+            if self._quantiles.dtype == "float64" and self._exact is not None:
+                changes, stop = True, min(n, self._exact.rows_until_cut)
+                if np.isinf(X.data if sp.issparse(X) else X).any():
+                    return False
+            fits = rows_until_lost(X if stop == n else X[:stop], self._last, self._ties)
+            if fits < 0:
+                return False
+            if fits < stop:
+                changes, self._coarse = True, True
+                stop = stop if self._quantiles.dtype == "float64" else fits
+        head = (
+            X if stop == n else X[:stop],
+            codes[:stop],
+            None if sample_weight is None else sample_weight[:stop],
+            None if fade is None else fade[:stop],
+        )
+        if not self._quantiles.update(*head[:2], faded(*head[2:]), keep):
+            return False
+        if self._exact is not None:
+            self._exact.update(*head[:3], keep, head[3], whole=stop == n)
+        if changes:
+            self._choose_type()
+        if stop == n:
+            return True
+        weight = None if sample_weight is None else sample_weight[stop:]
+        return self._update_numbers(
+            X[stop:], codes[stop:], weight, 1.0, None if fade is None else fade[stop:]
+        )
 
     def _part(self, X: Rows, columns: NDArray[np.intp], *, dense: bool = True) -> Any:
         part = X if len(columns) == self.n_features else X[:, columns]
@@ -218,11 +260,15 @@ class BinCounts(SizedState):
         """Add the counts of an object with the same parameters and classes."""
         self._tables = None
         if len(self.numeric):
-            self._quantiles.merge(other._quantiles)  # type: ignore[arg-type]
             if self._exact is not None and other._exact is not None:
                 self._exact.merge(other._exact)
             else:
                 self._exact = None
+            if self._ties is not None and other._ties is not None:
+                self._ties = np.maximum(self._ties, other._ties)
+                self._coarse = self._coarse or other._coarse
+            self._choose_type()
+            self._quantiles.merge(other._quantiles.stored_as(self._quantiles.dtype))  # type: ignore[arg-type]
         if not len(self._common):
             self._common = other._common
         if self._categories is not None and other._categories is not None:

@@ -256,9 +256,6 @@ class Screener(RowSelector):
         # only count rows, they are a copy until the bins are updated. So no batch is partially learned.
         if self._bins is not None:
             self._bins.check_categories(X, self._names())
-            if self._moments.n_features and not self._bins.can_hold(X):
-                self._refuse(X)
-            self._warn_of_underflow(X)  # before any update: warnings may be errors
         uncut = 0 if self._bins is None else self._bins.rows_until_cut
         moments = self._moments if self._bins is None else copy.copy(self._moments)
         rows = X if self._bins is None or moments.n_features else np.empty((len(y), 0))
@@ -304,21 +301,7 @@ class Screener(RowSelector):
 
     def _refuse(self, X: Rows) -> NoReturn:
         reject_nonfinite(X, self._names(), allow_nan=True)
-        if self._bins is not None and not self._bins.can_hold(X):
-            raise DataError(
-                "X contains values too large for float32: rescale them, or choose dtype='float64'."
-            )
         raise DataError("X contains values whose squares are too large to sum: rescale the features.")
-
-    def _warn_of_underflow(self, X: Rows) -> None:
-        assert self._bins is not None
-        if (column := self._bins.first_lost(X)) >= 0:
-            warnings.warn(
-                f"Column {self._column(column)} contains values that float32 rounds to 0, which makes them equal:"
-                " rescale it, or choose dtype='float64'.",
-                UserWarning,
-                stacklevel=2,
-            )
 
     def _column(self, at: int) -> str:
         names = self._names()
@@ -758,6 +741,7 @@ class BinScreener(Screener):
     _shapes = """
         _bins.numeric (p) int64 in [0, j) increasing
         _bins.categorical (j-p) int64 in [0, j) increasing
+        _bins._last (p?) float in (-inf, inf) or nan  _bins._ties? (p) int64 in [0, 2**62)
         _bins.n_features in [j, j]  _bins._exact?.n_bins in [self._bins.n_bins, self._bins.n_bins]
         _bins._exact._gain? (c)
         _bins._exact._waiting[][0] (N, p)  _bins._exact._waiting[][1] (N)  _bins._exact._waiting[][2] (N)

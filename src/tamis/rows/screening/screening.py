@@ -43,7 +43,8 @@ _SHARED = {
         distinct values in each class has no error. By default 2e-6 times the number of features, within 0.001 and 0.01,
         which takes about 150 MB after ten million rows.
     dtype : {"float32", "float64"}, default="float32"
-        How numbers are stored. Values that float32 cannot distinguish are ties.
+        How numbers are stored. "float32" becomes float64 if the values of a feature, such as times in seconds since
+        1970, are too close to each other for it.
     """,
     "fading": """
     half_life : float, optional

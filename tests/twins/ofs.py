@@ -18,6 +18,23 @@ def ordered_sum(values):
     return total
 
 
+class Constants:
+    """From the second row on, a feature that was the same in all rows counts as 0 until it varies."""
+
+    def __init__(self):
+        self.first = None
+
+    def split(self, x):
+        """Return the row with 0 for the constant features, and these features."""
+        if self.first is None:
+            self.first, self.varies = list(x), [value == 0 for value in x]
+            return x, []
+        for j, (value, first) in enumerate(zip(x, self.first, strict=True)):
+            self.varies[j] = self.varies[j] or abs(value - first) > 1e-12 * abs(first)
+        constant = [j for j, varies in enumerate(self.varies) if not varies]
+        return np.array([0.0 if j in constant else value for j, value in enumerate(x)]), constant
+
+
 class XorShift:
     def __init__(self, state):
         self.state = int(state)
@@ -49,6 +66,7 @@ class OfsTwin:
         self.labels = []  # in order of appearance
         self.w = np.zeros((1, n_features))  # one vector for two labels, then one each
         self.scale = 1.0
+        self.constants = Constants()
         self.mistakes = 0
         self.observed = []  # the columns looked at, row by row
 
@@ -72,6 +90,9 @@ class OfsTwin:
         k = self.meet(label)
         if weight == 0:
             return
+        if not self.partial:
+            x, constant = self.constants.split(x)
+            self.w[:, constant] = 0.0
         seen = self.look()
         self.observed.append(seen)
         scores = [ordered_sum(w[j] * x[j] for j in seen) for w in self.w]

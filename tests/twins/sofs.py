@@ -5,7 +5,7 @@ Wu, Hoi, Mei, Yu, ACM TKDD 11(4), 2017.
 
 from __future__ import annotations
 
-from tests.twins.ofs import ordered_sum
+from tests.twins.ofs import Constants, ordered_sum
 
 
 class SofsTwin:
@@ -14,6 +14,7 @@ class SofsTwin:
         self.labels = []  # in order of appearance
         self.w = [[0.0] * n_features]  # one vector for two labels, then one each
         self.certainty = [0.0] * n_features  # 1 / Sigma - 1
+        self.constants = Constants()
         self.mistakes = 0
 
     def learn(self, X, y, sample_weight=None):
@@ -39,6 +40,11 @@ class SofsTwin:
         k = self.position(label)
         if weight == 0:
             return
+        x, constant = self.constants.split(x)
+        for j in constant:
+            self.certainty[j] = 0.0
+            for w in self.w:
+                w[j] = 0.0
         scores = [ordered_sum(w[j] * x[j] for j in range(self.J)) for w in self.w]
         if len(self.w) == 1:
             y = 1.0 if k == 0 else -1.0

@@ -124,6 +124,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     _ranks_relevance = True  # False: the scores do not rank the relevance of features to the target
 
+    _invariant_to_shifts = True  # False: a constant added to a feature changes the scores
+    _ignores_constants = True  # False: a large constant feature may be the best
+
     _chooses_count = False  # True: `_selection` determines how many features are kept
 
     @abstractmethod

@@ -294,6 +294,7 @@ class EFS(IncrementalClasses):
         _negative (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200] fill "3.0 - self._first_u()"
     """
 
+    _invariant_to_shifts = False
     _allowed = parameters(
         promotion=number("(1, inf)"),
         demotion=number("(0, 1)"),

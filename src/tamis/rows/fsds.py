@@ -112,6 +112,7 @@ class FSDS(SketchedRows):
     _equals_rows = "exactly"
     _target_kinds = ("binary", "multiclass", "regression")
     _unsupervised = True
+    _invariant_to_shifts = False  # the sketch is of rows as they are
     _ranks_relevance = False
 
     _allowed = parameters(

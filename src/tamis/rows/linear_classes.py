@@ -6,14 +6,17 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tamis._kernels import njit
-from tamis._validation import Array, checked
+from tamis._validation import Array, Rows, checked
 from tamis.rows.incremental_classes import IncrementalClasses
 
 __all__ = ["LinearClasses", "row_margin"]
+
+_NOISE = 1e-12  # relative; values that differ by less are the same constant
 
 
 @njit(strict=True)
@@ -43,9 +46,77 @@ class LinearClasses(IncrementalClasses):
     """A selector with a linear classifier: w for two classes; from the third on w / 2, -w / 2 and one from 0.
 
     `_weights` of shape (1, n_features) or (n_classes, n_features) are in the order in which the classes appeared.
+
+    A model without an intercept would use a constant feature as one. From the second row on, a feature that has had the
+    same value in all rows therefore counts as 0, until it varies.
     """
 
     _weights: Array
+    _constant: Array = np.empty(0, np.int32)  # features not 0 that have been constant so far, ascending
+    _value: Array = np.empty(0)  # and their values
+    _n_counted = 2  # rows of positive weight, at most 2; absent in older files
+
+    def _start(self, n_features: int) -> None:
+        self._constant, self._value, self._n_counted = np.empty(0, np.int32), np.empty(0), 0
+
+    def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        start, n = 0, len(y)
+        counted = np.arange(n) if sample_weight is None else np.flatnonzero(sample_weight)
+        for at in counted[: 2 - self._n_counted].tolist() if self._ignores_constants else []:
+            part = slice(start, at + 1)
+            self._learn_varying(X[part], y[part], None if sample_weight is None else sample_weight[part])
+            if self._n_counted == 0:
+                row = X[[at]].toarray()[0] if sp.issparse(X) else X[at]
+                self._constant = np.flatnonzero(row).astype(np.int32)
+                self._value = row[self._constant].astype(np.float64)
+            self._n_counted, start = self._n_counted + 1, at + 1
+        if start < n:
+            self._learn_varying(
+                X[start:], y[start:], None if sample_weight is None else sample_weight[start:]
+            )
+
+    def _learn_varying(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
+        """Learn rows in which constant features count as 0."""
+        if len(self._constant):
+            X = self._without_constants(X, sample_weight)
+            if self._n_counted == 1:
+                constant, value = self._constant, self._value
+                self._forget_columns(constant)
+                self._constant, self._value = constant, value
+        super()._learn(X, y, sample_weight)
+
+    def _forget_columns(self, columns: NDArray[np.intp]) -> None:
+        super()._forget_columns(columns)
+        kept = ~np.isin(self._constant, columns)
+        self._constant, self._value = self._constant[kept], self._value[kept]
+
+    def _merge_constants(self, other: LinearClasses) -> None:
+        """Keep the features that are the same constant in the rows of both."""
+        _, mine, theirs = np.intersect1d(
+            self._constant, other._constant, assume_unique=True, return_indices=True
+        )
+        same = np.abs(self._value[mine] - other._value[theirs]) <= _NOISE * np.abs(self._value[mine])
+        self._constant, self._value = self._constant[mine[same]], self._value[mine[same]]
+        self._n_counted = min(self._n_counted + other._n_counted, 2)
+
+    def _without_constants(self, X: Rows, sample_weight: Array | None) -> Rows:
+        """Return rows with 0 for the features that have been constant up to that row."""
+        columns, is_sparse = self._constant, sp.issparse(X)
+        cells = X[:, columns].toarray() if is_sparse else X[:, columns]
+        differs = np.abs(cells - self._value) > _NOISE * np.abs(self._value)
+        if sample_weight is not None:
+            differs &= (sample_weight > 0.0)[:, None]
+        varies = np.logical_or.accumulate(differs, axis=0)
+        X = X.copy()
+        if is_sparse:
+            place = np.full(X.shape[1], -1)
+            place[columns] = np.arange(len(columns))
+            row, at = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), place[X.indices]
+            X.data[(at >= 0) & ~varies[row, at]] = 0.0
+        else:
+            X[:, columns] = np.where(varies, cells, 0.0)
+        self._constant, self._value = columns[~varies[-1]], self._value[~varies[-1]]
+        return X
 
     def _add_class(self, code: int) -> None:
         self._order = np.append(self._order, code)

@@ -37,6 +37,9 @@ Errata of public versions, and our deviations, each with its reason:
   half the step and w_r half of its opposite, and |w_j| becomes sum_c |w_cj|. For two classes w_y - w_r is the published
   w, bit for bit; a third class may appear later: its w_c starts at 0, and the others continue from w / 2 and -w / 2.
 * Ties of |w_j| at the cutoff of (4): the first columns stay. A sample weight scales eta; a row of weight 0 is skipped.
+* From the second row on, a feature that was the same in all rows counts as 0 until it varies: without an intercept, a
+  constant of 10 would be selected before any relevant feature. Partial information, which may not read all cells, does
+  not do this.
 * (1) is kept as a factor until the next mistake, so other rows cost O(B), or their stored cells if sparse.
 """
 
@@ -262,7 +265,7 @@ class OFS(LinearClasses):
 
     A row costs about B operations (or its stored cells, if sparse). A mistake costs O(n_features) operations (O(B) plus
     the stored cells, if sparse). A batch is equivalent to its rows one at a time, bit for bit. OFS has no intercept and
-    does not scale: scale the features first.
+    does not scale: scale the features first. Features that are constant so far are ignored, with full information.
 
     Parameters
     ----------
@@ -322,6 +325,7 @@ class OFS(LinearClasses):
     """
 
     _shapes = """
+        _constant (k) int32 in [0, j)  _value (k) float in (-inf, inf)  _n_counted in [0, 2]
         _order (o) int64 in [0, len(classes_)) distinct
         classes_ (>o)
         _weights (o-(o==2)+(o==0), j) float in [-1e300, 1e300] fill 0
@@ -332,6 +336,7 @@ class OFS(LinearClasses):
         _random (1) uint64 any "the state of random numbers"
     """
 
+    _invariant_to_shifts = False
     _merge_equals_one_pass = False
     _copies_differ = "the step of the gradient"
     _allowed = parameters(
@@ -368,6 +373,7 @@ class OFS(LinearClasses):
                 f"learning_rate times regularization must be below 1, got {self.learning_rate!r} and"
                 f" {self.regularization!r}: each row would reverse the weights; lower one of them."
             )
+        super()._start(n_features)
         self._weights = np.zeros((1, n_features))
         self._scale, self._n_kept = 1.0, 0
         self._n_most = n_to_select(self.n_features_to_select, n_features)
@@ -387,6 +393,10 @@ class OFS(LinearClasses):
         super().check_state()
         if hasattr(self, "n_features_in_") and (np.diff(self._support[: self._n_kept]) <= 0).any():
             raise state_error("'_support' of an OFS is not in ascending order")
+
+    @property
+    def _ignores_constants(self) -> bool:  # type: ignore[override]
+        return self.information == "full"
 
     @property
     def _counts_columns(self) -> bool:
@@ -456,6 +466,8 @@ class OFS(LinearClasses):
         weights = (1.0 - share) * mine + share * their
         if len(order) <= 2:
             weights = 2.0 * weights[:1]
+        self._merge_constants(other)
+        weights[:, self._constant] = 0.0
         sizes = np.abs(weights).sum(axis=0)
         kept = top_mask(sizes, self._n_most) & (sizes > 0.0)
         support = np.flatnonzero(kept).astype(np.int32)

@@ -28,6 +28,8 @@ Our deviations, each with its reason:
   class r, w_y takes half of (2) and w_r the opposite half, so that two classes are the published method, bit for bit.
 * (4) takes effect after all of (2) and (3). Ties of Sigma: the first columns stay.
 * A sample weight s replaces r with r / s; a row of weight 0 is skipped.
+* From the second row on, a feature that was the same in all rows counts as 0 until it varies: the certainty (3) of a
+  large constant would exceed that of any relevant feature.
 * Values are clipped at 1e100, and 1 / Sigma at 1e300, so that every result is finite.
 """
 
@@ -151,9 +153,9 @@ class SOFS(LinearClasses):
     """Second-order online feature selection: an AROW classifier of the features with the most certain weights.
 
     A row costs O(log B) for each nonzero value, for any number of features. A batch is equivalent to its rows one at a
-    time, bit for bit. SOFS has no intercept. The certainty of a weight grows with the squares of its feature in the
-    learned rows, so SOFS keeps features that are often nonzero near the decision boundary: words of texts, but not
-    standardised features, which all become equally certain.
+    time, bit for bit. SOFS has no intercept, and ignores features that are constant so far. The certainty of a weight
+    grows with the squares of its feature in the learned rows, so SOFS keeps features that are often nonzero near the
+    decision boundary: words of texts, but not standardised features, which all become equally certain.
 
     Parameters
     ----------
@@ -205,6 +207,7 @@ class SOFS(LinearClasses):
     """
 
     _shapes = """
+        _constant (k) int32 in [0, j)  _value (k) float in (-inf, inf)  _n_counted in [0, 2]
         _order (o) int64 in [0, len(classes_)) distinct
         classes_ (>o)
         _weights (o-(o==2)+(o==0), j) float in [-1e150, 1e150] fill 0
@@ -216,6 +219,7 @@ class SOFS(LinearClasses):
     """
 
     _copies_differ = "the confidence of an update, one for each mistake"
+    _invariant_to_shifts = False
     _ranks_relevance = False  # but how often a feature is nonzero near the decision boundary
 
     _allowed = parameters(smoothing=number("[1e-9, 1e9]"))
@@ -225,6 +229,7 @@ class SOFS(LinearClasses):
         self.smoothing = smoothing
 
     def _start(self, n_features: int) -> None:
+        super()._start(n_features)
         self._weights = np.zeros((1, n_features))
         self._information = np.zeros(n_features)
         self._order = np.zeros(0, np.int64)

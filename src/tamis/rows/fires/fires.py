@@ -258,6 +258,12 @@ class FIRES(RowSelector):
         half_life=(number("(0, inf]"), None),
     )
 
+    @property
+    def _invariant_to_shifts(self) -> bool:  # type: ignore[override]
+        return self.scaling is not None
+
+    _ignores_constants = _invariant_to_shifts
+
     def __init__(
         self,
         n_features_to_select: int | float = 0.1,

@@ -233,6 +233,13 @@ class Unseeded(MeanGap):
         return super()._relevance() + self._noise
 
 
+class Narrow(MeanGap):
+    """shifted_features"""
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any) -> None:
+        super()._learn(X.astype(np.float32), y, sample_weight)
+
+
 class NeverForgets(MeanGap):
     """fit_forgets"""
 

@@ -331,6 +331,17 @@ def _odd_columns(subject: CellSubject) -> None:
         fail("for values outside the training range a posterior is not finite.")
 
 
+def _shifted_values(subject: CellSubject) -> None:
+    """A constant added to the features, in training and later, leaves acquisitions and posteriors unchanged."""
+    X, y = subject.rows()
+    for offset in (1e3, 1.7e9, -1e8):
+        moved = X + offset  # exactly: multiples of 1/8
+        shifted = subject.new().fit(moved, y)
+        subject.compare_on(
+            shifted, subject.learned(), moved, X, f"features plus {offset:g}, and without", tolerance=1e-5
+        )
+
+
 def _bad_rows(subject: CellSubject) -> None:
     """Infinity, text, other widths and no rows are rejected in one line; the model is unchanged."""
     (X, y), model = subject.rows(), subject.learned()
@@ -397,6 +408,7 @@ _CHECKS = (
     _labels_of_any_type,
     _several_classes,
     _odd_columns,
+    _shifted_values,
     _bad_rows,
     _bad_prices,
     _bad_answers,

@@ -318,6 +318,21 @@ def _refuses_columns(subject: ColumnSubject, X: Any, what: str, *words: str, nam
     subject.compare(selector, control, f"offers after rejecting {what}, and without it")
 
 
+def _shifted_columns(subject: ColumnSubject) -> None:
+    """A constant added to the features leaves the decisions unchanged; a constant feature is not selected."""
+    X, y = subject.columns()
+    for offset in (1e3, 1.7e9, -1e8):
+        moved = X + offset  # exactly: multiples of 1/8
+        moved[:, 0] = offset
+        wanted = X.copy()
+        wanted[:, 0] = 0.0
+        what = f"features plus {offset:g}, and without"
+        shifted = subject.new().fit(moved, y)
+        subject.compare(shifted, subject.new().fit(wanted, y), what, tolerance=1e-5)
+        if "x0" in shifted.selected_:
+            fail(f"a feature that is always {offset:g} is selected.")
+
+
 def _impossible_columns(subject: ColumnSubject) -> None:
     """Columns of a wrong length, with NaN or infinity, or of text, are rejected by name and change nothing."""
     X, _ = subject.columns(n_features=3, seed=5, relevant=(0, 1))
@@ -408,6 +423,7 @@ _CHECKS = (
     _read_outs_are_copies,
     _column_kinds,
     _any_size,
+    _shifted_columns,
     _impossible_columns,
     _fails_late,
     _imputes_if_told,

@@ -504,14 +504,33 @@ def _one_feature(subject: RowSubject) -> None:
 
 
 def _constant_features(subject: RowSubject) -> None:
-    """Constant columns, all zero or not, leave the scores finite and are never the best."""
-    if not subject.prototype._ranks_relevance:
+    """Constant columns of any size leave the scores finite and are never the best."""
+    if not subject.prototype._ranks_relevance and subject.prototype._unsupervised:
         skip("the scores do not rank relevance")
     X, y = subject.rows()
-    X[:, 0], X[:, 5] = 0.0, 3.0
-    selector = subject.new().fit(X, y).partial_fit(X, y)
-    if not np.isfinite(selector.scores_).all() or int(np.argmax(selector.scores_)) in (0, 5):
-        fail(f"columns 0 and 5 are constant, and scores_ is {selector.scores_}.")
+    large = [1e9, 1e-9, *([] if subject.tags.positive_only else [-10.0, -1e9])]
+    for value in (3.0, *(large if subject.prototype._ignores_constants else [])):
+        # A method that standardises features cannot distinguish rounding errors from other variation.
+        for noise in (0.0,) if subject.prototype._invariant_to_shifts else (0.0, np.finfo(np.float64).eps):
+            X[:, 0], X[:, 5] = 0.0, value * (1.0 + noise * (np.arange(len(X)) % 3))
+            selector = subject.new().fit(X, y).partial_fit(X, y)
+            what = f"column 0 is zero and column 5 is {value:g}{', up to rounding' if noise else ''}"
+            if not np.isfinite(selector.scores_).all():
+                fail(f"{what}, and scores_ is {selector.scores_}.")
+            if int(np.argmax(selector.scores_)) in (0, 5):
+                fail(f"{what}, and scores_ is {selector.scores_}.")
+
+
+def _shifted_features(subject: RowSubject) -> None:
+    """A constant added to the features leaves the scores unchanged, unless `_invariant_to_shifts` is False."""
+    if not subject.prototype._invariant_to_shifts:
+        skip("the scores depend on the location of the features")
+    X, y = subject.rows(600)
+    plain = subject.new().partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+    for offset in (1e3, 1e6, 1.7e9, *([] if subject.tags.positive_only else [-1e8])):
+        moved = X + offset  # exactly: multiples of 1/8
+        shifted = subject.new().partial_fit(moved[:300], y[:300]).partial_fit(moved[300:], y[300:])
+        compare_scores(shifted, plain, f"X + {offset:g}, and X", tolerance=1e-5)
 
 
 def _wide_and_long(subject: RowSubject) -> None:
@@ -572,6 +591,7 @@ _CHECKS = (
     _one_row,
     _one_feature,
     _constant_features,
+    _shifted_features,
     _wide_and_long,
     _selects_the_best,
 )

@@ -19,7 +19,7 @@ def rows(n=50, n_features=12):
 def test_conforms_but_for_what_it_cannot_find():
     report = check_row_selector(RandomSubset())
     assert report.skipped["finds_planted_features"] == "the scores do not rank relevance"
-    assert len(report.passed) >= 30
+    assert len(report.passed) >= 29
 
 
 def test_the_draw_depends_on_the_seed_alone():

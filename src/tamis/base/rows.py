@@ -119,7 +119,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # Number of categories of a feature that are encoded by their index: for methods that count values.
     _n_exact_categories = 0
 
-    _unsupervised = False  # True: labels are not used, so `y` is optional
+    _unsupervised = False  # True: `y` is ignored, whatever it is
     _n_unlabelled = 0  # unlabelled rows; an instance attribute only once there are any
 
     _ranks_relevance = True  # False: the scores do not rank the relevance of features to the target
@@ -346,8 +346,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         check_parameters(self)
         raw, X, names = self._split(X, is_first=forget or not hasattr(self, "n_features_in_"))
         # Missing labels are rejected when labels are encoded, so known labels need no extra pass.
-        if y is not None or not self._unsupervised:
-            y = as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
+        y = None if self._unsupervised else as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
         if sample_weight is not None:
             sample_weight = as_weights(sample_weight, X.shape[0])
             if forget and not sample_weight.any():

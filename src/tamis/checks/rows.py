@@ -168,22 +168,31 @@ def _finds_planted_features(subject: RowSubject) -> None:
 
 
 def _labels_are_optional(subject: RowSubject) -> None:
-    """An unsupervised method learns the same without labels, and is not warming up."""
+    """An unsupervised method ignores labels of any kind, and is not warming up."""
     if not subject.prototype._unsupervised:
         skip("the method uses labels")
     X, y = subject.rows()
-    without, with_labels = (
-        subject.new().partial_fit(X[:50]).partial_fit(X[50:]),
-        subject.new().partial_fit(X, y),
-    )
-    if without.warming_up_ or not np.array_equal(without.scores_, with_labels.scores_):
-        fail(f"without labels, scores_ is {without.scores_}, with labels {with_labels.scores_}.")
+    without = subject.new().partial_fit(X[:50]).partial_fit(X[50:])
+    if without.warming_up_:
+        fail("without labels, warming_up_ must be False.")
+    gaps = X[:, 0].copy()
+    gaps[8] = np.nan
+    kinds = {"numbers": X[:, 0], "text": y.astype(str), "NaN": gaps, "two columns": X[:, :2]}
+    for what, labels in {"classes": y, **kinds}.items():
+        given = subject.new().partial_fit(X[:50], labels[:50]).partial_fit(X[50:], labels[50:])
+        subject.compare(given, without, f"labels that are {what}, and none")
+
+
+def _skip_if_unsupervised(subject: RowSubject) -> None:
+    if subject.prototype._unsupervised:
+        skip("the method ignores labels")
 
 
 def _single_class(subject: RowSubject) -> None:
     """Until two classes have been seen, even if more are declared, nothing is ranked and every column is kept."""
     if subject.regression:
         skip("a regression has no classes")
+    _skip_if_unsupervised(subject)
     X, y = subject.rows()
     for declared in ([0, 1], None):
         selector = subject.new().partial_fit(X[y == 1], y[y == 1], classes=declared)
@@ -218,6 +227,7 @@ def _late_class(subject: RowSubject) -> None:
         skip("a regression has no classes")
     if not subject.multiclass:
         skip("the method supports two classes only")
+    _skip_if_unsupervised(subject)
     X, y = subject.rows()
     selector = subject.new().partial_fit(X, y).partial_fit(X, np.where(X[:, 2] > 1, -5, y))
     if selector.classes_.tolist() != [0, 1, -5]:
@@ -233,6 +243,7 @@ def _labels_of_any_type(subject: RowSubject) -> None:
     """Labels may be text, bool, int, whole floats or several types at once; the scores are the same."""
     if subject.regression:
         skip("a regression has no labels")
+    _skip_if_unsupervised(subject)
     X, y = subject.rows()
     plain = subject.new().partial_fit(X, y)
     pairs = [
@@ -448,6 +459,7 @@ def _not_numbers(subject: RowSubject) -> None:
 
 def _impossible_targets(subject: RowSubject) -> None:
     """A target that is missing, too short, two-dimensional, or has missing values is rejected."""
+    _skip_if_unsupervised(subject)
     X, y = subject.rows()
     gaps, nothing = y.astype(np.float64), y.astype(object)
     gaps[8], nothing[8] = np.nan, None
@@ -458,8 +470,6 @@ def _impossible_targets(subject: RowSubject) -> None:
         "a target with NaN": (gaps, ("row 8",)),
         "a target with None": (nothing, ("row 8",)),
     }
-    if subject.prototype._unsupervised:
-        del targets["no target"]
     for what, (target, words) in targets.items():
         _refuses_batch(subject, (X, target), what, *words)
     if not subject.regression:

@@ -13,12 +13,13 @@ import importlib
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import tamis
 from tamis._interrupts import stop_signals_as_interrupt
-from tamis.cli.failure import FAILED, INTERRUPTED, explain
+from tamis.cli.failure import FAILED, INTERRUPTED, explain, spell
 from tamis.cli.sanitise import sanitised_output
 
 if TYPE_CHECKING:
@@ -59,8 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     _replace_closed_streams()
-    with sanitised_output():
+    with sanitised_output(), warnings.catch_warnings():
+        warnings.showwarning = _print_warning
         return _run(list(sys.argv[1:] if arguments is None else arguments))
+
+
+def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as one sentence, without the line of source."""
+    print(f"tamis: warning: {spell(' '.join(str(message).split()), [])}", file=sys.stderr)
 
 
 def _run(given: list[str]) -> int:

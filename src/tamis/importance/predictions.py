@@ -76,7 +76,8 @@ def outputs(
     DataError
         If the outputs are not finite numbers with one row per row of `X`.
     """
-    with warnings.catch_warnings():
+    # log 0: naive Bayes for a class without rows
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         # The altered rows are an array, even for a model fitted on a frame.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         values, labels = _numbers(model, X, names) if numeric else _probabilities(model, X, names)

@@ -112,6 +112,7 @@ class MaskedLearner:
             mean = np.average(self.model.theta_, axis=0, weights=self.model.class_count_)
         return np.where(np.isnan(rows) & ~mask, mean, rows)
 
+    @np.errstate(divide="ignore", invalid="ignore")  # log 0: naive Bayes for a class without rows
     def predict(self, view: View) -> Array:
         """Return the labels that the learner predicts; the first class before it is fitted."""
         if self.n_known_classes == 0:
@@ -120,6 +121,7 @@ class MaskedLearner:
             return np.repeat(self.classes[self._rows_of_class.argmax()], view.asked.shape[0])
         return np.array(view.predictor.predict(view.asked))  # a copy: it is evaluated later
 
+    @np.errstate(divide="ignore", invalid="ignore")  # log 0: naive Bayes for a class without rows
     def scores(self, view: View) -> Array:
         """Return a score of the second of two classes for each row."""
         if view.asked.shape[1] == 0:
@@ -136,6 +138,7 @@ class MaskedLearner:
         scores = scores if scores.ndim == 1 else scores[:, 1]
         return labels, scores if positive == self.model.classes_[1] else -scores
 
+    @np.errstate(divide="ignore", invalid="ignore")  # log 0: naive Bayes for a class without rows
     def predict_with_class_scores(self, view: View, classes: Array) -> tuple[Array, Array]:
         """Return the labels that the learner predicts, and a score of each of these classes, shape (n_rows, n_classes).
 

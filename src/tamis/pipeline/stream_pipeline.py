@@ -372,6 +372,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         names = vars(self).get("feature_names_in_")
         return None if names is None else list(names)
 
+    @np.errstate(divide="ignore", invalid="ignore")  # log 0: naive Bayes for a class without rows
     def _apply_learner(self, X: Any, verb: str) -> Any:
         """Return the learner's output for rows."""
         models = self._current_models()

@@ -167,7 +167,9 @@ def trend(
 
     pooled = (e * variance).sum(axis=0) / np.maximum(e.sum(axis=0) - (e > 0.0).sum(axis=0), 1.0)
     own = share * np.maximum(variance * e / np.maximum(e - 1.0, 1.0), pooled)
-    freedom = _divide(own.sum(axis=0) ** 2, (own**2 / np.maximum(e - 1.0, 1.0)).sum(axis=0))
+    # In units of a power of two, which changes no bit: squares of large numbers would overflow.
+    unit = np.ldexp(own, -np.frexp(own.max(axis=0))[1])
+    freedom = _divide(unit.sum(axis=0) ** 2, (unit**2 / np.maximum(e - 1.0, 1.0)).sum(axis=0))
     t = _divide(gap, np.sqrt(own.sum(axis=0)))
     if inflation is not None:
         t, freedom = t / np.sqrt(inflation.inflation[0]), np.minimum(freedom, inflation.blocks)

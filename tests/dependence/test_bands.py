@@ -176,10 +176,8 @@ def test_what_has_no_band_says_so():
     with pytest.raises(ValueError, match="alpha must be"):
         TScore(1).fit(X, y).effect_band(0.0)
     X[:, 3] = np.arange(1000) % 7
-    few, weighted = MutualInformation(1).fit(X[:200], y[:200]), MutualInformation(1)
-    weighted.fit(X, y, sample_weight=1.0 + y)
-    for screen in (few, weighted):
-        assert [end.tolist() for end in screen.effect_band()] == [[0.0] * 4, [math.log(2)] * 4]
+    few = MutualInformation(1).fit(X[:200], y[:200])
+    assert [end.tolist() for end in few.effect_band()] == [[0.0] * 4, [math.log(2)] * 4]
     low, high = MutualInformation(1, categorical=[3]).fit(X, y).effect_band()
     assert (low[3], high[3]) == (0.0, math.log(2))
     assert high[0] < math.log(2)

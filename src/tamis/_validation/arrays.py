@@ -442,8 +442,8 @@ def checked(X: Any, *, allow_nan: bool = False) -> Any:
     return X
 
 
-def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
-    """Return the row weights as float64, or None if all are equal."""
+def as_weights(sample_weight: Any, n_rows: int, *, some: bool = False) -> Array | None:
+    """Return the row weights as float64, or None if all are equal; with `some`, one must be positive."""
     if sample_weight is None:
         return None
     weights = _as_if_writeable(as_numbers("sample_weight", sample_weight))
@@ -463,6 +463,8 @@ def as_weights(sample_weight: Any, n_rows: int) -> Array | None:
             f"sample_weight[{at}] is {weights[at]}: weights must be 0 or from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g},"
             " so that their squares and sums are finite; rescale them."
         )
+    if some and not weights.any():
+        raise DataError("Every sample_weight is zero: give at least one row a weight.")
     return weights
 
 

@@ -786,8 +786,5 @@ def _effective(n: int, fading: float) -> float:
 
 def _copies(sample_weight: Any, n_rows: int) -> NDArray[np.int64] | None:
     """Return the rows to learn from, each as often as it counts; None for all rows once."""
-    if (weight := as_weights(sample_weight, n_rows)) is None:
-        return None
-    if not weight.any():
-        raise DataError("Every sample_weight is zero: give at least one row a weight.")
-    return repeated_rows(weight)
+    weight = as_weights(sample_weight, n_rows, some=True)
+    return None if weight is None else repeated_rows(weight)

@@ -324,10 +324,8 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             delattr(self, name)
         if sample_weight is not None and not self._takes_weights:
             raise ValueError(f"{type(self).__name__} has no sample_weight: repeat rows instead.")
-        weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y))
+        weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y), some=True)
         assert weight is not None
-        if not weight.any():
-            raise DataError("Every sample_weight is zero: give at least one row a weight.")
         self._n_rows = len(y)
         self._row_weight = None if (weight == 1.0).all() else weight
         if self._is_regression():

@@ -348,9 +348,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         # Missing labels are rejected when labels are encoded, so known labels need no extra pass.
         y = None if self._unsupervised else as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
         if sample_weight is not None:
-            sample_weight = as_weights(sample_weight, X.shape[0])
-            if forget and not sample_weight.any():
-                raise DataError("Every sample_weight is zero: give at least one row a weight.")
+            sample_weight = as_weights(sample_weight, X.shape[0], some=forget)
         is_first = forget or not hasattr(self, "n_features_in_")
         if not is_first:
             self._check_same_columns(X, names)

@@ -371,9 +371,7 @@ class _LinearClassifier(DenseRowClassifier):
                 delattr(self, name)
         rows = self._check_range(self._rows(X, begins))
         y = as_column(y, rows.shape[0], type(self).__name__)
-        weight = as_weights(sample_weight, rows.shape[0])
-        if weight is not None and not weight.any():
-            raise DataError("Every sample_weight is zero: give at least one row a weight.")
+        weight = as_weights(sample_weight, rows.shape[0], some=True)
         if weight is not None and not weight.all():
             rows, y, weight = rows[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
         if begins:

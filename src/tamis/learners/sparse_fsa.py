@@ -286,14 +286,12 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
         check_parameters(self)
         X, names = as_rows(X)
         y = as_column(y, X.shape[0], type(self).__name__)
-        weight = as_weights(sample_weight, X.shape[0])
+        weight = as_weights(sample_weight, X.shape[0], some=True)
         reject_nonfinite(X, names)
         n_features = X.shape[1]
         n_kept = n_to_select(self.n_features_to_select, n_features)
         if weight is None:
             weight = np.ones(X.shape[0])
-        elif not weight.any():
-            raise DataError("Every sample_weight is zero: give at least one row a weight.")
         elif not weight.all():
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         codes, classes = encode_labels(y, np.array([]))

@@ -256,7 +256,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         check_parameters(self)
         X, names = as_rows(X)
         y = as_column(y, X.shape[0], type(self).__name__)
-        weights = as_weights(sample_weight, X.shape[0])
+        weights = as_weights(sample_weight, X.shape[0], some=forget)
         # No array of the state is modified, so only its attributes have to be restored.
         atomically(
             self, self._partial_fit, X, names, y, classes, weights, columns, forget,

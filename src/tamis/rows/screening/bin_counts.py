@@ -66,7 +66,7 @@ class BinCounts(SizedState):
     --------
     >>> bins = BinCounts(2, np.array([1]), n_bins=2, eps=0.01, dtype="float32")
     >>> bins.grow(n_classes=2)
-    >>> bins.update(np.array([[0.1, 7], [0.2, 7], [0.8, 0], [0.9, 0]]), np.array([0, 0, 1, 1]), None, 1.0)
+    >>> bins.update(np.array([[0.1, 7], [0.2, 7], [0.8, 0], [0.9, 0]]), np.array([0, 0, 1, 1]), None, 1.0, None)
     True
     >>> [table[0, [0, -1]].tolist() for _, table, _ in bins.tables()]
     [[[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]]

@@ -651,7 +651,7 @@ def test_a_state_much_larger_than_the_batch_is_restored_where_learning_takes_lon
 @pytest.mark.parametrize("entry", [e for e in SELECTORS if not e.per_batch], ids=lambda entry: entry.key)
 def test_parts_of_a_batch_make_the_same_model(entry: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = started(entry).partial_fit(X[200:], Y[200:])
-    monkeypatch.setitem(_atomic.LARGEST_PART, entry.load()._equals_rows, 97 * X[0].nbytes)
+    monkeypatch.setitem(_atomic.LARGEST_PART, entry.load().claims.equals_rows, 97 * X[0].nbytes)
     in_parts = started(entry).partial_fit(X[200:], Y[200:])
     if entry.rounding:
         np.testing.assert_allclose(in_parts.scores_, whole.scores_, rtol=1e-9)

@@ -10,6 +10,7 @@ import pytest
 from sklearn.utils import get_tags
 
 from tamis.base import RowSelector
+from tamis.base.declarations import Claims, Inputs
 from tamis.catalog import CATALOG, LEARNERS, Entry, find, find_learner
 from tamis.errors import UnknownNameError
 
@@ -48,8 +49,10 @@ def test_declaration_is_that_of_the_class(entry: Entry) -> None:
     assert entry.title == inspect.getdoc(cls).splitlines()[0]
     assert entry.module == cls.__module__
     assert entry.mergeable == hasattr(cls, "merge")
-    for name in ("_target_kinds", "_linear_in_stored_values", "_equals_rows", "_whole_blocks", "_allows_nan"):
-        assert entry.declaration.get(name, none) == getattr(cls, name, none)
+    assert entry.declaration.get("_whole_blocks", none) == getattr(cls, "_whole_blocks", none)
+    for name, kind in (("accepts", Inputs), ("claims", Claims)):
+        read = entry.declaration.get(name)
+        assert (None if read is None else kind(**read)) == getattr(cls, name, None)
 
 
 @by_key

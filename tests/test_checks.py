@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import DISCUSS, FIRES, OFS, Auto, FisherScore, JointScreening, MonteCarloFIRES, Screening, TScore
 from tamis.base import RowSelector
+from tamis.base.declarations import Inputs
 from tamis.catalog import CATALOG
 from tamis.checks import Report, check_row_selector, row_selector_checks
 from tamis.errors import DataError
@@ -471,7 +472,7 @@ class FillsGaps(MeanGap):
 class AcceptsNonFinite(MeanGap):
     """non_finite"""
 
-    _finite_in_kernel = True  # but it does not check either
+    accepts = Inputs(checked_in_kernel=True)  # but it does not check either
 
 
 class VagueAboutGaps(MeanGap):
@@ -616,7 +617,7 @@ class LearnsItsParameter(MeanGap):
 class NeedsLabels(MeanGap):
     """labels_are_optional"""
 
-    _unsupervised = True
+    accepts = Inputs(labels=False)
 
 
 class PicklesParameters(MeanGap):

@@ -12,6 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tamis import AlphaInvesting, Grafting, GramInvesting, PenalisedSelector
 from tamis.base import ColumnSelector
+from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, Verdicts
 from tamis.catalog import CATALOG
 from tamis.checks import check_column_selector, column_selector_checks
@@ -206,7 +207,7 @@ def test_only_selectors_of_columns_are_checked() -> None:
 
 def test_weights_are_refused_by_a_method_that_cannot_weigh() -> None:
     class Unweighted(Correlated):
-        _takes_weights = False
+        accepts = Inputs(weights=False)
 
     with pytest.raises(ValueError, match="Unweighted has no sample_weight"):
         Unweighted().start(np.arange(9.0), sample_weight=np.ones(9))

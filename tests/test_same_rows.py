@@ -19,6 +19,7 @@ import scipy.sparse as sp
 import tamis
 from tamis import AlphaInvesting, TScore, prequential
 from tamis.adapters.river import RiverClassifier
+from tamis.base.declarations import Claims
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.checks import column_selector_checks, row_selector_checks
 from tamis.checks.subject import RowSubject, Subject, compare_scores
@@ -112,9 +113,9 @@ def test_the_page_lists_every_class_whose_weighted_rows_are_not_its_copies() -> 
     classes = {entry.load() for entry in (*CATALOG, *LEARNERS)} | {
         getattr(tamis, name) for name in ("Refit", "SparseFSA")
     }
-    reasons = {cls.__name__: getattr(cls, "_copies_differ", "") for cls in classes}
+    reasons = {cls.__name__: getattr(cls, "claims", Claims()).copies_differ for cls in classes}
     assert listed == {name: reason for name, reason in reasons.items() if reason}
-    assert all(accepts_weights(cls) for cls in classes if getattr(cls, "_copies_differ", ""))
+    assert all(accepts_weights(cls) for cls in classes if getattr(cls, "claims", Claims()).copies_differ)
 
 
 @pytest.mark.parametrize(

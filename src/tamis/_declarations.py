@@ -38,7 +38,7 @@ class Declaration:
     Examples
     --------
     >>> ofs = declared("tamis.rows", "OFS")
-    >>> ofs.module, ofs.get("_linear_in_stored_values"), "merge" in ofs
+    >>> ofs.module, ofs.get("claims")["sparse_time"], "merge" in ofs
     ('tamis.rows.ofs', True, True)
     """
 
@@ -87,6 +87,9 @@ def _members(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:
 
 
 def _value(node: ast.expr) -> Any:
+    """Return the value of a literal, and the keywords of a call such as ``Claims(sparse_time=True)``."""
+    if isinstance(node, ast.Call):
+        return {str(one.arg): _value(one.value) for one in node.keywords}
     try:
         return ast.literal_eval(node)
     except ValueError:

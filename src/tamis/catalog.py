@@ -102,17 +102,17 @@ class Entry:
     @property
     def targets(self) -> tuple[str, ...]:
         """Kinds of target: some of "binary", "multiclass" and "regression"."""
-        return tuple(self.declaration.get("_target_kinds", _CLASSES))
+        return tuple(self.declaration.get("accepts", {}).get("targets", _CLASSES))
 
     @property
     def sparse(self) -> bool:
         """Whether learning from CSR rows takes time proportional to the stored values."""
-        return bool(self.declaration.get("_linear_in_stored_values", False))
+        return bool(self.declaration.get("claims", {}).get("sparse_time", False))
 
     @property
     def missing(self) -> bool | None:
         """Whether a selector of rows accepts missing values (NaN); None for other families."""
-        return bool(self.declaration.get("_allows_nan", False)) if self.family == "rows" else None
+        return bool(self.declaration.get("accepts", {}).get("nan", False)) if self.family == "rows" else None
 
     @property
     def mergeable(self) -> bool:
@@ -122,18 +122,21 @@ class Entry:
     @property
     def copies_differ(self) -> str:
         """How a row of weight w differs from w copies of it; empty if it does not."""
-        return str(self.declaration.get("_copies_differ", ""))
+        return str(self.declaration.get("claims", {}).get("copies_differ", ""))
 
     @property
     def per_batch(self) -> bool:
         """Whether the method is defined per batch: a batch is not equivalent to its rows (or columns) one at a time."""
-        by_rows = self.declaration.get("_equals_rows", "exactly")
-        return by_rows == "" or bool(self.declaration.get("_whole_blocks", False))
+        return self._equals_rows == "" or bool(self.declaration.get("_whole_blocks", False))
+
+    @property
+    def _equals_rows(self) -> str:
+        return str(self.declaration.get("claims", {"equals_rows": "exactly"}).get("equals_rows", ""))
 
     @property
     def rounding(self) -> bool:
         """Whether a batch equals its rows one at a time only up to rounding, since sums are taken in another order."""
-        return bool(self.declaration.get("_equals_rows", "exactly") == "up to rounding")
+        return self._equals_rows == "up to rounding"
 
     def as_dict(self) -> dict[str, Any]:
         """Return all properties by name, for JSON."""

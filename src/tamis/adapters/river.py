@@ -40,6 +40,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import SEED, Kind, check_parameters, parameters
 from tamis.base import RowSelector
+from tamis.base.declarations import Claims
 from tamis.base.rows import check_columns
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
@@ -119,7 +120,10 @@ class RiverClassifier(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: igno
     """
 
     classes_: Array
-    _copies_differ = "passed to the model as `w`; if it has no `w`, whole weights repeat the row"
+    claims = Claims(
+        equals_rows="exactly",
+        copies_differ="passed to the model as `w`; if it has no `w`, whole weights repeat the row",
+    )
 
     _allowed = parameters(
         model=(*_MODELS, Kind("a classifier of River", lambda value: isinstance(value, base.Classifier))),

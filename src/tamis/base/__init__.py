@@ -12,7 +12,8 @@ cells             :class:`CellClassifier`     ``_learn``, ``_codes``, ``_next``,
 ================  ==========================  ====================================  ==============================
 
 Each has its own result types: a column selector writes a :class:`Trace` of :class:`Verdicts`, a cell classifier opens
-a :class:`Session` on a :class:`State` and returns an :class:`Acquisition`.
+a :class:`Session` on a :class:`State` and returns an :class:`Acquisition`. A class states what it learns from in
+``accepts``, :class:`Inputs`, and what it guarantees in ``claims``, :class:`Claims`; :mod:`tamis.checks` verifies both.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 import tamis._deferred  # noqa: F401 - before scikit-learn is imported
 from tamis.base.cells import Acquisition, CellClassifier
 from tamis.base.columns import ColumnSelector, FeatureStream
+from tamis.base.declarations import Claims, Inputs
 from tamis.base.html_repr import html_repr
 from tamis.base.prices import PriceList
 from tamis.base.rows import RowSelector, n_to_select, top_mask
@@ -29,8 +31,10 @@ from tamis.base.trace import Trace, Verdicts
 __all__ = [
     "Acquisition",
     "CellClassifier",
+    "Claims",
     "ColumnSelector",
     "FeatureStream",
+    "Inputs",
     "PriceList",
     "RowSelector",
     "Session",

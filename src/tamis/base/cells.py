@@ -44,6 +44,7 @@ from tamis._validation.parameters import (
     with_methods,
 )
 from tamis.base.categories import Categories
+from tamis.base.declarations import Claims, Inputs
 from tamis.base.html_repr import html_repr
 from tamis.base.numeric_target import NumericTarget
 from tamis.base.prices import PriceList, Tariff, check_groups, tariff_of
@@ -199,9 +200,10 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
-    _linear_in_stored_values = True
-    _target_kinds = ("binary", "multiclass", "regression")
-    _copies_differ = "the copies of a row are held out together"
+    claims = Claims(
+        equals_rows="exactly", sparse_time=True, copies_differ="the copies of a row are held out together"
+    )
+    accepts = Inputs(targets=("binary", "multiclass", "regression"))
     _numbers_count = False  # whether the state keeps the values themselves
     # During a fit with weights: the row that each row is a copy of, so that copies are held out together.
     _origin: NDArray[np.int64] | None = None

@@ -34,6 +34,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import check_parameters, parameters
 from tamis.base.column_intake import Columns, as_float64, block_of, by_column, one_column, without_missing
+from tamis.base.declarations import Claims, Inputs
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.base.trace import ACCEPTED, Trace, Verdicts
 from tamis.errors import DataError
@@ -137,12 +138,10 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
-    _takes_weights = True  # False: the method rejects `sample_weight`
-    _copies_differ = ""  # how a row of weight w differs from w copies of it
+    accepts = Inputs()
+    claims = Claims(equals_rows="exactly")
     _counts_rows = False  # True: the hooks get each row as often as it counts, so weights are whole numbers
     _statistic = "dependency"  # the statistic in `trace_` for methods without p-values
-    _target_kinds: tuple[str, ...] = ("binary", "multiclass")  # supported kinds of target
-    _linear_in_stored_values = False  # True: time is proportional to the stored values
     _whole_blocks = False  # True: `_consider_block` receives each block of offers undivided
     _parts: tuple[str, ...] = ()  # stateful attributes that hooks change in place; snapshots copy them
 
@@ -322,7 +321,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             raise DataError("y has 0 sample(s), but a minimum of 1 is required.")
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        if sample_weight is not None and not self._takes_weights:
+        if sample_weight is not None and not self.accepts.weights:
             raise ValueError(f"{type(self).__name__} has no sample_weight: repeat rows instead.")
         weight = np.ones(len(y)) if sample_weight is None else as_weights(sample_weight, len(y), some=True)
         assert weight is not None

@@ -35,6 +35,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import check_parameters, number, parameters
 from tamis.base.categories import split_rows
+from tamis.base.declarations import Claims, Inputs
 from tamis.base.row_encoder import RowEncoder, class_targets
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.base.target_levels import N_LEVELS, TargetLevels
@@ -86,43 +87,17 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
-    # True: `_learn` itself raises on NaN and infinity, before it changes anything. Another pass takes 1.6 us for a row
-    # of 50 and 27 us for 100 rows of 1,000, more than 5 % of the time of the fastest methods.
-    _finite_in_kernel = False
-
-    # "exactly" or "up to rounding": a batch is equivalent to its rows one at a time, so a large one is processed in
-    # parts, which bounds the delay of Ctrl-C.
-    _equals_rows = ""
-
-    # How a row of weight w differs from w copies of it; empty if it does not, up to rounding.
-    _copies_differ = ""
+    accepts = Inputs()
+    claims = Claims()
 
     # Bytes of state that may be copied per byte of a batch, so that an error within an update can be undone; more if an
     # update is so slow that the copy adds at most a tenth.
     _copied_per_byte = 1
 
-    # Supported kinds of target.
-    _target_kinds: tuple[str, ...] = ("binary", "multiclass")
-
-    # True: the hooks get classes, or the levels of a numeric target.
-    _cuts_target = False
-
-    # True: learning from CSR rows takes time proportional to the stored values.
-    _linear_in_stored_values = False
-
-    _allows_nan = False  # True: NaN is ignored, feature by feature, or encoded
-
-    # True: missing values and categories are encoded for the hooks, including columns that a parameter `categorical`
-    # names.
-    _encodes = False
-
     # Number of categories of a feature that are encoded by their index: for methods that count values.
     _n_exact_categories = 0
 
-    _unsupervised = False  # True: `y` is ignored, whatever it is
     _n_unlabelled = 0  # unlabelled rows; an instance attribute only once there are any
-
-    _ranks_relevance = True  # False: the scores do not rank the relevance of features to the target
 
     _invariant_to_shifts = True  # False: a constant added to a feature changes the scores
     _ignores_constants = True  # False: a large constant feature may be the best
@@ -163,7 +138,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # For snapshots: see `tamis._atomic.Snapshot`.
     _written_once: tuple[str, ...] = ("classes_", "_unseen", "_levels", "_encoder", "feature_names_in_")
 
-    _merge_equals_one_pass = True  # up to rounding
     _n_first = 0  # first rows that fix how all are counted, such as bin edges
 
     def clone_unfitted(self) -> Self:
@@ -346,17 +320,21 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         check_parameters(self)
         raw, X, names = self._split(X, is_first=forget or not hasattr(self, "n_features_in_"))
         # Missing labels are rejected when labels are encoded, so known labels need no extra pass.
-        y = None if self._unsupervised else as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
+        y = (
+            None
+            if not self.accepts.labels
+            else as_column(y, X.shape[0], type(self).__name__, allow_missing=True)
+        )
         if sample_weight is not None:
             sample_weight = as_weights(sample_weight, X.shape[0], some=forget)
         is_first = forget or not hasattr(self, "n_features_in_")
         if not is_first:
             self._check_same_columns(X, names)
             names = self._names()
-        if not (self._finite_in_kernel or self._encodes):
-            reject_nonfinite(X, names, allow_nan=self._allows_nan)
+        if not (self.accepts.checked_in_kernel or self.accepts.categories):
+            reject_nonfinite(X, names, allow_nan=self.accepts.nan)
         if sample_weight is not None and not sample_weight.all():
-            reject_nonfinite(X, names, allow_nan=self._allows_nan)
+            reject_nonfinite(X, names, allow_nan=self.accepts.nan)
             self._check_target(y)
             there = np.flatnonzero(sample_weight)
             if not len(there):
@@ -366,7 +344,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         # Before anything changes: the snapshot may run out of memory too.
         target = () if is_first else self._target_of(y, X.shape[0])
         n_bytes = _n_bytes(X)
-        in_parts = n_bytes > LARGEST_PART[self._equals_rows]
+        in_parts = n_bytes > LARGEST_PART[self.claims.equals_rows]
         atomically(
             self, self._partial_fit, X, raw, names, y, classes, sample_weight, target, in_parts,
             n_bytes=n_bytes * self._copied_per_byte, n_rows=X.shape[0] if sample_weight is None else None,
@@ -395,7 +373,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         if not target:
             self._reset()
             self._initialize(X, names, classes)
-            if self._encodes:
+            if self.accepts.categories:
                 self._encoder = RowEncoder(self.n_features_in_, list(raw), self._n_exact_categories)
             target = self._target_of(y, X.shape[0])
         if y is None:
@@ -410,7 +388,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             numbers = class_targets(y) if raw and known and self._levels is None else y
             X, self._encoder = self._encoder.with_rows(X, raw, numbers, sample_weight, self._names())
         if in_parts:
-            for rows in parts(len(y), _n_bytes(X), self._equals_rows):
+            for rows in parts(len(y), _n_bytes(X), self.claims.equals_rows):
                 self._learn(X[rows], y[rows], None if sample_weight is None else sample_weight[rows])
         else:
             self._learn(X, y, sample_weight)
@@ -426,7 +404,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         if not self._is_regression():
             self.classes_ = np.array([]) if classes is None else as_classes(classes)
             self._unseen = np.arange(len(self.classes_))
-        elif self._cuts_target:
+        elif self.accepts.levels:
             self.classes_ = self._unseen = np.arange(N_LEVELS)
             self._levels = TargetLevels()
         self.n_seen_ = 0
@@ -480,7 +458,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
                 raise ValueError(
                     f"{name} is {mine!r} here and {theirs!r} there: merge selectors with the same {name}."
                 )
-        if self._cuts_target and self._is_regression():
+        if self.accepts.levels and self._is_regression():
             raise ValueError(
                 "task='regression' discretises the target by the rows of each part, so parts cannot be merged: fit one"
                 " selector on all rows, or pass classes."
@@ -507,7 +485,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     def _split(self, X: Any, *, is_first: bool) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
         """Return the categories of the rows, the rows with 0 in their place, and the names of the columns."""
-        if not self._encodes:
+        if not self.accepts.categories:
             return {}, *as_rows(X)
         encoder = None if is_first else self._encoder
         declared = vars(self).get("categorical") if encoder is None else list(encoder.categories) or None
@@ -567,14 +545,14 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
         if plain and vars(self).get("n_features_in_") == X.shape[1] and self._names() is None and len(X):
-            reject_nonfinite(X, allow_nan=self._allows_nan)
+            reject_nonfinite(X, allow_nan=self.accepts.nan)
             if (mask := self._get_support_mask()).any():
                 return X[:, mask]
-        if self._encodes:
+        if self.accepts.categories:
             _, rows, names = self._split(X := fill_masked(X), is_first="n_features_in_" not in vars(self))
             reject_nonfinite(rows, names, allow_nan=True)
             return super().transform(X)
-        return super().transform(checked(X, allow_nan=self._allows_nan))
+        return super().transform(checked(X, allow_nan=self.accepts.nan))
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         if self.warming_up_:
@@ -589,8 +567,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self._allows_nan
-        tags.target_tags.required = not self._unsupervised
+        tags.input_tags.allow_nan = self.accepts.nan
+        tags.target_tags.required = self.accepts.labels
         return tags
 
 

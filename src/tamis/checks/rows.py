@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from tamis._validation import Array
 from tamis.base import RowSelector, n_to_select, top_mask
+from tamis.base.declarations import Claims
 from tamis.checks import shared
 from tamis.checks.subject import NAMES, RowSubject, compare_scores, fail, rejects, skip, table
 from tamis.checks.suite import Report, entry_of, named_checks, run_all
@@ -157,7 +158,7 @@ def _fit_forgets(subject: RowSubject) -> None:
 
 def _finds_planted_features(subject: RowSubject) -> None:
     """The target depends on two of twenty features: after 3000 rows, they have the largest scores of ten kept."""
-    if not subject.prototype._ranks_relevance:
+    if not subject.prototype.claims.ranks_relevance:
         skip("the scores do not rank relevance")
     selector = subject.new(n_features_to_select=10)
     for seed in range(30):
@@ -169,7 +170,7 @@ def _finds_planted_features(subject: RowSubject) -> None:
 
 def _labels_are_optional(subject: RowSubject) -> None:
     """An unsupervised method ignores labels of any kind, and is not warming up."""
-    if not subject.prototype._unsupervised:
+    if subject.prototype.accepts.labels:
         skip("the method uses labels")
     X, y = subject.rows()
     without = subject.new().partial_fit(X[:50]).partial_fit(X[50:])
@@ -184,7 +185,7 @@ def _labels_are_optional(subject: RowSubject) -> None:
 
 
 def _skip_if_unsupervised(subject: RowSubject) -> None:
-    if subject.prototype._unsupervised:
+    if not subject.prototype.accepts.labels:
         skip("the method ignores labels")
 
 
@@ -273,7 +274,7 @@ def _merge(subject: RowSubject) -> None:
     merge = getattr(subject.prototype, "merge", None)
     if merge is None:
         skip("the method cannot be merged")
-    if subject.regression and subject.prototype._cuts_target:
+    if subject.regression and subject.prototype.accepts.levels:
         skip("the levels of a numeric target depend on the rows of each part")
     has_order = "when" in inspect.signature(merge).parameters
     after, before = ({"when": when} if has_order else {} for when in ("after", "before"))
@@ -290,7 +291,7 @@ def _merge(subject: RowSubject) -> None:
     merged = part(0).merge(other, **after)
     subject.compare(other, part(1), "a part that was merged into another, and the same part")
     subject.compare(other.merge(part(0), **before), merged, "b + a, and a + b", tolerance=_ROUNDING)
-    if not getattr(subject.prototype, "_merge_equals_one_pass", True):
+    if not getattr(subject.prototype, "claims", Claims()).merges_exactly:
         if merged.n_seen_ != part(0, 1).n_seen_:
             fail(f"two parts merged have seen {merged.n_seen_} rows, and together {part(0, 1).n_seen_}.")
         return
@@ -515,7 +516,7 @@ def _one_feature(subject: RowSubject) -> None:
 
 def _constant_features(subject: RowSubject) -> None:
     """Constant columns of any size leave the scores finite and are never the best."""
-    if not subject.prototype._ranks_relevance and subject.prototype._unsupervised:
+    if not subject.prototype.claims.ranks_relevance and not subject.prototype.accepts.labels:
         skip("the scores do not rank relevance")
     X, y = subject.rows()
     large = [1e9, 1e-9, *([] if subject.tags.positive_only else [-10.0, -1e9])]

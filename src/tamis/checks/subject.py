@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 
 from tamis._validation import Array
 from tamis.base import ColumnSelector, RowSelector
+from tamis.base.declarations import Claims
 from tamis.base.trace import RECORD
 
 __all__ = [
@@ -101,7 +102,7 @@ class Subject(ABC):
     @property
     def copies_differ(self) -> str:
         """How a row of weight w differs from w copies of it; empty if it does not."""
-        return str(getattr(self.prototype, "_copies_differ", ""))
+        return str(getattr(self.prototype, "claims", Claims()).copies_differ)
 
     def compare_results(self, one: Any, other: Any, what: str, *, tolerance: float = 0.0) -> None:
         """Fail unless two models agree in all that does not depend on how the same rows were passed."""
@@ -228,7 +229,7 @@ class RowSubject(Subject):
     @property
     def copies_differ(self) -> str:
         """How a row of weight w differs from w copies of it; empty if it does not."""
-        if self.regression and self.prototype._cuts_target:
+        if self.regression and self.prototype.accepts.levels:
             return "the levels of a numeric target are cut by rows"
         return super().copies_differ
 

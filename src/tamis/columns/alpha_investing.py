@@ -34,6 +34,7 @@ from sklearn.base import clone
 
 from tamis._validation import Array
 from tamis._validation.parameters import number, parameters
+from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.block_test import is_series
 from tamis.columns.groups import GroupedOffers
@@ -173,7 +174,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     _parts = ("_model", "_rule")
     _rule: SpendingRule
 
-    _target_kinds = ("binary", "multiclass", "regression")
+    accepts = Inputs(targets=("binary", "multiclass", "regression"))
 
     _shapes = "_groups_of_rows (g) codes"
 

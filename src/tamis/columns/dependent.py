@@ -13,6 +13,7 @@ from sklearn.base import clone
 from tamis._validation import Array
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import ColumnSelector
+from tamis.base.declarations import Claims
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.columns.target_shape import warn_rare_class
 from tamis.dependence.criterion import Candidate, DependenceTest
@@ -31,7 +32,7 @@ class DependenceSelector(ColumnSelector):
     Columns that do not depend on the class are rejected in bulk; `_decide` is called for each of the others.
     """
 
-    _linear_in_stored_values = True
+    claims = Claims(equals_rows="exactly", sparse_time=True)
     _counts_rows = True
 
     _allowed = parameters(

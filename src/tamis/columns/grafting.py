@@ -51,6 +51,7 @@ from tamis._kernels import njit
 from tamis._validation import Array
 from tamis._validation.parameters import number, parameters
 from tamis.base import ColumnSelector
+from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, CONSTANT, Verdicts
 from tamis.columns.glm import check_not_constant
 from tamis.columns.sequential import check_two_classes
@@ -234,7 +235,7 @@ class Grafting(ColumnSelector):
     _shapes = "_target (n)  _share (n)  _eta (n)  _negative_gradient (n)  _columns (q, n)  _weights (q)"
 
     _statistic = "slope"
-    _target_kinds = ("binary", "regression")
+    accepts = Inputs(targets=("binary", "regression"))
 
     _allowed = parameters(
         penalty=(number("(0, inf)"), None),

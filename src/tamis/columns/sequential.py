@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tamis._validation import Array
 from tamis._validation.parameters import integer, parameters
 from tamis.base import ColumnSelector
+from tamis.base.declarations import Claims, Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.glm import LogisticModel, PoissonModel
 from tamis.columns.linear import LinearModel
@@ -37,8 +38,8 @@ def check_two_classes(classes: Array) -> None:
 class RegressionSelector(ColumnSelector):
     """A selector that tests columns against a regression on the features selected so far."""
 
-    _target_kinds: tuple[str, ...] = ("binary", "regression")
-    _linear_in_stored_values = True
+    accepts = Inputs(targets=("binary", "regression"))
+    claims = Claims(equals_rows="exactly", sparse_time=True)
 
     _allowed = parameters(
         model=("linear", "logistic", "poisson"),

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import deliver_signals
+from tamis.base.declarations import Claims
 from tamis.catalog import find_learner
 from tamis.learners.dense_rows import DenseRowClassifier
 
@@ -37,7 +38,8 @@ class ChunkedEnsemble(DenseRowClassifier):
     """
 
     adapts_itself = True  # see `tamis.learners.traits`
-    _equals_rows = ""  # a batch is processed chunk by chunk
+    # a batch is processed chunk by chunk
+    claims = Claims()
 
     _copied_at_least = 1 << 22  # a row is learned in a millisecond
 

@@ -18,6 +18,7 @@ from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import Array, as_column, as_rows, encode_labels, reject_nonfinite
 from tamis._validation.parameters import COLUMNS, check_parameters, integer, parameters
+from tamis.base.declarations import Claims
 from tamis.errors import DataError
 
 __all__ = ["LARGEST", "SHARED_DOCS", "DenseRowClassifier", "first_out_of_range", "is_third_party"]
@@ -86,10 +87,8 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
 
     # "exactly": a batch leaves the same state as its rows one at a time, so a large batch is learned in parts and
     # Ctrl-C does not wait long. "": `_learn` itself handles pending signals.
-    _equals_rows = "exactly"
-
     # Whether it accepts sparse rows, and learns in time proportional to their stored values.
-    _linear_in_stored_values = False
+    claims = Claims(equals_rows="exactly")
 
     # Bytes of state that are copied before an update: a minimum, and a number per byte of a batch.
     _copied_at_least = 1 << 19
@@ -196,7 +195,7 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
         rows = self._validate_rows(X)
         y = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
         # Only a third party's model rejects rows that other parts have learned.
-        in_parts = rows.nbytes > LARGEST_PART[self._equals_rows] or self._has_third_party_parts
+        in_parts = rows.nbytes > LARGEST_PART[self.claims.equals_rows] or self._has_third_party_parts
         atomically(
             self, self._partial_fit, rows, y,
             n_bytes=max(self._copied_at_least, rows.nbytes * self._copied_per_byte), n_rows=len(y), in_parts=in_parts,
@@ -226,11 +225,11 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
         if len(known) != len(self.classes_):
             self.classes_ = known
             self._grow(len(known))
-        if rows.nbytes <= LARGEST_PART[self._equals_rows]:
+        if rows.nbytes <= LARGEST_PART[self.claims.equals_rows]:
             self._learn(rows, codes)
             self.n_seen_ += rows.shape[0]
             return
-        for part in parts(len(codes), rows.nbytes, self._equals_rows):
+        for part in parts(len(codes), rows.nbytes, self.claims.equals_rows):
             self._learn(rows[part], codes[part])
             self.n_seen_ += len(rows[part])
 
@@ -240,7 +239,7 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
     def _rows(self, X: Any, first: bool) -> Array:
         """Return the rows as float64 after checking their columns."""
         is_array = type(X) is np.ndarray
-        if not is_array and sp.issparse(X) and not self._linear_in_stored_values:
+        if not is_array and sp.issparse(X) and not self.claims.sparse_time:
             raise TypeError(
                 f"Sparse data was passed, but {type(self).__name__} requires dense rows: pass X.toarray()."
             )

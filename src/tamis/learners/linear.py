@@ -49,6 +49,7 @@ from tamis._atomic import atomically
 from tamis._kernels import njit
 from tamis._validation import Array, Rows, as_classes, as_column, as_weights, encode_labels, reject_nonfinite
 from tamis._validation.parameters import check_parameters, integer, number, parameters
+from tamis.base.declarations import Claims
 from tamis.errors import DataError
 from tamis.learners.dense_rows import LARGEST, SHARED_DOCS, DenseRowClassifier
 
@@ -272,9 +273,8 @@ class _LinearClassifier(DenseRowClassifier):
 
     adapts_itself = False
     wants_scale = True
-    _linear_in_stored_values = True
-    _equals_rows = ""  # a batch is shuffled
-    _copies_differ = "the step of the gradient"
+    # a batch is shuffled
+    claims = Claims(sparse_time=True, copies_differ="the step of the gradient")
     _loss: int
     _shared_docs = _SHARED_DOCS
 

@@ -66,6 +66,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import SEED, check_parameters, integer, number, parameters
 from tamis.base import n_to_select, top_mask
+from tamis.base.declarations import Claims
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
 
@@ -218,9 +219,7 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
     True
     """
 
-    _equals_rows = ""
-    _copies_differ = "the step of the gradient; batches count rows"
-    _linear_in_stored_values = True
+    claims = Claims(sparse_time=True, copies_differ="the step of the gradient; batches count rows")
     _shapes = """
         n_features_in_ (=j)  classes_ (c)  coef_ (c-(c==2), j) float in [-1e150, 1e150]
         intercept_ (c-(c==2)) float in [-1e150, 1e150]  _support (j)

@@ -218,7 +218,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _begin(self) -> dict[Any, int]:
-        if self.absent == "missing" and not self.selector._allows_nan:
+        if self.absent == "missing" and not self.selector.accepts.nan:
             raise ValueError(
                 f"absent='missing', but {type(self.selector).__name__} does not support missing values: choose"
                 " absent='zero'."
@@ -292,8 +292,8 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         check_parameters(self)
         names, values, _ = named_cells([row])
         if not np.isfinite(values).all():
-            reject_nonfinite(values[None], list(map(str, names)), allow_nan=self.selector._allows_nan)
-        if not self.selector._unsupervised:
+            reject_nonfinite(values[None], list(map(str, names)), allow_nan=self.selector.accepts.nan)
+        if self.selector.accepts.labels:
             check_label(y, type(self).__name__, numbers=self.selector._is_regression())
         if self.budget is None:
             self._check_room(vars(self).get("selector_", self.selector), n_names)
@@ -374,7 +374,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         if not np.isfinite(values).all():
             cells = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, len(places)))
             reject_nonfinite(
-                cells, list(map(str, _ordered_names(places))), allow_nan=self.selector_._allows_nan
+                cells, list(map(str, _ordered_names(places))), allow_nan=self.selector_.accepts.nan
             )
 
     def _rows_with_same_names(

@@ -52,6 +52,7 @@ from tamis._kernels import njit
 from tamis._validation import Array
 from tamis._validation.parameters import number, parameters
 from tamis.base import n_to_select, top_mask
+from tamis.base.declarations import Claims
 from tamis.rows.incremental_classes import IncrementalClasses
 
 __all__ = ["EFS"]
@@ -285,7 +286,11 @@ class EFS(IncrementalClasses):
     array([ 17,  50, 123])
     """
 
-    _copies_differ = "the exponent of an update, one for each mistake"
+    claims = Claims(
+        equals_rows="exactly",
+        sparse_time=True,
+        copies_differ="the exponent of an update, one for each mistake",
+    )
 
     _shapes = """
         _order (o) int64 in [0, len(classes_)) distinct

@@ -50,6 +50,7 @@ from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, are_categories, check_choice, columns_of
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
+from tamis.base.declarations import Claims, Inputs
 from tamis.merging import MERGE_DOCS
 from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.entropy import WindowCounts
@@ -128,11 +129,11 @@ class FCBF(RowSelector):
     array([3, 8])
     """
 
-    _equals_rows = "exactly"
+    claims = Claims(equals_rows="exactly")
     _shapes = "_counts (its own)  _counts._class_counts (c)  _counts._numeric (j)"
 
     n_features_to_select: int | float | None  # type: ignore[assignment]
-    _allows_nan = True
+    accepts = Inputs(nan=True)
     _chooses_count = True
 
     _allowed = parameters(

@@ -38,6 +38,7 @@ import math
 import numpy as np
 
 from tamis._validation.parameters import integer, number, parameters
+from tamis.base.declarations import Claims, Inputs
 from tamis.rows.sketched_rows import Floats, SketchedRows
 
 __all__ = ["FSDS"]
@@ -109,11 +110,13 @@ class FSDS(SketchedRows):
     array([ 0,  1,  2, 20, 21, 22])
     """
 
-    _equals_rows = "exactly"
-    _target_kinds = ("binary", "multiclass", "regression")
-    _unsupervised = True
+    claims = Claims(
+        equals_rows="exactly",
+        ranks_relevance=False,
+        copies_differ="a row is multiplied by the root of its weight; copies fill the sketch sooner",
+    )
+    accepts = Inputs(targets=("binary", "multiclass", "regression"), labels=False)
     _invariant_to_shifts = False  # the sketch is of rows as they are
-    _ranks_relevance = False
 
     _allowed = parameters(
         n_components=integer("[1, 100]"),

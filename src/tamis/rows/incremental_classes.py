@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from tamis._validation import Array, Rows
 from tamis.base import RowSelector
+from tamis.base.declarations import Claims
 
 __all__ = ["IncrementalClasses", "class_positions", "split_at_new_classes"]
 
@@ -20,8 +21,7 @@ class IncrementalClasses(RowSelector):
 
     _order: Array  # codes of the classes in order of appearance
 
-    _equals_rows = "exactly"
-    _linear_in_stored_values = True
+    claims = Claims(equals_rows="exactly", sparse_time=True)
 
     @abstractmethod
     def _add_class(self, code: int) -> None:

@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 
 from tamis._validation.parameters import integer, number, parameters
 from tamis.base import n_to_select
+from tamis.base.declarations import Claims, Inputs
 from tamis.rows.sketched_rows import Floats, SketchedRows, shrink
 
 __all__ = ["LeverageScores"]
@@ -124,16 +125,17 @@ class LeverageScores(SketchedRows):
     array([1, 1, 2])
     """
 
-    _equals_rows = "exactly"
-    _target_kinds = ("binary", "multiclass", "regression")
+    claims = Claims(
+        equals_rows="exactly",
+        ranks_relevance=False,
+        copies_differ="a row is multiplied by the root of its weight; copies fill the sketch sooner",
+    )
+    accepts = Inputs(targets=("binary", "multiclass", "regression"), labels=False)
     _shapes = """
         _mean (j) float in [-1e140, 1e140] fill 0
         _weight float in [0, inf)
         _roots (w) float in [0, inf)
     """
-
-    _unsupervised = True
-    _ranks_relevance = False
 
     _allowed = parameters(
         n_components=integer("[1, 100]"),

@@ -59,6 +59,7 @@ from tamis._shapes import state_error
 from tamis._validation import Array, check_choice, is_integer
 from tamis._validation.parameters import SEED, number, parameters
 from tamis.base import n_to_select, top_mask
+from tamis.base.declarations import Claims
 from tamis.merging import MERGE_DOCS
 from tamis.rows.linear_classes import LinearClasses, row_margin
 
@@ -337,8 +338,12 @@ class OFS(LinearClasses):
     """
 
     _invariant_to_shifts = False
-    _merge_equals_one_pass = False
-    _copies_differ = "the step of the gradient"
+    claims = Claims(
+        equals_rows="exactly",
+        sparse_time=True,
+        merges_exactly=False,
+        copies_differ="the step of the gradient",
+    )
     _allowed = parameters(
         learning_rate=number("(0, inf)"),
         regularization=number("[0, inf)"),

@@ -24,6 +24,7 @@ from sklearn.utils import check_random_state
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import SEED, parameters
 from tamis.base import RowSelector
+from tamis.base.declarations import Claims, Inputs
 
 __all__ = ["RandomSubset"]
 
@@ -71,13 +72,9 @@ class RandomSubset(RowSelector):
     (array([2, 7]), array([1, 2, 6, 7]))
     """
 
-    _equals_rows = "exactly"
-    _target_kinds = ("binary", "multiclass", "regression")
-    _linear_in_stored_values = True
+    claims = Claims(equals_rows="exactly", sparse_time=True, ranks_relevance=False)
+    accepts = Inputs(targets=("binary", "multiclass", "regression"), labels=False)
     _shapes = "_rank (j) int64 in [0, j) distinct"
-
-    _unsupervised = True
-    _ranks_relevance = False
 
     _allowed = parameters(
         random_state=SEED,

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from tamis._validation import Array, Rows
 from tamis.base import RowSelector
+from tamis.base.declarations import Claims
 from tamis.errors import DataError
 from tamis.summaries.moments import RunningMoments
 
@@ -58,7 +59,7 @@ class ScaledBatches(RowSelector):
     The parameters of its model are stored in flat arrays. A subclass implements three hooks.
     """
 
-    _copies_differ = "batches of `batch_size` count rows"
+    claims = Claims(copies_differ="batches of `batch_size` count rows")
 
     _shapes = "_moments.mean (j)  _moments.m2 (j)  _seed in [0, 2**31)  _n_outputs in [1, _most_outputs]"
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
 from tamis.base import RowSelector
+from tamis.base.declarations import Claims
 from tamis.errors import DataError
 
 __all__ = ["SketchedRows", "shrink"]
@@ -62,7 +63,9 @@ def shrink(sketch: Floats, squares: Floats, block: Floats) -> tuple[Floats, Floa
 class SketchedRows(RowSelector):
     """A selector that learns from blocks of `block_size` rows, regardless of the batches in which they arrive."""
 
-    _copies_differ = "a row is multiplied by the root of its weight; copies fill the sketch sooner"
+    claims = Claims(
+        copies_differ="a row is multiplied by the root of its weight; copies fill the sketch sooner"
+    )
 
     _shapes = """
         _sketch (l, j) float in [-1e150, 1e150] fill 0

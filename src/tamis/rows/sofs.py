@@ -43,6 +43,7 @@ from tamis._shapes import state_error
 from tamis._validation import Array, is_integer
 from tamis._validation.parameters import number, parameters
 from tamis.base import n_to_select
+from tamis.base.declarations import Claims
 from tamis.rows.linear_classes import LinearClasses, row_margin
 
 __all__ = ["SOFS"]
@@ -218,9 +219,14 @@ class SOFS(LinearClasses):
         _n_most in [1, j]
     """
 
-    _copies_differ = "the confidence of an update, one for each mistake"
+    # but how often a feature is nonzero near the decision boundary
+    claims = Claims(
+        equals_rows="exactly",
+        sparse_time=True,
+        ranks_relevance=False,
+        copies_differ="the confidence of an update, one for each mistake",
+    )
     _invariant_to_shifts = False
-    _ranks_relevance = False  # but how often a feature is nonzero near the decision boundary
 
     _allowed = parameters(smoothing=number("[1e-9, 1e9]"))
 

@@ -33,6 +33,7 @@ from tamis._validation import (
     reject_nonfinite,
 )
 from tamis._validation.parameters import COLUMNS, SEED, Kind, check_parameters, integer, parameters
+from tamis.base.declarations import Claims
 from tamis.base.rows import check_columns
 from tamis.drift import DETECTOR, DriftDetector, make
 from tamis.errors import DataError
@@ -169,7 +170,9 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         random_state=SEED[0],
     )
     _fitted_by = ("_begin",)
-    _copies_differ = "passed to the estimator; `window` and `every` count rows"
+    claims = Claims(
+        equals_rows="exactly", copies_differ="passed to the estimator; `window` and `every` count rows"
+    )
     # See `tamis.learners.traits`: never reset from outside, and new classes need no reset.
     adapts_itself = True
     accepts_new_classes = True

@@ -57,6 +57,7 @@ from tamis._shapes import state_error
 from tamis._validation import Array, Rows, are_categories, columns_of
 from tamis._validation.parameters import COLUMNS, number, parameters
 from tamis.base import RowSelector
+from tamis.base.declarations import Claims
 from tamis.drift import DETECTOR, Detector, DriftDetector, make
 from tamis.rows.abfs.stumps import Observers, Stump, Values
 
@@ -189,8 +190,7 @@ class ABFS(RowSelector):
     ([8, 20], [5139])
     """
 
-    _equals_rows = "exactly"
-    _copies_differ = "the weight at which a row enters the first unit"
+    claims = Claims(equals_rows="exactly", copies_differ="the weight at which a row enters the first unit")
     _shapes = """
         _numeric (p) int64 in [0, j) distinct
         _values.columns (j-p) int64 in [0, j) distinct

@@ -53,6 +53,7 @@ from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, check_choice, columns_of, short_repr
 from tamis._validation.parameters import COLUMNS, SEED, number, parameters, with_methods
 from tamis.base import RowSelector, n_to_select
+from tamis.base.declarations import Claims, Inputs
 from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.drift import HDDMA
 from tamis.errors import DataError
@@ -236,9 +237,11 @@ class Auto(RowSelector):
     True
     """
 
-    _equals_rows = "exactly"
-    _copies_differ = "blocks and windows count rows; `joint` ignores weights"
-    _merge_equals_one_pass = False
+    claims = Claims(
+        equals_rows="exactly",
+        merges_exactly=False,
+        copies_differ="blocks and windows count rows; `joint` ignores weights",
+    )
     _copied_per_byte = 40
     _written_once = (*RowSelector._written_once, "_window")
     _shapes = f"""
@@ -287,9 +290,7 @@ class Auto(RowSelector):
     """
 
     _chooses_count = True
-    _target_kinds = ("binary", "multiclass", "regression")
-    _allows_nan = True
-    _encodes = True
+    accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
     task = "classification"  # absent in older files
     _target: TargetLevels | None = None  # for regression; the moments are those of its levels
     _n_fresh = _WINDOW  # rows since the last drift

@@ -79,6 +79,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
+from tamis.base.declarations import Claims, Inputs
 from tamis.merging import MERGE_DOCS
 from tamis.rows.discuss.bayes_watch import empty_watch, expect, judge
 from tamis.rows.discuss.present import LOOK, Present
@@ -236,8 +237,7 @@ class DISCUSS(RowSelector):
     (True, array([0, 7]))
     """
 
-    _equals_rows = "exactly"
-    _merge_equals_one_pass = False
+    claims = Claims(equals_rows="exactly", merges_exactly=False)
     _copied_per_byte = 16
     _shapes = """
         _counts (its own)  _counts._class_counts (c)  _counts._numeric (a)
@@ -262,10 +262,8 @@ class DISCUSS(RowSelector):
     _known: NDArray[np.int64] | None = None
 
     n_features_to_select: int | float | None  # type: ignore[assignment]
-    _allows_nan = True
+    accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, levels=True)
     _chooses_count = True
-    _target_kinds = ("binary", "multiclass", "regression")
-    _cuts_target = True
     task = "classification"  # absent in older files
 
     _allowed = parameters(

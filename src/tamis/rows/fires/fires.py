@@ -71,6 +71,7 @@ from tamis._kernels import njit
 from tamis._validation import Array, Rows, check_choice, reject_nonfinite
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
+from tamis.base.declarations import Claims, Inputs
 from tamis.errors import DataError
 from tamis.merging import MERGE_DOCS
 from tamis.rows.fires.normal_linear import NormalLinear
@@ -231,14 +232,15 @@ class FIRES(RowSelector):
         _last_rows.blocks[][0] (R, j) finite fill 0  _last_rows.blocks[][1] (R)
     """
 
-    _merge_equals_one_pass = False
+    claims = Claims(
+        sparse_time=True,
+        merges_exactly=False,
+        copies_differ="with three classes or more, redundancy is measured in the last 300 rows",
+    )
     _written_once = (*RowSelector._written_once, "_last_rows")
-    _target_kinds = ("binary", "multiclass", "regression")
-    _linear_in_stored_values = True
-    _copies_differ = "with three classes or more, redundancy is measured in the last 300 rows"
-    _finite_in_kernel = True
-    _allows_nan = True
-    _encodes = True
+    accepts = Inputs(
+        targets=("binary", "multiclass", "regression"), nan=True, categories=True, checked_in_kernel=True
+    )
     categorical = None  # absent in older files
 
     _allowed = parameters(

@@ -61,6 +61,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array
 from tamis._validation.parameters import SEED, integer, number, parameters, with_methods
+from tamis.base.declarations import Inputs
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network, SampledModel, SoftTree
 from tamis.rows.scaled_batches import Floats, ScaledBatches, ScaledRows
@@ -170,7 +171,7 @@ class MonteCarloFIRES(ScaledBatches):
 
     _shaped_by = "model, hidden or depth"
     _copied_per_byte = 64
-    _target_kinds = ("binary", "multiclass", "regression")
+    accepts = Inputs(targets=("binary", "multiclass", "regression"))
     task = "classification"  # absent in older files
 
     _shapes = """

@@ -54,6 +54,7 @@ from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, check_choice, check_number
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
+from tamis.base.declarations import Claims, Inputs
 from tamis.merging import MERGE_DOCS
 from tamis.rows.forward.error_watch import ErrorWatch
 from tamis.rows.forward.linear_model import guess, inverse, inverse_root, solve, target_scales, unscale
@@ -196,12 +197,11 @@ class ForwardPartialCorrelation(RowSelector):
     ('x5', array([0.46, 0.09]), array([0.03, 0.11]))
     """
 
-    _equals_rows = "up to rounding"
-    _copies_differ = "blocks of rows, windows and fading count rows"
-    _target_kinds = ("binary", "multiclass", "regression")
+    claims = Claims(
+        equals_rows="up to rounding", copies_differ="blocks of rows, windows and fading count rows"
+    )
+    accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
     _copied_per_byte = 12
-    _allows_nan = True
-    _encodes = True
     categorical = None  # absent in older files
     _written_once = (*RowSelector._written_once, "_recent")
     _shapes = f"""

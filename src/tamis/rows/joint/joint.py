@@ -48,6 +48,7 @@ from tamis._kernels import njit, overwrite
 from tamis._validation import Array, Rows, check_choice
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, top_mask
+from tamis.base.declarations import Claims, Inputs
 from tamis.dependence.e_values import e_bh, restart_level
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
 from tamis.merging import MERGE_DOCS
@@ -206,7 +207,7 @@ class JointScreening(RowSelector):
     ([3, 8], 8)
     """
 
-    _equals_rows = "exactly"
+    claims = Claims(equals_rows="exactly")
     _shapes = """
         _recent (w, j?)
         _labels (w) int64 in [0, max(c, 1))
@@ -241,10 +242,7 @@ class JointScreening(RowSelector):
     _inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
 
     _chooses_count = True
-    _target_kinds = ("binary", "multiclass", "regression")
-    _cuts_target = True
-    _allows_nan = True
-    _encodes = True
+    accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True, levels=True)
     _n_exact_categories = 10  # as many as a feature has levels
     categorical = None  # absent in older files
     task = "classification"  # absent in older files

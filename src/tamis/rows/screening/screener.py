@@ -21,6 +21,7 @@ from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, check_choice, check_number, columns_of, reject_nonfinite
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
+from tamis.base.declarations import Claims, Inputs
 from tamis.dependence.e_values import e_bh, restart_level
 from tamis.dependence.long_run import Inflation, inflated_pvalue, uncertainty
 from tamis.dependence.mean_band import mean_band
@@ -66,18 +67,16 @@ class Readout(NamedTuple):
 class Screener(RowSelector):
     """Selects by a univariate score; a subclass declares its scores."""
 
-    _equals_rows = "up to rounding"
-    _linear_in_stored_values = True
+    claims = Claims(equals_rows="up to rounding", sparse_time=True)
     _shapes = """
         _ticks (c?)  _moments._weight (c)
         _evidence._sum? (j, e, b)  _evidence._spread? (j, e, b, b)  _evidence._start? (j, e)
         _dependence (its own)  _dependence?.n_features (=j)  _dependence?.labels._total (48, c)
     """
 
-    _finite_in_kernel = True
-    _allows_nan = True
-    _target_kinds = ("binary", "multiclass", "regression")
-    _cuts_target = True
+    accepts = Inputs(
+        targets=("binary", "multiclass", "regression"), nan=True, levels=True, checked_in_kernel=True
+    )
     task = "classification"  # absent in older files
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _evidence: Evidence | None = None

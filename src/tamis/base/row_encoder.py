@@ -142,12 +142,10 @@ class RowEncoder:
 
     _most = MAX_CATEGORIES
 
-    n_exact = 0  # absent in older files
     many: tuple[int, ...] = ()
 
     def __init__(self, n_features: int, columns: list[int], n_exact: int = 0) -> None:
-        if n_exact:
-            self.n_exact = n_exact
+        self.n_exact = n_exact
         self.totals, self.n_rows = np.zeros((2, n_features)), 0
         self.categories: dict[int, list[Any]] = {j: [] for j in columns}
         self.tables = {j: np.zeros((0, 2)) for j in columns}

@@ -52,9 +52,9 @@ class LinearClasses(IncrementalClasses):
     """
 
     _weights: Array
-    _constant: Array = np.empty(0, np.int32)  # features not 0 that have been constant so far, ascending
-    _value: Array = np.empty(0)  # and their values
-    _n_counted = 2  # rows of positive weight, at most 2; absent in older files
+    _constant: Array  # features not 0 that have been constant so far, ascending
+    _value: Array  # and their values
+    _n_counted: int  # rows of positive weight, at most 2
 
     def _start(self, n_features: int) -> None:
         self._constant, self._value, self._n_counted = np.empty(0, np.int32), np.empty(0), 0

@@ -47,7 +47,7 @@ class TreeClassifier(DenseRowClassifier):
     binary_splits: bool
     max_depth: int | None
     max_nodes: int | None
-    new_feature_penalty: float = 0.0  # absent in most methods and in older files
+    new_feature_penalty: float = 0.0  # no parameter of most methods
     splitter: str = "normal"  # likewise
     _categories_: Categories
 
@@ -83,7 +83,7 @@ class TreeClassifier(DenseRowClassifier):
 
     def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
         self._categorical_ = columns_of(self.categorical, n_features, names)
-        self._numeric_ = np.setdiff1d(np.arange(n_features), self._categorical_)
+        self._numeric_: NDArray[np.int64] = np.setdiff1d(np.arange(n_features), self._categorical_)
         self.classes_ = np.array([]) if classes is None else as_classes(classes)
         self._categories_ = Categories()
         self.n_seen_ = 0

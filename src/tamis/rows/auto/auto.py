@@ -291,7 +291,6 @@ class Auto(RowSelector):
 
     _chooses_count = True
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
-    task = "classification"  # absent in older files
     _target: TargetLevels | None = None  # for regression; the moments are those of its levels
     _n_fresh = _WINDOW  # rows since the last drift
 
@@ -355,7 +354,7 @@ class Auto(RowSelector):
         self._ahead = 0.0
         self._level = self._alarm = 0  # last row at which (1) was 0; row of the last alarm
         self._paired = self._paired_young = PairedLosses(len(self.arms_))
-        self._woke = dict.fromkeys(self._rankers, 0)
+        self._woke: dict[str, int] = dict.fromkeys(self._rankers, 0)
         self._detector = HDDMA(1e-4, 1e-4)
         self.suspended_ = list[str]()
         self.drift_detected_, self.restarts_, self.drifts_ = False, list[int](), list[int]()

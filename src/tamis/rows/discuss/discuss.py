@@ -254,8 +254,6 @@ class DISCUSS(RowSelector):
         _present.bayes[4] (g, c)  _present.bayes[5] (3, c)  _present.bayes[6] (2)  _present.bayes[7] (2, c)
         _label_series._total? (48, c)  _label_series (its own)
     """
-    _label_series: LabelSeries | None = None  # absent in older files
-    _inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
     # With sparse rows, features have a place in the state from their first value on: the places of all features, and
     # the features of all places. A place in reserve has `_RESERVE`, and the state of a feature that was always 0.
     _places: NDArray[np.int32] | None = None
@@ -264,7 +262,6 @@ class DISCUSS(RowSelector):
     n_features_to_select: int | float | None  # type: ignore[assignment]
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, levels=True)
     _chooses_count = True
-    task = "classification"  # absent in older files
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),
@@ -360,11 +357,13 @@ class DISCUSS(RowSelector):
         self._counts = self._new_counts(n_features)
         self._numeric = np.setdiff1d(np.arange(n_features), columns)
         self._scaler: SoftsignScaler | None = None  # for numeric features, after the first rows
-        self._early = min(N_SCALING_ROWS, self.window) if self.cuts == "robust" and len(self._numeric) else 0
+        is_scaled = self.cuts == "robust" and len(self._numeric)
+        self._early: int = min(N_SCALING_ROWS, self.window) if is_scaled else 0
         exact = np.zeros(n_features, bool)
         exact[columns] = True
         self._present = Present(self._counts, exact, self.alpha_drift or 1.0)
-        self._label_series, self._inflation = LabelSeries(len(self.classes_)), 1.0
+        self._label_series = LabelSeries(len(self.classes_))
+        self._inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
         self._su, self._mean = np.zeros(n_features), np.zeros(n_features)
         self._selected: list[int] = []
         self._n_relevant = 0  # features above their thresholds at the last selection
@@ -504,8 +503,7 @@ class DISCUSS(RowSelector):
         if len(self.classes_) > self._counts.n_classes:
             self._counts.grow(len(self.classes_))
             self._present.grow(self._selected if self._watches else [], self._counts)
-            if self._label_series is not None:
-                self._label_series.grow(len(self.classes_))
+            self._label_series.grow(len(self.classes_))
         self.drift_detected_ = False
 
     def _learn_rows(self, X: Array, y: Array) -> None:
@@ -559,7 +557,7 @@ class DISCUSS(RowSelector):
                 X[:n], y[:n], counts.state, self.bias_correction, fading, self._next - counts.n_seen, self._base,
                 self._low, self._high, self._su, self._mean, self._present.began, self._present.bayes, limit,
             )  # fmt: skip
-            if self._label_series is not None and self._watches:
+            if self._watches:
                 self._label_series.update(y[:taken])
                 if counts.n_seen % LOOK == 0:
                     self._inflation = self._label_series.variance_inflation()
@@ -691,9 +689,8 @@ class DISCUSS(RowSelector):
         self._counts.grow(n_classes)
         self._counts.reorder(order)
         self._present = self._present.recode(order)
-        if self._label_series is not None:
-            self._label_series.grow(n_classes)
-            self._label_series.reorder(order)
+        self._label_series.grow(n_classes)
+        self._label_series.reorder(order)
 
     def _prepend(self, earlier: Self) -> None:
         """Add the counts of an earlier part since its last drift, if they are of the present concept."""
@@ -709,11 +706,10 @@ class DISCUSS(RowSelector):
             if not present.prepend(theirs, age, rows, codes, self._inflation * bars, int(self.window)):
                 self.drift_detected_ = True
                 return
-            if self._label_series is not None and earlier._label_series is not None:
-                series = copy.deepcopy(earlier._label_series)
-                series.grow(len(self.classes_))
-                self._label_series.merge(series, first=True)
-                self._inflation = self._label_series.variance_inflation()
+            series = copy.deepcopy(earlier._label_series)
+            series.grow(len(self.classes_))
+            self._label_series.merge(series, first=True)
+            self._inflation = self._label_series.variance_inflation()
         else:
             present.began -= age
         self._mean_after(earlier, age, later_age)

@@ -241,7 +241,6 @@ class FIRES(RowSelector):
     accepts = Inputs(
         targets=("binary", "multiclass", "regression"), nan=True, categories=True, checked_in_kernel=True
     )
-    categorical = None  # absent in older files
 
     _allowed = parameters(
         model=("probit", "logit", "gaussian", "poisson"),

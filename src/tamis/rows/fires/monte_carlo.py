@@ -172,7 +172,6 @@ class MonteCarloFIRES(ScaledBatches):
     _shaped_by = "model, hidden or depth"
     _copied_per_byte = 64
     accepts = Inputs(targets=("binary", "multiclass", "regression"))
-    task = "classification"  # absent in older files
 
     _shapes = """
         _size (=k)

@@ -202,7 +202,6 @@ class ForwardPartialCorrelation(RowSelector):
     )
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
     _copied_per_byte = 12
-    categorical = None  # absent in older files
     _written_once = (*RowSelector._written_once, "_recent")
     _shapes = f"""
         _columns (q) int64 in [0, j) distinct
@@ -241,7 +240,6 @@ class ForwardPartialCorrelation(RowSelector):
         _recency (its own)
         _label_series._total? (48, c)  _label_series (its own)
     """
-    _label_series: LabelSeries | None = None  # absent in older files
 
     _allowed = parameters(
         n_features_to_select=(number("(0, inf)"), None),

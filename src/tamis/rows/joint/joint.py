@@ -236,16 +236,12 @@ class JointScreening(RowSelector):
         _label_series._total? (48, c)  _label_series (its own)
         _sparse? (its own)  _sparse?.n_features (=j)  _sparse?.size (=w)
     """
-    _label_series: LabelSeries | None = None  # absent in older files
     _sparse: SparseRows | None = None  # in place of `_recent`, if the first rows were sparse
     _is_part = False  # whether all rows count, in the levels of another selector: see `merge`
-    _inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
 
     _chooses_count = True
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True, levels=True)
     _n_exact_categories = 10  # as many as a feature has levels
-    categorical = None  # absent in older files
-    task = "classification"  # absent in older files
     _older: tuple[Array, ...] | None  # the counts of the previous chunk
     _before: Array  # `alone` at the last test
     _looked: int
@@ -262,7 +258,6 @@ class JointScreening(RowSelector):
         level=(number("(0, 1)"), None),
     )
 
-    level: float | None = None  # absent in older files
     _pair_evidence: PairEvidence | None = None  # with `level`
     _working: list[int] = []  # noqa: RUF012 - selected by the tests; `level` keeps some of them; never modified
 
@@ -307,7 +302,8 @@ class JointScreening(RowSelector):
         self._arrays: tuple[Array, ...] = ()  # of the counts; none before levels are determined
         self._forget_set(n_features)
         self._pair_evidence, self._n_beginnings = None, 0
-        self._label_series, self._inflation = LabelSeries(len(self.classes_)), 1.0
+        self._label_series = LabelSeries(len(self.classes_))
+        self._inflation = 1.0  # factor on the evidence required for a drift, for dependent labels
         self.drift_detected_ = False
         self.drifts_: list[int] = []
 
@@ -381,7 +377,7 @@ class JointScreening(RowSelector):
             )
         if sample_weight is not None:
             X, y = repeat_rows(X, y, sample_weight)
-        if self._label_series is not None and len(self.classes_) > self._label_series.n_classes:
+        if len(self.classes_) > self._label_series.n_classes:
             self._label_series.grow(len(self.classes_))  # even while the first rows are collected
         X = self._convert(X)
         self.drift_detected_, start = False, 0
@@ -539,14 +535,13 @@ class JointScreening(RowSelector):
             if fresh and self._pair_evidence is not None and not drift:
                 rows = X[first:start]
                 self._pair_evidence.update(rows.toarray() if sp.issparse(rows) else rows, y[first:start])
-            if fresh and self._label_series is not None:
+            if fresh:
                 self._label_series.update(y[first:start])
             if drift:
                 self._restart(max(BLOCK, int(self._evidence[1])))  # the rows that are evidence for a drift
             elif counts.n[1] == BLOCK or counts.n[0] == self._next:
                 count_pairs(counts)
-                if self._label_series is not None:
-                    self._inflation = self._label_series.variance_inflation()
+                self._inflation = self._label_series.variance_inflation()
                 if not self._is_part:
                     if counts.n[0] - self._looked >= _LOOK and self._relation_has_changed(counts):
                         self._restart(int(counts.n[0]) - self._looked)
@@ -685,7 +680,7 @@ class JointScreening(RowSelector):
         """Add the counts of another part, and store the last rows of both."""
         n_classes = int(max(len(self.classes_), codes.max(initial=-1) + 1))
         self._make_room(n_classes)
-        if self._label_series is not None and n_classes > self._label_series.n_classes:
+        if n_classes > self._label_series.n_classes:
             self._label_series.grow(n_classes)
         theirs = Counts._make(array.copy() for array in other._arrays)
         if other._sparse is not None:

@@ -73,9 +73,8 @@ class BinCounts(SizedState):
     """
 
     _common = np.empty((0, 0))  # (n_categorical, n_bins - 1), the categories with a separate bin
-    _exact: FixedBins | None = None  # None in older files
     # For dtype="float32": the last row, and the number of values of each feature that float32 may confuse with the
-    # value before. None for "float64", and in older files.
+    # value before. None for "float64".
     _last: Array = np.empty(0)
     _ties: NDArray[np.int64] | None = None
     _coarse = False  # whether float32 is too coarse for a feature
@@ -104,7 +103,9 @@ class BinCounts(SizedState):
         if dtype == "float32":
             self._last, self._ties = np.full(len(self.numeric), np.nan), np.zeros(len(self.numeric), np.int64)
         self._categories = Contingency(len(categorical), 1, 0) if len(categorical) else None
-        self._exact = FixedBins(len(self.numeric), 0, n_bins, cut_every=cut_every, per_call=per_call)
+        self._exact: FixedBins | None = FixedBins(
+            len(self.numeric), 0, n_bins, cut_every=cut_every, per_call=per_call
+        )
 
     @functools.cached_property
     def _tables(self) -> list[Counts] | None:

@@ -50,7 +50,6 @@ class LastRows(SizedState):
     """
 
     _state_spec = Shapes("blocks[][0] (N, j) fill 0  blocks[][1] (N) int64 in [0, 2**31)")
-    size = _KEPT  # absent in older files
 
     def check_state(self) -> None:
         """Raise if the number of rows of a loaded object is wrong.

@@ -77,14 +77,10 @@ class Screener(RowSelector):
     accepts = Inputs(
         targets=("binary", "multiclass", "regression"), nan=True, levels=True, checked_in_kernel=True
     )
-    task = "classification"  # absent in older files
     n_features_to_select: int | float | None  # type: ignore[assignment]
     _evidence: Evidence | None = None
-    redundancy: int | None = None  # absent in older files
     _last_rows: LastRows | None = None  # with `redundancy`
-    dependence = "independent"  # absent in older files
     _dependence: RowDependence | None = None
-    restarts: str | int | None = None  # absent in older files
     _watch: RelationWatch | None = None  # with `restarts="drift"`
     _n_restarts = 0
     _n_since = 0  # rows since the last start
@@ -783,7 +779,7 @@ class BinScreener(Screener):
         self.eps = eps
         self.dtype = dtype
 
-    summary = "thinned"  # absent in older files, and in screens of one score
+    summary = "thinned"  # no parameter of screens of one score
 
     def _new_bins(self, n_features: int) -> BinCounts | None:
         categorical = columns_of(self.categorical, n_features, self._names())

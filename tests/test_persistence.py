@@ -31,7 +31,8 @@ from sklearn.tree import DecisionTreeClassifier
 import tamis
 from tamis import catalog
 from tamis.errors import CheckpointError
-from tamis.persistence import archive, classes, decoder
+from tamis.persistence import archive, decoder
+from tamis.persistence.attributes import check_attributes
 from tamis.summaries.moments import RunningMoments
 
 
@@ -167,16 +168,16 @@ def test_random_numbers_go_on(make: Any, bits: str, tmp_path: Path) -> None:
 def test_what_is_set_together_is_loaded_together(rng: np.random.Generator) -> None:
     X = rng.normal(size=(100, 3))
     attributes = vars(tamis.JointScreening().fit(X, X[:, 0] > 0))
-    classes.check_attributes(tamis.JointScreening, attributes)
+    check_attributes(tamis.JointScreening, attributes)
     for name in ("_evidence", "_bars"):
         part = {key: value for key, value in attributes.items() if key != name}
         with pytest.raises(
             CheckpointError, match=f"a JointScreening without the required attribute '{name}'"
         ):
-            classes.check_attributes(tamis.JointScreening, part)
+            check_attributes(tamis.JointScreening, part)
     before = tamis.JointScreening()
     before.partial_fit(X[:20], X[:20, 0] > 0)  # too few rows: nothing of it is set
-    classes.check_attributes(tamis.JointScreening, vars(before))
+    check_attributes(tamis.JointScreening, vars(before))
 
 
 def test_a_sparse_matrix_costs_all_that_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -564,7 +565,7 @@ def test_a_class_without_source_loads_unchecked() -> None:
     """Its attributes cannot be known; nothing else is refused for that."""
     scope: dict[str, Any] = {"__name__": "tamis.made_up"}
     exec("class Part:\n    def __init__(self):\n        self.size = 1\n", scope)
-    classes.check_attributes(scope["Part"], {})
+    check_attributes(scope["Part"], {})
 
 
 # -- bytes and file objects ------------------------------------------------------------------------------------

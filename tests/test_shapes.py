@@ -20,6 +20,7 @@ from tamis._shapes import Shapes, SizedState
 from tamis.base.rows import RowSelector
 from tamis.catalog import CATALOG, LEARNERS, find
 from tamis.errors import CheckpointError, StateError
+from tamis.persistence.attributes import attribute_types
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.softsign_scaler import SoftsignScaler
 from tests.test_tampered import OPTIONS, subjects
@@ -380,6 +381,28 @@ def test_every_saved_array_of_integers_declares_which_values_are_safe(saved: dic
         assert any(name.endswith(where) for name in undeclared), f"{where} is declared by now"
 
 
+# Attributes that may be anything with the methods that are called.
+OF_ANY_TYPE = {"Refit._detector_", "ResetOnDrift.detector_"}
+
+
+@pytest.mark.slow
+def test_every_attribute_has_a_type(saved: dict[str, Any]) -> None:
+    """A new attribute whose type cannot be read from the source is noticed here: annotate its first assignment."""
+    untyped, seen = set[str](), dict[int, Any]()
+    for one in (part for model in saved.values() for part in _parts(model, seen)):
+        shapes = getattr(type(one), "_state_spec", None)
+        known = (
+            {path for path, _ in [*shapes._ranges, *shapes._entries]}
+            if isinstance(shapes, Shapes)
+            else set[str]()
+        )
+        known |= attribute_types(type(one)).keys() | set(getattr(type(one), "_get_param_names", tuple)())
+        arrays = {name for name, value in vars(one).items() if isinstance(value, np.ndarray)}
+        untyped |= {f"{type(one).__name__}.{name}" for name in vars(one).keys() - known - arrays}
+    assert len(seen) > 1000
+    assert untyped <= OF_ANY_TYPE
+
+
 def test_every_declared_attribute_exists(saved: dict[str, Any]) -> None:
     """A declaration of what was renamed would be passed over, and protect nothing."""
     exists = dict[tuple[str, str], bool]()
@@ -402,17 +425,23 @@ def _declaring(cls: type, path: str) -> str:
 
 
 def _parts_with_shapes(part: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    for one in _parts(part, seen):
+        if isinstance(getattr(type(one), "_state_spec", None), Shapes):
+            yield one
+
+
+def _parts(part: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    """Yield the objects of Tamis in an object."""
     if id(part) in seen:
         return
     seen[id(part)] = part
     if isinstance(part, dict | list | tuple):
         for item in part.values() if isinstance(part, dict) else part:
-            yield from _parts_with_shapes(item, seen)
+            yield from _parts(item, seen)
     elif type(part).__module__.startswith("tamis.") and hasattr(part, "__dict__"):
-        if isinstance(getattr(type(part), "_state_spec", None), Shapes):
-            yield part
+        yield part
         for item in vars(part).values():
-            yield from _parts_with_shapes(item, seen)
+            yield from _parts(item, seen)
 
 
 def _has(part: Any, steps: list[str]) -> bool:
@@ -451,7 +480,7 @@ def test_ranges_are_of_integers_floats_columns_and_items() -> None:
     shapes = Shapes("""
         n (=j)
         start (j+1) int64 in [0, len(keys)] increasing
-        links (m, 2)
+        links (m, 2) int
         links[:, 0] in [-1, m)
         at in [0, j)
         cuts (j) float in [-inf, inf) or nan
@@ -598,6 +627,53 @@ def test_a_fill_value_that_names_a_missing_part_is_an_error() -> None:
 
     with pytest.raises(StateError, match=r"fill value of a Wrong refers to a missing part, 'its\.nothing'"):
         Wrong(2).widen(3)
+
+
+def test_dtypes_are_of_arrays_numbers_and_the_attribute_dtype() -> None:
+    shapes = Shapes("""
+        mean (k, j)  count (k) in [0, 9]  support (j) bool  names (j) labels  n in [0, 9]  rate float in [0, 1]
+        points (p, j) dtype finite  table (j, k) fortran  model[0] (j)  model[1] (j) in [0, j)  part.link (j)
+    """)
+    part = SimpleNamespace(link=np.zeros(3))
+    fine: dict[str, Any] = {
+        "mean": np.zeros((2, 3)), "count": np.array([1, 2]), "support": np.ones(3, bool), "names": np.array(["a"] * 3),
+        "n": 3, "rate": 0.5, "points": np.zeros((4, 3), np.float32), "dtype": "float32",
+        "table": np.asfortranarray(np.zeros((3, 2))), "model": (np.zeros(3), np.zeros(3, int)), "part": part,
+    }  # fmt: skip
+    shapes.check_values(SimpleNamespace(**fine))
+    shapes.check_values(SimpleNamespace(**{**fine, "names": np.arange(3), "model": ()}))
+    for name, value in (
+        ("mean", np.zeros((2, 3), np.float32)),
+        ("mean", np.zeros((2, 3), ">f8")),
+        ("mean", np.zeros((2, 3), object)),
+        ("count", np.array([1, 2], np.int32)),
+        ("support", np.ones(3, np.int8)),
+        ("names", np.zeros(3, complex)),
+        ("n", 3.0),
+        ("n", True),
+        ("n", "3"),
+        ("rate", 1),
+        ("points", np.zeros((4, 3))),
+        ("model", (np.zeros(3), np.zeros(3, int), np.zeros(3))),
+        ("model", (np.zeros(3), np.zeros(3))),
+        ("part", SimpleNamespace(link=np.zeros(3, int))),
+    ):
+        with pytest.raises(StateError, match="was changed from outside"):
+            shapes.check_values(SimpleNamespace(**{**fine, name: value}))
+
+
+def test_a_part_that_declares_its_own_arrays_declares_their_dtypes() -> None:
+    class Part(SimpleNamespace):
+        _state_spec = Shapes("link (j) int32 in [0, 9]")
+
+    Shapes("part.link (j)").check_values(SimpleNamespace(part=Part(link=np.zeros(3, np.int32))))
+
+
+def test_an_array_of_another_order_is_copied() -> None:
+    model = SimpleNamespace(a=np.zeros((3, 2), order="F"), b=np.zeros((3, 2)))
+    Shapes("a (j, k)  b (j, k) fortran").check_values(model)
+    assert model.a.flags.c_contiguous
+    assert model.b.flags.f_contiguous
 
 
 @pytest.mark.parametrize("text", ["a [0, 1)", "a (k) in [0]", "a (k) on [0, 1)", "a (k"])

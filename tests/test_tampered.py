@@ -1,6 +1,8 @@
-"""Saved models in which numbers were changed: each is rejected, or it works; it never crashes, hangs or returns NaN.
+"""Saved models that were altered: each is rejected, or it works; it never crashes, hangs, compiles or returns NaN.
 
-Every file has a valid checksum. It is loaded and used in a forked process with limited memory and time.
+Every file has a valid checksum. In half of them numbers were changed, in the other half the structure: attributes, keys
+and items were removed or replaced by values of another type, arrays have another dtype, shape or order, objects another
+class. It is loaded and used in a forked process with limited memory and time.
 ``python -m tests.test_tampered FILES [FIRST [KEY ...]]`` tries the files of numbers FIRST, FIRST + 1, ..., and prints
 the outcome of those that fail.
 """
@@ -368,26 +370,167 @@ def _change_manifest(text: bytes, draw: random.Random) -> tuple[bytes, str]:
     return json.dumps(content).encode(), f"manifest{where}: {before} to {value}"
 
 
-def tampered(members: dict[str, bytes], draw: random.Random) -> tuple[bytes, str]:
-    """Return a file in which one number is changed, sometimes several, and what was changed."""
+# -- changes of the structure ------------------------------------------------------------------------------
+
+DTYPES = ("<f8", "<f4", ">f8", "<f2", "<i8", "<i4", "|i1", "<u8", ">i8", "|b1", "<c16", "<U3", "|S2",
+          "<M8[s]")  # fmt: skip
+# Inserted as the first nodes of a manifest, so that every value can refer to them.
+NEW_NODES: list[Any] = [{"list": []}, {"dict": []}, {"tuple": []}, {"list": [1, "a"]}, {"dict": [["a", 1]]},
+                        {"set": ["a"]}, {"tuple": [0, 1.5]}]  # fmt: skip
+NEW_VALUES: list[Any] = [None, None, None, True, "a", "", 1.5, 0, 3, -1, {"int": hex(2**70)}, {"bytes": "00"},
+                         {"float": struct.pack(">d", math.nan).hex()}, {"scalar": ["<i8", "02" + "00" * 7]},
+                         {"scalar": ["<f8", "00" * 8]}, *({"at": at} for at in range(len(NEW_NODES)))]  # fmt: skip
+SWAPPED = {"list": "tuple", "tuple": "list", "set": "list", "frozenset": "tuple"}
+
+
+def _shift(written: Any, by: int) -> Any:
+    """Return a node or value that refers to nodes `by` places later."""
+    if isinstance(written, list):
+        return [_shift(item, by) for item in written]
+    if isinstance(written, dict):
+        return {key: part + by if key == "at" else _shift(part, by) for key, part in written.items()}
+    return written
+
+
+def _change_structure(text: bytes, draw: random.Random) -> tuple[bytes, str]:
+    """Return a manifest in which one node has another structure, and what was changed."""
+    content = json.loads(text)
+    nodes = content["nodes"] = NEW_NODES + _shift(content["nodes"], len(NEW_NODES))
+    content["root"] = _shift(content["root"], len(NEW_NODES))
+    foreign = _nodes_of_other_packages(nodes)
+    places = [at for at, node in enumerate(nodes) if at >= len(NEW_NODES) and at not in foreign and
+              next(iter(node)) in ("instance", "dict", *SWAPPED)]  # fmt: skip
+    if not places:
+        return text, ""
+    at = draw.choice(places)
+    ((kind, whole),) = nodes[at].items()
+    name, items = whole if kind == "instance" else ("", whole)
+    paired = kind in ("instance", "dict")
+    how = draw.choice(["remove", "replace", "replace", "replace", "exchange", "repeat", "kind", "key"])
+    where = f"node {at} {kind} {name.rpartition(':')[2]}"
+    if how == "kind":
+        if kind == "instance":
+            names = sorted({node["instance"][0] for node in nodes if "instance" in node} - {name})
+            names += ["tamis.rows.ofs:OFS", "tamis.summaries.moments:RunningMoments"]
+            whole[0] = draw.choice(names)
+            return json.dumps(content).encode(), f"{where} becomes a {whole[0]}"
+        new = "list" if kind == "dict" else draw.choice([SWAPPED[kind], "dict"])
+        nodes[at] = {new: [key for key, _ in items] if kind == "dict" else
+                     [[n, item] for n, item in enumerate(items)] if new == "dict" else items}  # fmt: skip
+        return json.dumps(content).encode(), f"{where} becomes a {new}"
+    if not items:
+        return text, ""
+    n = draw.randrange(len(items))
+    where += f" {items[n][0] if paired else n}"
+    if how == "remove":
+        items.pop(n)
+    elif how == "repeat":
+        items.append([f"{items[n][0]}x", items[n][1]] if paired else items[n])
+    elif how == "key" and paired:
+        items[n][0] = draw.choice(["a", 7, -1, None, 1.5, f"{items[n][0]}_"])
+    elif how == "exchange" and len(items) > 1:
+        other = draw.choice([m for m in range(len(items)) if m != n])
+        where += f" and {items[other][0] if paired else other}"
+        if paired:
+            items[n][1], items[other][1] = items[other][1], items[n][1]
+        else:
+            items[n], items[other] = items[other], items[n]
+    elif paired:
+        how = f"{how} {str(items[n][1])[:40]} by {(value := draw.choice(_others(content, at, draw)))}"
+        items[n][1] = value
+    else:
+        how = f"{how} {str(items[n])[:40]} by {(value := draw.choice(_others(content, at, draw)))}"
+        items[n] = value
+    return json.dumps(content).encode(), f"{where}: {how}"
+
+
+def _nodes_of_other_packages(nodes: list[Any]) -> set[int]:
+    """Return the nodes of estimators of other packages and their attributes, which these packages validate."""
+    found = set[int]()
+    for n, node in enumerate(nodes):
+        name, pairs = node.get("instance", ("tamis", []))
+        if not name.startswith("tamis"):
+            found |= {n, *(value["at"] for _, value in pairs if isinstance(value, dict) and "at" in value)}
+    return found
+
+
+def _foreign_arrays(manifest: bytes) -> set[str]:
+    nodes = json.loads(manifest)["nodes"]
+    return {f"{nodes[n]['array']}.npy" for n in _nodes_of_other_packages(nodes) if "array" in nodes[n]}
+
+
+def _others(content: Any, at: int, draw: random.Random) -> list[Any]:
+    """Return values that a slot of a node may get instead: new ones, other nodes and strings of the file."""
+    words = re.findall(r'"([a-z-]{2,12})"', json.dumps(content["nodes"]))
+    nodes = [{"at": draw.randrange(at)} for _ in range(5)]
+    return [*NEW_VALUES, *nodes, *draw.sample(words, min(2, len(words)))]
+
+
+def _reshape_array(data: bytes, draw: random.Random) -> tuple[bytes, str]:
+    """Return an array of another dtype, shape or order, and what was changed."""
+    array = np.load(io.BytesIO(data))
+    if array.dtype.kind not in "biuf":
+        return data, ""
+    changed = array
+    how = draw.choice(["dtype", "dtype", "dtype", "order", "ndim", "flat", "longer", "shorter", "empty"])
+    with warnings.catch_warnings(), contextlib.suppress(ValueError, TypeError):
+        warnings.simplefilter("ignore")
+        if how == "dtype":
+            changed = array.astype(draw.choice(DTYPES))
+        elif how == "order":
+            changed = np.asfortranarray(array)
+        elif how == "ndim":
+            changed = array[None] if draw.random() < 0.5 else array[..., None]
+        elif how == "flat":
+            changed = array.ravel()
+        elif array.ndim:
+            axis = draw.randrange(array.ndim)
+            if how == "longer" and array.shape[axis]:
+                changed = np.concatenate([array, array.take([0, -1], axis)], axis)
+            elif how == "shorter":
+                changed = array.take(range(max(array.shape[axis] - 1, 0)), axis)
+            elif how == "empty":
+                changed = array.take([], axis)
+    is_same = changed.dtype == array.dtype and changed.shape == array.shape
+    if is_same and changed.flags.f_contiguous == array.flags.f_contiguous:
+        return data, ""
+    file = io.BytesIO()
+    np.lib.format.write_array(file, changed, version=(1, 0))
+    return file.getvalue(), f"{how} {array.dtype} {array.shape} to {changed.dtype} {changed.shape}"
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+def tampered(members: dict[str, bytes], draw: random.Random, *, structure: bool = False) -> tuple[bytes, str]:
+    """Return a file in which one number or part is changed, sometimes several, and what was changed."""
     members, done = dict(members), []
-    arrays = [name for name in members if name.endswith(".npy")]
-    for _ in range(draw.choice([1, 1, 1, 1, 3])):
+    of_array, of_manifest, share = (
+        (_reshape_array, _change_structure, 0.3) if structure else (_change_array, _change_manifest, 0.8)
+    )
+    foreign = _foreign_arrays(members["manifest.json"]) if structure else set()
+    arrays = [name for name in members if name.endswith(".npy") and name not in foreign]
+    for _ in range(1 if structure else draw.choice([1, 1, 1, 1, 3])):
         change = ""
         for _ in range(20):
-            name = draw.choice(arrays) if arrays and draw.random() < 0.8 else "manifest.json"
-            work = _change_array if name.endswith(".npy") else _change_manifest
+            name = draw.choice(arrays) if arrays and draw.random() < share else "manifest.json"
+            work = of_array if name.endswith(".npy") else of_manifest
             members[name], change = work(members[name], draw)
             if change:
                 break
         done.append(f"{name} {change}")
+    return _packed(members), "; ".join(done)
+
+
+def _packed(members: dict[str, bytes]) -> bytes:
+    """Return a file with a valid checksum."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as whole:
         for name, data in members.items():
             whole.writestr(zipfile.ZipInfo(name), data)
     body = file.getvalue()
     body = body[: body.rindex(b"PK\x05\x06") + 20] + (77).to_bytes(2, "little")
-    return body + b"tamis sha256 " + hashlib.sha256(body).hexdigest().encode(), "; ".join(done)
+    return body + b"tamis sha256 " + hashlib.sha256(body).hexdigest().encode()
 
 
 # -- outcomes ----------------------------------------------------------------------------------------------
@@ -411,8 +554,20 @@ def _is_finite(value: Any) -> bool:
     return found.dtype.kind not in "fc" or bool(np.isfinite(found).all())
 
 
+def _signatures() -> dict[str, set[Any]]:
+    """Return the types of arguments that each kernel was compiled or loaded for."""
+    found: dict[str, set[Any]] = {}
+    for name, module in list(sys.modules.items()):
+        if name.startswith("tamis."):
+            for what, kernel in vars(module).items():
+                if signatures := getattr(kernel, "signatures", None):
+                    found[f"{getattr(kernel, '__module__', name)}.{what}"] = set(signatures)
+    return found
+
+
 def outcome(data: bytes, use: Use, finite: set[str]) -> str:
     """Load and use a file, and save it again; return "refused", "worked" or what is wrong."""
+    before = _signatures()
     try:
         thing = data if getattr(use, "func", None) is use_run else tamis.loads(data)
     except CheckpointError as error:
@@ -427,6 +582,9 @@ def outcome(data: bytes, use: Use, finite: set[str]) -> str:
         last = traceback.extract_tb(error.__traceback__)[-1]
         told = f"{type(error).__name__}: {error} ({last.filename}:{last.lineno})"
         return "refused in use" if _is_ours(error) else told.replace("\n", " ")
+    for kernel, known in _signatures().items():
+        if known - before.get(kernel, known):
+            return f"compiled {kernel} anew for {known - before[kernel]}"[:400]
     return "worked"
 
 
@@ -485,7 +643,8 @@ class Tampered:
         """Return the outcome of the file of a number, and what was changed in it."""
         key = self.keys[number % len(self.keys)]
         one = subject(key)
-        data, change = tampered(one.members, random.Random(f"{number // len(self.keys)} {key}"))
+        turn = number // len(self.keys)
+        data, change = tampered(one.members, random.Random(f"{turn} {key}"), structure=turn % 2 == 1)
         found = in_child(lambda: outcome(data, one.use, one.finite))
         return found, f"{number} {key}: {change}"
 
@@ -536,6 +695,58 @@ def test_a_changed_number_is_refused_or_does_no_harm(request: pytest.FixtureRequ
     )
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert "worked" in done.stdout and "refused" in done.stdout  # noqa: PT018
+
+
+# Attributes with labels, or with rows of any precision.
+OF_ANY_DTYPE = {"classes_", "classes", "_declared", "categorical", "feature_names_in_", "blocks[0][0]"}
+
+
+@pytest.mark.slow
+def test_an_array_of_another_dtype_is_refused() -> None:
+    """Kernels are compiled for one dtype: for another one they would be compiled anew, for many seconds."""
+    seen, passed = set[str](), set[str]()
+    for key, (make, _) in subjects().items():
+        if key in OPTIONS:  # validated when the run continues
+            continue
+        with zipfile.ZipFile(io.BytesIO(make())) as whole:
+            members = {name: whole.read(name) for name in whole.namelist()}
+        manifest = members["manifest.json"]
+        for name, where in _places_of_arrays(manifest).items():
+            array, file = np.load(io.BytesIO(members[name])), io.BytesIO()
+            if where in seen or not array.size or name in _foreign_arrays(manifest):
+                continue
+            seen.add(where)
+            other = (
+                np.float32 if array.dtype == np.float64 else np.int16 if array.dtype.kind == "i" else np.int8
+            )
+            np.lib.format.write_array(file, array.astype(other), version=(1, 0))
+            with contextlib.suppress(CheckpointError):
+                tamis.loads(_packed(members | {name: file.getvalue()}))
+                passed.add(where)
+    assert len(seen) > 500
+    assert {one for one in passed if one.rpartition(".")[2] not in OF_ANY_DTYPE} == set()
+
+
+def _places_of_arrays(manifest: bytes) -> dict[str, str]:
+    """Return the class and attribute of each array; of one in a container, the class that contains it."""
+    nodes, places = json.loads(manifest)["nodes"], dict[int, str]()
+    for node in reversed(nodes):
+        ((kind, content),) = node.items()
+        owner, pairs = content if kind == "instance" else ("", [])
+        values = (
+            [value for _, value in content]
+            if kind == "dict"
+            else content
+            if kind in ("list", "tuple")
+            else []
+        )
+        above = places.get(nodes.index(node), "")
+        for step, value in pairs or enumerate(values):
+            if isinstance(value, dict) and "at" in value:
+                places[value["at"]] = f"{owner}.{step}" if owner else f"{above}[{step}]"
+    return {
+        f"{node['array']}.npy": places[n] for n, node in enumerate(nodes) if "array" in node and n in places
+    }
 
 
 def _rows_of(way: str) -> tuple[Any, Any]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Declaration", "declared"]
+__all__ = ["Declaration", "class_node", "declared"]
 
 _SOURCE = Path(__file__).parent
 
@@ -75,6 +75,14 @@ def declared(module: str, name: str) -> Declaration | None:
                 if name == (alias.asname or alias.name):
                     return declared(node.module, alias.name)
     return None
+
+
+@functools.cache
+def class_node(module: str, name: str) -> ast.ClassDef | None:
+    """Return the definition of a class in the source of a module of the package."""
+    tree = _tree(module)
+    classes = (one for one in (tree.body if tree else ()) if isinstance(one, ast.ClassDef))
+    return next((one for one in classes if one.name == name), None)
 
 
 def _members(node: ast.ClassDef) -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,7 @@ A class declares each array once, in the string `_shapes`, with a letter for eac
     _keys (m)
     _start (j+1) in [0, m] increasing
     _codes (n, j) int32 in [-1, k)
-    _links (n, 2)
+    _links (n, 2) int
     _links[:, 0] in [0, n)
     _end in [0, len(_keys)]
     _points[].slot (j) in [-1, len(its.points))
@@ -19,11 +19,16 @@ A class declares each array once, in the string `_shapes`, with a letter for eac
 list alone. ``=`` marks an attribute that is a size, ``[]`` each item of a list or dict, and ``?`` after a name an
 optional attribute, with everything inside it. ``(its own)``: the part declares its own shapes, as its `_state_spec`.
 
-**Ranges** are validated once, when an object is loaded: every array or number that a kernel uses as an index, offset,
-count, length or code declares which values are safe. A range without a shape is validated at load only, so it suits
-numbers that change with each call and columns of an array (``_links[:, 0]``). Elements must be integers unless the
-range says ``float``; a dtype (``int32``) must match exactly. The bounds are expressions of size letters, attributes of
-the model, ``self``, ``its`` (the object that the attribute belongs to), ``len``, ``min``, ``max``, ``abs``, ``diff``
+**Dtypes** and orders are validated once, when an object is loaded, because a kernel is compiled for each of them. An
+array is ``float`` (float64) unless another dtype is declared, or ``int`` (int64) if it has a range; other dtypes are
+``int32``, ``bool``, ``labels`` (any labels), ``object`` and ``dtype`` (the attribute `dtype` of the model). It is
+C-contiguous unless ``fortran`` is declared; an array in another order is copied. The dtypes of a part that declares its
+own shapes are left to it. Where items are declared one by one (``_model[0]``, ``_model[1]``), there are no others.
+
+**Ranges** are validated at the same time: every array or number that a kernel uses as an index, offset, count, length
+or code declares which values are safe. A range without a shape is validated at load only, so it suits numbers that
+change with each call and columns of an array (``_links[:, 0]``). The bounds are expressions of size letters, attributes
+of the model, ``self``, ``its`` (the object that the attribute belongs to), ``len``, ``min``, ``max``, ``abs``, ``diff``
 and ``inf``; an array as a bound is broadcast. Further words: ``increasing`` (never decreases along the last axis),
 ``distinct``, ``finite`` (floats without NaN and infinity), ``or nan``, and ``any "reason"`` for integers whose values
 no kernel relies on. ``codes`` is int64 in [0, len(classes_)), or finite in a model without classes_, of numeric
@@ -56,14 +61,15 @@ Array = Any
 _ENTRY = re.compile(r"""
     \s* (?P<path> (?: [\w.] | \?\. | \[[^\]]*\] )+ ) (?P<optional> \?? )
     (?: [ ] \( (?P<size> (?: [^()] | \([^()]*\) )* ) \) )?
-    (?: [ ] (?P<dtype> (?: u?int | float | bool ) \d* | codes ) )?
+    (?: [ ] (?P<dtype> (?: u?int | float | bool ) \d* | codes | labels | object | dtype ) )?
     (?: [ ] in [ ] (?P<range> (?: [\[(] (?: [^()\[\]] | \((?: [^()] | \([^()]*\) )*\) | \[[^\[\]]*\] )* [\])] ) ) )?
-    (?P<words> (?: [ ] (?: increasing | finite | distinct | or[ ]nan | any[ ]"[^"]+" ) )* )
+    (?P<words> (?: [ ] (?: increasing | finite | distinct | fortran | or[ ]nan | any[ ]"[^"]+" ) )* )
     (?: [ ] fill [ ] (?P<fill> "[^"]+" | \S+ ) )? (?: \s+ | $ )
     """, re.VERBOSE)  # fmt: skip
 _SLICE = re.compile(r"((?:[\w.]|\[\w*\])*)(\[[^\]]*:[^\]]*\])?")  # a path, and a slice of the array there
 _IN_BOUNDS = {"len": len, "min": min, "max": max, "abs": abs, "diff": np.diff, "inf": np.inf}
-_KINDS = {"int": "iu", "float": "f", "bool": "b"}
+_KINDS = {"i": "iu", "u": "iu", "f": "f", "b": "b"}  # of numbers
+_LABELS = "biufUSOMm"
 _ITS_OWN = "its own"
 _REMEMBERED = 64  # valid combinations of shapes
 
@@ -104,9 +110,12 @@ class Shapes:
         self._entries = [
             (path, one[2]) for path, one in zip(plain, declared, strict=True) if one[2] is not None
         ]
-        self._ranges = [
-            (path, one[3]) for path, one in zip(plain, declared, strict=True) if one[3] is not None
-        ]
+        values = [(path, one[3]) for path, one in zip(plain, declared, strict=True) if one[3] is not None]
+        certain = {path for path, one in values if one.is_declared}
+        self._ranges = [(path, one) for path, one in values if one.is_declared or path not in certain]
+        # Items that are declared one by one, as those of a tuple.
+        items = re.findall(r"^(.*[\w\]])\[([1-9]\d*)\]", "\n".join(sorted(plain)), re.MULTILINE)
+        self._lengths = {whole: int(last) + 1 for whole, last in items}
         # One expression reads all shapes: a loop over them would take longer than many kernels.
         parts = [
             _expression(path, optional, size) for path, optional, size, *_ in declared if size is not None
@@ -139,7 +148,9 @@ class Shapes:
             self._last = shapes
 
     def check_values(self, model: Any) -> None:
-        """Raise for a model whose arrays are inconsistent, or contain invalid values.
+        """Raise for a loaded model whose arrays are inconsistent, or contain invalid values.
+
+        An array in another memory order than the declared one is copied.
 
         Raises
         ------
@@ -147,14 +158,26 @@ class Shapes:
             If so.
         """
         sizes = self._compare(model)
+        for path, n_items in self._lengths.items():
+            for _, part in _resolve(model, path):
+                if len(part) not in (0, n_items):
+                    raise state_error(
+                        f"{path!r} of a {type(model).__name__} has {len(part)} items, not {n_items}"
+                    )
         for path, values in self._ranges:
             for i, (owner, part) in enumerate(_resolve(model, path)):
+                if not values.is_declared and owner is not model and hasattr(owner, "_state_spec"):
+                    continue  # the part declares it
                 values.check(part, _Names(model, owner, sizes, i), f"{path!r} of a {type(model).__name__}")
+                if (name := path.rpartition(".")[2]).isidentifier() and isinstance(part, np.ndarray):
+                    ordered = np.asarray(part, order="F" if "fortran" in values.words else "C")
+                    vars(owner).update({name: ordered} if ordered is not part else {})
 
     def with_values(self, model: Any) -> Iterator[Any]:
         """Yield the parts of a model whose values are declared."""
-        for path, _ in self._ranges:
-            yield from (part for _, part in _resolve(model, _split(path)[0]))
+        for path, values in self._ranges:
+            if values.low or values.words or values.dtype in ("codes", "labels"):
+                yield from (part for _, part in _resolve(model, _split(path)[0]))
 
     # -- features and classes that come and go -------------------------------------------------------------------
 
@@ -248,7 +271,8 @@ class Shapes:
                     continue
                 if expected[0] == "=":
                     if not isinstance(part, int | np.integer | np.bool_):
-                        raise StateError(f"{path!r} of a {type(model).__name__} is {part!r:.40}, {_CHANGED}")
+                        kind = type(part).__name__
+                        raise state_error(f"{path!r} of a {type(model).__name__} is a {kind}, not an integer")
                     if sizes.setdefault(expected[1], int(part)) != part:
                         raise StateError(
                             f"{path!r} of a {type(model).__name__} is {part}, but {sizes[expected[1]]} fits the rest:"
@@ -313,17 +337,14 @@ class _Values:
     high: str
     closed: tuple[bool, bool]
     words: tuple[str, ...]
+    is_declared: bool = True  # more than a shape
 
     def check(self, part: Any, names: Mapping[str, Any], what: str) -> None:
         """Raise for invalid values."""
         if self.dtype == "codes":
             size, kind = np.size(part), _CODES if hasattr(names["self"], "classes_") else _TARGETS
             return kind.check(part, names, what) if size else None
-        values = np.asarray(getattr(part, "data", part) if hasattr(part, "indptr") else part)
-        if not self._is_of_dtype(values.dtype):
-            raise StateError(
-                f"{what} has the dtype {values.dtype}, but {self.dtype or 'int'} fits the rest: {_CHANGED}"
-            )
+        values = self._of_dtype(part, names, what)
         if not values.size:
             return
         if self.low:
@@ -351,9 +372,20 @@ class _Values:
         if "increasing" in self.words and (values[..., 1:] < values[..., :-1]).any():
             raise StateError(f"{what} decreases, but must not: {_CHANGED}")
 
-    def _is_of_dtype(self, dtype: np.dtype[Any]) -> bool:
-        kind = self.dtype or ("float" if "finite" in self.words else "int")
-        return dtype.kind in _KINDS[kind] if kind in _KINDS else dtype == np.dtype(kind)
+    def _of_dtype(self, part: Any, names: Mapping[str, Any], what: str) -> Any:
+        """Return the values of an array, sparse matrix or number of the dtype that kernels are compiled for."""
+        values = part.data if sp.issparse(part) else np.asarray(part)
+        if self.dtype == "labels":
+            fits = values.dtype.kind in _LABELS
+        else:
+            dtype = np.dtype(names["dtype"] if self.dtype == "dtype" else self.dtype)
+            is_number = isinstance(part, int | float | np.generic)
+            fits = values.dtype.kind in _KINDS.get(dtype.kind, "") if is_number else values.dtype == dtype
+        if not fits:
+            raise StateError(
+                f"{what} has the dtype {values.dtype}, but {self.dtype} fits the rest: {_CHANGED}"
+            )
+        return values
 
 
 _CODES = _Values("int64", "0", "len(self.classes_)", (True, False), ())
@@ -421,13 +453,26 @@ def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | 
             )
         at = match.end()
         _split(parts["path"].replace("?.", "."))
-        values, words = None, tuple(re.findall(r'increasing|finite|distinct|or nan|any "', parts["words"]))
-        if parts["dtype"] or parts["range"] or words:
-            limits = parts["range"] or ""
-            low, high = _two(limits[1:-1]) if limits else ("", "")
-            closed = limits[:1] == "[", limits[-1:] == "]"
-            values = _Values(parts["dtype"] or "", low, high, closed, words)
-        yield parts["path"], bool(parts["optional"]), parts["size"], values, (parts["fill"] or "").strip('"')
+        yield (
+            parts["path"],
+            bool(parts["optional"]),
+            parts["size"],
+            _values(parts),
+            (parts["fill"] or "").strip('"'),
+        )
+
+
+def _values(parts: dict[str, str | None]) -> _Values | None:
+    """Return the values of an entry; None for a size, and for a part that declares its own."""
+    limits, size = parts["range"] or "", parts["size"]
+    words = tuple(re.findall(r'increasing|finite|distinct|fortran|or nan|any "', parts["words"] or ""))
+    is_declared = bool(parts["dtype"] or limits or words)
+    if not is_declared and (size is None or size == _ITS_OWN or size[0] == "="):
+        return None
+    low, high = _two(limits[1:-1]) if limits else ("", "")
+    is_float = not limits and (not words or "finite" in words or "fortran" in words)
+    dtype = parts["dtype"] or ("float" if is_float else "int")
+    return _Values(dtype, low, high, (limits[:1] == "[", limits[-1:] == "]"), words, is_declared)
 
 
 def _two(bounds: str) -> tuple[str, str]:

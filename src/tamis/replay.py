@@ -11,10 +11,10 @@ The code that runs the learner stores these rows, and trains a new learner on th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 from tamis._validation import Array, Rows, check_number, is_integer
 
@@ -54,7 +54,7 @@ class Replay:
     ([3, 4, 5], ['b', 'a', 'b'])
     """
 
-    def __init__(self, selector: Any, replay: str | int = "auto") -> None:
+    def __init__(self, selector: BaseEstimator | None, replay: str | int = "auto") -> None:
         if is_integer(replay):
             check_number("replay", replay, low=0, integer=True)
         elif replay not in ("auto", "always", "never"):

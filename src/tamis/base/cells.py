@@ -146,14 +146,14 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     """
 
     _shapes = """
-        n_features_in_ (=y)  classes_ (k)  prior_ (k) float in [0, 1]  _Q (k, k) finite
+        n_features_in_ (=y)  classes_ (k) labels  prior_ (k) float in [0, 1]  _Q (k, k) finite
         candidates_ (c) in [0, n_features_in_)
         prices_ (c) float in [0, inf)  _bins.edges (c, a) float in [-inf, inf]  _bins.sizes (c) in [0, a+1]
         _bins.levels in [1, a+1]  _sizes (n_features_in_) in [0, 33)  _class_order (k) in [0, k) distinct
-        _tariff.own (c) float in [0, inf)  _tariff.member (g, c)  _tariff.fee (g) float in [0, inf)
+        _tariff.own (c) float in [0, inf)  _tariff.member (g, c) bool  _tariff.fee (g) float in [0, inf)
         _tariff.pairs (p, 2) in [0, c)  _tariff.given (p) float in [0, inf)
         _evidence_model (its own)
-        _any_order (its own)  _target (its own)  _sample (its own)  _sample?.rows? (*, y)  _sample?.classes (k?)
+        _any_order (its own)  _target (its own)  _sample (its own)  _sample?.rows? (*, y)  _sample?.classes (k?) labels
         _n_fitted in [0, 2**62)  _n_since in [0, 2**62)
     """
 
@@ -162,6 +162,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
     groups: Any = None
     categorical: Any = None
     classes_: Array
+    _categories: Categories
     _target: NumericTarget | None = None  # levels of a numeric target
     _sizes: NDArray[np.int64]
     _class_order: NDArray[np.int64]
@@ -406,7 +407,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         costs = self._costs()
         self._learn(X, codes)
         self.prices_ = costs[self.candidates_]
-        self._tariff = self._whole_tariff().of(self.candidates_)
+        self._tariff: Tariff = self._whole_tariff().of(self.candidates_)
         self.__dict__.pop("_origin", None)
 
     def predict(self, X: Any) -> Array:

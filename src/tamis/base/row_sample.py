@@ -60,7 +60,7 @@ class RowSample:
     """
 
     _state_spec = Shapes(
-        "rows? (n, j)  classes (k)  codes (n) in [0, max(len(self.classes), 1))  target (n) finite"
+        "rows? (n, j)  classes (k) labels  codes (n) in [0, max(len(self.classes), 1))  target (n) finite"
         "  origin (n) in [0, 2**62) increasing"
         "  _key (n) float in [-inf, inf]  n_seen in [0, 2**62)  _n_rows in [0, 2**62)"
     )

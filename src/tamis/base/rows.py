@@ -69,8 +69,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     """
 
     _shapes = """
-        n_features_in_ (=j)  classes_? (c)  _unseen (*) int64 in [0, c)  n_seen_ in [0, 2**62)  _levels? (its own)
-        _levels?.cuts (c-1)  _encoder? (its own)
+        n_features_in_ (=j)  classes_? (c) labels  _unseen (*) int64 in [0, c)  n_seen_ in [0, 2**62)
+        _levels? (its own)  _levels?.cuts (c-1)  _encoder? (its own)
         _encoder?.totals (2, j) fill "[[0.0], [its.totals[1].max(initial=0.0)]]"
     """
 
@@ -293,7 +293,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         return self
 
     def check_state(self) -> None:
-        """Raise if a loaded selector is inconsistent: a label twice, no classes, or an invalid parameter.
+        """Raise if a loaded selector is inconsistent: a label twice, or no classes.
 
         Raises
         ------
@@ -302,10 +302,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         if not hasattr(self, "n_features_in_"):
             return
-        try:
-            check_parameters(self)
-        except ValueError as error:
-            raise DataError(f"The file contains an invalid {type(self).__name__}: {error}") from None
         if not self._is_regression() and not hasattr(self, "classes_"):
             raise DataError(
                 f"The file contains a {type(self).__name__} without the required attribute 'classes_'."

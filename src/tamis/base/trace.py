@@ -90,7 +90,7 @@ class Trace:
     """
 
     _state_spec = Shapes(
-        "_floats (n, 4)  _counts (n, 3)  _names (n)  length in [0, n]  _counts[:, 2] in [0, 5)"
+        "_floats (n, 4)  _counts (n, 3) int  _names (n) object  length in [0, n]  _counts[:, 2] in [0, 5)"
     )
 
     def __init__(self, *, accepted_only: bool = False) -> None:

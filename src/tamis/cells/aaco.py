@@ -221,7 +221,7 @@ class AACO(CellClassifier):
     _shapes = """
         _bank (n, c) float in [-inf, inf] or nan  _bank_y (n) in [0, k)  _fold (n) in [0, len(self._folds))
         _bank_origin (n) in [0, 2**62)
-        _scale (c) float in [0, inf)  _clip (2, c) float in [-inf, inf]  _subsets (b, c)  _folds[] (its own)
+        _scale (c) float in [0, inf)  _clip (2, c) float in [-inf, inf]  _subsets (b, c) bool  _folds[] (its own)
         price_factor_ float in [0, inf)
     """
 
@@ -286,7 +286,7 @@ class AACO(CellClassifier):
             adjusted_mutual_information(tables[vary]) if len(self.classes_) > 1 else np.zeros(len(vary))
         )
         self.candidates_ = vary[np.argsort(-relevance, kind="stable")][: self.max_features]
-        self._bins = bins.of(self.candidates_)
+        self._bins: Bins = bins.of(self.candidates_)
         self._tariff = self._whole_tariff().of(self.candidates_)
         values = dense(X[:, self.candidates_])
         everything = np.arange(len(y))

@@ -239,7 +239,8 @@ class AdaptiveIFC2F(CellClassifier):
     """
 
     _shapes = """
-        _offers.tariff.own (c) float in [0, inf)  _offers.tariff.member (g, c)  _offers.tariff.fee (g) float in [0, inf)
+        _offers.tariff.own (c) float in [0, inf)  _offers.tariff.member (g, c) bool
+        _offers.tariff.fee (g) float in [0, inf)
         _offers.tariff.pairs (p, 2) in [0, c)  _offers.tariff.given (p) float in [0, inf)
         _tree.parent (c) in [-1, c)  _tree.distances (k?, k?) float in [0, inf)
         _offers.distances (k?, k?) float in [0, inf)
@@ -319,14 +320,14 @@ class AdaptiveIFC2F(CellClassifier):
             order = None if self.belief_ == "discriminant" else self._full_walk(codes).order
             self._evidence_model = self._fit_evidence_model(self.belief_, values, y, order)
             self._evidence_model.evidence_weight = evidence_weight
-        self.parent_ = self._tree.parent
+        self.parent_: NDArray[np.int64] = self._tree.parent
         if self.mean_budget is not None:
             self._fit_mean_budget(float(self.mean_budget), *self._cells(X[rows], np.arange(len(rows))))
 
     def _set_candidates(self, candidates: NDArray[np.int64], bins: Bins) -> None:
         """Set the columns that can be acquired."""
         self.candidates_ = candidates
-        self._bins = bins.of(self.candidates_)
+        self._bins: Bins = bins.of(self.candidates_)
         self.prices_ = self._costs()[self.candidates_]
         budget = np.inf if self.budget is None else float(self.budget)
         self._tariff = self._whole_tariff().of(self.candidates_)

@@ -46,7 +46,7 @@ class Bins:
     ) -> None:
         self.edges = edges
         self.sizes = np.zeros(len(edges), dtype=np.int64) if sizes is None else sizes
-        self.levels = edges.shape[1] + 1 if levels is None else levels
+        self.levels: int = edges.shape[1] + 1 if levels is None else levels
 
     @property
     def n_bins(self) -> int:

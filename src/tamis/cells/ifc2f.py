@@ -267,6 +267,8 @@ class IFC2F(FixedOrder):
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
 
+    threshold_: float
+
     def _bin(self, X: Rows) -> Bins:
         return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
 
@@ -278,7 +280,7 @@ class IFC2F(FixedOrder):
         ranked = passed[np.argsort(-self.scores_[passed], kind="stable")]
         self.kept_ = ranked[: self.max_features]
         kept = X[:, self.kept_]
-        self._kept_bins = bins.of(self.kept_)
+        self._kept_bins: Bins = bins.of(self.kept_)
         codes = self._kept_bins.codes(kept.toarray() if sp.issparse(kept) else kept)
         self.parent_ = self._parents(codes, y, rng)
         self._order = self._rank(X, y, tables)

@@ -99,7 +99,7 @@ class Network:
         self.parent = parent
         self.levels = np.full(len(parent), n_values) if levels is None else levels
         self.counts = self._count(codes, y, n_values, n_classes)  # (K0, n_classes, n_values, n_values)
-        self.of_class = np.bincount(y, minlength=n_classes).astype(np.float64)
+        self.of_class: Floats = np.bincount(y, minlength=n_classes).astype(np.float64)
 
     def _count(
         self, codes: Array, y: Array, n_values: int, n_classes: int, weight: Array | None = None

@@ -342,7 +342,7 @@ class SmallTrees:
     _state_spec = Shapes(
         "prior (k) float in [0, 1]  _bins.edges (d, 15) float in [-inf, inf]  _bins.sizes (d) in [0, s]"
         "  _bins.levels in [1, 16]  _place (d, s) in [1, 16]  _feature (r, o, 31) in [-1, d)"
-        "  _cut (r, o, 31) in [0, 16)  _unknown_left (r, o, 31)  _leaf (r, o, 32) float in [-1e50, 1e50]"
+        "  _cut (r, o, 31) in [0, 16)  _unknown_left (r, o, 31) bool  _leaf (r, o, 32) float in [-1e50, 1e50]"
         "  evidence_weight float in [0, 2]"
     )
 

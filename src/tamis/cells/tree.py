@@ -167,7 +167,7 @@ class Tree:
         self.distances = np.zeros((0, 0)) if distances is None else distances
         self.parent, self.prior = np.asarray(parent, dtype=np.int64), prior
         self.tables = np.ascontiguousarray(tables.transpose(1, 0, 2, 3))  # (n_classes, K, n_values, n_values)
-        self._order = np.argsort(_depth(self.parent), kind="stable")
+        self._order: NDArray[np.int64] = np.argsort(_depth(self.parent), kind="stable")
 
     def infer(self, values: Array) -> tuple[Floats, Floats]:
         """Return the posterior of each row, and the distribution of every feature.

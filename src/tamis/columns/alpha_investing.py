@@ -244,7 +244,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         if auto and not robust:
             self._start_model(y, weight, robust=True)
         self._model.series = auto or self.variance == "series"
-        self.rows_dependent_ = self._model.series
+        self.rows_dependent_: bool = self._model.series
 
     def _is_series(self, y: Array, weight: Array) -> bool:
         """Return whether the target, or the indicator of any class, is autocorrelated.

@@ -49,7 +49,7 @@ def coefficients(selector: Any, features: Floats, y: Any) -> Floats | None:
         return None
     model = selector._model
     if hasattr(model, "fit"):  # a generalised linear model: its linear predictor
-        target = model.design[:, : model.k] @ model.fit.beta
+        target = model.design[:, : model.k] @ model.fit.beta  # type: ignore[union-attr]
         if np.abs(target).min() >= _SEPARATED:
             return np.full(features.shape[1], np.nan)
     else:

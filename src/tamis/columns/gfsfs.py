@@ -156,7 +156,7 @@ class GFSFS(GroupedOffers):
     # -- hooks ---------------------------------------------------------------------------------------------
 
     def _begin(self, y: Array, weight: Array) -> None:
-        self._coder = GSquare(n_bins=self.n_bins, dependence="independent").start(y)
+        self._coder: GSquare = GSquare(n_bins=self.n_bins, dependence="independent").start(y)
         self._target = np.unique(y, return_inverse=True)[1].astype(np.int64)
         self._set_groups([])
 

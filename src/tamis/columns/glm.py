@@ -87,7 +87,7 @@ class _GrowingModel:
 
     _state_spec = Shapes(
         "y (r) float in [-1e140, 1e140]  weight (r) float in [0, 1e140]  residual (r) float in [-1e140, 1e140]"
-        "  root (r) float in [0, 1e140]  design (r, b) float in [-1.001, 1.001]  k in [intercept, b]  k (=q)"
+        "  root (r) float in [0, 1e140]  design (r, b) float in [-1.001, 1.001] fortran  k in [intercept, b]  k (=q)"
         f"  basis (r, q) float in [-1.001, 1.001]  fit.eta (r) float in [-{_CAP}, {_CAP}]"
         "  fit.beta (q) float in [-1e140, 1e140]  fit.log_likelihood finite"
         "  n float in [0.999*weight.sum(), 1.001*weight.sum()]"

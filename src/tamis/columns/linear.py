@@ -73,7 +73,7 @@ class LinearModel:
 
     _state_spec = Shapes(
         "weight (r) float in [0, inf)  residual (r) float in [-1e140, 1e140]  target (r) float in [-1e140, 1e140]"
-        "  buffer (r, b) float in [-1.001, 1.001]  k in [intercept, b]  total float in [0.999*rss, 1e300]"
+        "  buffer (r, b) float in [-1.001, 1.001] fortran  k in [intercept, b]  total float in [0.999*rss, 1e300]"
         "  rss float in [0.999*(residual@residual), 1.001*(residual@residual)]"
         "  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
     )
@@ -85,7 +85,7 @@ class LinearModel:
         self.intercept, self.robust, self.exp_tail = intercept, robust and not exp_tail, exp_tail
         self.weight = weight
         self.n = float(weight.sum())
-        self.root = None if (weight == 1.0).all() else np.sqrt(weight)
+        self.root: NDArray[np.float64] | None = None if (weight == 1.0).all() else np.sqrt(weight)
         self.k = 0
         self.buffer = np.zeros((len(y), 8), order="F")
         y = y if 1e-60 < np.abs(y).max() < 1e60 else np.ldexp(y, -np.frexp(np.abs(y).max())[1])

@@ -90,7 +90,7 @@ class MultinomialModel:
 
     _state_spec = Shapes(
         "y (r) in [0, fit.mean.shape[1])  weight (r) float in [0, 1e140]  design (r, b) float in [-1.001, 1.001]"
-        "  k in [intercept, b]  fit.mean (r, K) float in [0, 1]  fit.beta (*, *) float in [-1e140, 1e140]"
+        " fortran  k in [intercept, b]  fit.mean (r, K) float in [0, 1]  fit.beta (*, *) float in [-1e140, 1e140]"
         "  fit.log_likelihood finite  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
     )
 

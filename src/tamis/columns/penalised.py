@@ -139,7 +139,7 @@ class PenalisedSelector(SequentialSelector):
     def _begin(self, y: Array, weight: Array) -> None:
         self._start_model(y, weight, robust=self.model == "poisson")
         if self.model == "poisson":
-            self._model.in_likelihood = True
+            self._model.in_likelihood = True  # type: ignore[union-attr]
 
     def _thresholds(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
         counts = (places + 2).astype(np.float64)

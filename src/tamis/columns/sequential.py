@@ -53,7 +53,7 @@ class RegressionSelector(ColumnSelector):
     intercept: bool
     max_features: int | None
     _parts: tuple[str, ...] = ("_model",)
-    _model: Any
+    _model: LinearModel | LogisticModel | MultinomialModel | PoissonModel
 
     def _is_regression(self) -> bool:
         return self.model not in ("logistic", "multinomial")

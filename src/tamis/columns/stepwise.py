@@ -107,7 +107,7 @@ class ForwardStepwise(RegressionSelector):
     def _begin(self, y: Array, weight: Array) -> None:
         self._start_model(y, weight, robust=self.model == "poisson")
         if self.model == "poisson":
-            self._model.in_likelihood = True
+            self._model.in_likelihood = True  # type: ignore[union-attr]
 
     def _consider_block(self, columns: Any) -> Verdicts:
         m = columns.shape[1]

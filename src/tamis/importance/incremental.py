@@ -455,13 +455,3 @@ class IncrementalImportance(ThreadSafe, ABC):
 
     def _losses(self, values: Floats, y: Array) -> Floats:
         return loss(self._measure, values, y)
-
-    def check_state(self) -> None:
-        """Validate a loaded state.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is invalid.
-        """
-        check_parameters(self)

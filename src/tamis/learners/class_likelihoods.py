@@ -217,7 +217,8 @@ class ClassLikelihoods:
         self, n_features: int, n_classes: int, window: int | None = None, categorical: Any = ()
     ) -> None:
         self.n_rows = np.zeros(n_classes)
-        self.n, self.mean, self.m2 = (np.zeros((n_classes, n_features)) for _ in range(3))
+        shape = n_classes, n_features
+        self.n, self.mean, self.m2 = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self._rows, self._row_codes = np.zeros((window or 0, n_features)), np.zeros(window or 0, np.int64)
         self._clock = np.zeros(1, np.int64)
         self._columns = np.asarray(categorical, dtype=np.int64)
@@ -233,7 +234,7 @@ class ClassLikelihoods:
 
     def _build_tables(self, sizes: Array) -> None:
         """Allocate an empty table for each categorical column."""
-        self._start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._start: NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._keys = np.full(self._start[-1], np.nan)
         self._counts = np.zeros((self._start[-1], len(self.n_rows)))
         self._used = np.zeros(len(sizes), np.int64)

@@ -99,6 +99,7 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
 
     _shapes = "n_seen_ in [0, 2**62)"
     classes_: Array
+    n_features_in_: int
     n_seen_: int
     # A fitted model went through these: a loaded one must have the attributes that they set.
     _fitted_by: tuple[str, ...] = ("_initialize", "n_features_in_")

@@ -208,8 +208,8 @@ class HUWRS(ChunkedEnsemble):
     """
 
     _shapes = """
-        classes_ (k)  n_features_in_ (=j)  _chunk_ (=c)  _size_ (=n)
-        _rows_ (c, j) float in [-1e150, 1e150] or nan  _codes_ (c) in [0, max(k, 1))  _is_category_ (j)
+        classes_ (k) labels  n_features_in_ (=j)  _chunk_ (=c)  _size_ (=n)
+        _rows_ (c, j) float in [-1e150, 1e150] or nan  _codes_ (c) in [0, max(k, 1))  _is_category_ (j) bool
         _columns_ (n, s) in [0, j)  _cuts_ (n, s, q) float in [-inf, inf]  _reference_ (n, k, s, q+1) in [0, c]
         weights_ (n) float in [0, 1]  _models_[].classes_ in [0, max(k, 1))
     """

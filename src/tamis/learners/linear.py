@@ -279,7 +279,7 @@ class _LinearClassifier(DenseRowClassifier):
     _shared_docs = _SHARED_DOCS
 
     _shapes = """
-        n_features_in_ (=j)  classes_ (c)  _coef_ (c-(c==2), j) finite
+        n_features_in_ (=j)  classes_ (c) labels  _coef_ (c-(c==2), j) finite
         _intercept_ (c-(c==2)) finite  _mean_ (a, j) finite
         _mean_of_b_ (a) finite
     """

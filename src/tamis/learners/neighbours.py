@@ -235,7 +235,7 @@ class Neighbours:
     def _empty(self) -> None:
         # `_next` is the position of the next row: that of the oldest row, once the window is full.
         self.n_rows = self._next = 0
-        self._bounds = np.tile([np.inf, -np.inf], (len(self._columns), 1))
+        self._bounds: NDArray[np.float64] = np.tile([np.inf, -np.inf], (len(self._columns), 1))
         self._n_missing = np.zeros(len(self._columns), np.int64)
 
     _written_once = ("_is_number",)

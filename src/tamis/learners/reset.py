@@ -90,7 +90,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
     ([2003], 0.99)
     """
 
-    _shapes = "classes_ (*)"
+    _shapes = "classes_ (*) labels"
 
     _allowed = parameters(
         estimator=name_or(
@@ -106,8 +106,8 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
     adapts_itself = True  # see `tamis.learners.traits`
 
     classes_: Array
-    estimator_: Any
-    background_: Any
+    estimator_: BaseEstimator
+    background_: BaseEstimator | None
 
     # A fitted model went through this: a loaded one must have the attributes that it sets.
     _fitted_by = ("_begin",)

@@ -221,8 +221,8 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
 
     claims = Claims(sparse_time=True, copies_differ="the step of the gradient; batches count rows")
     _shapes = """
-        n_features_in_ (=j)  classes_ (c)  coef_ (c-(c==2), j) float in [-1e150, 1e150]
-        intercept_ (c-(c==2)) float in [-1e150, 1e150]  _support (j)
+        n_features_in_ (=j)  classes_ (c) labels  coef_ (c-(c==2), j) float in [-1e150, 1e150]
+        intercept_ (c-(c==2)) float in [-1e150, 1e150]  _support (j) bool
     """
 
     _allowed = parameters(

@@ -22,8 +22,10 @@ import tamis
 from tamis._guard import cache_names
 from tamis._shapes import Shapes
 from tamis._validation import safe_repr
+from tamis._validation.parameters import allowed, check_parameters
 from tamis.errors import CheckpointError
-from tamis.persistence.classes import check_attributes, find_class
+from tamis.persistence.attributes import check_attributes, is_fitted
+from tamis.persistence.classes import find_class
 from tamis.persistence.encoder import BIT_GENERATORS, PLAIN_KINDS
 
 __all__ = ["SCHEMA", "decode"]
@@ -254,6 +256,11 @@ class _Decoder:
         check_attributes(cls, attributes)
         instance: Any = object.__new__(cls)
         vars(instance).update(attributes)
+        if is_fitted(cls, attributes) and allowed(cls):
+            try:
+                check_parameters(instance)
+            except ValueError as error:
+                raise CheckpointError(f"The file contains an invalid {cls.__name__}: {error}") from None
         if isinstance(shapes := getattr(cls, "_state_spec", None), Shapes):
             shapes.check_values(instance)
         if hasattr(cls, "check_state"):

@@ -160,12 +160,12 @@ class HEFTStream(ChunkedEnsemble):
     """
 
     _shapes = """
-        classes_ (k)  n_features_in_ (=j)  _chunk_ (=b)  _selector_ (its own)
+        classes_ (k) labels  n_features_in_ (=j)  _chunk_ (=b)  _selector_ (its own)
         _rows_ (b, j) float in [-1e150, 1e150] or nan  _codes_ (b) in [0, max(k, 1))
         _counts_ (k) in [0, 2**62)  _size_ (=n)  _weights_ (n) float in [0, 1]
         _models_[][0] in [0, len(estimators))  _models_[][1] in [0, _begun_)
         _models_[][2].classes_ in [0, max(k, 1))  _models_before_[][2].classes_ in [0, max(k, 1))
-        _begun_ in [0, 2**62)  selected_ in [0, j)  _knows_ (n, j)  _knew_ (n, j)
+        _begun_ in [0, 2**62)  selected_ in [0, j)  _knows_ (n, j) bool  _knew_ (n, j) bool
     """
 
     _allowed = parameters(

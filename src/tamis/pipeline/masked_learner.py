@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, encode_labels
@@ -55,7 +55,7 @@ class MaskedLearner:
         "n_known_classes in [0, 2**31)  restarts in [0, 2**53)  _rows_of_class (*) in [0, 2**53)"
     )
 
-    def __init__(self, model: Any, classes: Array, masking: str = "auto") -> None:
+    def __init__(self, model: BaseEstimator, classes: Array, masking: str = "auto") -> None:
         self.model, self.classes, self.masking = model, classes, masking
         self.way = masking_strategy(model) if masking == "auto" else masking
         self._accepts_nan = accepts_nan(model)  # cached: scikit-learn's tags are slow

@@ -103,10 +103,11 @@ class RunningScale:
 
     def __init__(self, n_features: int, categorical: Sequence[int] = ()) -> None:
         self.moments = ClassMoments(n_features, 1)
-        self.shift, self.factor = np.zeros(n_features), np.ones(n_features)
+        self.shift: NDArray[np.float64] = np.zeros(n_features)
+        self.factor: NDArray[np.float64] = np.ones(n_features)
         # For each categorical feature, (n_categories, 2): number of rows, sum of targets.
         self.tables = {int(j): np.zeros((0, 2)) for j in categorical}
-        self.total = np.zeros(2)
+        self.total: NDArray[np.float64] = np.zeros(2)
 
     def learn_categories(self, X: Rows, target: NDArray[np.float64]) -> None:
         """Learn the mean target of each category from labelled rows.

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import is_regressor
+from sklearn.base import BaseEstimator, is_regressor
 
 from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, encode_labels, reject_nonfinite, short_repr
@@ -101,12 +101,12 @@ class SelectiveLearner:
     _state_spec = Shapes("""
         n_features (=f)  n_features in [0, 2**31)  n_seen in [0, 2**53)  replays in [0, 2**53)
         challenges in [0, 2**53)  failures in [0, 2**53)
-        mask? (f)  support? (s) in [0, n_features)  replay.batches[][0] (R, f)  replay.batches[][1] (R)
+        mask? (f) bool  support? (s) in [0, n_features)  replay.batches[][0] (R, f)  replay.batches[][1] (R) labels
     """)
 
     def __init__(
-        self, selector: Any, learner: Any, classes: Array, *, numbers: bool, scale: str, masking: str,
-        replay: str | int,
+        self, selector: BaseEstimator | None, learner: Any, classes: Array, *, numbers: bool, scale: str,
+        masking: str, replay: str | int,
     ) -> None:  # fmt: skip
         self.selector, self.numbers = selector, numbers
         self.scaling = "standard" if scale == "auto" and wants_scale(learner) else scale

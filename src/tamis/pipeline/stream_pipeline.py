@@ -288,7 +288,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         return rows
 
     def _begin(self, X: Rows, raw: dict[int, list[Any]], names: list[str] | None, classes: Any) -> None:
-        self.n_features_in_ = X.shape[1]
+        self.n_features_in_: int = X.shape[1]
         self.categories_ = {j: [] for j in raw}
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
@@ -327,7 +327,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         ahead = self._ahead_of(models, rest)
         self._models, self._waiting = models, rest
         _ahead[self] = ahead
-        self.n_seen_ = ahead.n_seen
+        self.n_seen_: int = ahead.n_seen
 
     def _ahead_of(self, models: SelectiveLearner, rest: list[tuple[Rows, Array]]) -> SelectiveLearner:
         """Return models that have also learned the incomplete batch."""
@@ -456,7 +456,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     @property
     def scores_(self) -> NDArray[np.float64]:
         """The selector's score of each feature; larger is more relevant."""
-        scores: NDArray[np.float64] = self._current_models().selector.scores_
+        selector: Any = self._current_models().selector
+        scores: NDArray[np.float64] = selector.scores_
         return scores
 
     def __sklearn_is_fitted__(self) -> bool:

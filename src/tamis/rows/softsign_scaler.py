@@ -40,12 +40,13 @@ class SoftsignScaler(SizedState):
     """
 
     _state_spec = Shapes("_middle (j) finite fill 0  _unit (j) float in (0, inf) fill 1e-300")
+    _middle: Floats
 
     def __init__(self, rows: Array) -> None:
         halves = 0.5 * np.where(np.isnan(rows), 0.0, rows)  # halves, so that no difference overflows
         low, self._middle, high = np.quantile(halves, [0.25, 0.5, 0.75], axis=0, method="nearest")
         spread = np.where(high > low, high - low, halves.max(axis=0) - halves.min(axis=0))
-        self._unit = np.where(spread > 0.0, spread, np.maximum(np.abs(self._middle), 1e-300))
+        self._unit: Floats = np.where(spread > 0.0, spread, np.maximum(np.abs(self._middle), 1e-300))
 
     def __call__(self, X: Array) -> Floats:
         """Return the scaled numbers."""

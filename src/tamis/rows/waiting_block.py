@@ -57,7 +57,7 @@ class WaitingBlock(SizedState):
         n_rows in [0, size]
         X (*, j) finite fill 0
         sparse[] (*, j) finite fill 0
-        y (z)
+        y (z) labels
         weight (z) float in [0, inf)
     """)
 

@@ -199,12 +199,12 @@ class PrunedQuantiles(ThreadSafe):
         _gain (k) float in (0, inf)
         _n_staged in [0, 2**62)
         _n_blocks in [0, 2**62)
-        _staged[][0] (N, j) float in (-inf, inf) or nan
+        _staged[][0] (N, j) dtype in (-inf, inf) or nan
         _staged[][1] (N) int64 in [0, len(_gain))
         _staged[][2] (N) float in [0, inf)
-        _levels[].values (j, V) finite  _levels[].weights (j, V, k) float in [0, inf)
+        _levels[].values (j, V) dtype finite  _levels[].weights (j, V, k) float in [0, inf)
         _levels[].error (j) float in [0, inf)
-        _finished[].values (j, F) finite  _finished[].weights (j, F, k) float in [0, inf)
+        _finished[].values (j, F) dtype finite  _finished[].weights (j, F, k) float in [0, inf)
         _finished[].error (j) float in [0, inf)
     """
 

@@ -219,19 +219,19 @@ class QuantileSummary(ThreadSafeState):
         _points[].distinct in [1.0 / eps, 1.0 / eps + 1.0]
         _points[].levels.eps float in [eps, eps]
         _points[].n_staged in [0, len(its.staged)]
-        _points[].staged (N, j) float in (-inf, inf) or nan
+        _points[].staged (N, j) dtype in (-inf, inf) or nan
         _points[].staged_weight (N) float in [0, inf)
         _points[].slot (j) int32 in [-1, len(its.levels.low))
         _points[].levels.low (L) float in [0, inf)
         _points[].levels.high (L) float in [0, inf)
-        _points[].levels.buffers[].points (B, *) finite
+        _points[].levels.buffers[].points (B, *) dtype finite
         _points[].levels.buffers[].weight (B) float in [0, inf)
         _points[].waiting.n in [0, len(its.columns)]
         _points[].waiting.columns (W) int32 in [0, j)
-        _points[].waiting.values (W) finite
+        _points[].waiting.values (W) dtype finite
         _points[].waiting.weights (W) float in [0, inf)
         _points[].table.start (j+1) int64 in [0, len(its.value)] increasing
-        _points[].table.value (T) finite
+        _points[].table.value (T) dtype finite
         _points[].table.weight (T) float in [0, inf)
     """
 
@@ -242,7 +242,7 @@ class QuantileSummary(ThreadSafeState):
         if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
             raise ValueError(f"dtype must be float32 or float64, got {dtype!r}.")
         self.eps = float(eps)
-        self.dtype = np.dtype(dtype).name
+        self.dtype: str = np.dtype(dtype).name
         self.n_features = n_features
         self._gain = np.ones(n_classes)  # weight of a new row of each class
         self._weight = np.zeros(n_classes)

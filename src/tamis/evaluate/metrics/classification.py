@@ -174,7 +174,7 @@ class RunningMetrics(Running):
     _measures = MEASURES
     _shapes = """
         window (=w)  _counts (2, 3, c) in [0, n_seen]  _baselines (2, 2) in [0, n_seen]  _frequency (c) in [0, 2**62)
-        _known (2) in [-1, c)  _ring (3, w) in [0, max(c, 4))  _ring[:2] in [0, c)
+        _known (2) in [-1, c)  _ring (3, w) int32 in [0, max(c, 4))  _ring[:2] int32 in [0, c)
         _values (15) float in [-inf, 1] or nan
     """
 

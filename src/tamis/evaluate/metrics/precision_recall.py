@@ -98,7 +98,7 @@ class SlidingPrecisionRecall(ThreadSafe):
     """
 
     _shapes = """
-        window (=w)  n_seen in [0, 2**62)  precision float in [0, 1]  _positive (2, w)
+        window (=w)  n_seen in [0, 2**62)  precision float in [0, 1]  _positive (2, w) bool
         _scores (2, w) float in [-inf, inf]  _totals (3) float in [0, inf)
     """
 

@@ -104,7 +104,8 @@ class SlidingStability(ThreadSafe):
     """
 
     _shapes = """
-        n_features (=p)  window (=w)  _counts (p) in [0, w]  _room (=r)  _ring (w, r) in [0, p)  _sizes (w) in [0, r]
+        n_features (=p)  window (=w)  _counts (p) in [0, w]  _room (=r)  _ring (w, r) int32 in [0, p)
+        _sizes (w) in [0, r]
         _totals (2) in [0, 2**62)  _added in [0, 2**62)  n_sets in [min(_added, w), min(_added, w)]
     """
 

@@ -57,7 +57,7 @@ class PastThreshold(ThreadSafe):
 
     _shapes = """
         window in [1, 2**62)  every in [1, 2**62)  value float in [-inf, inf]  n_tested in [0, 2**62)
-        n_positive in [0, n_tested]  _since in [0, 2**62)  _scores (n) float in [-inf, inf]  _positive (n)
+        n_positive in [0, n_tested]  _since in [0, 2**62)  _scores (n) float in [-inf, inf]  _positive (n) bool
         _hits (2) int64 in [0, n_positive]  _decided (2) int64 in [0, n_tested]
     """
 

@@ -71,12 +71,13 @@ class Checkpoint:
         if self.path is None or not self.path.exists():
             return None
         content = load(self.path, classes=classes)
-        if not isinstance(content, dict) or set(content) != {"settings", "run"}:
+        is_run = isinstance(content, dict) and set(content) == {"settings", "run"}
+        if not is_run or not isinstance(content["settings"], dict) or not isinstance(content["run"], dict):
             raise CheckpointError(
                 f"{str(self.path)!r} is not a checkpoint of a run: choose another file, or remove it."
             )
         for name in _COMPARED:
-            differs = _difference(settings[name], content["settings"][name], name)
+            differs = _difference(settings[name], content["settings"].get(name), name)
             if differs is not None:
                 setting, now, then = differs
                 raise CheckpointError(
@@ -118,5 +119,5 @@ def _difference(now: Any, then: Any, where: str) -> tuple[str, Any, Any] | None:
             if (first := _difference(now.get(key), then.get(key), f"{where}.{key}")) is not None:
                 return first
         return None
-    same = json.dumps(now) == json.dumps(then)  # NaN equals itself here
+    same = json.dumps(now) == json.dumps(then, default=repr)  # NaN equals itself here
     return None if same else (where, now, then)

@@ -18,7 +18,7 @@ from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, as_classes, as_target, encode_labels
 from tamis.base import RowSelector, top_mask
 from tamis.drift.value_series import SERIES_SIZE, add_values
-from tamis.errors import DataError, StateError
+from tamis.errors import DataError, StateError, TamisError
 from tamis.evaluate.metrics.auc import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
@@ -40,6 +40,7 @@ from tamis.evaluate.prequential.run_log import RunLog
 from tamis.evaluate.prequential.settings import features_of, plain, settings_of
 from tamis.evaluate.prequential.task import REGRESSION, Task
 from tamis.options import RunOptions
+from tamis.persistence.attributes import check_attributes
 from tamis.pipeline.masked_learner import View
 from tamis.pipeline.scaling import RunningScale
 from tamis.pipeline.selective_learner import SelectiveLearner
@@ -93,11 +94,11 @@ class Run:
 
     _state_spec = Shapes(f"""
         n_features (=f)  n_features in [0, n_columns]  n_columns in [0, 2**31)  n_seen in [0, 2**53)
-        n_steps in [0, 2**53)  model_bytes in [0, 2**62)  recorded? (f)  truth? (f)
+        n_steps in [0, 2**53)  model_bytes in [0, 2**62)  recorded? (f) bool  truth? (f) bool
         target_series ({SERIES_SIZE}) finite
         late.n_came in [n_seen, n_seen]  late.never in [0, n_seen]  late.given_up in [0, n_seen]
         late.now float in [-inf, inf]  late.columns[] in [0, n_columns)
-        late.blocks[][0] (B, f)  late.blocks[][1] (B)  late.blocks[][2] (B) float in [-inf, inf]
+        late.blocks[][0] (B, f)  late.blocks[][1] (B) labels  late.blocks[][2] (B) float in [-inf, inf]
         late.blocks[][3] (B) in [0, n_seen)
         pair.n_features (=f)  pair.n_seen in [n_seen, n_seen]
         draws[].order in [0, n_features)  draws[].columns in [0, n_features)  draws[]._ring finite
@@ -105,7 +106,7 @@ class Run:
         every._ring finite  every.n_seen in [0, n_seen]  every.total finite
         frozen.order in [0, n_features)  frozen.columns in [0, n_features)  frozen._ring finite
         frozen.n_seen in [0, n_seen]  frozen.total finite
-        frozen.first[][0] (R, f)  frozen.first[][1] (R)  frozen.n_rows in [1, 2**53)
+        frozen.first[][0] (R, f)  frozen.first[][1] (R) labels  frozen.n_rows in [1, 2**53)
     """)
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:
@@ -691,7 +692,21 @@ class Run:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Resume from a state; the caller's selector and learner get the saved state."""
+        """Resume from a state; the caller's selector and learner get the saved state.
+
+        Raises
+        ------
+        StateError
+            If no run can reach this state.
+        """
+        try:
+            self._restore(state)
+        except TamisError:
+            raise
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):  # missing or mistyped parts
+            raise _inconsistent() from None
+
+    def _restore(self, state: dict[str, Any]) -> None:
         if (position := state.pop("position", None)) is not None:
             self.stream.seek(position)
         self.records.restore(state.pop("records"))
@@ -714,6 +729,8 @@ class Run:
         StateError
             If no run can reach this state.
         """
+        for part in (self, self.late, self.pair, self.pair.learner, *self._baselines()):
+            check_attributes(type(part), vars(part))
         self._state_spec.check_values(self)
         self.records.check_state(self.n_features, self.n_steps)
         pair, model = self.pair, self.pair.learner.model
@@ -729,10 +746,7 @@ class Run:
             and (pair.learner.n_known_classes != 2 or n_classes == 2)
         )
         if not fits:
-            raise StateError(
-                "The parts of a saved run do not fit together: the checkpoint was changed from outside, so choose"
-                " another file, or remove it."
-            )
+            raise _inconsistent()
 
     def user_classes(self) -> list[type]:
         """Return the user-defined classes that a checkpoint may contain."""
@@ -743,6 +757,13 @@ _KEPT = (
     "metrics", "auc", "precision_recall", "threshold", "macro_auc", "positive", "stability", "n_seen", "n_steps",
     "n_features", "n_columns", "names", "recorded", "truth", "model_bytes", "labels", "label_series", "target_series",
 )  # fmt: skip
+
+
+def _inconsistent() -> StateError:
+    return StateError(
+        "The parts of a saved run do not fit together: the checkpoint was changed from outside, so choose another file,"
+        " or remove it."
+    )
 
 
 def _finite(value: float) -> float | None:

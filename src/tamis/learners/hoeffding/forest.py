@@ -53,6 +53,7 @@ from tamis.learners.hoeffding.members import (
 )
 from tamis.learners.hoeffding.nodes import LIVE
 from tamis.learners.hoeffding.records import Node, importances, node_records
+from tamis.learners.hoeffding.validation import require
 from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
 
 __all__ = ["AdaptiveRandomForest", "StreamingRandomPatches", "TreeEnsemble"]
@@ -64,8 +65,9 @@ class TreeEnsemble(TreeClassifier):
     _copied_at_least = 1 << 24  # a row takes each tree 40 us
 
     _shapes = """
-        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _trees_[] (its own)  _trees_[].pools.weights (*, k)
-        _trees_[].pools.lists (2, q)  _categories_.values (v)  _categories_._table (2*v, 3)
+        classes_ (k) labels  _numeric_ (p) int  _categorical_ (q) int  _trees_[] (its own)
+        _trees_[].pools.weights (*, k)
+        _trees_[].pools.lists (2, q) int  _categories_.values (v)  _categories_._table (2*v, 3) int
     """
 
     _n_drawn_: int
@@ -183,7 +185,7 @@ class AdaptiveRandomForest(TreeEnsemble):
 
     _shapes = """
         _events_ (2, t) in [0, inf)  _background_[] (its own)  _background_[].pools.weights (*, k)
-        _background_[].pools.lists (2, q)
+        _background_[].pools.lists (2, q) int
     """
 
     _by_leaf = True
@@ -254,6 +256,11 @@ class AdaptiveRandomForest(TreeEnsemble):
 
     def _all(self) -> list[Member]:
         return self._trees_ + [tree for tree in self._background_ if tree is not None]
+
+    def _check_trees(self) -> None:
+        n_trees = self._events_.shape[1]
+        require(len(self._trees_) == len(self._background_) == n_trees, "_trees_")
+        super()._check_trees()
 
     def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
         numbers, cells = self._encode(rows, learn=True)

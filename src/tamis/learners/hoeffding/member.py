@@ -109,9 +109,10 @@ class Member:
     """
 
     _state_spec = Shapes("""
-        n_drawn (=d)  n_places (=g)  drawn (s, d+1)  tally (2)  detectors (2, 629)  pools.links (n, 13)
+        n_drawn (=d)  n_places (=g)  drawn (s, d+1) int  tally (2)  detectors (2, 629)  pools.links (n, 13) int
         pools.numbers (n, 6)  pools.weights (n, k)  pools.gaussians (s, k, 5, g)  pools.counts (s, k, c)
-        pools.totals (s, k, q)  pools.next_cell (c)  pools.state (11)  pools.notes (8, >n)  pools.lists (2, q)
+        pools.totals (s, k, q)  pools.next_cell (c) int  pools.state (11) int  pools.notes (8, >n) int
+        pools.lists (2, q) int
         pools.detectors (*, 629)  pools.edges (s, r, e)  pools.bins (s, r, k, e+1)
     """)
 

@@ -144,8 +144,9 @@ class RandomRules(TreeClassifier):
     _copied_at_least = 1 << 22  # a row takes half a millisecond
 
     _shapes = """
-        classes_ (k)  n_features_in_ (=j)  _is_category_ (j)  _size_ (=n)  _width_ (=m)  subsets_ (n, m) in [0, j)
-        _sets_[] (its own)  _sets_[].classes_ (k)
+        classes_ (k) labels  n_features_in_ (=j)  _is_category_ (j) bool  _size_ (=n)  _width_ (=m)
+        subsets_ (n, m) in [0, j)
+        _sets_[] (its own)  _sets_[].classes_ (k) labels
     """
 
     _allowed = parameters(

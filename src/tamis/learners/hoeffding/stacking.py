@@ -243,11 +243,12 @@ class StreamingStacking(TreeClassifier):
     """
 
     _shapes = """
-        classes_ (k)  _categorical_ (0)  _pools_.links (n, 13)  _pools_.numbers (n, 6)  _pools_.weights (n, k)
-        _pools_.gaussians (s, k, 5, m)  _pools_.counts (s, k, c)  _pools_.totals (s, k, q)  _pools_.next_cell (c)
-        _pools_.detectors (*, 629)  _pools_.state (11)  _pools_.notes (8, >n)  _pools_.lists (2, q)
+        classes_ (k) labels  _categorical_ (0) int  _pools_.links (n, 13) int  _pools_.numbers (n, 6)
+        _pools_.weights (n, k)
+        _pools_.gaussians (s, k, 5, m)  _pools_.counts (s, k, c)  _pools_.totals (s, k, q)  _pools_.next_cell (c) int
+        _pools_.detectors (*, 629)  _pools_.state (11) int  _pools_.notes (8, >n) int  _pools_.lists (2, q) int
         _pools_.edges (s, r, e)  _pools_.bins (s, r, k, e+1)
-        subsets_ (t, m) in [0, n_features_in_)  _roots_ (t)  _detectors_ (t, 629)  weights_ (k, t) finite
+        subsets_ (t, m) in [0, n_features_in_)  _roots_ (t) int  _detectors_ (t, 629)  weights_ (k, t) finite
         _bias_ (k) finite  _clock_ (2) float in [0, inf)
     """
 

@@ -209,11 +209,11 @@ class HoeffdingTree(TreeClassifier):
     """
 
     _shapes = """
-        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _pools_.links (n, 13)  _pools_.numbers (n, 6)
+        classes_ (k) labels  _numeric_ (p) int  _categorical_ (q) int  _pools_.links (n, 13) int  _pools_.numbers (n, 6)
         _pools_.weights (n, k)  _pools_.gaussians (s, k, 5, p)  _pools_.counts (s, k, c)  _pools_.totals (s, k, q)
-        _pools_.next_cell (c)  _pools_.detectors (*, 629)  _pools_.state (11)  _pools_.notes (8, >n)
-        _pools_.lists (2, q)  _pools_.edges (s, r, e)  _pools_.bins (s, r, k, e+1)  _categories_.values (v)
-        _categories_._table (2*v, 3)
+        _pools_.next_cell (c) int  _pools_.detectors (*, 629)  _pools_.state (11) int  _pools_.notes (8, >n) int
+        _pools_.lists (2, q) int  _pools_.edges (s, r, e)  _pools_.bins (s, r, k, e+1)  _categories_.values (v)
+        _categories_._table (2*v, 3) int
     """
 
     _allowed = parameters(

@@ -167,13 +167,16 @@ class VFDR(TreeClassifier):
     """
 
     _shapes = """
-        classes_ (k)  _numeric_ (p)  _categorical_ (q)  _rules_.pools.links (n, 13)  _rules_.pools.numbers (n, 6)
+        classes_ (k) labels  _numeric_ (p) int  _categorical_ (q) int  _rules_.pools.links (n, 13) int
+        _rules_.pools.numbers (n, 6)
         _rules_.pools.weights (n, k)  _rules_.pools.gaussians (s, k, 5, p)  _rules_.pools.counts (s, k, c)
-        _rules_.pools.totals (s, k, q)  _rules_.pools.next_cell (c)  _rules_.pools.detectors (*, 629)
-        _rules_.pools.state (11)  _rules_.pools.notes (8, >n)  _rules_.pools.lists (2, q)  _rules_.features (n, l)
-        _rules_.operators (n, l)  _rules_.values (n, l)  _rules_.gains (n, l)  _rules_.order (n)  _rules_.tally (n, 2)
+        _rules_.pools.totals (s, k, q)  _rules_.pools.next_cell (c) int  _rules_.pools.detectors (*, 629)
+        _rules_.pools.state (11) int  _rules_.pools.notes (8, >n) int  _rules_.pools.lists (2, q) int
+        _rules_.features (n, l) int
+        _rules_.operators (n, l) int  _rules_.values (n, l)  _rules_.gains (n, l)  _rules_.order (n) int
+        _rules_.tally (n, 2)
         _rules_.detectors (n?, 629)  _rules_.pools.edges (s, r, e)  _rules_.pools.bins (s, r, k, e+1)
-        _categories_.values (v)  _categories_._table (2*v, 3)
+        _categories_.values (v)  _categories_._table (2*v, 3) int
     """
 
     _allowed = parameters(

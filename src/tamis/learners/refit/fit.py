@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from tamis._validation import Array, Rows
 from tamis.errors import DataError
@@ -67,7 +67,7 @@ class Fit:
     """
 
     def __init__(
-        self, recipe: Any, rows: RecentRows, columns: NDArray[np.intp] | None, categorical: NDArray[np.intp],
+        self, recipe: BaseEstimator, rows: RecentRows, columns: NDArray[np.intp] | None, categorical: NDArray[np.intp],
         is_numeric: bool, fills: bool,
     ) -> None:  # fmt: skip
         self.recipe, self.rows, self.columns, self.categorical = recipe, rows, columns, categorical

@@ -153,7 +153,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     """
 
     _shapes = """
-        classes_? (k)  _is_numeric (=r)  _totals_? (k)  _totals_? (>r)  n_features_in_ in [1, 2**31)
+        classes_? (k) labels  _is_numeric (=r)  _totals_? (k)  _totals_? (>r)  n_features_in_ in [1, 2**31)
         n_seen_ in [0, 2**62)  n_fits_ in [0, n_seen_]
         fitted_at_ in [0, n_seen_]  _n_fitted_ in [0, n_seen_]  _categories_ in [0, n_features_in_)
     """

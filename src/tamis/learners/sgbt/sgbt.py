@@ -40,9 +40,8 @@ from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array, as_classes
-from tamis._validation.parameters import SEED, check_parameters, integer, number, parameters
+from tamis._validation.parameters import SEED, integer, number, parameters
 from tamis.drift.adwin import STATE_SIZE, check_windows
-from tamis.errors import StateError
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier
 from tamis.learners.hoeffding.validation import require
 from tamis.learners.sgbt.trees import (
@@ -143,8 +142,8 @@ class SGBT(DenseRowClassifier):
     _copied_at_least = 1 << 22
 
     _shapes = """
-        classes_ (k)  _cuts_ (p, b)  _range_ (p, 2)  _recent_ (200, p) float in [-1e150, 1e150] or nan
-        _first_codes_ (200) int64
+        classes_ (k) labels  _cuts_ (p, b)  _range_ (p, 2)  _recent_ (200, p) float in [-1e150, 1e150] or nan
+        _first_codes_ (200) in [0, max(k, 1))
         _feature_ (n) int64 in [-1, p)  _left_ (n) int64 in [0, n)  _right_ (n) int64 in [0, n)
         _slot_ (n) int64 in [0, s)  _cut_ (n)  _sums_ (n, 5)  _histograms_ (s, m, b+1, 2)  _owner_ (s) int64 in [0, t)
         _roots_ (t) int64 in [0, n)  _drawn_ (t, m) int64 in [0, p)  _leaves_ (t) int64 in [1, n]
@@ -279,14 +278,10 @@ class SGBT(DenseRowClassifier):
         Raises
         ------
         StateError
-            If an array contains invalid values, or a parameter is invalid.
+            If an array contains invalid values.
         """
         if not hasattr(self, "n_seen_"):
             return
-        try:
-            check_parameters(self)
-        except ValueError as error:
-            raise StateError(f"The file contains an invalid SGBT: {error}") from None
         levels = [self._roots_]
         while len(levels[-1]) and sum(map(len, levels)) <= len(self._feature_):
             inner = levels[-1][self._feature_[levels[-1]] >= 0]

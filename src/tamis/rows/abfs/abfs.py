@@ -194,7 +194,7 @@ class ABFS(RowSelector):
     _shapes = """
         _numeric (p) int64 in [0, j) distinct
         _values.columns (j-p) int64 in [0, j) distinct
-        _values.used (j-p)  _values.start (j-p+1)  _values._keys (m)  _values._ids (m)
+        _values.used (j-p) int  _values.start (j-p+1) int  _values._keys (m)  _values._ids (m) int
         _codes (c) int64 in [-1, k)
         _right (u) float in [0, inf)
         _wrong (u) float in [0, inf)

@@ -185,7 +185,7 @@ class Values:
         self._make(np.full(len(columns), n_slots_for(2) - 1))
 
     _state_spec = Shapes("""
-        columns (v)
+        columns (v) int
         used (v) int64 in [0, len(_keys))
         start (v+1) int64 in [0, len(_keys)] increasing
         _keys (m) float in (-inf, inf) or nan
@@ -299,7 +299,7 @@ class Observers:
         self._squares = 0.0  # of the weights
         self._normal = np.zeros((4, 0, len(numeric)))
         self._counts = np.zeros((0, values.start[-1]))
-        self._start = values.start
+        self._start: NDArray[np.int64] = values.start
         self.grow(n_classes)
 
     def grow(self, n_classes: int) -> None:

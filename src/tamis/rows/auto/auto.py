@@ -252,18 +252,18 @@ class Auto(RowSelector):
         _which (a) int64 in [-1, r)
         _size (a) int64 in [0, 2**62)
         _sizes[] in [1, 2**62)
-        _masks (a, j)
-        _own_size (a)
+        _masks (a, j) bool
+        _own_size (a) bool
         _paired (its own)  _paired_young (its own)  _forests (its own)
         _paired.losses (n, a)  _paired_young.losses (m, a)
         _arm in [0, a)
         _learners.W (a, o, j)  _learners.b (a, o)
-        _forests.feature (a, t, u)  _forests.value (a, t, u, o)  _forests.importance (j)
+        _forests.feature (a, t, u) int32  _forests.value (a, t, u, o)  _forests.importance (j)
         _fit_at in [0, 2**62)
         _changed_at in [0, 2**62)
-        _course.n_seen (g)
+        _course.n_seen (g) int
         _course.followed (g) int64 in [0, a)
-        _course.n_tested (g)  _course.errors (g, a)
+        _course.n_tested (g) int  _course.errors (g, a)
         _seed in [0, 2**31)
         _rows in [0, 2**62)
         _blocks in [0, 2**62)

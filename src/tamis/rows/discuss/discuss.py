@@ -240,19 +240,19 @@ class DISCUSS(RowSelector):
     claims = Claims(equals_rows="exactly", merges_exactly=False)
     _copied_per_byte = 16
     _shapes = """
-        _counts (its own)  _counts._class_counts (c)  _counts._numeric (a)
+        _counts (its own)  _counts._class_counts (c) int  _counts._numeric (a) int
         _places? (j) int32 in [-1, a)
         _known? (a) int64 in [0, 2**62)
         _columns (v) int64 in [0, a)
         _numeric (a-v) int64 in [0, a)
         _su (a)  _mean (a)  _low (a+1)  _high (a+1)  _scaler._middle? (a-v)  _scaler._unit? (a-v)
-        _present._exact (a)  _present._edges (a?, 9?)  _present._tables (a?, 11?, c?)
+        _present._exact (a) bool  _present._edges (a?, 9?)  _present._tables (a?, 11?, c?)
         _base in [-1, a)
         _selected[] in [0, a)
         _present.bayes[0] (g) int64 in [0, a)
-        _present.bayes[1] (g, 9)  _present.bayes[2] (g)  _present.bayes[3] (g, 11, c)
+        _present.bayes[1] (g, 9)  _present.bayes[2] (g) bool  _present.bayes[3] (g, 11, c)
         _present.bayes[4] (g, c)  _present.bayes[5] (3, c)  _present.bayes[6] (2)  _present.bayes[7] (2, c)
-        _label_series._total? (48, c)  _label_series (its own)
+        _label_series._total? (48, c) int  _label_series (its own)
     """
     # With sparse rows, features have a place in the state from their first value on: the places of all features, and
     # the features of all places. A place in reserve has `_RESERVE`, and the state of a feature that was always 0.

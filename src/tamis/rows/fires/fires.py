@@ -229,7 +229,7 @@ class FIRES(RowSelector):
         _models.bias (m, 2) finite
         _models.bias[:, 1:] float in [0, inf)
         _models._average (a*m, j) float in [-1e150, 1e150] fill 0
-        _last_rows.blocks[][0] (R, j) finite fill 0  _last_rows.blocks[][1] (R)
+        _last_rows.blocks[][0] (R, j) finite fill 0  _last_rows.blocks[][1] (R) int in [0, 1)
     """
 
     claims = Claims(

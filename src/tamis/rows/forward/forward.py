@@ -214,7 +214,7 @@ class ForwardPartialCorrelation(RowSelector):
         _entered (o) finite
         _more? (*) int64 in [0, j) distinct
         _ridge float in [0, 1e150]
-        _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m)
+        _scatter.mean (m)  _scatter.unit (m)  _scatter.S (m, m) fortran
         _model[0] (r) int64 in [0, j)
         _model[1] (r, t) finite
         _model[2] (t) float in [-inf, inf)
@@ -222,7 +222,7 @@ class ForwardPartialCorrelation(RowSelector):
         _errors.tally? (3, e) float in [0, 2**62]
         _errors.evidence? (2) float in [0, 2**62]
         _errors.steps? (2, e) finite
-        classes_? (>e)
+        classes_? (>e) labels
         _rows in [0, 2**62)
         _next in [0, 2**62)
         _settled in [0, 2**62)
@@ -238,7 +238,7 @@ class ForwardPartialCorrelation(RowSelector):
         _recent[][1] (R) codes
         _recent[][2] (R) float in [0, inf)
         _recency (its own)
-        _label_series._total? (48, c)  _label_series (its own)
+        _label_series._total? (48, c) int  _label_series (its own)
     """
 
     _allowed = parameters(

@@ -182,6 +182,8 @@ class Recency(SizedState):
         models[][2] (c) float in [-inf, inf)
     """)
 
+    models: tuple[tuple[Array, Array, Array], ...]
+
     def __init__(self, alpha: float, n_features: int, n_targets: int) -> None:
         self.limit, self.evidence = float(-np.log(alpha)), np.zeros(2)
         self.memory = (Marginals(n_features, n_targets), Marginals(n_features, n_targets))

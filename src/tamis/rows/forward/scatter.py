@@ -114,7 +114,7 @@ class Scatter:
         squares float in [its.weight**2 * 1e-18, its.weight * 1.01]
         mean (m) finite fill 0
         unit (m) float in [0, inf) fill 0
-        S (m, m) float in [-1e150, 1e150] fill 0
+        S (m, m) float in [-1e150, 1e150] fortran fill 0
     """)
 
     def __init__(self, n_columns: int) -> None:

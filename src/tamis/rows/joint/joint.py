@@ -223,17 +223,19 @@ class JointScreening(RowSelector):
         _arrays[4] (c) uint32 any "a bit for each row of the block"
         _arrays[5] (j, 10, c) int in [0, _arrays[8][0]]
         _arrays[6] (q, e, c) int in [0, _arrays[8][0]]
-        _arrays[7] (e, e, c, q*(q-1)//2) int in [0, _arrays[8][0]]
-        _arrays[8] (2)
+        _arrays[7] (e, e, c, q*(q-1)//2) int32 in [0, _arrays[8][0]]
+        _arrays[8] (2) int
         _arrays[8][:1] int64 in [0, 2**31)
         _arrays[8][1:] int64 in [0, 32)
-        _older[] int in [0, 2**31)
+        _older[0] int in [0, 2**31)  _older[1] int in [0, 2**31)  _older[2] int32 in [0, 2**31)
+        _older[3] int in [0, 2**31)
         _before (j, 10, c) int in [0, _arrays[5]]
-        _bars (f)  _bars_alone (f)  _bars_trend (f)  _tables[] (q, q)
+        _bars (f)  _bars_alone (f)  _bars_trend (f)  _tables[0] (q, q)  _tables[1] (q, q)
+        _tables[2] (q, q)  _tables[3] (q, q)
         _pair (2) int64 in [-1, j)
         _guess (e+1, e+1) int64 any "only compared with codes"
         _evidence (2)  _steps (2, c)  _pair_evidence? (its own)
-        _label_series._total? (48, c)  _label_series (its own)
+        _label_series._total? (48, c) int  _label_series (its own)
         _sparse? (its own)  _sparse?.n_features (=j)  _sparse?.size (=w)
     """
     _sparse: SparseRows | None = None  # in place of `_recent`, if the first rows were sparse

@@ -95,11 +95,10 @@ class BinCounts(SizedState):
         self.n_features = n_features
         self.n_bins = n_bins
         self.categorical = categorical
-        self.numeric = np.setdiff1d(np.arange(n_features), categorical)
-        kind: type[QuantileSummary | PrunedQuantiles] = (
-            PrunedQuantiles if summary == "pruned" else QuantileSummary
-        )
-        self._quantiles = kind(len(self.numeric), 0, eps, "float64")  # validates eps
+        self.numeric: NDArray[np.intp] = np.setdiff1d(np.arange(n_features), categorical)
+        kind = PrunedQuantiles if summary == "pruned" else QuantileSummary
+        # Validates `eps`.
+        self._quantiles: QuantileSummary | PrunedQuantiles = kind(len(self.numeric), 0, eps, "float64")
         if dtype == "float32":
             self._last, self._ties = np.full(len(self.numeric), np.nan), np.zeros(len(self.numeric), np.int64)
         self._categories = Contingency(len(categorical), 1, 0) if len(categorical) else None

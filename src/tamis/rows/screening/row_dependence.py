@@ -72,7 +72,7 @@ class RowDependence(SizedState):
 
     _state_spec = Shapes("""
         n_features (=j)
-        labels._total (48, c)  labels (its own) fill own
+        labels._total (48, c) int  labels (its own) fill own
         values._sums? (b, c, m, j)  values (its own) fill own
         cells._sums? (d, c, k, j)  cells (its own) fill own
         past._start? (j)  past (its own) fill own  _place float in [-0.5, 0.5]

@@ -69,9 +69,9 @@ class Screener(RowSelector):
 
     claims = Claims(equals_rows="up to rounding", sparse_time=True)
     _shapes = """
-        _ticks (c?)  _moments._weight (c)
+        _last_rows.blocks[][1] in [0, c)  _ticks (c?)  _moments._weight (c)
         _evidence._sum? (j, e, b)  _evidence._spread? (j, e, b, b)  _evidence._start? (j, e)
-        _dependence (its own)  _dependence?.n_features (=j)  _dependence?.labels._total (48, c)
+        _dependence (its own)  _dependence?.n_features (=j)  _dependence?.labels._total (48, c) int
     """
 
     accepts = Inputs(
@@ -739,7 +739,8 @@ class BinScreener(Screener):
         _bins._last (p?) float in (-inf, inf) or nan  _bins._ties? (p) int64 in [0, 2**62)
         _bins.n_features in [j, j]  _bins._exact?.n_bins in [self._bins.n_bins, self._bins.n_bins]
         _bins._exact._gain? (c)
-        _bins._exact._waiting[][0] (N, p)  _bins._exact._waiting[][1] (N)  _bins._exact._waiting[][2] (N)
+        _bins._exact._waiting[][0] (N, p)  _bins._exact._waiting[][1] (N) int  _bins._exact._waiting[][2] (N)
+        _bins._exact._waiting[][3] (N)
         _bins._exact._parts[].edges (p, E)  _bins._exact._parts[].table (p, *, c)
         _bins._exact._first? (p, *, c)
     """

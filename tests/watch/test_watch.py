@@ -9,6 +9,7 @@ import tamis
 from tamis import Watch
 from tamis.errors import DataError
 from tamis.watch import InputDrift, Rule
+from tamis.watch.pending import PendingRows
 from tests.twins.measures import macro_auc
 
 
@@ -287,3 +288,75 @@ def test_a_feature_remains_relevant_at_a_weaker_threshold_than_it_becomes_so():
     watch = Watch(None)
     for was, expected in ((False, [True, False, False, False]), (True, [True, True, True, False])):
         assert watch._is_relevant(Scores(), np.full(4, was)).tolist() == expected
+
+
+class Counted(int):
+    """A key that counts how often it is read."""
+
+    n_hashed = 0
+
+    def __hash__(self) -> int:
+        Counted.n_hashed += 1
+        return int(self)
+
+
+def test_a_batch_reads_its_own_keys_however_many_rows_are_pending():
+    rng, n_hashed = np.random.default_rng(0), []
+    for n_pending in (100, 3000):
+        watch = Watch(max_pending=n_pending)
+        batches = iter(range(0, 10_000, 50))
+
+        def update(watch=watch, batches=batches):
+            X, start = rng.normal(size=(50, 2)), next(batches)
+            keys = [Counted(i) for i in range(start, start + 50)]
+            watch.update(X, (X[:, 0] > 0).astype(int), keys=keys)
+            return keys
+
+        while not watch.n_dropped_:
+            keys = update()
+        Counted.n_hashed = 0
+        watch.update_labels(keys[10:30], np.arange(20) % 2)
+        update()
+        n_hashed.append(Counted.n_hashed)
+    assert n_hashed[0] == n_hashed[1]
+
+
+def test_pending_rows_equal_a_dict():
+    rng, pending, expected, n_dropped = np.random.default_rng(1), PendingRows(40), {}, 0
+    for step in range(300):
+        n = int(rng.integers(0, 60 if step % 20 == 0 else 9))
+        X, values = rng.normal(size=(n, 3)), rng.normal(size=(n, 1))
+        keys = [f"{step}-{i}" for i in range(n)]
+        n_dropped += pending.add(keys, X, values)
+        expected.update(zip(keys, zip(X, values, strict=True), strict=True))
+        surplus = max(0, len(expected) - 40)
+        for key in list(expected)[:surplus]:
+            del expected[key]
+        n_dropped -= surplus
+        chosen = rng.permutation([*expected, "unknown"])[:6].tolist()
+        known, rows, of_rows = pending.rows_of(chosen)
+        assert [chosen[i] for i in known] == [key for key in chosen if key in expected]
+        for i, row, value in zip(known, rows, of_rows, strict=True):
+            np.testing.assert_array_equal(row, expected[chosen[i]][0])
+            np.testing.assert_array_equal(value, expected.pop(chosen[i])[1])
+        pending.remove([chosen[i] for i in known])
+        pending.check_state()
+    assert n_dropped == 0
+    assert len(pending._X) <= 4 * 40
+
+
+def test_an_update_that_fails_leaves_the_pending_rows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    watch = Watch(max_pending=40)
+    watch.update(X, (X[:, 0] > 0).astype(int))
+    before = tamis.dumps(watch)
+    with monkeypatch.context() as patch:
+        patch.setattr(Watch, "_alerts", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            watch.update(X, (X[:, 0] > 0).astype(int))
+        with pytest.raises(ZeroDivisionError):
+            watch.update_labels(range(10), np.arange(10) % 2)
+    assert tamis.dumps(watch) == before
+    assert watch.update_labels(range(10), np.arange(10) % 2) == []
+    assert watch.n_unknown_ == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -18,67 +19,85 @@ Floats = NDArray[np.float64]
 class PendingRows(ThreadSafe):
     """Rows and their predictions; beyond `most` rows the oldest are dropped.
 
+    A batch takes time in proportion to its own rows, however many are pending. For that, snapshots do not contain the
+    pending rows: `add` and `remove` must be the last step of an update.
+
     Examples
     --------
     >>> rows = PendingRows(most=2)
     >>> rows.add(["a", "b", "c"], np.arange(3.0)[:, None], np.zeros((3, 1)))
     1
-    >>> result, X, _ = rows.take(["c", "a"])
-    >>> result, X.tolist()
+    >>> known, X, _ = rows.rows_of(["c", "a"])
+    >>> known, X.tolist()
     ([0], [[2.0]])
+    >>> rows.remove(["c"])
+    >>> rows.rows_of(["c"])[0]
+    []
     """
 
-    _shapes = "_X? (m, j) float  _predictions? (m, c) float"
+    _shapes = "_X? (s, j) float  _predictions? (s, c) float"
+    _written_once = frozenset({"_slots", "_free", "_X", "_predictions"})
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._keys: list[Any] = []
+        self._slots: dict[Any, int] = {}  # by key, in the order of arrival
+        self._free: list[int] = []  # slots whose content is of no use
         self._X: Floats | None = None
         self._predictions: Floats | None = None
 
     def is_repeated(self, keys: list[Any]) -> bool:
         """Return whether a key occurs twice or is already pending."""
-        return len({*keys, *self._keys}) != len(keys) + len(self._keys)
+        return len(set(keys)) != len(keys) or not self._slots.keys().isdisjoint(keys)
 
     def add(self, keys: list[Any], X: Floats, predictions: Floats) -> int:
         """Add rows; return how many were dropped."""
-        if self._X is None or self._predictions is None:
-            self._X, self._predictions = X.copy(), predictions.copy()
-        else:
-            self._X = np.concatenate([self._X, X])
-            self._predictions = np.concatenate([self._predictions, predictions])
-        self._keys = self._keys + keys
-        surplus = max(0, len(self._keys) - self.most)
-        if surplus:
-            self._keep(np.arange(len(self._keys)) >= surplus)
-        return surplus
-
-    def take(self, keys: list[Any]) -> tuple[list[int], Floats, Floats]:
-        """Remove the rows of keys; return the indices of the pending keys, and their rows and predictions."""
-        position = {key: i for i, key in enumerate(self._keys)}
-        known = [i for i, key in enumerate(keys) if key in position]
-        if not known or self._X is None or self._predictions is None:
-            return [], np.empty((0, 0)), np.empty((0, 0))
-        at = np.array([position[keys[i]] for i in known])
-        X, predictions = self._X[at], self._predictions[at]
-        stay = np.ones(len(self._keys), dtype=bool)
-        stay[at] = False
-        self._keep(stay)
-        return known, X, predictions
-
-    def _keep(self, stay: NDArray[np.bool_]) -> None:
+        surplus = max(0, len(self._slots) + len(keys) - self.most)
+        oldest = list(itertools.islice(self._slots, surplus))
+        if surplus > len(oldest):  # of the batch itself
+            keys, X, predictions = keys[-self.most :], X[-self.most :], predictions[-self.most :]
+        at = self._slots_for(len(keys), X, predictions)
         assert self._X is not None
         assert self._predictions is not None
-        self._X, self._predictions = self._X[stay], self._predictions[stay]
-        self._keys = [key for key, stays in zip(self._keys, stay.tolist(), strict=True) if stays]
+        self._X[at], self._predictions[at] = X, predictions
+        self._slots.update(zip(keys, at, strict=True))
+        del self._free[len(self._free) - len(at) :]
+        self.remove(oldest)
+        return surplus
+
+    def _slots_for(self, n: int, X: Floats, predictions: Floats) -> list[int]:
+        """Return free slots; the arrays become larger if there are too few."""
+        if self._X is None or self._predictions is None:
+            self._X, self._predictions = X[:0], predictions[:0]
+        size = len(self._X)
+        if n > len(self._free):
+            more = max(n, size)
+            self._X, self._predictions = (
+                np.concatenate([array, np.zeros((more, array.shape[1]))])
+                for array in (self._X, self._predictions)
+            )
+            self._free = [*range(size + more - 1, size - 1, -1), *self._free]
+        return self._free[len(self._free) - n :]
+
+    def rows_of(self, keys: list[Any]) -> tuple[list[int], Floats, Floats]:
+        """Return the indices of the pending keys, and their rows and predictions."""
+        known = [i for i, key in enumerate(keys) if key in self._slots]
+        if not known or self._X is None or self._predictions is None:
+            return [], np.empty((0, 0)), np.empty((0, 0))
+        at = [self._slots[keys[i]] for i in known]
+        return known, self._X[at], self._predictions[at]
+
+    def remove(self, keys: list[Any]) -> None:
+        """Remove pending rows."""
+        self._free += [self._slots.pop(key) for key in keys]
 
     def check_state(self) -> None:
-        """Validate that the numbers of loaded keys and rows are equal.
+        """Validate that each loaded key has a row of its own.
 
         Raises
         ------
         StateError
-            If they differ.
+            If one has none.
         """
-        if len(self._keys) != (0 if self._X is None else len(self._X)) or self.is_repeated([]):
+        n = 0 if self._X is None else len(self._X)
+        if sorted([*self._slots.values(), *self._free]) != [*range(n)]:
             raise state_error("The keys of the pending rows do not match the rows")

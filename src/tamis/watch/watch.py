@@ -334,18 +334,21 @@ class Watch(ThreadSafe):
             self._of_predictions = _learn(self._of_predictions or self._default_selector(), X, codes)
         elif self._importance.loss == "change":
             self._importance.update(self.model, X, model_version=self.model_version)
+        if y is not None:
+            self._learn_labels(X, values, y)
+        alerts = self._alerts()
         if y is None:
             self.n_dropped_ += self._pending.add(keys, X, values)
-        else:
-            self._learn_labels(X, values, y)
-        return self._alerts()
+        return alerts
 
     def _update_labels(self, keys: list[Any], y: Array) -> list[dict[str, Any]]:
-        known, X, values = self._pending.take(keys)
+        known, X, values = self._pending.rows_of(keys)
         self.n_unknown_ += len(keys) - len(known)
         if known:
             self._learn_labels(X, values, y[known])
-        return self._alerts()
+        alerts = self._alerts()
+        self._pending.remove([keys[i] for i in known])
+        return alerts
 
     def _start(self, n_features: int, names: list[str] | None) -> None:
         self._has_names = names is not None

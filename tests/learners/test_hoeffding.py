@@ -15,9 +15,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tamis
-from tamis import AdaptiveRandomForest, HoeffdingAdaptiveTree, HoeffdingTree, WeightedNaiveBayes
+from tamis import CVFDT, VFDR, AdaptiveRandomForest, HoeffdingAdaptiveTree, HoeffdingTree, WeightedNaiveBayes
 from tamis.errors import DataError
 from tamis.learners import export_text, plot_tree
+from tamis.learners.hoeffding.categories import MAX_CATEGORIES, Categories
 from tamis.learners.hoeffding.nodes import RIGHT_BY_BAYES, RIGHT_BY_MAJORITY, Pools
 from tamis.learners.hoeffding.splits import update_statistics
 from tests.twins.hoeffding import HoeffdingTwin
@@ -284,6 +285,32 @@ def test_a_classifier_that_refuses_rows_leaves_the_tree_as_it_was():
 
 
 # -- odd and bad data --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [HoeffdingTree, HoeffdingAdaptiveTree, VFDR, CVFDT])
+def test_categories_that_never_repeat_take_bounded_memory(method):
+    """With a branch for each, whose leaf counts all of them, 4,800 categories took 13 GB."""
+    rng, sizes = np.random.default_rng(0), []
+    model = method(categorical=[1])
+    for start in range(0, 3000, 500):
+        X = np.column_stack([rng.normal(size=500), np.arange(start, start + 500.0)])
+        model.partial_fit(X, X[:, 0] > 0, classes=[False, True])
+        sizes.append(model._categories_.n_cells)
+    assert sizes == [500, *[MAX_CATEGORIES] * 5]
+    assert len(tamis.dumps(model)) < 120e6
+    assert np.isfinite(model.predict_proba(X)).all()
+    tamis.loads(tamis.dumps(model)).partial_fit(X, X[:, 0] > 0)
+
+
+def test_each_feature_has_its_own_room_for_categories():
+    many, few = np.arange(3000.0), np.arange(3000.0) % 7
+    categories = Categories()
+    for part in np.array_split(np.column_stack([many, few]), 6):
+        categories.cells(part, learn=True)
+    assert categories.n_cells == MAX_CATEGORIES + 7
+    cells = categories.cells(np.array([[2.0, 6.0], [2500.0, 8.0]]), learn=True)
+    assert (cells[:, 0] >= 0).tolist() == [True, False]
+    assert (cells[:, 1] >= 0).tolist() == [True, True]
 
 
 def test_new_classes_and_categories_find_their_place():

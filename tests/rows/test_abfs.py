@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import BernoulliNB
 
+import tamis
 from tamis import ABFS, load_stream, prequential
 from tamis.drift import ADWIN, DriftDetector
 from tamis.errors import UnknownNameError
@@ -200,6 +201,17 @@ def test_order_scores_and_support():
     assert m >= 2
     assert np.argsort(-selector.scores_)[:m].tolist() == selector.selected_.tolist()
     assert np.flatnonzero(selector.get_support()).tolist() == sorted(selector.selected_.tolist())
+
+
+def test_values_that_never_repeat_take_bounded_memory():
+    selector, sizes = ABFS(categorical=[1]), []
+    for start in range(0, 40_000, 10_000):
+        X = np.column_stack([np.zeros(10_000), np.arange(start, start + 10_000.0)])
+        selector.partial_fit(X, np.arange(10_000) % 2)
+        sizes.append(len(tamis.dumps(selector)))
+    assert sizes[1:] == sizes[1:2] * 3
+    assert selector._values.used.tolist() == [stumps.MAX_CATEGORIES]
+    tamis.loads(tamis.dumps(selector)).partial_fit(X, np.arange(10_000) % 2)
 
 
 def test_many_categories_and_a_value_never_seen():

@@ -14,6 +14,7 @@ __all__ = ["Categories"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+MAX_CATEGORIES = 1000  # of a feature: each may have a branch, whose leaf counts all of them
 
 
 class Categories:
@@ -34,13 +35,13 @@ class Categories:
         self.n_cells = 0
 
     def cells(self, X: Floats, *, learn: bool) -> Ints:
-        """Return the cell of each value: -1 for missing values, -2 for new ones if `learn` is False.
+        """Return the cell of each value: -1 for missing values, -2 for new ones that get none.
 
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_categorical), float64
         learn : bool
-            Whether new categories are added.
+            Whether new categories are added, up to 1,000 of a feature.
 
         Returns
         -------
@@ -51,8 +52,11 @@ class Categories:
         bits, done = X.view(np.int64), 0
         if not self._table.flags.writeable:  # memory-mapped from a file
             self._table, self.values = self._table.copy(), self.values.copy()
+        room = np.full(X.shape[1], MAX_CATEGORIES if learn else 0)
+        if learn and self.n_cells + X.size > MAX_CATEGORIES:
+            room -= np.bincount(self._table[:, 0] + 1, minlength=X.shape[1] + 1)[1:]
         while done < X.size:
-            done, self.n_cells = _look_up(X, bits, self._table, self.values, self.n_cells, cells, done, learn)
+            done, self.n_cells = _look_up(X, bits, self._table, self.values, self.n_cells, cells, done, room)
             if done < X.size:
                 self._double()
         return cells
@@ -78,9 +82,12 @@ def _place(table: Ints, feature: int, bits: int) -> Any:
 
 @njit()
 def _look_up(
-    X: Floats, bits: Ints, table: Ints, values: Floats, n_cells: int, cells: Ints, start: int, learn: bool
+    X: Floats, bits: Ints, table: Ints, values: Floats, n_cells: int, cells: Ints, start: int, room: Ints
 ) -> tuple[int, int]:
-    """Look up the values from `start` on; return the position where the table is full, and the number of cells."""
+    """Look up the values from `start` on; return the position where the table is full, and the number of cells.
+
+    `room`: how many new categories each feature may still have.
+    """
     width = X.shape[1]
     for k in range(start, X.size):
         i, g = k // width, k % width
@@ -90,12 +97,13 @@ def _look_up(
         at = _place(table, g, bits[i, g])
         if table[at, 0] < 0:
             cells[i, g] = UNKNOWN
-            if not learn:
+            if room[g] <= 0:
                 continue
             if n_cells == values.shape[0]:
                 return k, n_cells
             table[at, 0], table[at, 1], table[at, 2] = g, bits[i, g], n_cells
             values[n_cells] = X[i, g]
             n_cells += 1
+            room[g] -= 1
         cells[i, g] = table[at, 2]
     return X.size, n_cells

@@ -181,7 +181,8 @@ class HoeffdingTree(TreeClassifier):
     rows one at a time. Sparse rows are rejected.
 
     A missing value (NaN) is ignored by the statistics; at a split on its feature, the row follows the branch with the
-    largest weight. So does a category without a branch; it gets one as soon as a row with it has been learned.
+    largest weight. So does a category without a branch; it gets one as soon as a row with it has been learned,
+    if it is one of the first 1,000 categories of its feature.
 
     References
     ----------

@@ -141,7 +141,8 @@ class VFDR(TreeClassifier):
     5 kB per rule with `drift`. A batch leaves the same state as its rows one at a time. Sparse rows are rejected.
 
     No literal holds for a missing value (NaN), so the row is covered by rules without literals on that feature only;
-    the statistics ignore it. A new category differs from all categories in literals.
+    the statistics ignore it. A new category differs from all categories in literals,
+    and so do all after the first 1,000 of a feature.
 
     References
     ----------

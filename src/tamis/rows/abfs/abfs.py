@@ -165,7 +165,8 @@ class ABFS(RowSelector):
     the rest. Two branches must contain more than 1 % of the weight each. A value without a branch counts as an error.
 
     Time per row: O(features) to update the statistics, O(selected) to boost and to monitor; O(features) at each
-    attempt. Memory: 4 float64 per class and numeric feature, about 2 per class and value of a category. Sparse rows are
+    attempt. Memory: 4 float64 per class and numeric feature, about 2 per class and value of a category;
+    values after the first 10,000 count as one. Sparse rows are
     converted to dense arrays, one batch at a time.
 
     References

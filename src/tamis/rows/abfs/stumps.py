@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes, state_error
 from tamis._validation import Array
+from tamis.base.categories import MAX_CATEGORIES
 from tamis.dependence.expected_g import MANY, expected_g, fill_expected_g
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler
@@ -33,7 +34,10 @@ _MEAN, _SQUARES, _LOW, _HIGH = 0, 1, 2, 3
 
 @njit(strict=True)
 def _encode(X: Array, columns: Array, start: Array, keys: Array, ids: Array, used: Array, out: Array) -> int:
-    """Write the code of each value, new ones in order of appearance; return the column whose table is full, or -1."""
+    """Write the code of each value, new ones in order of appearance; return the column whose table is full, or -1.
+
+    Values after the 10,000th of a column share the last code.
+    """
     for i in range(X.shape[0]):
         row = X[i]
         bits = row.view(np.uint64)
@@ -41,6 +45,9 @@ def _encode(X: Array, columns: Array, start: Array, keys: Array, ids: Array, use
             x = row[columns[k]]
             slot = find_slot(x, bits[columns[k]], keys, start[k], start[k + 1])
             if keys[slot] != x:
+                if used[k] >= MAX_CATEGORIES:
+                    out[i, k] = MAX_CATEGORIES - 1
+                    continue
                 if 4 * (used[k] + 1) > 3 * (start[k + 1] - start[k]):
                     return k
                 keys[slot], ids[slot] = x, used[k]

@@ -12,13 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 import tamis
+from tamis._interrupts import raise_asynchronous
 from tamis.errors import CheckpointError
 from tamis.persistence import replace_file
 from tamis.persistence.journal import Journal
 from tamis.report.page.document import write_page
+from tamis.streams import follow_files, open_file
 from tamis.summaries.moments import RunningMoments
 
 posix = pytest.mark.skipif(os.name == "nt", reason="permissions and signals of POSIX")
@@ -264,30 +270,92 @@ def test_an_exception_at_any_line_propagates_as_it_is(name: str, kind: Any, tmp_
     assert set(saved) == {dumps(state)}
 
 
+def _reads(tmp_path: Path) -> dict[str, Any]:
+    """Return calls that read files, each of which reports the errors of a file in one of its own."""
+    X, y = np.arange(60.0).reshape(20, 3), np.arange(20) % 2
+    state = {"rows": X, "model": RunningMoments(1)}
+    model, data = tamis.save(state, tmp_path / "model"), tamis.dumps(state)
+    table = pa.table({"a": X[:, 0], "b": [f"{one}" for one in y], "label": y})
+    csv, parquet, arrow = (str(tmp_path / f"rows.{kind}") for kind in ("csv", "parquet", "arrow"))
+    pyarrow.csv.write_csv(table, csv)
+    pyarrow.parquet.write_table(table, parquet)
+    pyarrow.feather.write_feather(table, arrow)
+    arff, svmlight = tmp_path / "rows.arff", tmp_path / "rows.svmlight"
+    arff.write_text("@relation r\n@attribute a numeric\n@attribute label {0,1}\n@data\n1,0\n2,1\n")
+    svmlight.write_text("1 1:2.5\n0 2:1\n")
+
+    def rows(path: Any, follow: bool = False) -> None:
+        label = None if str(path).endswith("svmlight") else "label"
+        for _ in (
+            follow_files(path, label="label", idle=0) if follow else open_file(path, label=label)
+        ).batches(5):
+            pass
+
+    def loaded() -> None:
+        with open(model, "rb") as file:
+            tamis.load(file)
+
+    paths = {"csv": csv, "parquet": parquet, "arrow": arrow, "arff": arff, "svmlight": svmlight}
+    return {
+        "load": lambda: tamis.load(model), "load a file object": loaded, "loads": lambda: tamis.loads(data),
+        **{name: lambda path=path: rows(path) for name, path in paths.items()},
+        "follow": lambda: rows(csv, follow=True),
+    }  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, Timeout])
-def test_an_exception_at_any_line_of_loads_propagates_as_it_is(kind: Any) -> None:
-    data, loads = tamis.dumps({"rows": np.arange(3.0), "model": RunningMoments(1)}), tamis.loads
-    loads(data)
-    for k in range(1, 100_000, 7):
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # files that are closed by their finalizer
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, Timeout, TimeoutError, RuntimeError])
+@pytest.mark.parametrize(
+    "name",
+    ["load", "load a file object", "loads", "csv", "parquet", "arrow", "arff", "svmlight", "follow"],
+)
+def test_an_exception_at_any_line_of_reading_propagates_as_it_is(
+    name: str, kind: Any, tmp_path: Path
+) -> None:
+    """A class of its own, or one that the code it hits raises too."""
+    read = _reads(tmp_path)[name]
+    read()
+    counter = RaiseAtLine(10**9, kind)
+    counter.run(read)
+    for k in np.linspace(1, 10**9 - counter.k, 150).astype(int).tolist():
         tracer = RaiseAtLine(k, kind)
-        error = tracer.run(lambda: loads(data))
-        if tracer.where is None:
-            break
-        assert type(error) is kind, tracer.where
-    assert k > 500
+        error = tracer.run(read)
+        # The standard library handles exceptions of some calls.
+        if tracer.where is not None and "tamis" in tracer.where[0]:
+            assert type(error) is kind, (tracer.where, error)
 
 
 def test_a_timeout_of_a_handler_is_no_error_of_the_disk(tmp_path: Path) -> None:
-    def late(file: Any) -> None:
+    def handler(number: int, frame: Any) -> None:
         raise TimeoutError
+
+    def late(file: Any) -> None:
+        handler(signal.SIGALRM, sys._getframe())
 
     with pytest.raises(TimeoutError):
         replace_file(tmp_path / "file", late)
     assert list(tmp_path.iterdir()) == []
-    journal = Journal(tmp_path / "log")
-    for error in (TimeoutError(), OSError(errno.ENOSPC, "full")):
-        kind = TimeoutError if error.errno is None else CheckpointError
-        with pytest.raises(kind):
-            raise journal._write_error(error)
-    journal.close()
+    with pytest.raises(TimeoutError):
+        _failed_write(tmp_path, late)
+    with pytest.raises(CheckpointError):
+        _failed_write(tmp_path, lambda _: os.open("", os.O_RDONLY))
+
+
+def _failed_write(folder: Path, write: Any) -> None:
+    journal = Journal(folder / "log")
+    try:
+        write(journal)
+    except OSError as error:
+        raise journal._write_error(error) from error
+    finally:
+        journal.close()
+
+
+def test_a_network_that_is_late_is_no_handler() -> None:
+    try:
+        raise TimeoutError("timed out")
+    except TimeoutError as error:
+        raise_asynchronous(error)

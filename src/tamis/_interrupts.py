@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 import signal
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -18,7 +20,7 @@ __all__ = [
     "STOP_SIGNALS",
     "defer_interrupts",
     "ignore_os_errors",
-    "is_asynchronous",
+    "raise_asynchronous",
     "replaced_handlers",
     "sigaction",
     "stop_signals_as_interrupt",
@@ -36,17 +38,29 @@ sigaction: Any = ctypes.PyDLL(None).sigaction if os.name == "posix" else lambda 
 ACTION_SIZE = 256  # bytes: more than the structure has on any system
 
 # The modules whose exceptions may come from the code that is called; "builtins" is one of the standard library's.
-_LIBRARIES = sys.stdlib_module_names | {"numba", "numpy", "scipy", "sklearn", "tamis"}
+_LIBRARIES = sys.stdlib_module_names | {
+    "_duckdb", "duckdb", "llvmlite", "narwhals", "numba", "numpy", "pandas", "polars", "py4j", "pyarrow", "pyspark",
+    "scipy", "sklearn", "tamis",
+}  # fmt: skip
 
 
-def is_asynchronous(error: Exception) -> bool:
-    """Return whether an exception comes from a signal handler, or another thread, rather than from the code it hit.
+def raise_asynchronous(error: Exception) -> None:
+    """Raise an exception again if it comes from a signal handler, or another thread, rather than from the code it hit.
 
-    A handler may raise its own exception class, or TimeoutError, which has no error number unless a call failed.
+    A handler is in the traceback, with the frame that it received. Another thread leaves no trace: its exception is
+    recognized as one of another program's classes that no code of this program raised.
     """
-    if isinstance(error, OSError):
-        return error.errno is None
-    return type(error).__module__.partition(".")[0] not in _LIBRARIES
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    for value in itertools.chain.from_iterable(frame.f_locals.values() for frame in frames):
+        if any(isinstance(item, FrameType) for item in (value if type(value) is tuple else (value,))):
+            raise error
+    raised_by = str(frames[-1].f_globals.get("__name__")) if frames else ""
+    if _is_of_library(raised_by) and not _is_of_library(type(error).__module__):
+        raise error
+
+
+def _is_of_library(module: str) -> bool:
+    return module.partition(".")[0] in _LIBRARIES
 
 
 @contextlib.contextmanager
@@ -55,8 +69,7 @@ def ignore_os_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if is_asynchronous(error):
-            raise
+        raise_asynchronous(error)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+from tamis._interrupts import ignore_os_errors
+
 __all__ = ["carray", "njit", "overwrite", "pointer"]
 
 P = ParamSpec("P")
@@ -145,7 +147,7 @@ def _ignore_full_disk(kernel: Any) -> None:
         return
 
     def write_if_possible(*overload: Any) -> None:
-        with contextlib.suppress(OSError):
+        with ignore_os_errors():
             write(*overload)
 
     cache.save_overload = write_if_possible  # type: ignore[union-attr]

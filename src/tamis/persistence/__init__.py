@@ -24,7 +24,7 @@ import sklearn
 
 import tamis
 from tamis._guard import ThreadSafe, locked
-from tamis._interrupts import is_asynchronous
+from tamis._interrupts import raise_asynchronous
 from tamis._validation import short_repr
 from tamis.errors import CheckpointError, DataError, StateError
 from tamis.persistence.archive import (
@@ -132,6 +132,7 @@ def _write_to(file: Any, data: bytes) -> None:
             f"Cannot write {_file_name(file)}: open it for writing, as in open(path, 'wb')."
         ) from error
     except OSError as error:
+        raise_asynchronous(error)
         raise CheckpointError(f"Cannot write {_file_name(file)} ({error.strerror or error}).") from error
 
 
@@ -163,8 +164,7 @@ def _save(obj: Any, path: str | os.PathLike[str]) -> Path:
     try:
         replace_file(path, lambda file: write(file, manifest, arrays))
     except OSError as error:
-        if is_asynchronous(error):
-            raise
+        raise_asynchronous(error)
         raise CheckpointError(
             f"Cannot write {os.fspath(path)!r} ({error.strerror or error}): choose an existing, writable folder"
             " with free space."
@@ -237,6 +237,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, *, classes: Iterable[type] = (
     try:
         data = read_stream(path, name)
     except OSError as error:
+        raise_asynchronous(error)
         raise CheckpointError(f"Cannot read {name} ({error.strerror or error}).") from error
     return _load(open_bytes(data, name), name, classes)
 
@@ -283,8 +284,7 @@ def _load(opened: AbstractContextManager[tuple[ZipFile, int]], name: str, classe
     except (DataError, StateError) as error:  # raised by check_state
         raise CheckpointError(f"{name} is not a valid file of tamis.save: {error}") from error
     except Exception as error:
-        if is_asynchronous(error):
-            raise
+        raise_asynchronous(error)
         if isinstance(error, OSError):
             raise CheckpointError(
                 f"Cannot read {name} ({error.strerror or error}): check the path."

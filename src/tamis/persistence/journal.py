@@ -10,7 +10,7 @@ import stat
 import warnings
 from typing import Any
 
-from tamis._interrupts import is_asynchronous
+from tamis._interrupts import raise_asynchronous
 from tamis._json import null_nonfinite
 from tamis._validation import is_integer, short_repr
 from tamis.errors import CheckpointError
@@ -64,8 +64,7 @@ class Journal:
         self.length = status.st_size if self._is_file else 0
 
     def _write_error(self, error: OSError) -> CheckpointError:
-        if is_asynchronous(error):
-            raise error
+        raise_asynchronous(error)
         return CheckpointError(
             f"Cannot write {self.path!r} ({error.strerror or error}): free some space, or choose another location."
         )

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Any
 
-from tamis._interrupts import ignore_os_errors, is_asynchronous
+from tamis._interrupts import ignore_os_errors, raise_asynchronous
 from tamis.errors import CheckpointError
 
 __all__ = ["write_lock"]
@@ -98,8 +98,7 @@ def _open_locked(path: Path, place: str) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, _FLAGS, 0o666)
         except OSError as error:
-            if is_asynchronous(error):
-                raise
+            raise_asynchronous(error)
             raise CheckpointError(
                 f"Cannot create a lock file next to {place!r} ({error.strerror or error}): choose a writable folder."
             ) from error
@@ -130,8 +129,7 @@ def _try_lock(descriptor: int) -> bool:
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if is_asynchronous(error):
-            raise
+        raise_asynchronous(error)
         return error.errno not in _LOCKED_ERRNOS
     return True
 
@@ -139,7 +137,8 @@ def _try_lock(descriptor: int) -> bool:
 def _is_same_file(descriptor: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except OSError:
+    except OSError as error:
+        raise_asynchronous(error)
         return False
 
 
@@ -159,5 +158,6 @@ def _read_owner(descriptor: int) -> str:
         owner: dict[str, Any] = json.loads(os.read(descriptor, 4096))
         host = "" if owner["host"] == socket.gethostname() else f" on {owner['host']}"
         return f"process {owner['pid']}{host}, started at {owner['since']}"
-    except (OSError, ValueError, KeyError, TypeError):  # not written yet
+    except (OSError, ValueError, KeyError, TypeError) as error:  # not written yet
+        raise_asynchronous(error)
         return "another process"

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from tamis._interrupts import ignore_os_errors, is_asynchronous
+from tamis._interrupts import ignore_os_errors, raise_asynchronous
 
 __all__ = ["replace_file"]
 
@@ -43,7 +43,9 @@ def replace_file(path: str | os.PathLike[str], write: Callable[[BinaryIO], objec
     OSError
         If the file cannot be written; its ``filename`` is `path`. Other exceptions of `write` propagate.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(path)
+    if target.is_symlink():  # `realpath` itself would swallow the TimeoutError of a signal handler
+        target = Path(os.path.realpath(path))
     try:
         _replace(target, write)
     except OSError as error:
@@ -119,7 +121,6 @@ def _may_be_in_use(name: str, pid: int) -> bool:
     except ProcessLookupError:
         return False
     except (OSError, OverflowError) as error:  # owned by another user
-        if is_asynchronous(error):
-            raise
+        raise_asynchronous(error)
         return True
     return True

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, Rows
 from tamis.errors import StreamError, UnknownNameError
 from tamis.streams.openml import OPENML, download
@@ -170,6 +171,7 @@ def _read_card(path: Path) -> dict[str, Any]:
     try:
         card: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
+        raise_asynchronous(error)
         raise StreamError(
             f"The card {str(path)!r} cannot be read ({error}): restore or remove its folder."
         ) from error
@@ -180,6 +182,7 @@ def _read_arrays(path: Path, card: dict[str, Any]) -> tuple[Rows, Array, list[st
     try:
         blob = path.read_bytes()
     except OSError as error:
+        raise_asynchronous(error)
         raise StreamError(
             f"The data {str(path)!r} cannot be read ({error.strerror}): restore its folder."
         ) from error
@@ -188,6 +191,7 @@ def _read_arrays(path: Path, card: dict[str, Any]) -> tuple[Rows, Array, list[st
     try:
         return _unpack(path)
     except (KeyError, ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise_asynchronous(error)
         raise StreamError(f"The data {str(path)!r} cannot be read ({error}): restore its folder.") from error
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, Rows
 from tamis.errors import StreamError
 
@@ -73,6 +74,7 @@ def download(name: str, home: Path) -> None:
     try:
         bunch = fetch_openml(data_id=number, as_frame=False, parser="liac-arff")
     except Exception as error:  # no network, a proxy's page, or OpenML unavailable
+        raise_asynchronous(error)
         raise StreamError(
             f"The data set {name!r} could not be fetched from OpenML ({type(error).__name__}): check the network, or"
             f" put its folder into {str(home)!r}."
@@ -125,6 +127,7 @@ def _store(name: str, bunch: Any, X: Rows, known: dict[str, str], home: Path) ->
         os.replace(new, home / name)
     except OSError as error:
         shutil.rmtree(new, ignore_errors=True)
+        raise_asynchronous(error)
         if not (home / name / "card.json").is_file():  # otherwise another process has stored it meanwhile
             raise StreamError(
                 f"The data set {name!r} cannot be stored in {str(home)!r} ({error.strerror}): free some space there, or"

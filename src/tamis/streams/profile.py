@@ -13,6 +13,7 @@ from hashlib import blake2b
 from shlex import quote
 from typing import Any
 
+from tamis._interrupts import raise_asynchronous
 from tamis.base.html_repr import html_repr
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.dialect import fitting_time_formats
@@ -264,7 +265,8 @@ def _profile_column(name: str, column: Any, text: set[str]) -> ColumnProfile:
     n_missing = len(column) - len(present)
     try:
         distinct = present.unique()
-    except Exception:  # lists, structs and similar types
+    except Exception as error:  # lists, structs and similar types
+        raise_asynchronous(error)
         return ColumnProfile(name, "unreadable", n_missing, 0, (), str(column.type))
     examples = tuple(_short_text(value) for value in distinct[:3].to_pylist())
     if len(distinct) < 2:

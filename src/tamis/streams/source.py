@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from tamis._checksum import file_checksum
+from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
 from tamis.streams.stream import Stream
 
@@ -126,6 +127,7 @@ class Source:
         return codec_of(head) or next((codec for codec in CODECS if codec.suffix == suffix), None)
 
     def _unreadable(self, error: OSError) -> StreamError:
+        raise_asynchronous(error)
         return StreamError(f"{self.name!r} cannot be read ({error.strerror}): check its permissions.")
 
     @contextmanager
@@ -188,7 +190,8 @@ class Source:
             return
         try:
             now = os.stat(self.name)
-        except OSError:
+        except OSError as error:
+            raise_asynchronous(error)
             raise StreamError(
                 f"{self.name!r} has disappeared while it was read: restore it and start again."
             ) from None
@@ -221,6 +224,7 @@ class Source:
         """Raise a StreamError that explains a reader's error in one sentence, by default its own message."""
         if isinstance(error, StreamError):
             raise error
+        raise_asynchronous(error)
         if getattr(error, "signum", None):  # pyarrow's own exception for an interrupt
             raise KeyboardInterrupt from error
         self.check_unchanged()  # a partly written new file looks damaged

@@ -12,6 +12,7 @@ import os
 import tomllib
 from typing import Any
 
+from tamis._interrupts import raise_asynchronous
 from tamis._validation import short_repr
 from tamis.watch.rules import Rule
 
@@ -50,10 +51,12 @@ def read_rules(path: str | os.PathLike[str]) -> list[Rule]:
         with open(path, "rb") as file:
             content = tomllib.load(file)
     except OSError as error:
+        raise_asynchronous(error)
         raise ValueError(
             f"The file of rules {os.fspath(path)!r} cannot be read ({error.strerror or error}): name another file."
         ) from error
     except ValueError as error:  # neither TOML nor UTF-8
+        raise_asynchronous(error)
         raise ValueError(f"The file of rules {os.fspath(path)!r} is not valid TOML: {error}.") from error
     tables = content.get("rules")
     if set(content) != {"rules"} or not isinstance(tables, list) or not tables:

@@ -18,6 +18,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, check_choice
 from tamis.base import html_repr
 from tamis.errors import CheckpointError
@@ -378,7 +379,8 @@ def is_finished(folder: Path, key: str) -> bool:
         for name in _FILES:
             parquet.read_metadata(place / f"{name}.parquet")
         return "summary" in json.loads((place / "settings.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        raise_asynchronous(error)
         return False
 
 
@@ -403,6 +405,7 @@ def write_json(path: Path, document: dict[str, Any]) -> None:
     try:
         replace_file(path, lambda file: file.write(text.encode()))
     except OSError as error:
+        raise_asynchronous(error)
         raise CheckpointError(
             f"Cannot write {str(path)!r} ({error.strerror or error}): free some space there, or choose another folder."
         ) from error
@@ -419,6 +422,7 @@ def _read_cells(folder: Path) -> tuple[Frame, Array, Array]:
             [cell.get("keeps_all", cell["selector"] == "none") for cell in listed], dtype=bool
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
+        raise_asynchronous(error)
         raise CheckpointError(
             f"{str(folder)!r} does not contain an experiment: run it there first."
         ) from error
@@ -447,7 +451,8 @@ def _outcome(folder: Path, key: str) -> tuple[str, str, dict[str, Any]]:
     try:
         document = json.loads((folder / CELLS / f"{key}.error.json").read_text(encoding="utf-8"))
         return "failed", str(document["error"]), {}
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError) as error:
+        raise_asynchronous(error)
         return "missing", "", {}
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tamis._interrupts import raise_asynchronous
 from tamis._validation import check_number, is_integer
 from tamis.errors import CheckpointError, DataError
 from tamis.evaluate.experiment.grid import Cell, Opener, cells_of, parts_of
@@ -226,6 +227,7 @@ def _prepare(folder: Path) -> None:
             raise CheckpointError(f"{str(folder)!r} contains other files: choose a new folder.")
         (folder / CELLS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        raise_asynchronous(error)
         raise CheckpointError(
             f"Cannot write into {str(folder)!r} ({error.strerror or error}): choose another folder."
         ) from error
@@ -279,6 +281,7 @@ class _Runner:
                 )
             run.save(self.folder / CELLS / cell.key, flush=False)
         except Exception as caught:
+            raise_asynchronous(caught)
             error = f"{type(caught).__name__}: {' '.join(str(caught).split())}"
             _write_error(self.folder, cell.key, error, traceback.format_exc())
         return _Outcome(error, time.perf_counter() - began)

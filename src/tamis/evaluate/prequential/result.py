@@ -17,6 +17,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._interrupts import raise_asynchronous
 from tamis._validation import Array, check_choice
 from tamis.base import html_repr
 from tamis.errors import CheckpointError
@@ -400,6 +401,7 @@ class PrequentialResult:
                 os.replace(folder, old)
             os.replace(new, folder)
         except OSError as error:
+            raise_asynchronous(error)
             raise CheckpointError(
                 f"Cannot write {str(folder)!r} ({error.strerror or error}): choose another folder."
             ) from error
@@ -437,6 +439,7 @@ class PrequentialResult:
                 frames["steps"].setdefault(name, np.full(len(frames["steps"]["step"]), math.nan))
             return cls(frames, document["settings"], document["feature_names"])
         except Exception as error:
+            raise_asynchronous(error)
             raise CheckpointError(
                 f"{str(folder)!r} does not contain a whole result ({type(error).__name__}): run it again."
             ) from error

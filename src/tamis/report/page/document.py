@@ -15,6 +15,7 @@ from typing import Any, overload
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 import tamis
+from tamis._interrupts import raise_asynchronous
 from tamis.persistence import replace_file
 from tamis.report.charts import svg
 from tamis.report.page import number_format
@@ -49,6 +50,7 @@ def write_page(path: str | os.PathLike[str] | None, make: Callable[[], str]) -> 
     try:
         replace_file(path, lambda file: file.write(make().encode("utf-8")))
     except OSError as error:
+        raise_asynchronous(error)
         raise _unwritable_message(path, f"{error.strerror or error}; choose another path") from error
     return Path(path)
 
@@ -80,6 +82,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             raise _unwritable_message(path, "this is not a regular file; choose another name")
         _try_to_write(target)
     except OSError as error:
+        raise_asynchronous(error)
         raise _unwritable_message(path, f"{error.strerror or error}; choose another path") from error
 
 

@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import Any, NoReturn
 
+from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
 
 __all__ = ["WINDOW", "FollowedFile", "check_same_columns", "digest"]
@@ -135,6 +136,7 @@ def has_windows(descriptor: int, windows: list[list[Any]]) -> bool:
 
 def unreadable(name: str, error: OSError) -> StreamError:
     """Return the error of a file that cannot be opened."""
+    raise_asynchronous(error)
     return StreamError(f"{name!r} cannot be read ({error.strerror}): check its permissions.")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
 from tamis.streams.files import SUFFIXES
 from tamis.streams.source import CODECS, LONGEST_MAGIC, codec_of
@@ -327,7 +328,8 @@ def _is_packed(name: str) -> bool:
     try:
         with open(name, "rb") as file:
             return codec_of(file.read(LONGEST_MAGIC)) is not None
-    except OSError:  # its reader reports the error
+    except OSError as error:  # its reader reports the error
+        raise_asynchronous(error)
         return False
 
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
 from tamis.streams.encode import time_parts
 from tamis.streams.tables import Table, pyarrow_module
@@ -41,6 +42,7 @@ class FollowedParquet(FollowedFile):
                 if os.stat(self.name).st_ino != inode:  # replaced meanwhile
                     return False
         except Exception as error:  # of many types if the footer is damaged
+            raise_asynchronous(error)
             self.problem, self.is_damaged = _problem(self.name, error)
             return False
         self._file, self.problem = opened, None
@@ -96,6 +98,7 @@ class FollowedParquet(FollowedFile):
             try:
                 self._rest = next(self._blocks)
             except Exception as error:
+                raise_asynchronous(error)
                 self._check_unchanged()
                 raise StreamError(f"{self.name!r} is damaged ({error}): copy it again.") from error
             self._check_unchanged()
@@ -160,6 +163,7 @@ def _problem(name: str, error: Exception) -> tuple[str, bool]:
             size = os.fstat(file.fileno()).st_size
             head, tail = os.pread(file.fileno(), 4, 0), os.pread(file.fileno(), 4, max(0, size - 4))
     except OSError as reason:
+        raise_asynchronous(reason)
         return f"it cannot be read ({reason.strerror}): check its permissions", False
     if size == 0:
         return "it is empty", False

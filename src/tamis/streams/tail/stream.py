@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from tamis._interrupts import raise_asynchronous
 from tamis._validation import check_choice, check_number, short_repr
 from tamis.errors import CheckpointError, StreamError, TamisError
 from tamis.streams.csv_table import CSVTable
@@ -336,6 +337,7 @@ class FollowedStream(Stream):
         except TamisError:
             raise
         except Exception as error:
+            raise_asynchronous(error)
             raise invalid_position(f"describes its columns as no run does ({error!r})") from error
         self._set_decoder(decoder)
         self._begin_at(position)

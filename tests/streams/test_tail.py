@@ -737,7 +737,12 @@ def damaged_footer(whole):
     return whole[: -8 - n] + bytes(n) + whole[-8:]
 
 
+def damaged_page(whole):
+    return whole[:4] + bytes(len(whole) // 4) + whole[4 + len(whole) // 4 :]
+
+
 UNREADABLE = {
+    "page": (damaged_page, r"is damaged after row 0", True),
     "garbage": (lambda whole: b"PAR1" + bytes(range(256)) * 8 + b"PAR1", "is damaged", True),
     "text": (lambda whole: b"heat,state\n1,on\n", "is not a Parquet file", True),
     "footer": (damaged_footer, "is damaged", True),

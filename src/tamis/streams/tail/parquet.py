@@ -90,18 +90,30 @@ class FollowedParquet(FollowedFile):
             " or start without the checkpoint."
         )
 
-    def take(self, n: int, last: bool, table: Any) -> Any:
-        """Return up to `n` rows."""
+    def has_rows(self) -> bool:
+        """Read the next block, if there is one; return whether there are rows. A damaged one is a problem."""
         if not self.open() or self.at >= (self.n_rows or 0):
-            return None
+            return False
         if self._rest is None or not self._rest.num_rows:
             try:
                 self._rest = next(self._blocks)
             except Exception as error:
                 raise_asynchronous(error)
                 self._check_unchanged()
-                raise StreamError(f"{self.name!r} is damaged ({error}): copy it again.") from error
+                reason = " ".join(str(error).split())
+                self.problem, self.is_damaged = (
+                    f"it is damaged after row {self.row:,} ({reason}): copy it again",
+                    True,
+                )
+                self.close()
+                return False
             self._check_unchanged()
+        return True
+
+    def take(self, n: int, last: bool, table: Any) -> Any:
+        """Return up to `n` rows."""
+        if not self.has_rows():
+            return None
         batch = self._rest.slice(0, n)
         self._rest = self._rest.slice(n)
         self.at = self.row = self.at + batch.num_rows

@@ -406,7 +406,7 @@ class FollowedStream(Stream):
         for name in names:
             part, is_whole = self._files.part(name), self._files.is_whole(name, names)
             if isinstance(part, FollowedParquet):
-                if part.schema is not None and part.has_more(0):
+                if part.has_rows():
                     return ParquetTable(Source(name, seekable=True))
             elif (table := self._head(part, size, is_whole)) is not None:
                 return table

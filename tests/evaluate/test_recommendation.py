@@ -285,3 +285,9 @@ def test_a_frame_with_text_and_missing_values_is_accepted():
     assert "With naive-bayes" in result.report()
     with pytest.raises(DataError, match="label='stat' is not a column: did you mean 'state'"):
         recommend(frame, label="stat")
+
+
+def test_a_stream_that_is_of_one_class_for_too_long_has_no_recommendation():
+    X = np.random.default_rng(0).normal(size=(700, 3))
+    with pytest.raises(DataError, match=r"^No rows arrived after those that began the comparison"):
+        recommend((X, (np.arange(700) == 690).astype(int)), learner="naive-bayes")

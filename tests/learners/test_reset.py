@@ -155,3 +155,10 @@ def test_columns_are_those_of_the_first_frame(rng):
     assert view.predict_proba(frame[["b"]]).shape == (600, 2)
     with pytest.raises(DataError):
         view.predict(frame[["a"]])
+
+
+def test_constant_columns_give_equal_probabilities():
+    X, y = np.ones((200, 2)), np.arange(200) % 2
+    for model in (ResetOnDrift().fit(X, y), ResetOnDrift().partial_fit(X[:1], y[:1], classes=[0, 1])):
+        proba = model.predict_proba(X[:3])
+        np.testing.assert_allclose(proba.sum(axis=1), 1.0)

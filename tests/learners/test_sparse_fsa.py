@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -199,3 +200,16 @@ def test_rows_that_cannot_be_learned_from(rng):
 @pytest.mark.parametrize("loss", _LOSSES)
 def test_scikit_learn_takes_it_for_an_estimator(loss):
     check_estimator(SparseFSA(loss=loss))
+
+
+@pytest.mark.parametrize("value", [0.1, 1e9 / 3, 1e300])
+def test_a_constant_of_any_size_has_no_weight(rng, value):
+    X, y = rng.normal(size=(300, 4)), rng.integers(0, 2, 300)
+    X[:, 1] += y
+    plain = SparseFSA(2, random_state=0).fit(X, y)
+    X = np.column_stack([X, np.full(300, value)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = SparseFSA(2, random_state=0).fit(X, y)
+    assert model.coef_[0, 4] == 0.0
+    np.testing.assert_array_equal(model.get_support()[:4], plain.get_support())

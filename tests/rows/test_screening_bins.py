@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import warnings
 from functools import partial
 
 import numpy as np
@@ -568,3 +569,28 @@ def test_numbers_beyond_float32_are_counted(scale, sparse):
         if first is scaled:
             np.testing.assert_allclose(model.scores_, usual, rtol=1e-12)
         assert np.isfinite(model.scores_).all()
+
+
+@pytest.mark.parametrize("name", ["ChiSquare", "GiniIndex", "MutualInformation", "Screening"])
+def test_rows_may_fade_completely_within_a_batch(name):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3000, 3)), rng.integers(0, 2, 3000)
+    for half_life in (0.5, 2.0, 5.0):
+        one = getattr(tamis, name)(1, half_life=half_life).partial_fit(X, y)
+        many = getattr(tamis, name)(1, half_life=half_life)
+        for start in range(0, 3000, 7):
+            many.partial_fit(X[start : start + 7], y[start : start + 7])
+        assert np.isfinite(one.scores_).all()
+        np.testing.assert_allclose(one.scores_, many.scores_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["ChiSquare", "GiniIndex", "MutualInformation"])
+def test_values_beyond_float32_do_not_warn(name):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 3)), rng.integers(0, 2, 600)
+    X[:, 0] += y
+    X[:, 2] = 1.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = [getattr(tamis, name)(1).fit(X * scale, y).scores_ for scale in (1.0, 1e300)]
+    np.testing.assert_allclose(*scores, rtol=1e-6)

@@ -21,7 +21,7 @@ from tamis.errors import DataError
 Array: TypeAlias = NDArray[Any]
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # in native byte order
 
-_LEAST_WEIGHT, _MOST_WEIGHT = 1e-100, 1e100
+_WEIGHTS = (1e-100, 1e15)  # squares and sums of weights in this range are finite
 _MOST_REPEATED = 100_000_000  # rows
 _EXACT = 1 << 53  # float64 represents all integers up to it
 
@@ -442,8 +442,10 @@ def checked(X: Any, *, allow_nan: bool = False) -> Any:
     return X
 
 
-def as_weights(sample_weight: Any, n_rows: int, *, some: bool = False) -> Array | None:
-    """Return the row weights as float64, or None if all are equal; with `some`, one must be positive."""
+def as_weights(
+    sample_weight: Any, n_rows: int, limits: tuple[float, float] = _WEIGHTS, *, some: bool = False
+) -> Array | None:
+    """Return the row weights as float64, 0 or within the limits, or None; with `some`, one must be positive."""
     if sample_weight is None:
         return None
     weights = _as_if_writeable(as_numbers("sample_weight", sample_weight))
@@ -457,10 +459,10 @@ def as_weights(sample_weight: Any, n_rows: int, *, some: bool = False) -> Array 
         at = int(np.flatnonzero(~np.isfinite(weights) | (weights < 0))[0])
         raise DataError(f"sample_weight[{at}] is {weights[at]}: weights must be finite and not negative.")
     least, most = weights.min(initial=1.0, where=weights > 0.0), weights.max(initial=1.0)
-    if least < _LEAST_WEIGHT or most > _MOST_WEIGHT:
-        at = int(np.flatnonzero(weights == (most if most > _MOST_WEIGHT else least))[0])
+    if least < limits[0] or most > limits[1]:
+        at = int(np.flatnonzero(weights == (most if most > limits[1] else least))[0])
         raise DataError(
-            f"sample_weight[{at}] is {weights[at]}: weights must be 0 or from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g},"
+            f"sample_weight[{at}] is {weights[at]}: weights must be 0 or from {limits[0]:g} to {limits[1]:g},"
             " so that their squares and sums are finite; rescale them."
         )
     if some and not weights.any():

@@ -55,9 +55,10 @@ def coefficients(selector: Any, features: Floats, y: Any) -> Floats | None:
     else:
         target = np.asarray(y, dtype=np.float64)
     centre = features.mean(axis=0) if selector.intercept else 0.0
-    spread = features.std(axis=0)
+    design = features - centre
+    spread = np.abs(design).max(axis=0, initial=0.0)  # its square may overflow
     spread = np.where(spread > 0, spread, 1.0)
-    design = (features - centre) / spread
+    design = design / spread
     if selector.intercept:
         design = np.column_stack([design, np.ones(len(design))])
     coefficient: Floats = np.linalg.lstsq(design, target, rcond=None)[0][: features.shape[1]] / spread

@@ -82,6 +82,11 @@ class _Contest(Auto):
         tested = (course["n_seen"] > self._counted_from) & (course["n_tested"] > 0)
         course = {name: values[tested] for name, values in course.items()}
         rows, contestants = course["n_tested"], list[Contestant]()
+        if not rows.any():
+            raise DataError(
+                "No rows arrived after those that began the comparison, as they were of one class for too long: give"
+                " more rows, or shuffle them."
+            )
         # The frozen selection is compared on the rows after it was made.
         since = rows * (course["n_seen"] > self.frozen_at) * bool(self.frozen)
         for arm, size, errors in zip(self.arms_, self._size, course["errors"].T, strict=True):

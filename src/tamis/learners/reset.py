@@ -315,9 +315,10 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         X, _ = self._rows(X)
         proba = np.zeros((X.shape[0], len(self.classes_)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            proba[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = (
-                self.estimator_.predict_proba(X)
-            )
+            known = np.array(self.estimator_.predict_proba(X))
+        # A Gaussian naive Bayes knows nothing of rows if every column was constant.
+        known[~np.isfinite(known).all(axis=1)] = 1.0 / known.shape[1]
+        proba[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = known
         return proba
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -434,6 +434,7 @@ def _scale_rows(X: Rows, row_weight: Array, scaled: bool) -> tuple[Rows, Array, 
     scale = np.maximum(high - mean, mean - low) if scaled else np.ones(len(mean))
     # A constant feature, or one whose coefficient would overflow.
     scale[scale <= np.maximum(_ROUNDING * np.maximum(np.abs(high), np.abs(low)), 1e-300)] = 1.0
+    scale[high == low] = np.inf  # the rounded mean of a constant is not exactly its value
     rows.data /= scale[rows.indices]
     return rows, mean / scale if sp.issparse(X) else np.zeros(len(mean)), mean, scale
 

@@ -67,7 +67,8 @@ def check_batch(
         raise DataError(
             f"codes contains {bad}, but the summary has {n_classes} classes: grow it, or use 0, 1, ..."
         )
-    as_weights(sample_weight, X.shape[0])
+    # Weights that fade within a batch become arbitrarily small.
+    as_weights(sample_weight, X.shape[0], (0.0, 1e100))
     if not (np.greater_equal(keep, 0.0) & np.less_equal(keep, 1.0)).all():
         raise DataError(f"keep must lie in [0, 1], got {keep}: 1 keeps all earlier rows, 0 discards them.")
 

@@ -410,12 +410,12 @@ class FixedBins(ThreadSafeState):
 def _is_coarse(quantiles: Array) -> bool:
     """Return whether float32 is too coarse for the values of a feature, whose quantiles are ascending."""
     low, high = quantiles[:, 0], quantiles[:, -1]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         narrow = quantiles.astype(np.float32)
         step = np.spacing(np.maximum(np.abs(low), np.abs(high)).astype(np.float32))
     inexact = (narrow != quantiles).any(axis=1)
     few = inexact & (high > low) & (step * 2.0**17 > high - low)
-    ties = (np.diff(quantiles) > 0.0) & (np.diff(narrow) == 0.0)
+    ties = (quantiles[:, 1:] > quantiles[:, :-1]) & (narrow[:, 1:] == narrow[:, :-1])
     return bool(few.any() or ties.any())
 
 

@@ -458,6 +458,8 @@ class JointScreening(RowSelector):
 
     @property
     def _counts(self) -> Counts:
+        if not self._arrays:
+            raise AttributeError("There are no counts before the bins are formed.")
         return Counts(*self._arrays)
 
     def _keep(self, X: Rows, y: Array) -> None:

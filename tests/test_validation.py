@@ -19,6 +19,7 @@ import tamis
 from tamis import _validation
 from tamis.catalog import find, find_learner
 from tamis.errors import DataError
+from tamis.evaluate import significance
 
 NAN, INF = math.nan, math.inf
 
@@ -440,3 +441,27 @@ def test_methods_refuse_labels_that_never_repeat(key: str) -> None:
     model, X = entry.load()(), np.random.default_rng(0).normal(size=(1100, 3))
     with pytest.raises(DataError, match="more than 1,000 different labels"):
         model.partial_fit(X, np.arange(1100))
+
+
+def test_a_text_is_no_list_of_names(rng):
+    table, X, y = rng.normal(size=(6, 2)), rng.normal(size=(20, 2)), np.arange(20) % 2
+    for call in (
+        lambda: significance.friedman(table, "ab"),
+        lambda: significance.wilcoxon(table, names="ab"),
+        lambda: tamis.streams.ArrayStream(X, y, "ab"),
+        lambda: tamis.streams.BatchStream([(X, y)], "ab"),
+        lambda: tamis.Watch(feature_names="ab"),
+        lambda: tamis.AlphaInvesting().fit(X[:, :1], y).offer_many(X, "ab"),
+        lambda: tamis.loads(tamis.dumps(1), classes="ab"),
+    ):
+        with pytest.raises(TypeError, match=r"must be a list, got 'ab': pass \['ab'\]"):
+            call()
+
+
+def test_weights_beyond_the_limits_are_rejected_before_they_overflow(rng):
+    X, y = rng.normal(size=(300, 3)), np.arange(300) % 2
+    for name in ("Auto", "ForwardPartialCorrelation", "GiniIndex", "AlphaInvesting"):
+        model = getattr(tamis, name)()
+        with pytest.raises(DataError, match=r"\[0\] is 1e\+100: weights must be 0 or from 1e-100 to 1e\+15"):
+            model.fit(X, y, sample_weight=np.full(300, 1e100))
+        assert np.isfinite(getattr(model.fit(X, y, sample_weight=np.full(300, 1e15)), "scores_", 0.0)).all()

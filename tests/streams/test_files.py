@@ -733,3 +733,37 @@ def test_a_reader_that_is_interrupted_is_not_a_file_that_cannot_be_read(
         monkeypatch.setattr(f"pyarrow.csv.{name}", interrupted)
     with pytest.raises(KeyboardInterrupt):
         open_file(path, label="y")
+
+
+@pytest.mark.parametrize("name", ["categorical", "drop", "na", "clock"])
+@pytest.mark.parametrize("value", ["state", b"state", 3])
+def test_a_text_is_no_list_of_columns(tmp_path, name, value):
+    path = tmp_path / "t.csv"
+    path.write_text("s,t,a,e,y\n1,2,3,4,0\n5,6,7,8,1\n")
+    with pytest.raises(TypeError, match=rf"^{name} must be a list, got b?'?\w+'?: pass \["):
+        open_file(path, label="y", **{name: value})
+
+
+@pytest.mark.parametrize("dates", [["03/04/2024"] * 8, [f"0{day}/04/2024 10:30" for day in range(1, 9)]])
+def test_dates_with_ambiguous_day_and_month_are_named(tmp_path, dates):
+    path = tmp_path / "t.csv"
+    path.write_text("when,a,y\n" + "".join(f"{date},{i},{i % 2}\n" for i, date in enumerate(dates)))
+    stream = open_file(path, label="y")
+    with pytest.raises(
+        StreamError, match=r"'when', whose day and month are ambiguous: choose time_format='%d/%m/%Y"
+    ):
+        stream.take(8)
+    form = "%d/%m/%Y" + " %H:%M" * (" " in dates[0])
+    assert open_file(path, label="y", time_format=form).take(1)[0][0, 0] > 1.7e9
+    assert open_file(path, label="y", categorical=["when"]).categories == {}
+    assert open_file(path, label="y", drop=["when"]).take(1)[0].tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize(
+    "labels", [["2024-01-01", "2024-01-02"], ["12:00", "13:00"], ["1" * 20, "1" * 19 + "2"]]
+)
+def test_labels_that_are_no_numbers_of_64_bits_are_text(tmp_path, labels):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "".join(f"{i},{labels[i % 2]}\n" for i in range(40)))
+    _, y = open_file(path, label="y").take(40)
+    assert y.tolist() == labels * 20

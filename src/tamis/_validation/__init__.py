@@ -28,7 +28,15 @@ from tamis._validation.labels import (
     plain_numbers,
     reject_missing,
 )
-from tamis._validation.values import check_choice, check_number, is_integer, is_missing, safe_repr, short_repr
+from tamis._validation.values import (
+    as_list,
+    check_choice,
+    check_number,
+    is_integer,
+    is_missing,
+    safe_repr,
+    short_repr,
+)
 
 __all__ = [
     "Array",
@@ -38,6 +46,7 @@ __all__ = [
     "as_classes",
     "as_column",
     "as_frame",
+    "as_list",
     "as_numbers",
     "as_rows",
     "as_target",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import reprlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,13 @@ def is_missing(value: Any) -> bool:
 def is_integer(value: Any) -> bool:
     """Return whether the value is an integer of any type, but not a bool."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+
+
+def as_list(name: str, values: Any) -> list[Any]:
+    """Return a parameter that must be a list; a text, whose letters would be its entries, is rejected."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be a list, got {short_repr(values)}: pass [{short_repr(values)}].")
+    return list(values)
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:

@@ -26,6 +26,7 @@ from tamis._validation import (
     Array,
     as_column,
     as_frame,
+    as_list,
     as_target,
     as_weights,
     checked,
@@ -242,7 +243,9 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         """
         check_is_fitted(self)
         columns, own = block_of(block)
-        return self._fit_atomic(columns, own if names is None else [str(name) for name in names])
+        return self._fit_atomic(
+            columns, own if names is None else [str(name) for name in as_list("names", names)]
+        )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Start with `y`, then offer the columns of `X` in order. If it raises, nothing has changed.

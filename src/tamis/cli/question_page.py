@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis._json import null_nonfinite
+from tamis._validation import as_list
 from tamis.cli.dialogue import Dialogue, amount, decision_text, label_text
 from tamis.cli.failure import MisuseError
 from tamis.cli.local_server import LocalHandler, content_policy, page_source, start_server
@@ -67,7 +68,7 @@ class QuestionPage:
         self, model: CellClassifier, wording: dict[str, str] | None = None, port: int = 0,
         *, unavailable: Sequence[Any] = (),
     ) -> None:  # fmt: skip
-        self.model, self.wording, self.unavailable = model, wording or {}, list(unavailable)
+        self.model, self.wording, self.unavailable = model, wording or {}, as_list("unavailable", unavailable)
         self._page = _page(type(model).__name__, is_number=model._is_regression)
         policy = content_policy(_STYLE, _SCRIPT)
         handler = type("_PageHandler", (_Handler,), {"page": self, "policy": policy})

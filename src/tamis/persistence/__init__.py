@@ -25,7 +25,7 @@ import sklearn
 import tamis
 from tamis._guard import ThreadSafe, locked
 from tamis._interrupts import raise_asynchronous
-from tamis._validation import short_repr
+from tamis._validation import as_list, short_repr
 from tamis.errors import CheckpointError, DataError, StateError
 from tamis.persistence.archive import (
     open_bytes,
@@ -276,6 +276,7 @@ def loads(data: bytes | bytearray | memoryview, *, classes: Iterable[type] = ())
 
 
 def _load(opened: AbstractContextManager[tuple[ZipFile, int]], name: str, classes: Iterable[type]) -> Any:
+    classes = as_list("classes", classes)
     try:
         with opened as (archive, size):
             return decode(archive, size, name, {full_name(cls): cls for cls in classes})

@@ -29,6 +29,7 @@ from tamis.streams.dialect import (
     detect_delimiter,
     detect_encoding,
     detect_time_format,
+    fitting_time_formats,
     is_number,
     names_are_values,
     odd_times,
@@ -51,7 +52,7 @@ _FACTS = (
 _MAX_DISTINCT = 1000  # values of a column from which its format is detected
 _FLAGS = ("true", "True", "TRUE", "false", "False", "FALSE")
 _NUMBER = r"(?i)^(?:[+-]?(?:{digits}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?|nan)$"
-_UNLIKE_NUMBER = r"^-?(?:0[0-9]+|[0-9]{39,})$"  # a label that a number would not represent
+_UNLIKE_NUMBER = r"^-?(?:0[0-9]+|[0-9]{20,})$"  # a label that a number would not represent
 
 
 class CSVTable(Table):
@@ -374,9 +375,19 @@ class CSVTable(Table):
                 self.fail(error, row + self._header if known else 0)
 
     def check_mixed(self) -> None:
-        """Raise if a column mixes numbers and other values."""
+        """Raise if a column mixes numbers and other values, or day and month of its dates are ambiguous."""
         for one in self.mixed_columns():
             raise StreamError(one.message(self.source.name))
+        for name in [name for name, form in self.time_formats.items() if form == ""]:
+            if name in self.text | {self.label} or self._first is None:
+                continue
+            values = _distinct(self._first.columns[self.names().index(name)])
+            first, second, *_ = fitting_time_formats(values, self.options.get("time_format"))
+            raise StreamError(
+                f"{self.source.name!r} contains dates such as {short_repr(values[0])} in column {short_repr(name)},"
+                f" whose day and month are ambiguous: choose time_format={first!r} or {second!r}, or"
+                f" categorical=[{name!r}]."
+            )
 
     def begin(self) -> None:
         """Reset to the first row: the first block determines what labels are; integers only until one is not."""
@@ -521,10 +532,8 @@ class CSVTable(Table):
         import pyarrow.compute as pc
 
         kind = self.types().get(self.label, pa.string())
-        if self.label in self.text or pa.types.is_string(kind) or pa.types.is_null(kind):
+        if self.label in self.text or not (_is_number(kind) or pa.types.is_boolean(kind)):
             return "text", False
-        if pa.types.is_temporal(kind):
-            return "", False
         texts = self._first_labels().unique()
         if pa.types.is_boolean(kind):
             return "flags" if set(texts.drop_null().to_pylist()) <= set(_FLAGS) else "text", False
@@ -539,7 +548,7 @@ class CSVTable(Table):
         return "integers" if has_digits_only else "numbers", whole
 
     def _parse_labels(self, column: Any, row: int) -> Any:
-        """Return labels in their kind: integers of up to 38 digits exactly, other numbers as float64."""
+        """Return labels in their kind: integers of up to 19 digits exactly, other numbers as float64."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -556,7 +565,7 @@ class CSVTable(Table):
             self._raise_unlike(column, found, self.label, row, "numbers")
         is_unlike = pc.match_substring_regex(plain, _UNLIKE_NUMBER)
         if self.whole_labels and is_unlike.true_count:
-            kind, at = "integers of up to 38 digits without leading zeros", pc.index(is_unlike, True).as_py()
+            kind, at = "integers of up to 19 digits without leading zeros", pc.index(is_unlike, True).as_py()
             self._raise_unlike(column, at, self.label, row, kind)
         whole = _whole_numbers(plain) if self.whole_labels else None
         self.whole_labels = whole is not None
@@ -653,6 +662,12 @@ class MixedColumn:
                 f" seconds 00 to 59), or choose categorical=[{self.name!r}]."
             )
         return f"{where}, where most values are numbers: fix it, or choose categorical=[{self.name!r}]."
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow.types as kinds
+
+    return bool(kinds.is_integer(kind) or kinds.is_floating(kind))
 
 
 def _whole_numbers(plain: Any) -> Any:

@@ -17,7 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from tamis._validation import Array, check_choice, check_number, is_integer, plain_numbers, short_repr
+from tamis._validation import (
+    Array,
+    as_list,
+    check_choice,
+    check_number,
+    is_integer,
+    plain_numbers,
+    short_repr,
+)
 from tamis.errors import StreamError
 from tamis.streams.arff import ARFFTable
 from tamis.streams.csv_table import CSVTable
@@ -154,7 +162,7 @@ def open_file(
     check_choice("times", times, TIMES)
     if n_features is not None and n_features != "any":
         check_number("n_features", n_features, low=1, integer=True)
-    dialect = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": tuple(na),
+    dialect = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding, "na": as_list("na", na),
              "time_format": time_format, "max_quoted_lines": max_quoted_lines}  # fmt: skip
     table = open_table(path, format=format, header=header, **dialect)
     if isinstance(table, Source):
@@ -244,9 +252,11 @@ class TableStream(FileStream):
         self.categories: dict[str, list[Any]] = {}  # their values, in the order of the codes
         self._table = table
         label = int(label) if is_integer(label) else label
+        categorical, drop = as_list("categorical", categorical), as_list("drop", drop)
+        clock = as_list("clock", clock)
         self._options = {
-            "label": label, "categorical": list(categorical), "drop": list(drop), "missing": missing,
-            "drop_unlabelled": drop_unlabelled, "times": times, **({"clock": list(clock)} if clock else {}),
+            "label": label, "categorical": categorical, "drop": drop, "missing": missing,
+            "drop_unlabelled": drop_unlabelled, "times": times, **({"clock": clock} if clock else {}),
         }  # fmt: skip
         names, path = table.names(), table.source.name
         self._clock = [names[find_column(name, names, path)] for name in clock]

@@ -14,6 +14,7 @@ from shlex import quote
 from typing import Any
 
 from tamis._interrupts import raise_asynchronous
+from tamis._validation import as_list
 from tamis.base.html_repr import html_repr
 from tamis.streams.csv_table import CSVTable
 from tamis.streams.dialect import fitting_time_formats
@@ -194,8 +195,8 @@ def profile_table(
     if label is not None:
         profile.label = names[find_column(label, names, path)]
     chosen = [
-        {name for one in columns for name in match_columns(one, names, path)}
-        for columns in (categorical, drop, keep)
+        {name for one in as_list(option, columns) for name in match_columns(one, names, path)}
+        for option, columns in {"categorical": categorical, "drop": drop, "keep": keep}.items()
     ]
     text, dropped, kept = chosen
     table.text, table.label = text | dropped, profile.label or ""

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from tamis._checksum import checksum
-from tamis._validation import Array, Rows, as_classes, as_column, as_rows, check_number
+from tamis._validation import Array, Rows, as_classes, as_column, as_list, as_rows, check_number
 from tamis.base import html_repr
 from tamis.errors import StreamError
 
@@ -193,7 +193,11 @@ class ArrayStream(Stream):
         self._X, names = as_rows(X)
         self._y = as_column(y, self._X.shape[0], "A stream")
         self.n_rows, self.n_features = self._X.shape
-        self.feature_names = names if feature_names is None else [str(name) for name in feature_names]
+        self.feature_names = (
+            names
+            if feature_names is None
+            else [str(name) for name in as_list("feature_names", feature_names)]
+        )
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError(
                 f"feature_names has {len(self.feature_names)} names for {self.n_features} columns."
@@ -247,8 +251,8 @@ class BatchStream(Stream):
         self, source: Iterable[Any], feature_names: list[str] | None = None, classes: Any = None
     ) -> None:
         self._source = source
-        self.feature_names = feature_names
-        self.n_features = None if feature_names is None else len(feature_names)
+        self.feature_names = None if feature_names is None else as_list("feature_names", feature_names)
+        self.n_features = None if self.feature_names is None else len(self.feature_names)
         self.classes = None if classes is None else as_classes(classes)
         self._spent = False
 

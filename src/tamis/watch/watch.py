@@ -13,7 +13,6 @@ importance is positive. In either case, its value must be at least 1/20 of the l
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,12 +22,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
-from tamis._shapes import state_error
 from tamis._validation import (
     Array,
     as_array,
     as_classes,
     as_column,
+    as_list,
     as_rows,
     check_choice,
     check_number,
@@ -188,7 +187,9 @@ class Watch(ThreadSafe):
             check_number("rows_per_false_alarm", rows_per_false_alarm, low=100)
         self.rows_per_false_alarm, self.random_state = rows_per_false_alarm, random_state
         self.task, self.categorical, self.half_life = task, categorical, float(half_life)
-        self.feature_names = None if feature_names is None else [str(name) for name in feature_names]
+        self.feature_names = (
+            None if feature_names is None else [str(name) for name in as_list("feature_names", feature_names)]
+        )
         if self.feature_names is not None and len(set(self.feature_names)) < len(self.feature_names):
             raise ValueError(f"feature_names must not repeat a name, got {short_repr(self.feature_names)}.")
         self.classes = None if classes is None else as_classes(classes)
@@ -283,7 +284,9 @@ class Watch(ThreadSafe):
             raise DataError(
                 f"X must have the columns of the first batch in their order, got {short_repr(names)}."
             )
-        chosen = list(range(self.n_rows_, self.n_rows_ + len(dense))) if keys is None else list(keys)
+        chosen = (
+            list(range(self.n_rows_, self.n_rows_ + len(dense))) if keys is None else as_list("keys", keys)
+        )
         if len(chosen) != len(dense) or self._pending.is_repeated(chosen):
             raise DataError(
                 f"keys must be {len(dense)} identifiers that no pending row has, got {short_repr(keys)}."
@@ -314,7 +317,7 @@ class Watch(ThreadSafe):
         DataError
             If a label is missing or a key is repeated.
         """
-        wanted = list(keys)
+        wanted = as_list("keys", keys)
         labels = as_column(y, len(wanted), "Watch")
         reject_missing(labels)
         if len(set(wanted)) != len(wanted):
@@ -375,18 +378,6 @@ class Watch(ThreadSafe):
             self.task, self.window, np.empty(0, dtype=np.int64) if classes is None else np.array(classes)
         )
         check_rules(self._alert_log.rules, self._names, self.task)
-
-    def check_state(self) -> None:
-        """Validate that loaded pending rows have the features, and predictions of the kind, of this object.
-
-        Raises
-        ------
-        StateError
-            If they do not.
-        """
-        high = {"label": len(self._labels) - 1.0, "number": math.inf}.get(self._kind, 1.0)
-        if not self._pending.fits(len(self._names), -high if self._kind == "number" else 0.0, high):
-            raise state_error("The pending rows of a Watch do not fit its features or predictions")
 
     def _default_selector(self) -> Any:
         # With "auto", a drift of the classes is treated as dependence of the labels, which raises all p-values.

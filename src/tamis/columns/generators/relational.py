@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array, check_number
+from tamis._validation import Array, as_list, check_number
 from tamis.base import ColumnSelector
 from tamis.columns.generators.aggregate import Aggregate, Scope, joint_query
 from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator
@@ -111,7 +111,7 @@ class Relational(FeatureGenerator):
         check_number("depth", depth, low=1, integer=True)
         check_number("max_values", max_values, low=1, integer=True)
         check_number("max_conditions", max_conditions, low=0, integer=True)
-        if unknown := set(aggregates) - set(AGGREGATES):
+        if unknown := set(as_list("aggregates", aggregates)) - set(AGGREGATES):
             raise ValueError(
                 f"aggregates must be of {', '.join(map(repr, AGGREGATES))}, got {min(unknown)!r}."
             )
@@ -120,7 +120,7 @@ class Relational(FeatureGenerator):
         self.aggregates = tuple(aggregates)
         self.max_values, self.max_conditions = int(max_values), int(max_conditions)
         self.random_state = check_seed(random_state)
-        self.schema = Schema(self.database, links, exclude)
+        self.schema = Schema(self.database, as_list("links", links), as_list("exclude", exclude))
         self.schema.check_column(f"{target}.{key}")
         table_keys = self.database.columns(f"SELECT {sql_identifier(key)} FROM {sql_identifier(target)}")[0]
         Keys(table_keys, key).check_unique()

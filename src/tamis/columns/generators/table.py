@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._checksum import checksum
-from tamis._validation import Array, as_rows, fill_masked
+from tamis._validation import Array, as_list, as_rows, fill_masked
 from tamis.errors import DataError
 
 __all__ = ["Columns", "as_columns"]
@@ -66,7 +66,7 @@ class Columns:
             X, own = as_rows(X)
         self.X = X
         self.n_rows, self.n_columns = (int(n) for n in X.shape)
-        own_names = own if names is None else [str(name) for name in names]
+        own_names = own if names is None else [str(name) for name in as_list("names", names)]
         self.has_names = own_names is not None
         self.names = [f"x{j}" for j in range(self.n_columns)] if own_names is None else own_names
         if len(self.names) != self.n_columns:

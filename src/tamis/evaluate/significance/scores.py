@@ -9,7 +9,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import as_numbers, short_repr
+from tamis._validation import as_list, as_numbers, short_repr
 
 __all__ = ["as_pair", "as_table"]
 
@@ -31,7 +31,11 @@ def as_table(table: Any, names: Sequence[str] | None, at_least: int = 2) -> tupl
             f" 2 methods, got shape {cells.shape}."
         )
     n_methods = cells.shape[1]
-    methods = [f"method {j}" for j in range(n_methods)] if names is None else [str(name) for name in names]
+    methods = (
+        [f"method {j}" for j in range(n_methods)]
+        if names is None
+        else [str(name) for name in as_list("names", names)]
+    )
     if len(methods) != n_methods or len(set(methods)) < len(methods):
         raise ValueError(f"names must be {n_methods} distinct names, got {methods!r}.")
     for (row, column), value in np.ndenumerate(cells) if cells.dtype.kind in "OUS" else ():

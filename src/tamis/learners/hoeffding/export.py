@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from tamis._validation import as_list
 from tamis.learners.hoeffding.records import Node
 from tamis.learners.hoeffding.tree import HoeffdingTree
 from tamis.learners.hoeffding.vfdr import VFDR, Literal, Rule
@@ -186,11 +187,12 @@ def _names(tree: HoeffdingTree | VFDR, names: Sequence[str] | None) -> list[str]
     check_is_fitted(tree)
     if names is None:
         return list(getattr(tree, "feature_names_in_", [f"feature_{j}" for j in range(tree.n_features_in_)]))
+    names = as_list("feature_names", names)
     if len(names) != tree.n_features_in_:
         raise ValueError(
             f"feature_names has {len(names)} names for {tree.n_features_in_} columns: give one name for each column."
         )
-    return list(names)
+    return names
 
 
 def _label(tree: HoeffdingTree | VFDR, node: Node | Rule) -> Any:

@@ -46,8 +46,7 @@ def test_a_cumulative_weight_is_off_by_no_more_than_the_certificate(rng, eps):
     certified = summary.rank_error()
     assert certified[2] == 0.0
     assert (certified <= 2 * eps).all()
-    parts = [*summary._levels, *summary._finished]
-    points = [(part.values, part.weights) for part in parts]
+    points = [(part.values, part.weights) for part in summary._parts]
     for j in range(4):
         staged = (
             np.concatenate([r[:, j] for r, _, _ in summary._staged]) if summary._n_staged else np.zeros(0)

@@ -11,7 +11,7 @@ eps          `eps`              largest error of a cumulative weight, as a fract
 B_i          (a sub-stream)     2^i / eps rows; earlier ones are in ``_finished``
 b            ``_block``         rows of a block, L / (eps / 2): the summary of a sub-stream has half the error
 s_0          ``_staged``        the rows since the last complete block
-s_l          ``_levels``        the summary of 2^(l-1) blocks, or nothing
+s_l          ``_levels``        the summary of 2^(l-1) blocks, or None
 ===========  =================  ============================================================================
 
 A summary is a set of values, each with a weight for each class. MERGE joins two and adds the weights of equal values.
@@ -36,6 +36,8 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -118,6 +120,7 @@ def _count(values: Array, weights: Array, n_bins: int, counts: Array) -> None:
                 counts[j, h, c] += weights[j, i, c]
 
 
+@dataclass(frozen=True)
 class SubSummary:
     """Values of each feature with a weight for each class, and the bound of the error of their cumulative weights.
 
@@ -130,38 +133,26 @@ class SubSummary:
         In units of the weights.
     """
 
-    def __init__(self, values: Array, weights: Floats, error: Floats) -> None:
-        self.values, self.weights, self.error = values, weights, error
-
-    def scaled(self, factor: Floats) -> SubSummary:
-        """Return the summary with the weights of each class multiplied, and the error by the largest factor."""
-        return SubSummary(self.values, self.weights * factor, self.error * factor.max(initial=0.0))
-
-    def with_classes(self, order: Array, n_classes: int) -> SubSummary:
-        """Return the summary with the weights of class `order[c]` as class c; further classes have none."""
-        weights = np.zeros((*self.weights.shape[:2], n_classes))
-        weights[:, :, : len(order)] = self.weights[:, :, order]
-        return SubSummary(self.values, weights, self.error)
+    values: Array
+    weights: Floats
+    error: Floats
 
 
-def _sort_values(parts: list[tuple[Array, Floats]]) -> tuple[Array, Floats]:
-    values = np.concatenate([part for part, _ in parts], axis=1)
+def _sort_values(parts: Sequence[tuple[Array, Floats]]) -> tuple[Array, Floats]:
+    values, weights = (np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True))
     order = np.argsort(values, axis=1, kind="stable")
-    weights = np.concatenate([part for _, part in parts], axis=1)
     return np.take_along_axis(values, order, axis=1), np.take_along_axis(weights, order[:, :, None], axis=1)
 
 
-def _merge_and_prune(parts: list[tuple[Array, Floats]], g: int, scale: Floats, error: Floats) -> SubSummary:
+def _merge_and_prune(
+    parts: Sequence[tuple[Array, Floats]], g: int, scale: Floats, error: Floats
+) -> SubSummary:
     """Return the parts after MERGE and PRUNE."""
     values, weights = _sort_values(parts)
-    n = min(g, values.shape[1])
-    kept, kept_weights = (
-        np.zeros((len(values), n), values.dtype),
-        np.zeros((len(values), n, weights.shape[2])),
-    )
-    lost = error.copy()
-    _prune(values, weights, scale, g, kept, kept_weights, lost)
-    return SubSummary(kept, kept_weights, lost)
+    kept = np.zeros_like(values[:, :g])
+    pruned = SubSummary(kept, np.zeros((*kept.shape, weights.shape[2])), error.copy())
+    _prune(values, weights, scale, g, pruned.values, pruned.weights, pruned.error)
+    return pruned
 
 
 class PrunedQuantiles(ThreadSafe):
@@ -214,7 +205,7 @@ class PrunedQuantiles(ThreadSafe):
         self._gain = np.ones(n_classes)  # weight of a new row of each class
         self._staged: tuple[Staged, ...] = ()
         self._n_staged = 0
-        self._levels: tuple[SubSummary, ...] = ()
+        self._levels: tuple[SubSummary | None, ...] = ()
         self._finished: tuple[SubSummary, ...] = ()
         self._n_blocks = 0  # blocks of the current sub-stream
 
@@ -255,11 +246,16 @@ class PrunedQuantiles(ThreadSafe):
         self._reorder(order, len(order))
 
     def _reorder(self, order: Array, n_classes: int) -> None:
-        place = np.argsort(order)
-        self._gain = np.concatenate([self._gain[order], np.ones(n_classes - len(order))])
+        place, more = np.argsort(order), n_classes - len(order)
+        self._gain = np.concatenate([self._gain[order], np.ones(more)])
         self._staged = tuple((rows, place[codes], weight) for rows, codes, weight in self._staged)
-        self._levels = tuple(part.with_classes(order, n_classes) for part in self._levels)
-        self._finished = tuple(part.with_classes(order, n_classes) for part in self._finished)
+        new = ((0, 0), (0, 0), (0, more))
+        self._change(lambda part: replace(part, weights=np.pad(part.weights[:, :, order], new)))
+
+    def _change(self, change: Callable[[SubSummary], SubSummary]) -> None:
+        """Replace each part by the function of it."""
+        self._levels = tuple(part and change(part) for part in self._levels)
+        self._finished = tuple(map(change, self._finished))
 
     def widen(self, n_features: int) -> None:
         """Raise ValueError: the published summary has a fixed number of features."""
@@ -282,10 +278,7 @@ class PrunedQuantiles(ThreadSafe):
         summary = copy.copy(self)
         summary.dtype = dtype
         summary._staged = tuple((rows.astype(dtype), codes, weight) for rows, codes, weight in self._staged)
-        summary._levels, summary._finished = (
-            tuple(SubSummary(part.values.astype(dtype), part.weights, part.error) for part in parts)
-            for parts in (self._levels, self._finished)
-        )
+        summary._change(lambda part: replace(part, values=part.values.astype(dtype)))
         return summary
 
     # -- learning ------------------------------------------------------------------------------------------
@@ -337,32 +330,29 @@ class PrunedQuantiles(ThreadSafe):
         scale, none = 1.0 / self._gain, np.zeros(self.n_features)
         carried = _merge_and_prune([self._points()], block // 2, scale, none)
         self._staged, self._n_staged = (), 0
-        levels = list(self._levels)
-        for at, level in enumerate(levels):
-            if not level.values.shape[1]:
-                levels[at] = carried
-                break
+        levels, at = list(self._levels), 0
+        while at < len(levels) and (level := levels[at]) is not None:
             both = [(part.values, part.weights) for part in (level, carried)]
             carried = _merge_and_prune(both, block // 2, scale, level.error + carried.error)
-            levels[at] = self._nothing()
-        else:
-            levels.append(carried)
+            levels[at], at = None, at + 1
+        levels[at : at + 1] = [carried]
         self._levels, self._n_blocks = tuple(levels), self._n_blocks + 1
         if self._n_blocks >= n_blocks:
-            error = np.sum([level.error for level in levels], axis=0)
-            whole = [(level.values, level.weights) for level in levels]
+            parts = [level for level in levels if level is not None]
+            error = np.sum([part.error for part in parts], axis=0)
+            whole = [(part.values, part.weights) for part in parts]
             self._finished = (*self._finished, _merge_and_prune(whole, math.ceil(2 / self.eps), scale, error))
             self._levels, self._n_blocks = (), 0
 
-    def _nothing(self) -> SubSummary:
-        empty = np.zeros((self.n_features, 0), self.dtype)
-        return SubSummary(empty, np.zeros((self.n_features, 0, self.n_classes)), np.zeros(self.n_features))
+    @property
+    def _parts(self) -> list[SubSummary]:
+        return [part for part in (*self._levels, *self._finished) if part is not None]
 
     def _points(self, features: slice = slice(None)) -> tuple[Array, Floats]:
         """Return the buffered rows as values and weights of some features; missing values have weight 0."""
-        values = np.concatenate([rows[:, features] for rows, _, _ in self._staged]).T.copy()
-        codes = np.concatenate([codes for _, codes, _ in self._staged])
-        weight = np.concatenate([weight for _, _, weight in self._staged])
+        all_rows, all_codes, all_weights = zip(*self._staged, strict=True)
+        values = np.concatenate([rows[:, features] for rows in all_rows]).T.copy()
+        codes, weight = np.concatenate(all_codes), np.concatenate(all_weights)
         weights = np.zeros((*values.shape, self.n_classes))
         weights[:, np.arange(len(codes)), codes] = weight
         missing = np.isnan(values)
@@ -377,8 +367,8 @@ class PrunedQuantiles(ThreadSafe):
             self._staged = tuple(
                 (rows, codes, weight * factor[codes]) for rows, codes, weight in self._staged
             )
-            self._levels = tuple(part.scaled(factor) for part in self._levels)
-            self._finished = tuple(part.scaled(factor) for part in self._finished)
+            most = factor.max(initial=0.0)
+            self._change(lambda part: SubSummary(part.values, part.weights * factor, part.error * most))
             self._gain = np.ones_like(self._gain)
         self._gain = self._gain / keep
 
@@ -395,20 +385,18 @@ class PrunedQuantiles(ThreadSafe):
         """
         check_number("n_bins", n_bins, low=1, integer=True)
         counts = np.zeros((self.n_features, n_bins, self.n_classes))
-        parts = (*self._levels, *self._finished)
-        width = max(sum(part.values.shape[1] for part in parts) + self._n_staged, 1)
-        step = max(_AT_ONCE // width, 1)
-        for start in range(0, self.n_features if parts or self._n_staged else 0, step):
+        width = sum(part.values.shape[1] for part in self._parts) + self._n_staged
+        step = max(_AT_ONCE // max(width, 1), 1)
+        for start in range(0, self.n_features if width else 0, step):
             some = slice(start, start + step)
-            of_parts = [(part.values[some], part.weights[some]) for part in parts]
-            values, weights = _sort_values([*of_parts, *([self._points(some)] if self._n_staged else [])])
+            points = [(part.values[some], part.weights[some]) for part in self._parts]
+            values, weights = _sort_values([*points, *([self._points(some)] if self._staged else [])])
             _count(values, weights / self._gain, n_bins, counts[some])
         return counts
 
     def rank_error(self) -> Floats:
         """Return the certified bound of the error of a cumulative weight of each feature, as a fraction of all."""
-        parts = (*self._levels, *self._finished)
-        error = np.sum([part.error for part in parts], axis=0) if parts else np.zeros(self.n_features)
+        error = sum((part.error for part in self._parts), np.zeros(self.n_features))
         weight = self.counts(1).sum(axis=(1, 2))
         share: Floats = np.divide(error, weight, out=np.zeros(self.n_features), where=weight > 0.0)
         return share
@@ -416,10 +404,6 @@ class PrunedQuantiles(ThreadSafe):
     @property
     def nbytes(self) -> int:
         """Bytes of the state."""
-        arrays = [array for part in self._staged for array in part]
-        arrays += [
-            array
-            for part in (*self._levels, *self._finished)
-            for array in (part.values, part.weights, part.error)
-        ]
-        return self._gain.nbytes + sum(array.nbytes for array in arrays)
+        parts = (*self._staged, *(vars(part).values() for part in self._parts))
+        nbytes: int = self._gain.nbytes + sum(array.nbytes for part in parts for array in part)
+        return nbytes

@@ -24,7 +24,7 @@ BUDGETS = {
     "streams": 5225,
     "columns": 5056,
     "evaluate": 4769,
-    "summaries": 4698,
+    "summaries": 4508,
     "cells": 4331,
     "report": 3499,
     "base": 2199,

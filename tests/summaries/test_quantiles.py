@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.summaries import quantiles
-from tamis.summaries.quantile_reading import read_even
-from tamis.summaries.quantile_thinning import halve
+from tamis.summaries.quantile_kernels import Runs, halve, read_even
 from tamis.summaries.quantiles import QuantileSummary
 from tests.twins.quantiles import QuantileTwin, orders
 
@@ -344,7 +343,7 @@ def test_points_that_are_nan_come_last_and_are_not_read():
     points = np.array([[1.0, 2.0, np.nan], [np.nan, np.nan, np.nan], [3.0, 4.0, 5.0]])
     start, stop, unit = np.array([[0], [3], [6]]), np.zeros((3, 1), np.int64), np.zeros((3, 1))
     values = np.full(9, -1.0)
-    read_even(points, np.ones(3), np.arange(3), 0, values, np.zeros(9), start, stop, unit)
+    read_even(points, np.ones(3), np.arange(3), 0, Runs(values, np.zeros(9), start, stop, unit))
     assert stop.ravel().tolist() == [2, 3, 9]
     assert values.tolist() == [1.0, 2.0, -1.0, -1.0, -1.0, -1.0, 3.0, 4.0, 5.0]
 
@@ -389,8 +388,8 @@ def test_counts_that_follow_the_rows_equal_those_of_all_points(n_classes, weight
         weights = None if weight is None else np.full(size, 2.0) if weight == "whole" else rng.random(size)
         summary.update(rows, its, weights)
         assert np.array_equal(summary.counts(n_bins), copy.copy(summary).counts(n_bins))
-        reading = quantiles._readings[summary]
-        followed += reading.windows is not None and (reading.windows.size >= 0).mean() > 0.5
+        _, windows = quantiles._readings[summary]
+        followed += windows is not None and (windows.of.size >= 0).mean() > 0.5
     assert followed > 150 or weight == "any"
 
 

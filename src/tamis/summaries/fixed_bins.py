@@ -270,7 +270,7 @@ class FixedBins(ThreadSafeState):
 
         The other parameters are those of :meth:`ClassMoments.update`.
         """
-        self._fade(keep)
+        self.fade(keep)
         gain = self._gain[codes] if fade is None else self._gain[codes] * fade
         weight = gain if sample_weight is None else gain * sample_weight
         self._add(X, codes, weight, weight * gain)
@@ -326,15 +326,12 @@ class FixedBins(ThreadSafeState):
         for rows in waiting:
             self._parts[-1] = _count_part(self._parts[-1], *rows)
 
-    def _fade(self, keep: float | Array) -> None:
+    def fade(self, keep: float | Array) -> None:
+        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
         keep = np.maximum(keep, 1.0 / _LARGEST_GAIN)  # bounds the gain
         if (self._gain / keep).max(initial=0.0) > _LARGEST_GAIN:
             self._rescale()
         self._gain = self._gain / keep
-
-    def fade(self, keep: float | Array) -> None:
-        """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
-        self._fade(keep)
 
     def _rescale(self) -> None:
         """Divide all weights by the gain: an equivalent state with smaller numbers."""

@@ -12,19 +12,24 @@ All weights must be integers, so that sums in any order are equal.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import Array
+from tamis.summaries.quantile_kernels import (
+    TOLERANCE,
+    Runs,
+    copy_columns,
+    first_not_below,
+    up_to,
+    weight_before,
+)  # fmt: skip
 from tamis.summaries.quantile_points import ClassPoints
-from tamis.summaries.quantile_reading import TOLERANCE, Runs, up_to, weight_before
-from tamis.summaries.quantile_thinning import copy_columns
 
-__all__ = ["MOST_CLASSES", "EdgeWindows", "first_not_below"]
+__all__ = ["MOST_CLASSES", "EdgeWindows"]
 
 _SIDE = 16  # entries on each side of an edge
 _ROOM = 3 * _SIDE  # capacity of a window: 16 entries may be added
@@ -32,16 +37,17 @@ MOST_CLASSES = 8  # each value of a window may need an entry per class
 _CHUNK = 256  # features whose windows fit in the cache
 
 
-@njit(allocates=False)
-def first_not_below(values: Array, low: int, high: int, x: float) -> int:
-    """Return the first position in [low, high) whose value is at least x."""
-    while low < high:
-        mid = (low + high) >> 1
-        if values[mid] < x:
-            low = mid + 1
-        else:
-            high = mid
-    return low
+class Windows(NamedTuple):
+    """A window around each edge of each feature."""
+
+    low: Array  # (n_features, n_edges), of the summary's dtype
+    high: Array
+    base: NDArray[np.float64]  # (n_features, n_edges, n_classes): weight up to `low`
+    total: NDArray[np.float64]  # (n_features,)
+    size: NDArray[np.int32]  # (n_features, n_edges): entries, -1 if the window cannot be used
+    values: Array  # (n_features, n_edges, _ROOM), ascending
+    classes: NDArray[np.int8]
+    weights: NDArray[np.float64]
 
 
 @njit(strict=True, allocates=False)
@@ -50,47 +56,31 @@ def _is_whole(x: float) -> bool:
 
 
 @njit(strict=True, allocates=False)
-def _to_the_left(
-    values: Array, below: Array, start: Array, unit: Array, of_class: Array, place: Array, group: Array
-) -> float:  # fmt: skip
-    """Move the positions before the next smaller value and write its weight in each class; return the value."""
-    x = -np.inf
+def _next_value(runs: Runs, of_class: Array, place: Array, group: Array, side: int) -> float:
+    """Move the positions in the runs of a feature past the next value on one side, 1 or -1; return the value.
+
+    `group` receives its weight in each class.
+    """
+    values, below, start, stop, unit = runs
+    nearest, back = np.inf, (1 - side) // 2
     for r in range(place.shape[0]):
-        if place[r] > start[r] and values[place[r] - 1] > x:
-            x = values[place[r] - 1]
+        at = place[r] - back
+        if start[r] <= at < stop[r] and side * values[at] < nearest:
+            nearest = side * values[at]
     for c in range(group.shape[0]):
         group[c] = 0.0
     for r in range(place.shape[0]):
-        if place[r] > start[r] and values[place[r] - 1] == x:
-            last, first = place[r], place[r] - 1
-            if first > start[r] and values[first - 1] == x:
-                first = first_not_below(values, start[r], first, x)
+        first = place[r] - back
+        if start[r] <= first < stop[r] and side * values[first] == nearest:
+            last = first + 1
+            if side > 0 and last < stop[r] and values[last] == values[first]:
+                last = up_to(values, last, stop[r], values[first])
+            elif side < 0 and first > start[r] and values[first - 1] == values[first]:
+                first = first_not_below(values, start[r], first, values[first])
             of_first = weight_before(first, start[r], unit[r], below)
             group[of_class[r]] += weight_before(last, start[r], unit[r], below) - of_first
-            place[r] = first
-    return x
-
-
-@njit(strict=True, allocates=False)
-def _to_the_right(
-    values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, place: Array, group: Array
-) -> float:  # fmt: skip
-    """Move the positions past the next larger value and write its weight in each class; return the value."""
-    x = np.inf
-    for r in range(place.shape[0]):
-        if place[r] < stop[r] and values[place[r]] < x:
-            x = values[place[r]]
-    for c in range(group.shape[0]):
-        group[c] = 0.0
-    for r in range(place.shape[0]):
-        if place[r] < stop[r] and values[place[r]] == x:
-            first, last = place[r], place[r] + 1
-            if last < stop[r] and values[last] == x:
-                last = up_to(values, last, stop[r], x)
-            of_first = weight_before(first, start[r], unit[r], below)
-            group[of_class[r]] += weight_before(last, start[r], unit[r], below) - of_first
-            place[r] = last
-    return x
+            place[r] = last if side > 0 else first
+    return side * nearest
 
 
 @njit(strict=True, allocates=False)
@@ -115,13 +105,13 @@ def _put(x: float, group: Array, n: int, values: Array, classes: Array, weights:
 
 @njit(strict=True)
 def _fill(
-    run_values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, place: Array,
-    base: Array, group: Array, values: Array, classes: Array, weights: Array,
+    runs: Runs, of_class: Array, place: Array, base: Array, group: Array, values: Array, classes: Array,
+    weights: Array,
 ) -> tuple[int, float, float]:  # fmt: skip
     """Write a window around positions in the runs and the weights before it; return its size (or -1), low and high."""
     n = 0
     while True:  # to the left, in descending order
-        low = _to_the_left(run_values, below, start, unit, of_class, place, group)
+        low = _next_value(runs, of_class, place, group, -1)
         if low == -np.inf or not _fits(group, _SIDE - n):
             break
         n = _put(low, group, n, values, classes, weights)
@@ -129,7 +119,7 @@ def _fill(
             return -1, low, low
     base += group  # weight of the value `low`
     for r in range(place.shape[0]):
-        base[of_class[r]] += weight_before(place[r], start[r], unit[r], below)
+        base[of_class[r]] += weight_before(place[r], runs.start[r], runs.unit[r], runs.below)
     for c in range(base.shape[0]):
         if not _is_whole(base[c]):
             return -1, low, low
@@ -141,9 +131,9 @@ def _fill(
     most = n + _SIDE
     after = values[n - 1] if n else low
     for r in range(place.shape[0]):
-        place[r] = up_to(run_values, place[r], stop[r], after)
+        place[r] = up_to(runs.values, place[r], runs.stop[r], after)
     while True:  # to the right
-        high = _to_the_right(run_values, below, start, stop, unit, of_class, place, group)
+        high = _next_value(runs, of_class, place, group, 1)
         if high == np.inf or not _fits(group, most - n):
             return n, low, high
         n = _put(high, group, n, values, classes, weights)
@@ -152,12 +142,11 @@ def _fill(
 
 
 @njit(strict=True)
-def _open(
-    run_values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, cuts: Array,
-    low: Array, high: Array, base: Array, total: Array, size: Array, values: Array, classes: Array, weights: Array,
-) -> None:  # fmt: skip
+def _open(runs: Runs, of_class: Array, cuts: Array, windows: Windows) -> None:
     """Write the windows around the cuts; the size of a window is -1 if a weight is not an integer."""
-    n_runs, n_classes = of_class.shape[0], base.shape[0]
+    run_values, below, start, stop, unit = runs
+    low, high, base, total, size, values, classes, weights = windows
+    n_runs, n_classes = of_class.shape[0], base.shape[2]
     place, group, before = np.empty(n_runs, np.int64), np.empty(n_classes), np.empty(n_classes)
     for f in range(start.shape[0]):
         whole, total[f] = True, 0.0
@@ -169,14 +158,13 @@ def _open(
             size[f, e] = -1
             if not whole or cuts[f, e] != cuts[f, e]:
                 continue
+            of_feature = Runs(run_values, below, start[f], stop[f], unit[f])
             before[:] = 0.0
             for r in range(n_runs):
                 place[r] = up_to(run_values, start[f, r], stop[f, r], cuts[f, e])
-            size[f, e], low[e, f], high[e, f] = _fill(
-                run_values, below, start[f], stop[f], unit[f], of_class, place, before, group, values[f, e],
-                classes[f, e], weights[f, e],
-            )  # fmt: skip
-            base[:, e, f] = before
+            entries = values[f, e], classes[f, e], weights[f, e]
+            size[f, e], low[f, e], high[f, e] = _fill(of_feature, of_class, place, before, group, *entries)
+            base[f, e] = before
 
 
 @njit(strict=True, allocates=False)
@@ -200,11 +188,9 @@ def _enter(x: float, c: int, w: float, n: int, values: Array, classes: Array, we
 
 
 @njit(strict=True)
-def _add(
-    X: Array, rows: Array, w: float, c: int, low: Array, high: Array, base: Array, total: Array, size: Array,
-    values: Array, classes: Array, weights: Array,
-) -> None:  # fmt: skip
+def _add(X: Array, rows: Array, w: float, c: int, windows: Windows) -> None:
     """Add rows of class c and weight w to the windows."""
+    low, high, base, total, size, values, classes, weights = windows
     n_rows = rows.shape[0]
     block = np.empty((_CHUNK, n_rows), X.dtype)
     for first in range(0, X.shape[1], _CHUNK):
@@ -215,62 +201,57 @@ def _add(
             for i in range(n_rows):
                 there += np.int32(block[b, i] == block[b, i])
             total[f] += w * there
-            for e in range(low.shape[0]):
-                left, right, n_left, n_right = low[e, f], high[e, f], np.int32(0), np.int32(0)
+            for e in range(low.shape[1]):
+                left, right, n_left, n_right = low[f, e], high[f, e], np.int32(0), np.int32(0)
                 for i in range(n_rows):  # branch-free counting
                     n_left += np.int32(block[b, i] <= left)
                     n_right += np.int32(block[b, i] >= right)
-                base[c, e, f] += w * n_left
+                base[f, e, c] += w * n_left
                 if n_left + n_right == there or size[f, e] < 0:
                     continue
                 for i in range(n_rows):
-                    if size[f, e] >= 0 and block[b, i] > left and block[b, i] < right:
-                        size[f, e] = _enter(
-                            block[b, i], c, w, size[f, e], values[f, e], classes[f, e], weights[f, e]
-                        )
+                    x = block[b, i]
+                    if size[f, e] >= 0 and x > left and x < right:
+                        size[f, e] = _enter(x, c, w, size[f, e], values[f, e], classes[f, e], weights[f, e])
 
 
 @njit(strict=True, allocates=False)
-def _trim(
-    at: int, e: int, f: int, low: Array, high: Array, base: Array, size: Array, values: Array, classes: Array,
-    weights: Array,
-) -> None:  # fmt: skip
+def _trim(at: int, f: int, e: int, windows: Windows) -> None:
     """Remove the entries of a window that are more than _SIDE positions before or after position `at`."""
-    n, first = size[f, e], max(at - _SIDE, 0)
+    values, classes, weights = windows.values[f, e], windows.classes[f, e], windows.weights[f, e]
+    n, first = windows.size[f, e], max(at - _SIDE, 0)
     if at + _SIDE < n:
         n = at + _SIDE
-        high[e, f] = values[n]
+        windows.high[f, e] = values[n]
         while n > 0 and values[n - 1] == values[n]:  # equal values stay together
             n -= 1
     while 0 < first < n and values[first] == values[first - 1]:
         first += 1
     if first > 0:
-        low[e, f] = values[first - 1]
+        windows.low[f, e] = values[first - 1]
     for i in range(first):
-        base[classes[i], e, f] += weights[i]
+        windows.base[f, e, classes[i]] += weights[i]
     for i in range(first, n):
         values[i - first], classes[i - first], weights[i - first] = values[i], classes[i], weights[i]
-    size[f, e] = n - first
+    windows.size[f, e] = n - first
 
 
 @njit(strict=True)
-def _read(
-    fractions: Array, upto: Array, is_read: Array, low: Array, high: Array, base: Array, total: Array, size: Array,
-    values: Array, classes: Array, weights: Array,
-) -> None:  # fmt: skip
+def _read(fractions: Array, upto: Array, is_read: Array, windows: Windows) -> None:
     """Write the weight of each class up to each edge, except for features with an edge outside its window.
 
     Entries far from the edge are removed from the windows to make room for others.
     """
+    _, _, base, total, size, values, classes, weights = windows
     for f in range(total.shape[0]):
         is_read[f] = total[f] > 0.0
         for e in range(fractions.shape[0]):
             if not is_read[f]:
                 break
             need, weight = fractions[e] * total[f] - TOLERANCE * total[f], 0.0
-            for c in range(base.shape[0]):
-                upto[f, e, c] = base[c, e, f]
-                weight += base[c, e, f]
+            for c in range(base.shape[2]):
+                upto[f, e, c] = base[f, e, c]
+                weight += base[f, e, c]
             i, n = 0, size[f, e]
             if weight >= need:  # the edge is at `low`, or before it
                 n = -1
@@ -282,65 +263,40 @@ def _read(
                     i += 1
             is_read[f] = weight >= need and n >= 0
             if is_read[f] and n > 2 * _SIDE:
-                _trim(i, e, f, low, high, base, size, values[f, e], classes[f, e], weights[f, e])
+                _trim(i, f, e, windows)
 
 
-@dataclass(frozen=True)
 class EdgeWindows:
     """Windows around the edges of each feature, and the number of rows that they include.
 
     Memory per feature and edge: 48 entries of value, class and weight, 0.6 to 0.8 kB.
+
+    Parameters
+    ----------
+    points : list of ClassPoints
+    n_features, n_edges : int
+    dtype : str
+        Data type of the points.
     """
 
-    # The buffers and the table of each class, which are replaced when a block is thinned.
-    points: list[tuple[Any, Any]]
-    n_staged: list[int]  # staged rows of each class that are included
-    low: Array  # (n_edges, n_features), of the summary's dtype
-    high: Array
-    base: NDArray[np.float64]  # (n_classes, n_edges, n_features): weight up to `low`
-    total: NDArray[np.float64]  # (n_features,)
-    size: NDArray[np.int32]  # (n_features, n_edges): entries, -1 if the window cannot be used
-    values: Array  # (n_features, n_edges, _ROOM), ascending
-    classes: NDArray[np.int8]
-    weights: NDArray[np.float64]
-
-    @classmethod
-    def empty(cls, points: list[ClassPoints], n_features: int, n_edges: int, dtype: str) -> EdgeWindows:
-        """Return empty windows."""
+    def __init__(self, points: list[ClassPoints], n_features: int, n_edges: int, dtype: str) -> None:
+        # The buffers and the table of each class, which are replaced when a block is thinned.
+        self.points: list[tuple[Any, Any]] = [(one.levels.buffers, one.table) for one in points]
+        self.n_staged = [one.n_staged for one in points]  # staged rows of each class that are included
         edges = (n_features, n_edges)
-        return cls(
-            [(one.levels.buffers, one.table) for one in points],
-            [one.n_staged for one in points],
-            np.empty((n_edges, n_features), dtype),
-            np.empty((n_edges, n_features), dtype),
-            np.zeros((len(points), n_edges, n_features)),
-            np.empty(n_features),
-            np.full(edges, -1, np.int32),
-            np.empty((*edges, _ROOM), dtype),
-            np.empty((*edges, _ROOM), np.int8),
-            np.empty((*edges, _ROOM)),
-        )
-
-    @property
-    def _by_edge(self) -> tuple[Array, ...]:
-        return self.low, self.high, self.base, self.total
-
-    @property
-    def _by_feature(self) -> tuple[Array, ...]:
-        return self.size, self.values, self.classes, self.weights
+        low, high, values = (np.empty(shape, dtype) for shape in (edges, edges, (*edges, _ROOM)))
+        base, size = np.zeros((*edges, len(points))), np.full(edges, -1, np.int32)
+        classes, weights = np.empty(values.shape, np.int8), np.empty(values.shape)
+        self.of = Windows(low, high, base, np.empty(n_features), size, values, classes, weights)
 
     def open(self, first: int, runs: Runs, of_class: Array, cuts: Array) -> None:
         """Write the windows of some features, from `first` on, around their current cuts."""
-        part = slice(first, first + len(cuts))
-        arrays = (*(a[..., part] for a in self._by_edge), *(a[part] for a in self._by_feature))
-        _open(*runs, of_class, cuts, *arrays)
+        _open(runs, of_class, cuts, Windows._make(array[first : first + len(cuts)] for array in self.of))
 
     def replace(self, features: NDArray[np.intp], other: EdgeWindows) -> None:
         """Replace the windows of some features."""
-        for mine, theirs in zip(self._by_edge, other._by_edge, strict=True):
-            mine[..., features] = theirs
-        for mine, theirs in zip(self._by_feature, other._by_feature, strict=True):
-            mine[features] = theirs
+        for name in Windows._fields:
+            getattr(self.of, name)[features] = getattr(other.of, name)
 
     def are_of(self, points: list[ClassPoints]) -> bool:
         """Return whether these points have changed only by added rows since."""
@@ -358,12 +314,12 @@ class EdgeWindows:
                 continue
             if not (weight == np.floor(weight[0])).all():
                 return False
-            _add(one.staged, rows, weight[0], c, *self._by_edge, *self._by_feature)
+            _add(one.staged, rows, weight[0], c, self.of)
             self.n_staged[c] = one.n_staged
         return True
 
     def read(self, fractions: Array, upto: Array) -> NDArray[np.bool_]:
         """Write the weight of each class up to each edge into `upto`; return for which features."""
-        is_read = np.zeros(len(self.total), np.bool_)
-        _read(fractions, upto, is_read, *self._by_edge, *self._by_feature)
+        is_read = np.zeros(len(self.of.total), np.bool_)
+        _read(fractions, upto, is_read, self.of)
         return is_read

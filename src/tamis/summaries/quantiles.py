@@ -24,7 +24,6 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,9 +35,8 @@ from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array, Rows, check_number
 from tamis.summaries.batch import check_batch
-from tamis.summaries.quantile_levels import CHUNK
-from tamis.summaries.quantile_points import ClassPoints
-from tamis.summaries.quantile_reading import Runs, between, select, weigh
+from tamis.summaries.quantile_kernels import Runs, between, select, weigh
+from tamis.summaries.quantile_points import CHUNK, ClassPoints
 from tamis.summaries.quantile_windows import MOST_CLASSES, EdgeWindows
 
 __all__ = ["QuantileSummary", "rows_until_lost"]
@@ -49,15 +47,10 @@ _LARGEST32, _SMALLEST = _LARGEST["float32"], float(np.finfo(np.float32).smallest
 _MOST_TIES = 64  # values of a feature that float32 may confuse with the value before
 
 
-class _Reading(NamedTuple):
-    """The last reading of counts: the weight of the rows at that time, and optionally windows around the edges."""
-
-    weight: float
-    windows: EdgeWindows | None
-
-
-# Stored outside the summaries, since readings are not part of their state: they are neither saved nor rolled back.
-_readings: weakref.WeakKeyDictionary[QuantileSummary, _Reading] = weakref.WeakKeyDictionary()
+# The last reading of counts: the weight of the rows at that time, and optionally windows around the edges. Stored
+# outside the summaries, since readings are not part of their state: they are neither saved nor rolled back.
+_readings: weakref.WeakKeyDictionary[QuantileSummary, tuple[float, EdgeWindows | None]]
+_readings = weakref.WeakKeyDictionary()
 
 
 @njit()
@@ -91,31 +84,15 @@ def _count_close(X: Array, last: Array) -> int:
 
 
 @njit(strict=True)
-def _add_close(j: int, x: float, last: Array, ties: Array) -> bool:
-    if _close(x, last[j]):
-        ties[j] += 1 if _SMALLEST <= abs(x) <= _LARGEST32 else _MOST_TIES
-    last[j] = x
-    return bool(ties[j] >= _MOST_TIES)
-
-
-@njit(strict=True)
-def _dense_until_lost(X: Array, last: Array, ties: Array) -> int:
-    for i in range(X.shape[0]):
-        lost = 0
-        for j in range(X.shape[1]):
-            lost += _add_close(j, X[i, j], last, ties)
-        if lost:
-            return i
-    n: int = X.shape[0]
-    return n
-
-
-@njit(strict=True)
-def _csr_until_lost(data: Array, indices: Array, indptr: Array, last: Array, ties: Array) -> int:
+def _rows_until_lost(data: Array, indices: Array, indptr: Array, last: Array, ties: Array) -> int:
     for i in range(indptr.shape[0] - 1):
         lost = 0
         for at in range(indptr[i], indptr[i + 1]):
-            lost += _add_close(indices[at], data[at], last, ties)
+            j, x = indices[at], data[at]
+            if _close(x, last[j]):
+                ties[j] += 1 if _SMALLEST <= abs(x) <= _LARGEST32 else _MOST_TIES
+            last[j] = x
+            lost += ties[j] >= _MOST_TIES
         if lost:
             return i
     n: int = indptr.shape[0] - 1
@@ -161,15 +138,16 @@ def rows_until_lost(X: Rows, last: Array, ties: Array) -> int:
     """
     if X.dtype == np.float32 or not X.shape[0]:
         return int(X.shape[0])
-    is_sparse = sp.issparse(X)
-    if not is_sparse and not _count_close(X, last):
+    if not sp.issparse(X) and not _count_close(X, last):
         last[:] = X[-1]
         return int(X.shape[0])
-    if np.isinf(X.data if is_sparse else X).any():
+    if np.isinf(X.data if sp.issparse(X) else X).any():
         return -1
-    if is_sparse:
-        return int(_csr_until_lost(X.data, X.indices, X.indptr, last, ties))
-    return int(_dense_until_lost(X, last, ties))
+    if sp.issparse(X):
+        return int(_rows_until_lost(X.data, X.indices, X.indptr, last, ties))
+    n, n_features = X.shape
+    columns = np.tile(np.arange(n_features, dtype=np.int32), n)
+    return int(_rows_until_lost(X.ravel(), columns, np.arange(n + 1) * n_features, last, ties))
 
 
 class QuantileSummary(ThreadSafeState):
@@ -383,7 +361,8 @@ class QuantileSummary(ThreadSafeState):
             if len(rows):
                 points = self._points[c]
                 points.even &= not (missing.size and missing[c].any())
-                points.even &= bool((weight[rows] == points.first_weight(weight[rows[0]])).all())
+                points.weight_of_first = points.weight_of_first or weight[rows[0]]
+                points.even &= bool((weight[rows] == points.weight_of_first).all())
                 points.add_rows(X, rows, weight[rows])
 
     def _add_csr(self, X: Rows, codes: Array, weight: Array) -> None:
@@ -473,7 +452,8 @@ class QuantileSummary(ThreadSafeState):
         values = np.empty((self.n_features, len(fractions)))
         for first, runs, of_class in self._in_one_scale()._runs():
             part = np.empty((len(runs.start), len(fractions)))
-            select(*runs, of_class, fractions[order], _places(of_class), part, np.empty((0, 0, 0)))
+            room, nothing = np.empty((5, len(of_class)), np.int64), np.empty((0, 0, 0))
+            select(runs, of_class, fractions[order], room, part, nothing)
             values[first : first + len(part), order] = part
         return values[:, 0] if np.ndim(q) == 0 else values
 
@@ -492,7 +472,7 @@ class QuantileSummary(ThreadSafeState):
         values = np.zeros((*cuts.shape, self.n_classes))
         for first, runs, of_class in self._runs():
             part = slice(first, first + len(runs.start))
-            weigh(*runs, of_class, cuts[part], values[part])
+            weigh(runs, of_class, cuts[part], values[part])
         return values / self._gain
 
     def counts(self, n_bins: int) -> NDArray[np.float64]:
@@ -509,12 +489,12 @@ class QuantileSummary(ThreadSafeState):
         check_number("n_bins", n_bins, low=1, integer=True)
         fractions = np.arange(1, n_bins) / n_bins
         counts = np.empty((self.n_features, n_bins, self.n_classes))
-        reading = _readings.pop(self, None)  # removed, so that an interrupt leaves no partial reading
-        windows = None if reading is None else reading.windows
+        # Removed, so that an interrupt leaves no partial reading.
+        last_weight, windows = _readings.pop(self, (None, None))
         if windows is not None and not self._can_follow(windows, n_bins):
             windows = None
         if windows is None:
-            windows = self._new_windows(reading, n_bins)
+            windows = self._new_windows(last_weight, n_bins)
             now = self._in_one_scale()
             upto = now._weight_up_to(fractions, windows)
         else:
@@ -522,11 +502,11 @@ class QuantileSummary(ThreadSafeState):
             left = np.flatnonzero(~windows.read(fractions, upto))
             if len(left):
                 part = self._of_columns(left)
-                around = EdgeWindows.empty(part._points, len(left), n_bins - 1, self.dtype)
+                around = EdgeWindows(part._points, len(left), n_bins - 1, self.dtype)
                 upto[left] = part._weight_up_to(fractions, around)
                 windows.replace(left, around)
         between(upto, now._gain, self.count(), counts)
-        _readings[self] = _Reading(float(self._weight.sum()), windows)
+        _readings[self] = float(self._weight.sum()), windows
         return counts
 
     def _weight_up_to(self, fractions: Array, windows: EdgeWindows | None) -> NDArray[np.float64]:
@@ -535,7 +515,8 @@ class QuantileSummary(ThreadSafeState):
         for first, runs, of_class in self._runs():
             part = slice(first, first + len(runs.start))
             cuts = np.empty(upto[part].shape[:2])
-            select(*runs, of_class, fractions, _places(of_class), cuts, upto[part])
+            room = np.empty((5, len(of_class)), np.int64)
+            select(runs, of_class, fractions, room, cuts, upto[part])
             if windows is not None:
                 windows.open(first, runs, of_class, cuts)
         return upto
@@ -550,26 +531,26 @@ class QuantileSummary(ThreadSafeState):
     def _can_follow(self, windows: EdgeWindows, n_bins: int) -> bool:
         """Add the rows staged since to the windows; return False if the windows can no longer be used."""
         return (
-            windows.low.shape == (n_bins - 1, self.n_features)
+            windows.of.low.shape == (self.n_features, n_bins - 1)
             and not self._stored.size
             and bool((self._gain == 1.0).all())
             and windows.are_of(self._points)
             and windows.add_staged(self._points)
         )
 
-    def _new_windows(self, reading: _Reading | None, n_bins: int) -> EdgeWindows | None:
+    def _new_windows(self, last_weight: float | None, n_bins: int) -> EdgeWindows | None:
         """Return windows to open, if several readings are expected before the next block is thinned."""
-        if reading is None or self._stored.size or not (self._gain == 1.0).all() or n_bins < 2:
+        if last_weight is None or self._stored.size or not (self._gain == 1.0).all() or n_bins < 2:
             return None
         if self.n_classes > MOST_CLASSES or any(points.waiting.n for points in self._points):
             return None
-        since = max(float(self._weight.sum()) - reading.weight, 1.0)
+        since = max(float(self._weight.sum()) - last_weight, 1.0)
         staged = float(sum(points.n_staged for points in self._points))
         room = [2 * p.size - p.n_staged for p in self._points if p.n_staged]
         share = [p.n_staged / staged for p in self._points if p.n_staged]
         if min((n / of for n, of in zip(room, share, strict=True)), default=0.0) < 4.0 * since:
             return None
-        return EdgeWindows.empty(self._points, self.n_features, n_bins - 1, self.dtype)
+        return EdgeWindows(self._points, self.n_features, n_bins - 1, self.dtype)
 
     def rank_error(self, *, by_class: bool = False) -> NDArray[np.float64]:
         """Return the certified bound of the error of a weight up to any cut, as a fraction of all.
@@ -606,16 +587,12 @@ class QuantileSummary(ThreadSafeState):
         zeros = np.zeros((self.n_classes, self.n_features))
         if self._stored.size:
             zeros = np.maximum(self._sparse_weight[:, None] - self._stored, 0.0)
-        most = sum(points.most_runs for points in self._points)
+        most = sum(4 + len(points.levels.buffers) for points in self._points)
         for first in range(0, self.n_features, chunk):
             stop = min(first + chunk, self.n_features)
-            room = np.zeros(stop - first, np.int64)
-            for points, table in zip(self._points, cells, strict=True):
-                room += (
-                    points.width
-                    + np.diff(table.start[first : stop + 1])
-                    + np.diff(points.table.start[first : stop + 1])
-                )
+            room = np.full(stop - first, width)
+            for table in (*cells, *(points.table for points in self._points)):
+                room += np.diff(table.start[first : stop + 1])
             starts = np.zeros((stop - first, most), np.int64)
             starts[:, :1] = (np.cumsum(room) - room)[:, None]
             values, below = np.empty(room.sum(), self.dtype), np.empty(room.sum())
@@ -630,10 +607,6 @@ class QuantileSummary(ThreadSafeState):
         """Bytes of the state."""
         arrays = (self._gain, self._weight, self._sparse_weight, self._stored, self._missing)
         return sum(a.nbytes for a in arrays) + sum(points.nbytes for points in self._points)
-
-
-def _places(of_class: Array) -> NDArray[np.int64]:
-    return np.empty((5, len(of_class)), np.int64)
 
 
 def _sum(a: Array, b: Array) -> Array:

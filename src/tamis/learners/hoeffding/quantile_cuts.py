@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis.dependence.split_gain import gain_of_two
-from tamis.summaries.quantile_windows import first_not_below
+from tamis.summaries.quantile_kernels import first_not_below
 
 __all__ = ["best_edge", "count_value", "weight_up_to"]
 
@@ -64,11 +64,7 @@ def _divide(edges: Floats, bins: Floats, at: int, x: float, weight: float) -> No
         at -= 1
         edges[at] = x
     else:
-        for k in range(pair, at, -1):
-            edges[k] = edges[k - 1]
-            for c in range(bins.shape[0]):
-                bins[c, k] = bins[c, k - 1]
-        edges[at] = x
+        _insert(edges, bins, at, pair, x)
     for c in range(bins.shape[0]):
         half = 0.5 * bins[c, at + 1]
         bins[c, at], bins[c, at + 1] = half, half

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tamis.summaries.quantile_thinning import halve, thin
+from tamis.summaries.quantile_kernels import halve, thin
 
 
 def thinned(points, weight, size, low=0.0, high=0.0):

@@ -1,7 +1,8 @@
-"""Kernels that read quantiles, ranks and counts from sorted runs of weighted values."""
+"""Kernels that thin points, count distinct values, and read quantiles, ranks and counts from sorted runs of points."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,18 +12,10 @@ from tamis._kernels import njit, overwrite
 from tamis._validation import Array
 
 __all__ = [
-    "TOLERANCE",
-    "Runs",
-    "between",
-    "read_even",
-    "read_rows",
-    "read_table",
-    "read_zero",
-    "select",
-    "up_to",
-    "weigh",
+    "TOLERANCE", "Runs", "between", "copy_columns", "distinct_runs", "first_not_below", "group_cells",
+    "halve", "read_even", "read_rows", "read_table", "select", "thin", "union", "up_to", "weigh",
     "weight_before",
-]
+]  # fmt: skip
 
 TOLERANCE = 1e-12  # relative; cumulative weights that differ by less are treated as equal
 
@@ -37,12 +30,160 @@ class Runs(NamedTuple):
     unit: NDArray[np.float64]  # (n_features, n_runs): the weight of each value of the run, 0 if they differ
 
 
+@njit()
+def copy_columns(X: Array, rows: Array, first: int, block: Array) -> None:
+    """Copy the rows, from column `first` on, feature by feature; sixteen rows at a time fill a cache line."""
+    for start in range(0, rows.shape[0], 16):
+        stop = min(start + 16, rows.shape[0])
+        for f in range(block.shape[0]):
+            for i in range(start, stop):
+                block[f, i] = X[rows[i], first + f]
+
+
+# -- thinning: the rank error is bounded by `low` and `high` -----------------------------------------------
+
+
 @njit(strict=True)
-def read_even(
-    points: Array, weight: Array, slot: Array, r: int, values: Array, below: Array, start: Array, stop: Array,
-    unit: Array,
+def halve(
+    points: Array, weight: Array, slot: Array, kept: Array, kept_weight: Array, low: Array, high: Array
+) -> None:
+    """Thin sorted points of equal weight per feature; NaN come last and are ignored.
+
+    The first or the second point of each pair is kept, which raises or lowers the weight below any x by at most one
+    point's weight. The choice balances the sums of both errors.
+    """
+    size = kept.shape[1]
+    for f in range(points.shape[0]):
+        s = slot[f]
+        if s < 0:
+            continue
+        n, w = points.shape[1], weight[f]
+        while n > 0 and points[f, n - 1] != points[f, n - 1]:
+            n -= 1
+        if n == 0 or w == 0.0:
+            continue
+        kept_weight[s] = w * n / size
+        if n == 2 * size:
+            odd = 1 if high[s] > low[s] else 0
+            for q in range(size):
+                kept[s, q] = points[f, 2 * q + odd]
+            if odd:
+                low[s] += w
+            else:
+                high[s] += w
+        else:
+            for q in range(size):
+                kept[s, q] = points[f, math.ceil((q + 0.5) * n / size) - 1]
+            if size % n != 0:
+                low[s] += 0.5 * kept_weight[s]
+                high[s] += 0.5 * kept_weight[s]
+
+
+@njit(strict=True)
+def thin(
+    points: Array, order: Array, weight: Array, slot: Array, kept: Array, kept_weight: Array, low: Array, high: Array
 ) -> None:  # fmt: skip
+    """Thin points of any weights, given their order, to points of equal weight per feature."""
+    size = kept.shape[1]
+    for f in range(points.shape[0]):
+        s = slot[f]
+        if s < 0:
+            continue
+        n, total, least, most = 0, 0.0, np.inf, 0.0
+        for i in range(points.shape[1]):
+            w = weight[f, i]
+            if w > 0.0 and points[f, i] == points[f, i]:
+                n, total, least, most = n + 1, total + w, min(least, w), max(most, w)
+        if n == 0:
+            continue
+        step = total / size
+        kept_weight[s] = step
+        half, loss_low, loss_high = 0.5 * step, 0.5 * step, 0.5 * step
+        if least == most:
+            if size % n == 0:
+                loss_low = loss_high = 0.0
+            elif n == 2 * size:
+                odd = high[s] > low[s]
+                half, loss_low, loss_high = (0.75 * step, least, 0.0) if odd else (0.25 * step, 0.0, least)
+        q, below = 0, 0.0
+        for i in range(order.shape[1]):
+            x, w = points[f, order[f, i]], weight[f, order[f, i]]
+            if w == 0.0 or x != x:
+                continue
+            below += w
+            while q < size and half + q * step <= below:
+                kept[s, q] = x
+                q += 1
+        for i in range(q, size):  # rounding
+            kept[s, i] = kept[s, max(q - 1, 0)]
+        low[s] += loss_low
+        high[s] += loss_high
+
+
+# -- values that are counted exactly -----------------------------------------------------------------------
+
+
+@njit(strict=True)
+def group_cells(columns: Array, order: Array, next_place: Array, grouped: Array) -> None:
+    """Write the positions of the cells column by column, in their original order within each column."""
+    for i in order:
+        column = columns[i]
+        grouped[next_place[column]] = i
+        next_place[column] += 1
+
+
+@njit(strict=True)
+def distinct_runs(
+    points: Array, order: Array, weight: Array, slot: Array, ends: Array, values: Array, weights: Array, at: int
+) -> int:  # fmt: skip
+    """Append each distinct value of the features without a slot and its weight; return the new end."""
+    for f in range(points.shape[0]):
+        if slot[f] < 0:
+            begin = at
+            for i in range(order.shape[1]):
+                x, w = points[f, order[f, i]], weight[order[f, i]]
+                if x != x:
+                    break
+                if at > begin and values[at - 1] == x:
+                    weights[at - 1] += w
+                else:
+                    values[at], weights[at] = x, w
+                    at += 1
+        ends[f] = at
+    return at
+
+
+@njit(strict=True)
+def union(
+    start_a: Array, value_a: Array, weight_a: Array, start_b: Array, value_b: Array, weight_b: Array,
+    start: Array, value: Array, weight: Array,
+) -> int:  # fmt: skip
+    """Merge two sorted tables of (feature, value), adding the weights of equal values; return the length."""
+    at = 0
+    for j in range(start.shape[0] - 1):
+        a, b = start_a[j], start_b[j]
+        while a < start_a[j + 1] or b < start_b[j + 1]:
+            if b == start_b[j + 1] or (a < start_a[j + 1] and value_a[a] <= value_b[b]):
+                value[at], weight[at] = value_a[a], weight_a[a]
+                if b < start_b[j + 1] and value_b[b] == value_a[a]:
+                    weight[at] += weight_b[b]
+                    b += 1
+                a += 1
+            else:
+                value[at], weight[at] = value_b[b], weight_b[b]
+                b += 1
+            at += 1
+        start[j + 1] = at
+    return at
+
+
+# -- runs --------------------------------------------------------------------------------------------------
+
+
+@njit(strict=True)
+def read_even(points: Array, weight: Array, slot: Array, r: int, runs: Runs) -> None:
     """Write the sorted points of each feature with a slot as run r; equal weights, NaN last."""
+    values, _, start, stop, unit = runs
     for f in range(slot.shape[0]):
         at = stop[f, r - 1] if r else start[f, 0]
         s, n = slot[f], 0
@@ -57,11 +198,9 @@ def read_even(
 
 
 @njit(strict=True)
-def read_rows(
-    points: Array, order: Array, weight: Array, r: int, values: Array, below: Array, start: Array, stop: Array,
-    unit: Array,
-) -> None:  # fmt: skip
-    """Write rows of any weights, in sorted order for each feature, as run r."""
+def read_rows(points: Array, order: Array, weight: Array, r: int, runs: Runs) -> None:
+    """Write rows of any weights, in sorted order for each feature up to NaN, as run r."""
+    values, below, start, stop, _ = runs
     for f in range(points.shape[0]):
         at = stop[f, r - 1] if r else start[f, 0]
         start[f, r] = at
@@ -76,12 +215,10 @@ def read_rows(
         stop[f, r] = at
 
 
-@njit(strict=True, allocates=False)
-def read_table(
-    first: int, begin: Array, value: Array, weight: Array, r: int, values: Array, below: Array, start: Array,
-    stop: Array, unit: Array,
-) -> None:  # fmt: skip
+@njit(strict=True)
+def read_table(first: int, begin: Array, value: Array, weight: Array, r: int, runs: Runs) -> None:
     """Write the values of a table as run r."""
+    values, below, start, stop, _ = runs
     for f in range(start.shape[0]):
         at = stop[f, r - 1] if r else start[f, 0]
         start[f, r] = at
@@ -93,18 +230,16 @@ def read_table(
         stop[f, r] = at
 
 
-@njit(strict=True)
-def read_zero(
-    weight: Array, r: int, values: Array, below: Array, start: Array, stop: Array, unit: Array
-) -> None:
-    """Write one value, 0, with its weight as run r."""
-    for f in range(start.shape[0]):
-        at = stop[f, r - 1] if r else start[f, 0]
-        start[f, r] = at
-        if weight[f] > 0.0:
-            values[at], unit[f, r] = 0.0, weight[f]
-            at += 1
-        stop[f, r] = at
+@njit(allocates=False)
+def first_not_below(values: Array, low: int, high: int, x: float) -> int:
+    """Return the first position in [low, high) whose value is at least x."""
+    while low < high:
+        mid = (low + high) >> 1
+        if values[mid] < x:
+            low = mid + 1
+        else:
+            high = mid
+    return low
 
 
 @njit(allocates=False)
@@ -188,14 +323,14 @@ def _around_zero(
 
 @njit(strict=True, allocates=False)
 def select(
-    values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, fractions: Array,
-    room: Array, quantiles: Array, weights: Array,
-) -> None:  # fmt: skip
+    runs: Runs, of_class: Array, fractions: Array, room: Array, quantiles: Array, weights: Array
+) -> None:
     """Find the smallest value up to which at least a fraction of the weight lies, for ascending fractions.
 
     `weights[f, h]`, if allocated, receives the weight of each class up to the value. `room` is working space for five
     positions in each run.
     """
+    values, below, start, stop, unit = runs
     n_runs = of_class.shape[0]
     low, high, place, reached, after_zero = room[0], room[1], room[2], room[3], room[4]
     for f in range(start.shape[0]):
@@ -242,11 +377,9 @@ def between(upto: Array, gain: Array, whole: Array, counts: Array) -> None:
 
 
 @njit(strict=True)
-def weigh(
-    values: Array, below: Array, start: Array, stop: Array, unit: Array, of_class: Array, cuts: Array,
-    weights: Array,
-) -> None:  # fmt: skip
+def weigh(runs: Runs, of_class: Array, cuts: Array, weights: Array) -> None:
     """Sum the weight of each class up to each cut."""
+    values, below, start, stop, unit = runs
     for f in range(start.shape[0]):
         for r in range(of_class.shape[0]):
             for h in range(cuts.shape[1]):

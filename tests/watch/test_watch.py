@@ -7,7 +7,7 @@ from sklearn.metrics import roc_auc_score
 
 import tamis
 from tamis import Watch
-from tamis.errors import DataError
+from tamis.errors import CheckpointError, DataError
 from tamis.watch import InputDrift, Rule
 from tamis.watch.pending import PendingRows
 from tests.twins.measures import macro_auc
@@ -360,3 +360,26 @@ def test_an_update_that_fails_leaves_the_pending_rows(monkeypatch):
     assert tamis.dumps(watch) == before
     assert watch.update_labels(range(10), np.arange(10) % 2) == []
     assert watch.n_unknown_ == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("_X", np.zeros((30, 3))),
+        ("_X", None),
+        ("_predictions", np.zeros((30, 0))),
+        ("_predictions", np.full((30, 1), np.nan)),
+        ("_predictions", np.full((30, 1), 7.0)),
+        ("_predictions", np.full((30, 1), -1.0)),
+        ("_slots", {0: 1, 1: 1}),
+        ("_free", [0]),
+    ],
+)
+def test_pending_rows_that_no_watch_saved_are_rejected(name, value):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    watch = Watch(max_pending=40)
+    watch.update(X, (X[:, 0] > 0).astype(int))
+    tamis.loads(tamis.dumps(watch)).update_labels(range(10), np.arange(10) % 2)
+    setattr(watch._pending, name, value)
+    with pytest.raises(CheckpointError):
+        tamis.loads(tamis.dumps(watch))

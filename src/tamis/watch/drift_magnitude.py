@@ -164,7 +164,7 @@ class DriftMagnitude(ThreadSafe):
     np.True_
     """
 
-    _shapes = "_classes (k)  _counts? (its own)"
+    _shapes = "_classes (k) labels  _counts? (its own)"
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ class PendingRows(ThreadSafe):
     []
     """
 
-    _shapes = "_X? (s, j) float  _predictions? (s, c) float"
+    _shapes = "_X? (s, j) float in (-inf, inf) or nan  _predictions? (s, c) float in (-inf, inf)"
     _written_once = frozenset({"_slots", "_free", "_X", "_predictions"})
 
     def __init__(self, most: int) -> None:
@@ -86,6 +86,15 @@ class PendingRows(ThreadSafe):
         at = [self._slots[keys[i]] for i in known]
         return known, self._X[at], self._predictions[at]
 
+    def fits(self, n_features: int, low: float, high: float) -> bool:
+        """Return whether loaded rows have that many features, and predictions in a range."""
+        if self._X is None or self._predictions is None:
+            return True
+        values, width = self._predictions, self._predictions.shape[1]
+        return (
+            self._X.shape[1] == n_features and width > 0 and bool(((values >= low) & (values <= high)).all())
+        )
+
     def remove(self, keys: list[Any]) -> None:
         """Remove pending rows."""
         self._free += [self._slots.pop(key) for key in keys]
@@ -98,6 +107,6 @@ class PendingRows(ThreadSafe):
         StateError
             If one has none.
         """
-        n = 0 if self._X is None else len(self._X)
+        n = 0 if self._X is None or self._predictions is None else len(self._X)
         if sorted([*self._slots.values(), *self._free]) != [*range(n)]:
             raise state_error("The keys of the pending rows do not match the rows")

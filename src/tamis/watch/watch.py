@@ -13,6 +13,7 @@ importance is positive. In either case, its value must be at least 1/20 of the l
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
+from tamis._shapes import state_error
 from tamis._validation import (
     Array,
     as_array,
@@ -378,6 +380,18 @@ class Watch(ThreadSafe):
             self.task, self.window, np.empty(0, dtype=np.int64) if classes is None else np.array(classes)
         )
         check_rules(self._alert_log.rules, self._names, self.task)
+
+    def check_state(self) -> None:
+        """Validate that loaded pending rows have the features, and predictions of the kind, of this object.
+
+        Raises
+        ------
+        StateError
+            If they do not.
+        """
+        high = {"label": len(self._labels) - 1.0, "number": math.inf}.get(self._kind, 1.0)
+        if not self._pending.fits(len(self._names), -high if self._kind == "number" else 0.0, high):
+            raise state_error("The pending rows of a Watch do not fit its features or predictions")
 
     def _default_selector(self) -> Any:
         # With "auto", a drift of the classes is treated as dependence of the labels, which raises all p-values.

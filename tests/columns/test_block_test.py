@@ -5,7 +5,8 @@ import pytest
 from scipy.signal import lfilter
 
 from tamis import AlphaInvesting
-from tamis.columns.block_test import correlation_length, is_series, series_evidence, series_log_p
+from tamis.columns.block_test import series_evidence, series_log_p
+from tamis.dependence.autocorrelation import correlation_length, is_series
 from tests.twins import block_test as twin
 
 

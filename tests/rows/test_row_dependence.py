@@ -220,7 +220,7 @@ def test_a_constant_relation_of_series_is_no_drift(kind, phi):
 
 
 def inflation_within(y, level, long=11):
-    """(5) of label_series, block by block."""
+    """(2) of label_series, block by block."""
     counts = y[: len(y) >> level << level].reshape(-1, 1 << level).sum(axis=1).astype(float)
     parents = [counts[at : at + (1 << long - level)] for at in range(0, len(counts), 1 << long - level)]
     within = sum(((parent - parent.mean()) ** 2).sum() for parent in parents)

@@ -53,7 +53,7 @@ def covariance(x, y, w, n_classes, blocks):
 
 
 def table_inflation(cells, y, n_bins, n_classes, blocks):
-    """Return tr V / d of equation (3) of `tamis.dependence.long_run`, of rows without weights."""
+    """Return tr V / d of equation (8) of `tamis.dependence.autocorrelation`, of rows without weights."""
     n = len(y)
     p = [sum(cell == b for cell in cells) / n for b in range(n_bins)]
     q = [sum(label == c for label in y) / n for c in range(n_classes)]

@@ -111,7 +111,7 @@ def adwin(values, delta=0.002, every=32, two_sided=False):
 
 
 def variance_inflation(values):
-    """By block sums of all values, as the equations of tamis.drift.value_series read."""
+    """By block sums of all values, as the equations of tamis.dependence.autocorrelation read."""
     x, levels = np.asarray(values, dtype=float), []
     for level in range(10):
         m = 2**level

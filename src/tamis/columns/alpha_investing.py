@@ -36,13 +36,12 @@ from tamis._validation import Array
 from tamis._validation.parameters import number, parameters
 from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
-from tamis.columns.block_test import is_series
 from tamis.columns.groups import GroupedOffers
 from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
 from tamis.columns.projection import GroupEvidence, Proposal
 from tamis.columns.sequential import SequentialSelector, dense_column
 from tamis.columns.target_shape import warn_heavy_tails, warn_rare_class
-from tamis.dependence.series import is_grouped_by_class
+from tamis.dependence.autocorrelation import is_grouped_by_class, is_series
 
 __all__ = ["AlphaInvesting"]
 

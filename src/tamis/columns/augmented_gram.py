@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._shapes import Shapes, state_error
-from tamis.columns.block_test import blocked_length, blocked_log_p, is_determined, join_pairs
+from tamis.columns.block_test import blocked_log_p, is_determined
+from tamis.dependence.autocorrelation import blocked_length, join_blocks
 
 __all__ = ["COLLINEAR", "AugmentedGram", "sweep"]
 
@@ -136,15 +137,10 @@ class AugmentedGram:
         start = 0
         while start < len(rows):
             if not blocks or n_last >= length:
-                if len(blocks) >= _MOST and 2.0 * self.n**2 / self.square < _MOST * length:  # rows fade
-                    blocks[:2] = [blocks[0] + blocks[1]]
-                    squares = np.r_[squares[:2].sum(), squares[2:]]
-                elif len(blocks) >= _MOST:
-                    blocks, squares, length = (
-                        list(join_pairs(np.array(blocks))),
-                        join_pairs(squares),
-                        2 * length,
-                    )
+                if len(blocks) >= _MOST:
+                    starts, length = join_blocks(len(blocks), length, self.n**2 / self.square, _MOST)
+                    blocks = list(np.add.reduceat(blocks, starts, axis=0))
+                    squares = np.add.reduceat(squares, starts)
                 blocks.append(np.zeros_like(self.matrix))
                 squares, n_last = np.r_[squares, 0.0], 0
             part = rows[start : start + length - n_last]

@@ -34,81 +34,16 @@ from numpy.typing import NDArray
 
 from tamis.columns.projection import Evidence, evidence_outside
 from tamis.columns.tails import log_t_tail
-from tamis.dependence.series import block_sums, variance_inflation
+from tamis.dependence.autocorrelation import block_sums, correlation_length, join_pairs
 
-__all__ = [
-    "blocked_length",
-    "blocked_log_p",
-    "correlation_length",
-    "is_determined",
-    "is_series",
-    "join_pairs",
-    "series_evidence",
-    "series_log_p",
-]
+__all__ = ["blocked_log_p", "is_determined", "series_evidence", "series_log_p"]
 
 Floats = NDArray[np.float64]
 _MOST = 32
 _FEWEST_DF = 4.0
 _LENGTHS, _OWN_LENGTHS = 2.5, 8.0
 _SHORTFALL = 1.0 / (1.0 - 1.0 / _LENGTHS)  # the chord of 1 / (1 - l / L) between l / L = 0 and 1 / 2.5
-_FEWEST_BLOCKS = 4
 _LARGEST_RATIO = 0.95
-
-
-def is_series(residual: Floats, weight: Floats | None = None) -> bool:
-    """Whether a residual is autocorrelated, by more than three standard errors.
-
-    Parameters
-    ----------
-    residual : ndarray of shape (n_rows,), float64
-    weight : ndarray of shape (n_rows,), float64, optional
-        Positive; 1 by default.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> noise = np.random.default_rng(0).normal(size=500)
-    >>> is_series(noise), is_series(np.repeat(noise[:100], 5))
-    (False, True)
-    """
-    return bool(variance_inflation(residual[None], weight=weight)[0] > 1.0)
-
-
-def correlation_length(residual: Floats, weight: Floats | None = None) -> float:
-    """Return the correlation length of a residual in rows: its largest inflation, at least 1."""
-    return float(variance_inflation(residual[None], always=True, weight=weight)[0])
-
-
-def join_pairs(sums: Floats) -> Floats:
-    """Return the sums over pairs of adjacent blocks; the last block may be unpaired."""
-    joined: Floats = np.add.reduceat(sums, np.arange(0, len(sums), 2), axis=0)
-    return joined
-
-
-def blocked_length(sums: Floats, share: Floats, variance: float) -> float:
-    """Return the correlation length of a residual from its sums over blocks.
-
-    Parameters
-    ----------
-    sums, share : ndarray of shape (n_blocks,), float64
-        Sums of the residual, and f.
-    variance : float
-        Variance of the sum over all rows under independence.
-
-    Returns
-    -------
-    float
-        At least 1.
-    """
-    length = 1.0
-    while len(sums) >= _FEWEST_BLOCKS and variance > 0.0:
-        length = max(length, float(sums @ sums) / (float(share.sum()) * variance))
-        sums, share = join_pairs(sums), join_pairs(share)
-    return length
 
 
 def is_determined(share: Floats, size: float, length: float) -> bool:

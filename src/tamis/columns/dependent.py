@@ -48,7 +48,7 @@ class DependenceSelector(ColumnSelector):
 
     @property
     def rows_dependent_(self) -> bool:
-        """Whether tests are corrected for autocorrelated rows; see :mod:`tamis.dependence.series`."""
+        """Whether tests are corrected for autocorrelated rows; see :mod:`tamis.dependence.autocorrelation`."""
         return self._memory.rows_dependent_
 
     @abstractmethod

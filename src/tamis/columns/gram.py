@@ -38,9 +38,9 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import check_parameters, integer, number, parameters
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
-from tamis.columns.block_test import is_series
 from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
 from tamis.columns.tails import log_t_tail
+from tamis.dependence.autocorrelation import is_series
 from tamis.errors import DataError
 
 __all__ = ["GramInvesting"]

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 
 from tamis._shapes import Shapes
 from tamis._validation import Array, check_choice, check_number
-from tamis.dependence.series import is_grouped_by_class, variance_inflation
+from tamis.dependence.autocorrelation import is_grouped_by_class, variance_inflation
 
 __all__ = ["Candidate", "DependenceTest", "Screening"]
 

@@ -19,7 +19,7 @@ Deviations, each with its reason:
   separates every column.
 * A column that is determined by the other one or by S has no further information and is independent.
 * For autocorrelated rows, W is divided by the square root of the smaller variance inflation of the two columns
-  (:mod:`tamis.dependence.series`).
+  (:mod:`tamis.dependence.autocorrelation`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array
+from tamis.dependence.autocorrelation import variance_inflation
 from tamis.dependence.criterion import KEPT, Candidate, DependenceTest, Screening
-from tamis.dependence.series import variance_inflation
 from tamis.errors import DataError
 
 __all__ = ["FisherZ"]

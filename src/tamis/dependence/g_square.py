@@ -18,7 +18,7 @@ Errata and deviations, each with its reason:
   a set separates no column; ``unreliable="independent"`` follows the implementation. Without conditions, in both cases,
   a column that cannot be tested counts as independent. With few rows, columns are cut into few bins.
 * For autocorrelated rows, (1) is divided by the smaller variance inflation of the two columns, which is the largest
-  among their values (:mod:`tamis.dependence.series`).
+  among their values (:mod:`tamis.dependence.autocorrelation`).
 * For SAOLA with discrete columns it compares (4) with a number delta: ``threshold``. By default (3) decides.
 """
 

@@ -14,7 +14,7 @@ from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._validation import as_numbers, reject_masked, short_repr
 from tamis.base.html_repr import html_repr
-from tamis.drift.value_series import SERIES_SIZE, add_values
+from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
 from tamis.errors import DataError
 
 __all__ = ["DEPENDENCE", "Detector", "DriftDetector"]

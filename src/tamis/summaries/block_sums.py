@@ -28,6 +28,7 @@ Schmeiser: Batch size effects in the analysis of simulation output, Operations R
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +38,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
+from tamis.dependence.autocorrelation import join_blocks
 from tamis.summaries.label_series import LAGS
 
 __all__ = ["BlockSums", "take_places"]
@@ -47,42 +49,31 @@ _NO_LABELS = np.empty(0, np.int32)
 
 
 @njit()
-def _add_values(X: Array, codes: Array, weight: Array, sums: Array) -> bool:
-    """Add rows without NaN; return False, with nothing changed, if a sum is not finite."""
+def _add_values(X: Array, codes: Array, weight: Array, sums: Array) -> None:
     added = np.zeros(sums.shape)
     for i in range(X.shape[0]):
         row, w, s = X[i], weight[i], added[codes[i]]
         for j in range(X.shape[1]):
             s[j] += w * row[j]
-    if not np.isfinite(added.sum()):
-        return False
     sums += added
-    return True
-
-
-@njit()
-def _add_present(X: Array, codes: Array, weight: Array, sums: Array, missing: Array) -> None:
-    for i in range(X.shape[0]):
-        c, w = codes[i], weight[i]
-        for j in range(X.shape[1]):
-            x = X[i, j]
-            if x == x:
-                sums[c, j] += w * x
-            else:
-                missing[c, j] += w
 
 
 @njit(strict=True)
 def _add_stored(
-    data: Array, indices: Array, indptr: Array, codes: Array, weight: Array, sums: Array, missing: Array
+    data: Array, indices: Array, indptr: Array, weights: Array, sums: Array, missing: Array
 ) -> None:
-    for i in range(codes.shape[0]):
-        c, w = codes[i], weight[i]
-        for at in range(indptr[i], indptr[i + 1]):
-            if data[at] == data[at]:
-                sums[c, indices[at]] += w * data[at]
-            else:
-                missing[c, indices[at]] += w
+    """Add rows in CSR form to the sums of each lag and class, by the weight of each row in them."""
+    for i in range(weights.shape[2]):
+        for at in range(weights.shape[0]):
+            for c in range(weights.shape[1]):
+                w = weights[at, c, i]
+                if w == 0.0:
+                    continue
+                for k in range(indptr[i], indptr[i + 1]):
+                    if data[k] == data[k]:
+                        sums[at, c, indices[k]] += w * data[k]
+                    else:
+                        missing[at, c, indices[k]] += w
 
 
 @njit(strict=True)
@@ -104,41 +95,6 @@ def _pair(labels: Array, places: Array, start: int, weight: Array, paired: Array
             first, end = end, end + places[i]
             for place in range(max(first, 0), end):
                 paired[at, labels[place], i] += weight[i] / places[i]
-
-
-@njit()
-def _add_lags_present(X: Array, paired: Array, sums: Array, missing: Array, arrived: Array) -> None:
-    for i in range(X.shape[0]):
-        for at in range(paired.shape[0]):
-            for c in range(paired.shape[1]):
-                w = paired[at, c, i]
-                if w == 0.0:
-                    continue
-                arrived[at, c] += w
-                for j in range(X.shape[1]):
-                    x = X[i, j]
-                    if x == x:
-                        sums[at, c, j] += w * x
-                    elif missing.shape[2]:
-                        missing[at, c, j] += w
-
-
-@njit(strict=True)
-def _add_lags_stored(
-    data: Array, indices: Array, indptr: Array, paired: Array, sums: Array, missing: Array, arrived: Array
-) -> None:
-    for i in range(paired.shape[2]):
-        for at in range(paired.shape[0]):
-            for c in range(paired.shape[1]):
-                w = paired[at, c, i]
-                if w == 0.0:
-                    continue
-                arrived[at, c] += w
-                for k in range(indptr[i], indptr[i + 1]):
-                    if data[k] == data[k]:
-                        sums[at, c, indices[k]] += w * data[k]
-                    else:
-                        missing[at, c, indices[k]] += w
 
 
 @njit(strict=True)
@@ -282,11 +238,9 @@ class BlockSums(SizedState):
         # The bin of 0.
         self._first = np.zeros(n_features, np.int64) if edges is None else (self._edges < 0.0).sum(axis=1)
         self._sums = np.zeros((0, n_classes, self._edges.shape[1] + 1, n_features))
-        self._missing = np.zeros((0, n_classes, 0))
-        self._stored = np.zeros((0, n_classes, 0))  # weight of the stored cells, of counts in CSR rows
-        self._sparse_weight = np.zeros((0, n_classes))
-        self._weight = np.zeros((0, n_classes))
-        self._weight2 = np.zeros((0, n_classes))
+        # `_stored` is the weight of the stored cells, of counts in CSR rows.
+        self._missing, self._stored = np.zeros((2, 0, n_classes, 0))
+        self._sparse_weight, self._weight, self._weight2 = np.zeros((3, 0, n_classes))
         self._rows = np.zeros(0, np.int64)
         self._lag_sums = np.zeros((len(LAGS), n_classes, n_features))
         self._lag_missing = np.zeros((len(LAGS), n_classes, 0))
@@ -324,8 +278,6 @@ class BlockSums(SizedState):
         """K."""
         return 32 if self.n_classes <= 4 else 16 if self.n_classes <= 8 else 8
 
-    # -- classes and columns ---------------------------------------------------------------------------------
-
     # -- learning ------------------------------------------------------------------------------------------
 
     def update(
@@ -360,15 +312,21 @@ class BlockSums(SizedState):
         gain = self._gain[codes] if fade is None else self._gain[codes] * fade
         weight = gain if sample_weight is None else gain * sample_weight
         cells = self._as_cells(X) if self._counts and (self.lags or sp.issparse(X)) else X
+        has_missing = not sp.issparse(cells) and not np.isfinite(cells.sum())
+        missing = np.isnan(cells) if has_missing else None
+        present = cells if missing is None else np.where(missing, 0.0, cells)
         if self.lags:
-            self._add_lagged(cells, codes, weight, before, places)
+            self._add_lagged(present, missing, codes, weight, before, places)
+        if not self._counts:
+            cells = present
         left = np.array([np.ones(len(codes)) if places is None else places, weight, weight * gain])
         start, n = 0, len(codes)
         while start < n:
             if not len(self._rows) or self._rows[-1] >= self.length:
                 self._open_block()
             rows, own, start = take_places(left, start, self.length - int(self._rows[-1]))
-            self._add(cells if len(codes[rows]) == n else cells[rows], codes[rows], *own)
+            part = cells if len(codes[rows]) == n else cells[rows]
+            self._add(part, None if missing is None else missing[rows], codes[rows], *own)
 
     def _as_cells(self, X: Rows) -> Rows:
         """Return the bin of each value minus the bin of 0."""
@@ -382,17 +340,11 @@ class BlockSums(SizedState):
 
     def _open_block(self) -> None:
         if len(self._rows) >= self._most:
-            pairs = np.arange(0, len(self._rows), 2)
             squares = np.maximum(self._weight2.sum(axis=0), 1e-300)
-            effective = (
-                self._weight.sum(axis=0) ** 2 / squares
-            ).sum()  # class by class, as their clocks may differ
-            # With fading, the blocks span between one and two times the effective number of rows.
-            if self.fades and effective < 0.5 * self._most * self.length:
-                pairs = np.r_[0, np.arange(2, len(self._rows))]
-            else:
-                self.length *= 2
-            self._join(pairs)
+            # Class by class, as their clocks may differ. With fading, the blocks span one to two times these rows.
+            effective = (self._weight.sum(axis=0) ** 2 / squares).sum() if self.fades else np.inf
+            starts, self.length = join_blocks(len(self._rows), self.length, effective, self._most)
+            self._join(starts)
         for name in self._BY_BLOCK:
             value = getattr(self, name)
             setattr(self, name, np.concatenate([value, np.zeros((1, *value.shape[1:]), value.dtype)]))
@@ -404,27 +356,41 @@ class BlockSums(SizedState):
             sums = value[starts] if not value.size else np.add.reduceat(value, starts, axis=0)
             setattr(self, name, sums)
 
-    def _add(self, cells: Rows, codes: Array, places: Array, weight: Array, square: Array) -> None:
+    def _double(self) -> None:
+        """Join adjacent blocks in pairs."""
+        self._join(np.arange(0, len(self._rows), 2))
+        self.length *= 2
+
+    def _add(
+        self, cells: Rows, missing: Array | None, codes: Array, places: Array, weight: Array, square: Array
+    ) -> None:
         """Add rows to the open block."""
         self._rows[-1] += int(places.sum())
         _add_weights(codes, weight, square, self._weight[-1], self._weight2[-1])
-        if sp.issparse(cells):
+        sparse, sums = sp.issparse(cells), self._sums[-1]
+        if sparse:
             self._sparse_weight[-1] += np.bincount(codes, weight, minlength=self.n_classes)
         if not self._counts:
-            self._missing = _add_sums(cells, codes, weight, self._sums[-1, :, 0], self._missing, -1)
-        elif sp.issparse(cells):
+            if not sparse:
+                _add_values(cells, codes, weight, sums[:, 0])
+            if sparse or missing is not None:
+                of_class = np.zeros((1, self.n_classes, len(codes)))
+                of_class[0, codes, np.arange(len(codes))] = weight
+                self._add_rest(cells, missing, of_class, self._sums[-1:, :, 0], "_missing")
+        elif sparse:
             if not self._stored.shape[2]:
                 self._stored = np.zeros((*self._weight.shape, self.n_features))
-            _count_stored(cells.data, cells.indices, cells.indptr, self._first, codes, weight, self._sums[-1],
-                          self._stored[-1])  # fmt: skip
+            form = cells.data, cells.indices, cells.indptr
+            _count_stored(*form, self._first, codes, weight, sums, self._stored[-1])
         elif self.lags:
-            _count(cells, self._first, codes, weight, self._sums[-1])
+            _count(cells, self._first, codes, weight, sums)
         else:  # these are the values
-            _count_values(cells, np.ascontiguousarray(self._edges.T), codes, weight, self._sums[-1])
+            _count_values(cells, np.ascontiguousarray(self._edges.T), codes, weight, sums)
 
     def _add_lagged(
-        self, cells: Rows, codes: Array, weight: Array, before: Array | None, places: Array | None
-    ) -> None:
+        self, cells: Rows, missing: Array | None, codes: Array, weight: Array, before: Array | None,
+        places: Array | None,
+    ) -> None:  # fmt: skip
         """Add each row to the class of the label some rows before."""
         earlier = _NO_LABELS if before is None else before
         labels = np.concatenate([earlier, codes if places is None else np.repeat(codes, places)])
@@ -432,26 +398,26 @@ class BlockSums(SizedState):
         for start in range(0, len(codes), _PART):
             part = slice(start, start + _PART)
             rows = cells if len(codes) <= _PART else cells[part]
-            paired = np.zeros((*self._lag_weight.shape, len(weight[part])))
+            paired = np.zeros((*self._lag_weight.shape, rows.shape[0]))
             _pair(labels, places[part], at, weight[part], paired)
-            self._add_part(rows, paired)
             at += int(places[part].sum())
+            self._lag_weight += paired.sum(axis=2)
+            if not sp.issparse(rows):
+                self._lag_sums += _product(paired, rows)
+            if missing is not None or sp.issparse(rows):
+                gaps = None if missing is None else missing[part]
+                self._add_rest(rows, gaps, paired, self._lag_sums, "_lag_missing")
 
-    def _add_part(self, cells: Rows, paired: Array) -> None:
-        if not sp.issparse(cells):
-            # The sums of all classes and lags are one product of matrices, NaN where a value is missing.
-            sums = paired.reshape(-1, paired.shape[2]) @ cells
-            if np.isfinite(sums.sum()):
-                self._lag_sums += sums.reshape(self._lag_sums.shape)
-                self._lag_weight += paired.sum(axis=2)
-                return
-        if not self._lag_missing.shape[2] and _has_missing(cells):
-            self._lag_missing = np.zeros(self._lag_sums.shape)
-        into = paired, self._lag_sums, self._lag_missing, self._lag_weight
-        if sp.issparse(cells):
-            _add_lags_stored(cells.data, cells.indices, cells.indptr, *into)
-        else:
-            _add_lags_present(cells, *into)
+    def _add_rest(self, X: Rows, missing: Array | None, weights: Array, sums: Array, name: str) -> None:
+        """Add the values of CSR rows to sums, and the weights of missing values to the last ones of an attribute."""
+        sparse, of_missing = sp.issparse(X), getattr(self, name)
+        if (missing is not None or (sparse and np.isnan(X.data).any())) and not of_missing.shape[2]:
+            of_missing = np.zeros((*of_missing.shape[:2], self.n_features))
+            setattr(self, name, of_missing)
+        if sparse:
+            _add_stored(X.data, X.indices, X.indptr, weights, sums, of_missing[-len(weights) :])
+        elif missing is not None:
+            of_missing[-len(weights) :] += _product(weights, missing)
 
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (per class, if an array) by `keep`, in [0, 1]."""
@@ -484,9 +450,7 @@ class BlockSums(SizedState):
         if not np.array_equal(self._edges, other._edges):
             parts = [max(parts, key=lambda part: part.n_rows)]
         while len(parts) > 1 and parts[0].length != parts[1].length:
-            shorter = min(parts, key=lambda part: part.length)
-            shorter._join(np.arange(0, len(shorter._rows), 2))
-            shorter.length *= 2
+            min(parts, key=lambda part: part.length)._double()
         parts = parts[::-1] if first else parts
         for name in self._BY_BLOCK + self._BY_LAG:
             values = [getattr(part, name) for part in parts]
@@ -497,13 +461,11 @@ class BlockSums(SizedState):
         self._edges, self._first, self.length = parts[0]._edges, parts[0]._first, parts[0].length
         self._gain = np.ones_like(self._gain)
         while len(self._rows) > self._most:
-            self._join(np.arange(0, len(self._rows), 2))
-            self.length *= 2
+            self._double()
 
     def _now(self) -> Self:
         """Return a copy with the weights as of the last row."""
-        now = type(self)(0, 0, fades=self.fades, lags=self.lags)
-        now.__dict__.update(vars(self))
+        now = copy.copy(self)
         now._rescale()
         return now
 
@@ -593,14 +555,12 @@ class BlockSums(SizedState):
         mean, weight : ndarray of shape (n_lags, n_classes, n_features), float64
             For the lags with at least half the rows. For counts, the mean bin minus the bin of 0.
         """
-        total = (self._weight / self._gain).sum()
-        lagged = self._lag_weight / self._gain
-        weight = lagged[..., None] - (
-            self._lag_missing / self._gain[:, None] if self._lag_missing.shape[2] else 0.0
-        )
-        weight = np.broadcast_to(weight, self._lag_sums.shape)
-        use = (np.array(LAGS) >= shortest) & (lagged.sum(axis=1) >= 0.5 * total) & (lagged.sum(axis=1) > 0.0)
-        mean = self._lag_sums[use] / self._gain[:, None] / np.maximum(weight[use], 1e-300)
+        now = self._now()
+        lagged, of_lag = now._lag_weight, now._lag_weight.sum(axis=1)
+        weight = lagged[..., None] - (now._lag_missing if now._lag_missing.shape[2] else 0.0)
+        weight = np.broadcast_to(weight, now._lag_sums.shape)
+        use = (np.array(LAGS) >= shortest) & (of_lag >= 0.5 * now._weight.sum()) & (of_lag > 0.0)
+        mean = now._lag_sums[use] / np.maximum(weight[use], 1e-300)
         return np.where(weight[use] > 0.0, mean, 0.0), weight[use]
 
 
@@ -630,6 +590,8 @@ def take_places(left: Array, start: int, room: int) -> tuple[slice, Array, int]:
     array([1., 2., 2.])
     """
     ends = np.cumsum(left[0, start:])
+    if ends[-1] <= room:
+        return slice(start, left.shape[1]), left[:, start:], left.shape[1]
     n_taken = min(int(np.searchsorted(ends, room)) + 1, len(ends))
     stop, over = start + n_taken, ends[n_taken - 1] - room
     own = left[:, start:stop].copy()
@@ -641,20 +603,6 @@ def take_places(left: Array, start: int, room: int) -> tuple[slice, Array, int]:
     return slice(start, stop), own, stop - 1
 
 
-def _add_sums(
-    X: Rows, codes: Array, weight: Array, sums: Array, missing: Array, at: int
-) -> NDArray[np.float64]:
-    """Add the values of each class; return the weights of missing values, allocated when the first one occurs."""
-    if not sp.issparse(X) and _add_values(X, codes, weight, sums):
-        return missing
-    if not missing.shape[2] and _has_missing(X):
-        missing = np.zeros((*missing.shape[:2], sums.shape[1]))
-    if sp.issparse(X):
-        _add_stored(X.data, X.indices, X.indptr, codes, weight, sums, missing[at])
-    else:
-        _add_present(X, codes, weight, sums, missing[at])
-    return missing
-
-
-def _has_missing(X: Rows) -> bool:
-    return bool(np.isnan(X.data if sp.issparse(X) else X).any()) or not sp.issparse(X)
+def _product(weights: Array, rows: Array) -> Array:
+    """Return the weighted sums of rows for each lag and class, as one product of matrices."""
+    return (weights.reshape(-1, weights.shape[2]) @ rows).reshape(*weights.shape[:2], rows.shape[1])

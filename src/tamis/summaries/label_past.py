@@ -51,6 +51,7 @@ __all__ = ["LabelPast"]
 
 FIRST = 128  # rows that determine the bins
 _LEVELS = 7  # k = 1, 2, ..., 64
+_LONGEST = 1 << _LEVELS - 1
 _BINS = 3
 _ORDERS = 3
 _WEIGHTS = np.log([0.5, 0.25, 0.25])
@@ -59,35 +60,14 @@ _LENGTHS_PER_STEP = 16.0
 
 
 @njit(strict=True)
-def _count(X: Array, labels: Array, n_before: int, start: int, edges: Array, counts: Array) -> None:
-    """Count rows whose number, from `start` on, is a multiple of k, with the label k rows before."""
-    for i in range(X.shape[0]):
-        for level in range(counts.shape[0]):
-            k = 1 << level
-            at = n_before + i - k
-            if (start + i) % k or at < 0:
-                break
-            a, c = labels[at], labels[n_before + i]
-            for j in range(X.shape[1]):
-                x = X[i, j]
-                if x == x:
-                    b = 0
-                    for h in range(edges.shape[1]):
-                        b += x > edges[j, h]
-                    counts[level, a, b, c, j] += 1.0
-
-
-@njit(strict=True)
-def _count_after_three(
-    X: Array, labels: Array, n_before: int, edges: Array, counts: Array, of_label: Array
+def _count(
+    X: Array, codes: Array, contexts: Array, start: int, step: int, edges: Array, counts: Array
 ) -> None:
-    """Count rows of two classes by the three previous labels; context l1 + 2 l2 + 4 l3."""
-    for i in range(X.shape[0]):
-        at = n_before + i
-        if at < 3:
+    """Count every k-th row by its context, the bin of each value, and its class; a context below 0 does not count."""
+    for i in range(start, X.shape[0], step):
+        a, c = contexts[i], codes[i]
+        if a < 0:
             continue
-        a, c = labels[at - 1] + 2 * labels[at - 2] + 4 * labels[at - 3], labels[at]
-        of_label[a, c] += 1.0
         for j in range(X.shape[1]):
             x = X[i, j]
             if x == x:
@@ -219,11 +199,18 @@ class LabelPast(SizedState):
             X, before, codes = X[n:], np.concatenate([before, codes[:n]]), codes[n:]
         if not len(codes):
             return
-        labels = np.concatenate([before, codes]).astype(np.int64)
         dense = X.toarray() if sp.issparse(X) else X
-        _count(dense, labels, len(before), self._n_rows, self._edges, self._counts)
-        if len(self._after_three) == 2**_ORDERS and labels.max() < 2:
-            _count_after_three(dense, labels, len(before), self._edges, self._after_three, self._of_label)
+        # Labels before the first one are -1; then those of the rows.
+        labels = np.concatenate([np.full(_LONGEST, -1), before, codes])[-_LONGEST - len(codes) :]
+        for level in range(_LEVELS):
+            k = 1 << level
+            if (start := -self._n_rows % k) < len(codes):
+                _count(dense, codes, labels[_LONGEST - k : -k], start, k, self._edges, self._counts[level])
+        if len(self._after_three) and labels.max() < 2:
+            one, two, three = (labels[_LONGEST - k : -k] for k in (1, 2, 3))
+            contexts = np.where(three >= 0, one + 2 * two + 4 * three, -1)
+            np.add.at(self._of_label, (contexts[contexts >= 0], codes[contexts >= 0]), 1.0)
+            _count(dense, codes, contexts, 0, 1, self._edges, self._after_three)
         self._n_rows += len(codes)
 
     def _cut(self) -> None:

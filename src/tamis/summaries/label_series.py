@@ -5,35 +5,25 @@ of the autocorrelations of feature and label. The labels alone therefore determi
 rows remain valid: if labels are exchangeable, they do for any autocorrelation of the features, and if the labels
 decorrelate within some number of rows, so do the contributions.
 
-The dependence is measured by the blocking method (Flyvbjerg and Petersen 1989). At level l the rows form B blocks of
-2^l rows. With N_bc the rows of class c in block b, and q_c the proportion of the class::
-
-    D_c(l) = sum_b (N_bc - mean)^2 / ((B - 1) 2^l q_c)                                                        (1)
-    R_c(l) = D_c(l) / (1 - q_c),     R(l) = sum_c D_c(l) / (C - 1)                                            (2)
-
-R is 1 for exchangeable labels, with a standard error of sqrt(2 / ((B - 1) (C - 1))); for correlated labels it grows
-with l towards the variance inflation of their sums. Labels are dependent where
-
-    (R(l) - 1) sqrt((B - 1) (C - 1) / 2) > 3     at some level of at least 8 blocks                           (3)
-
-and their correlation length is the largest R_c(l), in rows. With the threshold of 3, one of 100 streams of 3,000
-exchangeable labels is classified as dependent (7 if a class has 0.5 % of the rows); a false alarm only reduces power.
+The dependence is measured by the blocking method: equations (2) to (4) of :mod:`tamis.dependence.autocorrelation`, at
+the levels l of blocks of L = 2^l rows that have at least 8 blocks. The correlation length is the largest R_c of any
+level. With the threshold of 3, one of 100 streams of 3,000 exchangeable labels is classified as dependent (7 if a class
+has 0.5 % of the rows); a false alarm only reduces power.
 
 A cycle of the label appears as agreement with labels many rows before. With a_s the proportion of n_s rows whose label
-equals that of s rows before::
+equals that of s rows before, and q_c the proportion of class c::
 
-    r_s = (a_s - sum_c q_c^2) / (1 - sum_c q_c^2),     T = sum_s n_s r_s^2 / max(R, 1)                        (4)
+    r_s = (a_s - sum_c q_c^2) / (1 - sum_c q_c^2),     T = sum_s n_s r_s^2 / max(R, 1)                        (1)
 
 over the lags s that exceed twice the correlation length. If labels decorrelate within it, the mean of T is at most the
 number of lags, since the variance of r_s is at most R / n_s (Bartlett 1946). Labels are cyclic if T is larger.
 
-A change of the class proportions also increases R(l), in proportion to 2^l, although nearby rows are independent. The
+A change of the class proportions also increases R, in proportion to L, although nearby rows are independent. The
 inflation of sums over at most m rows is therefore measured within long blocks P of 16 m rows, whose proportions may
-differ. With n blocks b of 2^l rows in n_P long blocks (the last one may be incomplete)::
+differ. With n blocks b of L rows in n_P long blocks (the last one may be incomplete)::
 
-    W_c(l) = sum_P sum_{b in P} (N_bc - mean over P)^2 / ((n - n_P) 2^l q_c),     sum_c W_c(l) / (C - 1)     (5)
+    W_c(L) = sum_P sum_{b in P} (N_bc - mean over P)^2 / ((n - n_P) L q_c),     sum_c W_c(L) / (C - 1)       (2)
 
-Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
 Bartlett: On the theoretical specification and sampling properties of autocorrelated time-series, Supplement to the
 Journal of the Royal Statistical Society 8, 1946.
 """
@@ -48,6 +38,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array
+from tamis.dependence.autocorrelation import SIGNIFICANT, count_ratios
 
 __all__ = ["LAGS", "LabelSeries"]
 
@@ -58,7 +49,6 @@ _LEVELS = 48
 _LOWEST = 2  # blocks of 4 rows: as informative as blocks of 2, at a quarter of the cost
 _FEWEST = 8  # smallest number of blocks of a level that is used
 _N_ROWS = 2.0 ** np.arange(_LEVELS)  # rows of a block, by level
-_SIGNIFICANT = 3.0
 
 
 @njit(strict=True)
@@ -95,19 +85,11 @@ def _count_agreements(
     """Count, for each lag, the rows whose label equals the one that many rows before; call before filling the ring."""
     n = codes.shape[0]
     for at in range(len(LAGS)):
-        lag, agree = LAGS[at], 0
+        lag = LAGS[at]
         known = min(max(lag - n_last, 0), n)  # from here on, an earlier label exists
-        first = min(lag, n)  # from here on, it is in this batch
-        i = known
-        while i < first:  # consecutive positions of the ring, in at most two runs
-            place = (start + i - lag) % ring.shape[0]
-            stop = min(first, i + ring.shape[0] - place)
-            for k in range(stop - i):
-                agree += codes[i + k] == ring[place + k]
-            i = stop
-        for i in range(max(first, known), n):
-            agree += codes[i] == codes[i - lag]
-        agreements[at] += agree
+        for i in range(known, n):
+            earlier = codes[i - lag] if i >= lag else ring[(start + i - lag) % _LONGEST]
+            agreements[at] += codes[i] == earlier
         pairs[at] += n - known
 
 
@@ -126,8 +108,8 @@ class LabelSeries(SizedState):
 
     References
     ----------
-    Flyvbjerg, Petersen (1989). Error estimates on averages of correlated data. Equations (1) to (3) of
-    :mod:`tamis.summaries.label_series`.
+    Flyvbjerg, Petersen (1989). Error estimates on averages of correlated data. Equations (2) to (4) of
+    :mod:`tamis.dependence.autocorrelation`.
 
     Examples
     --------
@@ -225,44 +207,32 @@ class LabelSeries(SizedState):
         self._ring = np.roll(padded, self.n_rows % _LONGEST).astype(np.int32)
 
     def inflation(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return R(l), (2), of each level with at least 8 blocks, and its excess over 1 in standard errors.
+        """Return R of each level with at least 8 blocks, and its excess over 1 in standard errors.
 
         Returns
         -------
         ratio, excess : ndarray of shape (n_levels,), float64
             From level 2 on: blocks of 4, 8, 16, ... rows.
         """
-        ratio, excess, _, _ = self._read()
-        return ratio, excess
+        return self._read()[:2]
 
-    def _read(self) -> tuple[NDArray[np.float64], ...]:
-        """Return R(l), its excess, the dispersions (1) and the class proportions."""
+    def _read(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return R, its excess over 1 in standard errors, and R_c, by level."""
         levels = slice(_LOWEST, _LOWEST + np.count_nonzero(self._blocks >= _FEWEST))
         blocks = self._blocks[levels].astype(np.float64)
-        total, rows = self._total[levels], _N_ROWS[levels]
-        share = total / np.maximum(blocks * rows, 1.0)[:, None]
-        seen = (share > 0.0) & (share < 1.0)
-        spread = (self._squares[levels] - total * (total / np.maximum(blocks, 1.0)[:, None])) / (
-            (np.maximum(blocks, 2.0) - 1.0) * rows
-        )[:, None]
-        dispersion = np.divide(spread, share, out=np.zeros_like(spread), where=seen)  # (1)
-        freedom = np.maximum(seen.sum(axis=1) - 1.0, 0.0)
-        # (2)
-        ratio = np.divide(dispersion.sum(axis=1), freedom, out=np.ones(len(blocks)), where=freedom > 0.0)
-        excess = (ratio - 1.0) * np.sqrt((blocks - 1.0) * freedom / 2.0)
-        return ratio, excess, dispersion, share
+        return count_ratios(self._total[levels], self._squares[levels], blocks, _N_ROWS[levels])
 
     @property
     def dependent(self) -> bool:
-        """Whether the labels are serially dependent, (3)."""
-        return bool(self.inflation()[1].max(initial=0.0) > _SIGNIFICANT)
+        """Whether the labels are serially dependent, (4)."""
+        return bool(self.inflation()[1].max(initial=0.0) > SIGNIFICANT)
 
     def variance_inflation(self, longest: int = 128) -> float:
         """Return the variance of sums of the labels relative to independent labels; 1 unless :attr:`dependent`.
 
         The score contributions of an unrelated feature have the product of the autocorrelations of feature and label,
         so this is an upper bound for the score of any unrelated feature, over up to `longest` rows. A change of the
-        class proportions has little effect, (5).
+        class proportions has little effect, (2).
 
         Parameters
         ----------
@@ -292,11 +262,11 @@ class LabelSeries(SizedState):
 
     @property
     def cyclic(self) -> bool:
-        """Whether labels agree with much earlier ones more often than their correlation length explains, (4)."""
-        ratio, length = self._read()[0], self.correlation_length()
+        """Whether labels agree with much earlier ones more often than their correlation length explains, (1)."""
+        ratio, _, by_class = self._read()
         share = self._total[_LOWEST] / max(int(self._total[_LOWEST].sum()), 1)
         by_chance = float((share**2).sum())
-        use = (self._pairs > 0) & (np.array(LAGS) > 2.0 * length)
+        use = (self._pairs > 0) & (np.array(LAGS) > 2.0 * by_class.max(initial=1.0))
         if not use.any() or by_chance >= 1.0:
             return False
         excess = self._agreements[use] / self._pairs[use] - by_chance
@@ -304,8 +274,5 @@ class LabelSeries(SizedState):
         return statistic > max(float(ratio.max(initial=1.0)), 1.0) * int(use.sum())
 
     def correlation_length(self) -> float:
-        """Return the correlation length in rows: the largest R_c(l) of any class and level, at least 1."""
-        _, _, dispersion, share = self._read()
-        varies = (share > 0.0) & (share < 1.0)
-        by_class = np.divide(dispersion, 1.0 - share, out=np.zeros_like(share), where=varies)
-        return float(by_class.max(initial=1.0))
+        """Return the correlation length in rows: the largest R_c of any class and level, at least 1."""
+        return float(self._read()[2].max(initial=1.0))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, as_classes, as_target, encode_labels
 from tamis.base import RowSelector, top_mask
-from tamis.drift.value_series import SERIES_SIZE, add_values
+from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
 from tamis.errors import DataError, StateError, TamisError
 from tamis.evaluate.metrics.auc import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.classification import RunningMetrics

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from tamis._shapes import SizedState
 from tamis._validation import Array, Rows, check_choice, check_number
+from tamis.dependence.autocorrelation import Inflation
 from tamis.dependence.information_band import information_band
-from tamis.dependence.long_run import Inflation, inflated_pvalue
 from tamis.errors import DataError
 from tamis.summaries.batch import faded
 from tamis.summaries.contingency import (
@@ -507,7 +507,6 @@ def gini_statistic(
         freedom = freedom * np.maximum(dimensions, 1.0)
     tail = chi_square_pvalue(freedom * share, freedom)
     if inflation is not None:
-        left = np.minimum(freedom, inflation.freedom)
-        tail = np.maximum(tail, inflated_pvalue(share, inflation.inflation[0], left, inflation.blocks))
+        tail = np.maximum(tail, inflation.pvalue(share, np.minimum(freedom, inflation.freedom)))
     pvalue = np.where(dimensions > 0.0, np.minimum(times * tail, 1.0), 1.0)
     return -2.0 * np.log(np.maximum(pvalue, 1e-300)), np.full(len(table), 2)

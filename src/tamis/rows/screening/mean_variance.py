@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import Array
-from tamis.dependence.long_run import Inflation, inflated_pvalue
+from tamis.dependence.autocorrelation import Inflation
 from tamis.summaries.class_moments import ClassMoments
 
 __all__ = [
@@ -282,10 +282,9 @@ def fisher_pvalues(moments: ClassMoments, inflation: Inflation | None = None) ->
         scipy.special.fdtrc(between, 1.0 / np.maximum(3.0 * rest, 1e-300), welch),
     )
     if inflation is not None:
-        by, left, blocks = inflation.inflation[0], inflation.freedom, inflation.blocks
         for statistic in (f, welch):
-            tail = np.maximum(tail, inflated_pvalue(np.where(np.isinf(f), 0.0, statistic), by, left, blocks))
-        e = e / by
+            tail = np.maximum(tail, inflation.pvalue(np.where(np.isinf(f), 0.0, statistic)))
+        e = e / inflation.inflation[0]
     pvalues: NDArray[np.float64] = np.where(np.isinf(f), np.nan_to_num(_by_chance(*e), nan=1.0), tail)
     return pvalues
 

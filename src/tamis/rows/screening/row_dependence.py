@@ -28,12 +28,11 @@ from numpy.typing import NDArray
 
 from tamis._shapes import Shapes, SizedState
 from tamis._validation import Array, Rows
-from tamis.dependence.long_run import (
+from tamis.dependence.autocorrelation import (
     Inflation,
     anova_inflation,
     contrast_inflation,
     cycle_inflation,
-    feature_inflation,
     table_inflation,
 )
 from tamis.summaries.block_sums import BlockSums, take_places
@@ -108,22 +107,20 @@ class RowDependence(SizedState):
         """Number of features and of classes."""
         return self.n_features, self.labels.n_classes
 
-    def _parts(self) -> list[BlockSums | LabelPast]:
-        return [part for part in (self.values, self.cells, self.past) if part is not None]
-
     @property
     def nbytes(self) -> int:
         """Bytes of the state."""
-        return self.labels.nbytes + sum(part.nbytes for part in self._parts())
+        parts = (self.labels, self.values, self.cells, self.past)
+        return sum(part.nbytes for part in parts if part is not None)
 
     @property
     def dependent(self) -> bool:
         """Whether a correction is needed: always, or because the labels depend on earlier ones."""
         return self.always or (self.found and self.labels.dependent)
 
-    def _change(self, change: Callable[[Any], None], *, blocks_only: bool = False) -> None:
-        """Change copies of the parts, which other copies of this object share."""
-        for name in ("values", "cells") if blocks_only else ("values", "cells", "past"):
+    def _change(self, change: Callable[[BlockSums], None]) -> None:
+        """Change copies of the sums over blocks, which other copies of this object share."""
+        for name in ("values", "cells"):
             if (part := getattr(self, name)) is not None:
                 part = copy.copy(part)
                 change(part)
@@ -131,11 +128,11 @@ class RowDependence(SizedState):
 
     def forget(self, columns: NDArray[np.intp]) -> None:
         """Reset some features; they then count as 0 in all (CSR) rows so far."""
-        self._change(lambda part: part.forget(columns), blocks_only=True)
+        self._change(lambda part: part.forget(columns))
 
     def fade(self, keep: float | Array) -> None:
         """Multiply the weight of all rows (of each class) by `keep`, in [0, 1]."""
-        self._change(lambda part: part.fade(keep), blocks_only=True)
+        self._change(lambda part: part.fade(keep))
 
     def merge(self, other: Self, *, first: bool) -> None:
         """Add the statistics of other rows of the same features and classes."""
@@ -183,7 +180,11 @@ class RowDependence(SizedState):
         left = None if sample_weight is None else np.array([self._places(sample_weight), sample_weight])
         start, n = 0, len(codes)
         while start < n:
-            rows, own, start = self._until(start, n, left)
+            room = self._until_test()
+            if left is None:
+                rows, own, start = slice(start, min(n, start + room)), None, min(n, start + room)
+            else:
+                rows, own, start = take_places(left, start, room)
             series = codes[rows] if own is None else np.repeat(codes[rows], own[0].astype(np.int64))
             if self.found:
                 self._add(X, codes, own, fade, edges, rows, uncut)
@@ -199,14 +200,6 @@ class RowDependence(SizedState):
         ends = np.floor(total + 0.5)
         self._place = float(total[-1] - ends[-1]) if len(ends) else self._place
         return np.diff(ends, prepend=0.0)
-
-    def _until(self, start: int, n: int, left: Array | None) -> tuple[slice, Array | None, int]:
-        """Return the rows up to the next test of the labels, with their places and weights, and the next row."""
-        room = self._until_test()
-        if left is not None:
-            return take_places(left, start, room)
-        stop = min(n, start + room)
-        return slice(start, stop), None, stop
 
     def _test(self) -> None:
         """Test the labels: whether they are dependent, and cyclic."""
@@ -241,11 +234,8 @@ class RowDependence(SizedState):
             earlier, weight, places = codes[rows.start : start], None, None
             if own is not None:
                 all_places = own[0].astype(np.int64)
-                earlier, weight, places = (
-                    np.repeat(earlier, all_places[:after]),
-                    own[1, after:],
-                    all_places[after:],
-                )
+                earlier = np.repeat(earlier, all_places[:after])
+                weight, places = own[1, after:], all_places[after:]
             earlier = np.concatenate([last, earlier]) if after else last
             whole = X if some == slice(0, len(codes)) else X[some]
             return whole, codes[some], weight, 1.0, earlier, None if fade is None else fade[some], places
@@ -256,16 +246,15 @@ class RowDependence(SizedState):
         if self.evidence:
             if self.past is None:
                 self.past = LabelPast(self.n_features, n_classes)
-            rows_there, labels, _, _, earlier, *_ = part(rows.start)
-            self.past.update(rows_there, labels, earlier)
-        if self.of_values:
-            if self.values is None:
-                self.values = BlockSums(self.n_features, n_classes, fades=self.fades, lags=self._lags)
-            self.values.update(*part(rows.start))
-        if edges is not None and (start := max(rows.start, uncut)) < rows.stop:
-            if self.cells is None:
-                self.cells = BlockSums(self.n_features, n_classes, edges, fades=self.fades, lags=self._lags)
-            self.cells.update(*part(start))
+            self.past.update(X[rows], codes[rows], last)
+        of_values = rows.start if self.of_values else rows.stop
+        of_cells = rows.stop if edges is None else max(rows.start, uncut)
+        for name, start, cuts in (("values", of_values, None), ("cells", of_cells, edges)):
+            if start < rows.stop:
+                if getattr(self, name) is None:
+                    new = BlockSums(self.n_features, n_classes, cuts, fades=self.fades, lags=self._lags)
+                    setattr(self, name, new)
+                getattr(self, name).update(*part(start))
 
     # -- results -------------------------------------------------------------------------------------------
 
@@ -275,39 +264,28 @@ class RowDependence(SizedState):
             return np.zeros(self.n_features)
         return self.past.log_e(self.labels.correlation_length())
 
-    def contrasts(self, variance: Array) -> Inflation:
-        """Return the inflation of T, shape (1 or n_classes, n_features); `variance` is that within the classes."""
+    def moments(self, score: str, variance: Array) -> Inflation:
+        """Return the inflation of a score of the class means; `variance` is that within the classes.
+
+        The score is "t", "fisher", or "trend" over the levels of a numeric target; only "t" has a test per class.
+        """
 
         def read(at: _Means) -> tuple[Array, Array, Array]:
-            factor = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged)
-            own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
+            own = contrast_inflation(
+                at.covariance, at.count, variance, at.effective, contrasts=(at.count * at.spread)[None]
+            )[0]
+            if score == "fisher":
+                factor, left = anova_inflation(at.covariance, variance, at.effective, at.freedom, at.lagged)
+                return factor[None], left, own
+            contrasts = None
+            if score == "trend":
+                level = np.arange(float(len(variance)))[:, None]
+                centre = (at.count * level).sum(axis=0) / np.maximum(at.count.sum(axis=0), 1e-300)
+                contrasts = (at.count * (level - centre))[None]
+            factor = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged, contrasts)
             return factor, np.ones(self.n_features), own
 
-        n_tests = 1 if len(variance) == 2 else len(variance)
-        return self._by_length(self.values, read, n_tests)
-
-    def trend(self, variance: Array) -> Inflation:
-        """Return the inflation of the trend over the levels of a numeric target, shape (1, n_features)."""
-
-        def read(at: _Means) -> tuple[Array, Array, Array]:
-            level = np.arange(float(len(variance)))[:, None]
-            centre = (at.count * level).sum(axis=0) / np.maximum(at.count.sum(axis=0), 1e-300)
-            a = at.count * (level - centre)
-            factor = contrast_inflation(at.covariance, at.count, variance, at.effective, at.lagged, a[None])
-            own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
-            return factor, np.ones(self.n_features), own
-
-        return self._by_length(self.values, read, 1)
-
-    def anova(self, variance: Array) -> Inflation:
-        """Return the inflation of the Fisher score; `variance` is that within the classes."""
-
-        def read(at: _Means) -> tuple[Array, Array, Array]:
-            factor, left = anova_inflation(at.covariance, variance, at.effective, at.freedom, at.lagged)
-            own = feature_inflation(at.covariance, at.count * at.spread, variance, at.effective)
-            return factor[None], left, own
-
-        return self._by_length(self.values, read, 1)
+        return self._by_length(self.values, read, len(variance) if score == "t" and len(variance) > 2 else 1)
 
     def tables(self, *, cuts: bool = False) -> Inflation:
         """Return the inflation of the bin scores; with `cuts`, the largest of any cut of the bins in two."""

@@ -22,8 +22,8 @@ from tamis._validation import Array, Rows, check_choice, check_number, columns_o
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
+from tamis.dependence.autocorrelation import Inflation, uncertainty
 from tamis.dependence.e_values import e_bh, restart_level
-from tamis.dependence.long_run import Inflation, inflated_pvalue, uncertainty
 from tamis.dependence.mean_band import mean_band
 from tamis.errors import DataError
 from tamis.merging import MERGE_DOCS
@@ -590,12 +590,10 @@ class Screener(RowSelector):
         """Return the factor by which dependent rows inflate the variance of a score; None if rows are independent."""
         if self.warming_up_ or self._dependence is None or not self._dependence.dependent:
             return None
-        if name == "t" and self._is_regression():
-            return self._dependence.trend(self._moments.read()[2])
         if name not in _OF_MOMENTS:
             return self._dependence.tables()
-        variance = self._moments.read()[2]
-        return self._dependence.contrasts(variance) if name == "t" else self._dependence.anova(variance)
+        score = "trend" if name == "t" and self._is_regression() else name
+        return self._dependence.moments(score, self._moments.read()[2])
 
     def _largest(self, inflation: Inflation, alpha: float) -> NDArray[np.float64]:
         """Return the inflation for a band, which is determined by the direction of the largest variance."""
@@ -691,8 +689,7 @@ class Screener(RowSelector):
         inflation = None
         if self._inflation(name) is not None:
             assert self._dependence is not None
-            whole = self._dependence.tables(cuts=in_order)
-            inflation = Inflation(whole.inflation[:, columns], whole.freedom[columns], whole.blocks[columns])
+            inflation = self._dependence.tables(cuts=in_order).of(columns)
         return partial(gini_statistic, in_order=in_order, inflation=inflation)
 
     def _pvalues_of_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> NDArray[np.float64]:
@@ -715,16 +712,8 @@ class Screener(RowSelector):
             statistic, freedom = statistic_of(table * worth) if refined is None else refined
             pvalues[columns] = chi_square_pvalue(statistic, freedom)
             if inflation is not None:
-                share = statistic / np.maximum(freedom, 1)
-                pvalues[columns] = np.maximum(
-                    pvalues[columns],
-                    inflated_pvalue(
-                        share,
-                        inflation.inflation[0, columns],
-                        inflation.freedom[columns],
-                        inflation.blocks[columns],
-                    ),
-                )
+                by_blocks = inflation.of(columns).pvalue(statistic / np.maximum(freedom, 1))
+                pvalues[columns] = np.maximum(pvalues[columns], by_blocks)
         return pvalues
 
 

@@ -1,0 +1,654 @@
+"""Autocorrelation of the rows of a stream: its detection, its range, and the effective number of rows.
+
+**Detection: the blocking method.** The rows form B blocks of L = 2, 4, 8, ... rows. The variance of the sums of the
+blocks is compared with that of independent rows. For a centred column x::
+
+    R(L) = sum_b (sum of x over block b)^2 / (B L mean of x^2)                                                (1)
+
+and for the N_bc rows of class c in block b, with q_c the proportion of the class, and C classes::
+
+    D_c(L) = sum_b (N_bc - mean)^2 / ((B - 1) L q_c)                                                          (2)
+    R_c(L) = D_c(L) / (1 - q_c),     R(L) = sum_c D_c(L) / (C - 1)                                            (3)
+
+R is 1 for independent rows, with a standard error of sqrt(2 / nu), where nu is B - 1, or (B - 1) (C - 1). Rows are
+autocorrelated if R exceeds 1 by more than three standard errors at some length::
+
+    (R(L) - 1) sqrt(nu / 2) > 3                                                                               (4)
+
+R then grows with L towards the variance inflation of the sums, 1 plus twice the sum of the autocorrelations, which is
+also the correlation length in rows: n rows count as n / R independent ones. The products of two unrelated series
+decorrelate at least as fast as each of them, so the smaller of the two inflations bounds that of their covariance. A
+row of weight w takes w places in a row, so it counts in two blocks where a border falls within it.
+
+**Values whose mean may change.** The squared differences of neighbouring blocks (Allan 1966) are affected little by a
+shift of the mean. With s_k the sum of the k-th block of m = 2^l values, l = 0, 1, ..., 9, and P pairs of blocks::
+
+    V(l) = sum_k (s_2k+1 - s_2k)^2 / (2 m P)                                                                  (5)
+    v = sum_(l < top) V(l) / 2^(l + 1) + V(top - 1) / 2^top,    R(l) = V(l) / v                               (6)
+
+v is the variance of one value, since (5) are the squared Haar coefficients of the values. A shift of the mean by d
+alters one difference of each length, and adds at most m d^2 / (2 P v) to R(l). The levels read have at least 8 pairs
+and m / 2, so this is at most d^2 / v. The levels tested by (4), with nu = P, have 4 m pairs: at most d^2 / (8 v).
+
+**Correction of a statistic.** With M the long-run covariance of the class means (:mod:`tamis.summaries.block_sums`),
+v_c / e_c the variance of the mean of e_c independent rows of class c, and l_c the contrast of class c with the rest (1
+for c, minus their shares for the others)::
+
+    inflation of T, class c       l_c' M l_c / sum_d l_cd^2 v_d / e_d                                         (7)
+
+For a statistic that sums squares of d correlated terms, with V their covariance (the identity, projected to d
+dimensions, if rows are independent), the Rao-Scott correction with Satterthwaite's degrees of freedom is::
+
+    inflation = tr V / d,    freedom = (tr V)^2 / tr V^2                                                      (8)
+
+The Fisher score has the terms (m_c - m) sqrt(n_c) over the spread within classes. Chi-square and 2 n MI have the terms
+(observed - expected) / sqrt(expected), whose sum over a block k of rows is, for bin b and class c::
+
+    (T_kbc - p_b n_kc - q_c r_kb + p_b q_c n_k) / sqrt(n p_b q_c)                                             (9)
+
+V is estimated from blocks with nu degrees of freedom, so tr V^2 is reduced by its bias, and the statistic
+divided by d and by the inflation is compared with F(freedom, nu freedom). No inflation is taken to be below 1.
+
+Flyvbjerg, Petersen: Error estimates on averages of correlated data, Journal of Chemical Physics 91, 1989.
+Allan: Statistics of atomic frequency standards, Proceedings of the IEEE 54(2), 1966.
+Rao, Scott: The analysis of categorical data from complex sample surveys, JASA 76, 1981; On simple adjustments to
+chi-square tests with sample survey data, Annals of Statistics 15, 1987 (F reference: Thomas, Rao, JASA 82, 1987).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.special
+from numpy.typing import NDArray
+
+from tamis._kernels import njit
+from tamis._validation import Array
+
+__all__ = [
+    "SERIES_SIZE",
+    "SIGNIFICANT",
+    "Inflation",
+    "add_values",
+    "anova_inflation",
+    "block_ratios",
+    "block_sums",
+    "blocked_length",
+    "contrast_inflation",
+    "correlation_length",
+    "count_ratios",
+    "cycle_inflation",
+    "is_grouped_by_class",
+    "is_series",
+    "join_blocks",
+    "join_pairs",
+    "table_inflation",
+    "uncertainty",
+    "variance_inflation",
+]
+
+Floats = NDArray[np.float64]
+SIGNIFICANT = 3.0  # standard errors, (4)
+_FEWEST_BLOCKS = 4
+_MOST_BLOCKS = 1 << 22  # of weighted rows, whose weights may sum to any number
+_MOST_RUNS = 5  # largest number of runs of each class; a series with so few runs is too short for any test
+_FEWEST_LAGS = 4  # whose variance is informative about a cycle
+_LEVELS = 10  # block lengths of values: 1, 2, ..., 512
+_FEWEST_PAIRS = 8  # smallest number of pairs of a level that is used
+# Layout of a series: the number of values, the first value, the last inflation; then for each level the sum of the
+# first block of an incomplete pair, the sum of squared differences, and the number of pairs.
+_HEAD = 3
+SERIES_SIZE = _HEAD + 3 * _LEVELS
+
+
+def _ratio(actual: Array, expected: Array, otherwise: float = 1.0) -> Floats:
+    """Return the ratio of two variances; `otherwise` where the expected one is 0."""
+    return np.divide(actual, expected, out=np.full_like(actual, otherwise), where=expected > 0.0)
+
+
+# -- rows at hand ----------------------------------------------------------------------------------------------
+
+
+def is_grouped_by_class(codes: NDArray[np.int64]) -> bool:
+    """Return whether rows form at most five runs of each class, as in a table sorted by class.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,), int64
+
+    Examples
+    --------
+    >>> is_grouped_by_class(np.repeat([0, 1, 0, 1], 50)), is_grouped_by_class(np.arange(200) // 10 % 2)
+    (True, False)
+    """
+    return bool(np.count_nonzero(np.diff(codes)) < _MOST_RUNS * len(np.unique(codes)))
+
+
+def block_sums(values: Floats, size: int, weight: Floats | None = None) -> Floats:
+    """Return the sums over blocks of consecutive rows; the last block may be shorter.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, m), float64
+        Already multiplied by the weights.
+    size : int
+        Weight of a block.
+    weight : ndarray of shape (n_rows,), float64, optional
+        Positive; 1 by default. A row that spans several blocks is divided between them.
+
+    Returns
+    -------
+    ndarray of shape (n_blocks, m), float64
+
+    Examples
+    --------
+    >>> block_sums(np.array([[6.0], [1.0], [4.0]]), 2, np.array([3.0, 1.0, 1.0])).T
+    array([[4., 3., 4.]])
+    """
+    if weight is None:
+        sums: Floats = np.add.reduceat(values, np.arange(0, len(values), size))
+        return sums
+    ends, total = np.cumsum(weight), np.cumsum(values, axis=0)
+    borders = np.arange(size, ends[-1], size)
+    row = np.searchsorted(ends, borders)
+    rest = ((ends[row] - borders) / weight[row])[:, None] * values[row]
+    return np.diff(total[row] - rest, axis=0, prepend=0.0, append=total[-1:])
+
+
+def block_ratios(columns: Floats, weight: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return (1) at each block length, and its excess over 1 in standard errors.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (m, n_rows), float64
+        Centred columns, each of them a row of the array.
+    weight : ndarray of shape (n_rows,), float64, optional
+        Positive; 1 by default.
+
+    Returns
+    -------
+    ratio, excess : ndarray of shape (n_lengths, m), float64
+        `n_lengths` is 0 with fewer than 8 rows.
+    """
+    weighted = columns if weight is None else columns * weight
+    n = columns.shape[1] if weight is None else float(weight.sum())
+    square = np.array([x @ z for x, z in zip(columns, weighted, strict=True)]) / max(n, 1e-300)
+    ratio, excess = [], []
+    size = 2 if weight is None else max(2, 1 << int(n / _MOST_BLOCKS).bit_length())
+    while n // size >= _FEWEST_BLOCKS:
+        n_blocks = int(n // size)
+        if weight is None:
+            sums = columns[:, : n_blocks * size].reshape(len(columns), n_blocks, size).sum(axis=2)
+        else:
+            sums = block_sums(weighted.T, size, weight)[:n_blocks].T
+        ratio.append(np.array([s @ s for s in sums]) / np.maximum(n_blocks * size * square, 1e-300))
+        excess.append((ratio[-1] - 1.0) * np.sqrt((n_blocks - 1) / 2.0))
+        size *= 2
+    return np.array(ratio).reshape(-1, len(columns)), np.array(excess).reshape(-1, len(columns))
+
+
+def variance_inflation(columns: Floats, *, always: bool = False, weight: Floats | None = None) -> Floats:
+    """Return the largest ratio (1) of each column, at least 1.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (m, n_rows), float64
+        Centred columns, each of them a row of the array.
+    always : bool, default=False
+        Whether to use ratios that are within three standard errors of 1 at every length.
+    weight : ndarray of shape (n_rows,), float64, optional
+        Positive; 1 by default.
+
+    Returns
+    -------
+    ndarray of shape (m,), float64
+
+    Examples
+    --------
+    Independent rows, and values that are repeated for 5 rows:
+
+    >>> noise = np.random.default_rng(0).normal(size=1000)
+    >>> held = np.repeat(noise[:200], 5)
+    >>> variance_inflation(np.array([noise - noise.mean(), held - held.mean()])).round(1)
+    array([1. , 5.8])
+    """
+    ratio, excess = block_ratios(columns, weight)
+    counts = always | (excess.max(axis=0, initial=0.0) > SIGNIFICANT)
+    return np.where(counts, ratio.max(axis=0, initial=1.0), 1.0)
+
+
+def is_series(residual: Floats, weight: Floats | None = None) -> bool:
+    """Whether a residual is autocorrelated, by more than three standard errors.
+
+    Parameters
+    ----------
+    residual : ndarray of shape (n_rows,), float64
+    weight : ndarray of shape (n_rows,), float64, optional
+        Positive; 1 by default.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).normal(size=500)
+    >>> is_series(noise), is_series(np.repeat(noise[:100], 5))
+    (False, True)
+    """
+    return bool(variance_inflation(residual[None], weight=weight)[0] > 1.0)
+
+
+def correlation_length(residual: Floats, weight: Floats | None = None) -> float:
+    """Return the correlation length of a residual in rows: its largest inflation, at least 1."""
+    return float(variance_inflation(residual[None], always=True, weight=weight)[0])
+
+
+# -- sums over blocks ------------------------------------------------------------------------------------------
+
+
+def join_pairs(sums: Floats) -> Floats:
+    """Return the sums over pairs of adjacent blocks; the last block may be unpaired."""
+    joined: Floats = np.add.reduceat(sums, np.arange(0, len(sums), 2), axis=0)
+    return joined
+
+
+def join_blocks(n_blocks: int, length: int, effective: float, most: int) -> tuple[NDArray[np.intp], int]:
+    """Return which blocks to join if there are too many, and the length of the next blocks.
+
+    Adjacent blocks are joined in pairs, so that the length doubles, unless half as many blocks as allowed contain the
+    effective number of rows, because older rows lose weight. Then the two oldest blocks are joined.
+
+    Parameters
+    ----------
+    n_blocks, length : int
+    effective : float
+        Effective number of rows in all blocks, (sum w)^2 / sum w^2.
+    most : int
+        Number of blocks allowed.
+
+    Returns
+    -------
+    starts : ndarray of int
+        First block of each new one.
+    length : int
+
+    Examples
+    --------
+    >>> join_blocks(4, 10, 40.0, 4), join_blocks(4, 10, 15.0, 4)
+    ((array([0, 2]), 20), (array([0, 2, 3]), 10))
+    """
+    if effective < 0.5 * most * length:
+        return np.delete(np.arange(n_blocks), 1), length
+    return np.arange(0, n_blocks, 2), 2 * length
+
+
+def blocked_length(sums: Floats, share: Floats, variance: float) -> float:
+    """Return the correlation length in rows, the largest (1), from the sums over blocks.
+
+    Parameters
+    ----------
+    sums, share : ndarray of shape (n_blocks,), float64
+        Sums of the centred column, and share of the squared weights of the rows in each block.
+    variance : float
+        Variance of the sum over all rows under independence.
+
+    Returns
+    -------
+    float
+        At least 1.
+    """
+    length = 1.0
+    while len(sums) >= _FEWEST_BLOCKS and variance > 0.0:
+        length = max(length, float(sums @ sums) / (float(share.sum()) * variance))
+        sums, share = join_pairs(sums), join_pairs(share)
+    return length
+
+
+def count_ratios(
+    total: Array, squares: Array, blocks: Floats, length: Array
+) -> tuple[Floats, Floats, Floats]:
+    """Return (3) of the labels at each block length, from the counts of the classes in its blocks.
+
+    Parameters
+    ----------
+    total, squares : ndarray of shape (n_lengths, n_classes)
+        Sums over the blocks of N_bc and of its square.
+    blocks, length : ndarray of shape (n_lengths,), float64
+        B and L.
+
+    Returns
+    -------
+    ratio, excess : ndarray of shape (n_lengths,), float64
+        R, and its excess over 1 in standard errors.
+    by_class : ndarray of shape (n_lengths, n_classes), float64
+        R_c; 0 for a class that is in all blocks or in none.
+    """
+    share = total / np.maximum(blocks * length, 1.0)[:, None]
+    varies = (share > 0.0) & (share < 1.0)
+    spread = (squares - total * (total / np.maximum(blocks, 1.0)[:, None])) / (
+        (np.maximum(blocks, 2.0) - 1.0) * length
+    )[:, None]
+    dispersion = np.divide(spread, share, out=np.zeros_like(spread), where=varies)  # (2)
+    freedom = np.maximum(varies.sum(axis=1) - 1.0, 0.0)
+    ratio = _ratio(dispersion.sum(axis=1), freedom)  # (3)
+    excess = (ratio - 1.0) * np.sqrt((blocks - 1.0) * freedom / 2.0)
+    return ratio, excess, np.divide(dispersion, 1.0 - share, out=np.zeros_like(share), where=varies)
+
+
+# -- values whose mean may change -----------------------------------------------------------------------------
+
+
+@njit(allocates=False)
+def _mean_square(series: Floats, level: int) -> float:
+    """Return V(l), (5)."""
+    at = _HEAD + 3 * level
+    mean_square: float = series[at + 1] / (2.0 ** (level + 1) * series[at + 2])
+    return mean_square
+
+
+@njit(allocates=False)
+def _read(series: Floats) -> float:
+    """Return the largest R(l) of (6) if the values are dependent, (4), else 1."""
+    variance, top, mean_square = 0.0, 0, 0.0
+    while top < _LEVELS and series[_HEAD + 3 * top + 2] >= max(_FEWEST_PAIRS, 2.0**top / 2.0):
+        mean_square = _mean_square(series, top)
+        variance += mean_square / 2.0 ** (top + 1)
+        top += 1
+    variance += mean_square / 2.0**top  # (6)
+    largest, dependent = 1.0, False
+    if variance > 0.0:
+        for level in range(top):
+            pairs, ratio = series[_HEAD + 3 * level + 2], _mean_square(series, level) / variance
+            largest = max(largest, ratio)
+            tested = pairs >= 4.0 * 2.0**level
+            dependent |= tested and (ratio - 1.0) * np.sqrt(pairs / 2.0) > SIGNIFICANT  # (4)
+    return largest if dependent else 1.0
+
+
+@njit(allocates=False)
+def add_values(values: Floats, series: Floats, every: int) -> None:
+    """Add values to the blocks, and read the inflation after each multiple of `every` values.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,), float64
+    series : ndarray of shape (SERIES_SIZE,), float64
+        Updated; zeros before the first value.
+    every : int
+
+    Examples
+    --------
+    Each value is repeated eight times, and the mean of the values rises in between. ``series[2]`` is the inflation:
+
+    >>> rng = np.random.default_rng(0)
+    >>> values = np.repeat(rng.normal(size=500), 8) + np.repeat([0.0, 3.0], 2000)
+    >>> series, shuffled = np.zeros(SERIES_SIZE), np.zeros(SERIES_SIZE)
+    >>> add_values(values, series, 32)
+    >>> add_values(rng.permutation(values), shuffled, 32)
+    >>> bool(7.0 < series[2] < 11.0), float(shuffled[2])
+    (True, 1.0)
+    """
+    for i in range(len(values)):
+        if series[0] == 0.0:
+            series[1] = values[i]
+        block, at = values[i] - series[1], int(series[0])
+        for level in range(_LEVELS):
+            place = _HEAD + 3 * level
+            if (at >> level) & 1 == 0:
+                series[place] = block
+                break
+            difference = block - series[place]
+            series[place + 1] += difference * difference
+            series[place + 2] += 1.0
+            block += series[place]
+        series[0] += 1.0
+        if series[0] % every == 0.0:
+            series[2] = _read(series)
+
+
+# -- correction of a statistic ----------------------------------------------------------------------------------
+
+
+class Inflation(NamedTuple):
+    """Inflation of a statistic's variance; nan where it is undetermined.
+
+    Examples
+    --------
+    >>> inflation = Inflation(np.array([[2.0]]), np.array([1.0]), np.array([31.0]))
+    >>> inflation.pvalue(np.array([8.0])).round(3)
+    array([0.054])
+    """
+
+    inflation: Floats  # (n_tests, n_features), one test except for T
+    freedom: Floats  # degrees of freedom of the statistic, (n_features,)
+    blocks: Floats  # degrees of freedom of the estimate, nu, (n_features,)
+
+    def of(self, columns: Array) -> Inflation:
+        """Return the inflation for some features."""
+        return Inflation(self.inflation[:, columns], self.freedom[columns], self.blocks[columns])
+
+    def pvalue(self, statistic: Array, freedom: Array | None = None) -> Floats:
+        """Return the p-value of the first test under the F distribution described in the module docstring.
+
+        Parameters
+        ----------
+        statistic : ndarray of shape (n_features,)
+            The statistic divided by its dimension d.
+        freedom : ndarray of shape (n_features,), optional
+            Other degrees of freedom of the statistic.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+            1 where the inflation is NaN (undetermined).
+        """
+        left, by = self.freedom if freedom is None else freedom, self.inflation[0]
+        tail = scipy.special.fdtrc(left, np.maximum(self.blocks, 1.0) * left, statistic / by)
+        p_values: Floats = np.where(np.isnan(by), 1.0, tail)
+        return p_values
+
+
+def contrast_inflation(
+    covariance: Array, count: Array, variance: Array, effective: Array, lagged: Array | None = None,
+    contrasts: Array | None = None,
+) -> Floats:  # fmt: skip
+    """Return the inflation (7) of the variance of the difference between each class mean and the rest, at least 1.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (n_classes, n_classes, n_features), float64
+        M.
+    count, variance, effective : ndarray of shape (n_classes, n_features), float64
+        Weight of the values, their variance within the class, and the effective number of rows.
+    lagged : ndarray of shape (n_lags, n_classes, n_features), optional
+        Class means by the labels of earlier rows. With four or more lags, the variance of the contrast over the lags is
+        used if it is larger, so that a cycle shared by feature and label is not significant.
+    contrasts : ndarray of shape (n_contrasts, n_classes, n_features), optional
+        Other contrasts of the class means.
+
+    Returns
+    -------
+    ndarray of shape (1 or n_classes, n_features), float64, or of as many rows as contrasts
+        One test for two classes.
+
+    Examples
+    --------
+    Means of 100 rows of each class whose variance is four times that of independent rows:
+
+    >>> M = np.array([[0.04, 0.0], [0.0, 0.04]])[:, :, None]
+    >>> hundred = np.full((2, 1), 100.0)
+    >>> contrast_inflation(M, hundred, np.ones((2, 1)), hundred).round(6)
+    array([[4.]])
+    """
+    iid = _ratio(variance, effective, 0.0)
+    items = []
+    for contrast in _contrasts(count) if contrasts is None else contrasts:
+        actual = _variance(contrast, covariance)
+        if lagged is not None and len(lagged) >= _FEWEST_LAGS:
+            actual = np.maximum(actual, _over_lags(contrast, lagged))
+        items.append(_ratio(actual, (contrast**2 * iid).sum(axis=0)))
+    return np.maximum(items, 1.0)
+
+
+def cycle_inflation(covariance: Array, count: Array, lagged: Array) -> Floats:
+    """Return the factor by which a common cycle exceeds the long-run variance of the contrast of any class, at least 1.
+
+    Parameters
+    ----------
+    covariance, count, lagged
+        As in :func:`contrast_inflation`.
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+        1 with fewer than four lags.
+    """
+    if len(lagged) < _FEWEST_LAGS:
+        return np.ones(count.shape[1])
+    over = [_ratio(_over_lags(item, lagged), _variance(item, covariance)) for item in _contrasts(count)]
+    largest: Floats = np.maximum(over, 1.0).max(axis=0)
+    return largest
+
+
+def _contrasts(count: Array) -> list[Floats]:
+    """Return the contrast of each class with the rest, (n_classes, n_features); of two classes one."""
+    contrasts = []
+    for c in range(1 if len(count) == 2 else len(count)):
+        rest = count.copy()
+        rest[c] = 0.0
+        contrast = -rest / np.maximum(rest.sum(axis=0), 1e-300)
+        contrast[c] = 1.0
+        contrasts.append(contrast)
+    return contrasts
+
+
+def _variance(contrast: Array, covariance: Array) -> Any:
+    return np.einsum("cj,dj,cdj->j", contrast, contrast, covariance)
+
+
+def _over_lags(contrast: Array, lagged: Array) -> Floats:
+    variance: Floats = (lagged * contrast).sum(axis=1).var(axis=0, ddof=1)
+    return variance
+
+
+def anova_inflation(
+    covariance: Array, variance: Array, effective: Array, freedom: float, lagged: Array | None = None
+) -> tuple[Floats, Floats]:
+    """Return the inflation (8) of the Fisher score, and its degrees of freedom.
+
+    Parameters
+    ----------
+    covariance, variance, effective, lagged
+        As in :func:`contrast_inflation`.
+    freedom : float
+        Degrees of freedom of the estimate M.
+
+    Returns
+    -------
+    inflation, freedom : ndarray of shape (n_features,), float64
+        At least 1.
+    """
+    total = np.maximum(effective.sum(axis=0), 1e-300)
+    within = ((1.0 - effective / total) * variance).sum(axis=0)
+    centred = covariance - np.einsum("cj,cdj->dj", effective, covariance)[None] / total
+    product = effective[:, None] * centred  # A M
+    trace = np.einsum("ccj->j", product)
+    square = np.einsum("cdj,dcj->j", product, product)
+    dimensions = np.maximum((effective > 0.0).sum(axis=0) - 1.0, 1.0)
+    left = _satterthwaite(trace, square, dimensions, freedom)
+    if lagged is not None and len(lagged) >= _FEWEST_LAGS:
+        centre = (lagged * effective).sum(axis=1, keepdims=True) / total
+        trace = np.maximum(trace, (effective * (lagged - centre).var(axis=0, ddof=1)).sum(axis=0))
+    return np.maximum(_ratio(trace, within), 1.0), left
+
+
+def table_inflation(
+    counts: Array, weight2: Array, freedom: float, spread: Array | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Return the inflation (8) of chi-square and 2 n MI, its degrees of freedom, and that of the bins' own shares.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_blocks, n_classes, n_bins, n_features), float64
+        Weights of the values in each bin.
+    weight2 : ndarray of shape (n_blocks, n_classes), float64
+        Sums of the squared weights of the rows.
+    freedom : float
+        Degrees of freedom of the blocks.
+    spread : ndarray of shape (n_classes,), bool, optional
+        Classes over which `own` is computed; by default all.
+
+    Returns
+    -------
+    inflation, freedom : ndarray of shape (n_features,), float64
+        1 for a feature in one bin.
+    own : ndarray of shape (n_features,), float64
+        The largest inflation of the share of a bin within the classes, at least 1.
+
+    Examples
+    --------
+    Ten blocks, each consisting of one row repeated ten times:
+
+    >>> rng = np.random.default_rng(0)
+    >>> bins, classes = rng.integers(0, 2, (2, 600))
+    >>> counts = np.zeros((60, 2, 2, 1))
+    >>> np.add.at(counts, (np.arange(600) // 10, classes, bins, 0), 10.0)
+    >>> inflation, freedom, own = table_inflation(counts, counts.sum(axis=(2, 3)), 59.0)
+    >>> bool(7 < inflation[0] < 13), freedom, bool(own[0] > 7)
+    (True, array([1.]), True)
+    """
+    n = np.maximum(counts.sum(axis=(0, 1, 2)), 1e-300)
+    p = counts.sum(axis=(0, 1)) / n  # (bins, features)
+    q = counts.sum(axis=(0, 2)) / n  # (classes, features)
+    of_class, of_bin = counts.sum(axis=2, keepdims=True), counts.sum(axis=1, keepdims=True)
+    of_block, squares = counts.sum(axis=(1, 2), keepdims=True), weight2.sum()
+    expected = p * q[:, None]
+    score = counts - p * of_class - q[:, None] * of_bin + expected * of_block  # (9)
+    share = weight2.sum(axis=1) / max(float(squares), 1e-300)
+    score = score - share[:, None, None, None] * score.sum(axis=0)
+    rows = squares * (n / max(float(n.max(initial=0.0)), 1e-300))  # fewer where values are missing
+    score *= np.sqrt(_ratio(np.ones_like(expected), rows * expected, 0.0))
+    scale = np.sqrt(max(1.0 - float((share**2).sum()), 1e-300))
+    flat = score.reshape(len(counts), -1, counts.shape[3]) / scale
+    gram = np.einsum("kxj,lxj->klj", flat, flat)
+    trace, square = np.einsum("kkj->j", gram), (gram**2).sum(axis=(0, 1))
+    dimensions = np.maximum((p > 0.0).sum(axis=0) - 1.0, 0.0) * np.maximum((q > 0.0).sum(axis=0) - 1.0, 0.0)
+    left = _satterthwaite(trace, square, np.maximum(dimensions, 1.0), freedom)
+    within = counts.sum(axis=0) / np.maximum(
+        of_class.sum(axis=0), 1e-300
+    )  # share of each bin within each class
+    here = np.ones(counts.shape[1], dtype=bool) if spread is None else spread
+    gap = (counts - within * of_class)[:, here].sum(axis=1) / scale
+    iid = (weight2.sum(axis=0)[:, None, None] * within * (1.0 - within))[here].sum(axis=0) * (rows / squares)
+    own = _ratio((gap**2).sum(axis=0), iid).max(axis=0)
+    return np.maximum(_ratio(trace, dimensions), 1.0), left, np.maximum(own, 1.0)
+
+
+def _satterthwaite(trace: Array, square: Array, dimensions: Array, freedom: float) -> Floats:
+    """Return (tr V)^2 / tr V^2 in [1, d], with tr V^2 corrected for its bias with `freedom` degrees of freedom."""
+    nu = max(freedom, 1.0)
+    less = (square - trace**2 / nu) / (1.0 + 1.0 / nu)
+    values = np.divide(trace**2, less, out=dimensions.astype(np.float64), where=less > 0.0)
+    clipped: Floats = np.clip(values, 1.0, dimensions)
+    return clipped
+
+
+def uncertainty(blocks: Array, alpha: float) -> Floats:
+    """Return the squared ratio of Student's t to the normal quantile, since the variance of a band is estimated.
+
+    Parameters
+    ----------
+    blocks : ndarray of shape (n_features,)
+        nu.
+    alpha : float
+        In (0, 1).
+
+    Returns
+    -------
+    ndarray of shape (n_features,), float64
+    """
+    t = scipy.special.stdtrit(np.maximum(blocks, 1.0), alpha / 2.0)
+    ratio: Floats = (t / scipy.special.ndtri(alpha / 2.0)) ** 2
+    return ratio

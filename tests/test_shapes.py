@@ -670,9 +670,12 @@ def test_a_part_that_declares_its_own_arrays_declares_their_dtypes() -> None:
 
 
 def test_an_array_of_another_order_is_copied() -> None:
-    model = SimpleNamespace(a=np.zeros((3, 2), order="F"), b=np.zeros((3, 2)))
-    Shapes("a (j, k)  b (j, k) fortran").check_values(model)
+    model = SimpleNamespace(
+        a=np.zeros((3, 2), order="F"), b=np.zeros((3, 2)), c=(np.zeros((3, 2), order="F"),)
+    )
+    Shapes("a (j, k)  b (j, k) fortran  c[0] (j, k)").check_values(model)
     assert model.a.flags.c_contiguous
+    assert model.c[0].flags.c_contiguous
     assert model.b.flags.f_contiguous
 
 

@@ -169,9 +169,9 @@ class Shapes:
                 if not values.is_declared and owner is not model and hasattr(owner, "_state_spec"):
                     continue  # the part declares it
                 values.check(part, _Names(model, owner, sizes, i), f"{path!r} of a {type(model).__name__}")
-                if (name := path.rpartition(".")[2]).isidentifier() and isinstance(part, np.ndarray):
-                    ordered = np.asarray(part, order="F" if "fortran" in values.words else "C")
-                    vars(owner).update({name: ordered} if ordered is not part else {})
+                order = functools.partial(_in_order, "F" if "fortran" in values.words else "C")
+                if ":" not in path and isinstance(part, np.ndarray) and order(part) is not part:
+                    _replace(model, re.findall(r"\w+|\[\w*\]", path), order, in_place=True)
 
     def with_values(self, model: Any) -> Iterator[Any]:
         """Yield the parts of a model whose values are declared."""
@@ -627,6 +627,10 @@ def _replace(
     if isinstance(items, dict):
         return {key: item(one) for key, one in items.items()}
     return type(items)(map(item, items))
+
+
+def _in_order(order: Any, array: Any, owner: Any = None) -> Array:
+    return np.asarray(array, order=order)
 
 
 def _without_columns(rows: Any, columns: Array) -> Any:

@@ -93,7 +93,7 @@ class Categories:
     """
 
     def __init__(self, values: Mapping[int, list[Any]]) -> None:
-        self.values = dict(values)
+        self.values: dict[int, list[Any]] = dict(values)
 
     @classmethod
     def learn(

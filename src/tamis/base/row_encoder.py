@@ -148,7 +148,7 @@ class RowEncoder:
         self.n_exact = n_exact
         self.totals, self.n_rows = np.zeros((2, n_features)), 0
         self.categories: dict[int, list[Any]] = {j: [] for j in columns}
-        self.tables = {j: np.zeros((0, 2)) for j in columns}
+        self.tables: dict[int, NDArray[np.float64]] = {j: np.zeros((0, 2)) for j in columns}
         self.total = np.zeros(2)
 
     def with_rows(

@@ -274,6 +274,7 @@ class AACO(CellClassifier):
 
     _numbers_count = True
     _any_order: AnyOrder
+    _folds: list[AnyOrder]
 
     # -- fitting -------------------------------------------------------------------------------------------
 

@@ -92,8 +92,8 @@ class Ensemble:
     def __init__(self, n_bins: int, n_classes: int, trees: bool = True, network: bool = False) -> None:
         self._sums = [Discriminant(n_bins, n_classes), Discriminant(1, n_classes)]
         self._spread = Spread(n_classes)
-        self._trees = [SmallTrees(n_classes)] if trees else []
-        self._network = [NetworkEvidence(n_bins, n_classes)] if network else []
+        self._trees: list[SmallTrees] = [SmallTrees(n_classes)] if trees else []
+        self._network: list[NetworkEvidence] = [NetworkEvidence(n_bins, n_classes)] if network else []
         self.evidence_weight: EvidenceWeights = np.ones(self.n_kinds)
         self.prior: Floats = self._sums[0].prior
 

@@ -39,6 +39,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -240,7 +241,7 @@ class HUWRS(ChunkedEnsemble):
     #   _cuts_           (n, s, b-1)   float64  upper bin edges, or the categories with a bin; padded with inf
     #   _reference_      (n, K, s, b)  int64    rows of the reference chunk of a member, by class and bin
     #   weights_         (n,)          float64  w_i
-    _models_: list[Any]
+    _models_: list[BaseEstimator]
 
     def __init__(
         self,

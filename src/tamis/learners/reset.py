@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically, deliver_signals
 from tamis._guard import ThreadSafe, locked_and_validated
+from tamis._shapes import state_error
 from tamis._validation import (
     Array,
     Rows,
@@ -320,6 +321,23 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         known[~np.isfinite(known).all(axis=1)] = 1.0 / known.shape[1]
         proba[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = known
         return proba
+
+    def check_state(self) -> None:
+        """Reject classes in another order, or without those of the classifier.
+
+        Raises
+        ------
+        StateError
+            If so.
+        """
+        if not hasattr(self, "estimator_"):
+            return
+        known = getattr(self.estimator_, "classes_", self.classes_)
+        if (
+            not np.array_equal(self.classes_, np.unique(self.classes_))
+            or not np.isin(known, self.classes_).all()
+        ):
+            raise state_error("'classes_' of a ResetOnDrift are not those of its classifier, in order")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimator_")

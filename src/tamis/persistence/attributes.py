@@ -286,6 +286,12 @@ class _Inference:
             return self._either(value.body, value.orelse)
         if isinstance(value, ast.Call):
             return self._of_call(value)
+        if isinstance(value, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in value.elts):
+            return tuple[tuple(map(self.of, value.elts))]  # type: ignore[misc]
+        if isinstance(value, ast.List) and value.elts:
+            return list[self._either(*value.elts)]  # type: ignore[misc]
+        if isinstance(value, ast.ListComp):
+            return list[self.of(value.elt)]  # type: ignore[misc]
         return _DISPLAYS.get(type(value), Any)
 
     def _either(self, *values: ast.expr) -> Any:
@@ -356,6 +362,6 @@ def _is_of_type(value: Any, kind: Any) -> bool:
             scalar is Any or (issubclass(value.dtype.type, scalar) and value.dtype.isnative)
         )
     origin = kind if origin is None else origin
-    if getattr(origin, "_is_protocol", False) or not isinstance(origin, type):
-        return True
-    return isinstance(value, origin)
+    if getattr(origin, "_is_protocol", False):
+        return all(hasattr(value, name) for name in vars(origin) if not name.startswith("_"))
+    return isinstance(value, origin) if isinstance(origin, type) else True

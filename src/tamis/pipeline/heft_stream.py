@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import pdtr
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -56,7 +56,7 @@ __all__ = ["HEFTStream", "Member"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-_Model = tuple[int, int, Any]
+_Model = tuple[int, int, BaseEstimator]
 _SHARES: Floats = pdtr(np.arange(20), 1.0)  # P[K <= 0], P[K <= 1], ...
 
 

@@ -106,7 +106,7 @@ class RunningScale:
         self.shift: NDArray[np.float64] = np.zeros(n_features)
         self.factor: NDArray[np.float64] = np.ones(n_features)
         # For each categorical feature, (n_categories, 2): number of rows, sum of targets.
-        self.tables = {int(j): np.zeros((0, 2)) for j in categorical}
+        self.tables: dict[int, NDArray[np.float64]] = {int(j): np.zeros((0, 2)) for j in categorical}
         self.total: NDArray[np.float64] = np.zeros(2)
 
     def learn_categories(self, X: Rows, target: NDArray[np.float64]) -> None:

@@ -238,6 +238,8 @@ class QuantileSummary(ThreadSafeState):
         StateError
             If a slot belongs to two features or to none.
         """
+        if len(self._points) != self.n_classes:
+            raise state_error("'_points' of a QuantileSummary are not those of its classes")
         for points in self._points:
             slots = np.sort(points.slot[points.slot >= 0])
             if not np.array_equal(slots, np.arange(points.levels.n_slots)):

@@ -145,7 +145,7 @@ class RandomRules(TreeClassifier):
 
     _shapes = """
         classes_ (k) labels  n_features_in_ (=j)  _is_category_ (j) bool  _size_ (=n)  _width_ (=m)
-        subsets_ (n, m) in [0, j)
+        _size_ in [len(_sets_), len(_sets_)]  subsets_ (n, m) in [0, j)
         _sets_[] (its own)  _sets_[].classes_ (k) labels
     """
 

@@ -309,7 +309,9 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         self._fit_: Fit | None = None
         self._n_fitted_ = 0  # rows of the last fit
         self._error_total_ = 0.0  # absolute errors since the last fit, for a drift detector
-        self._detector_: Any = None if self.on_drift is None else _new_detector(self.on_drift)
+        self._detector_: DriftDetector | None = (
+            None if self.on_drift is None else _new_detector(self.on_drift)
+        )
 
     def _recipe(self) -> Any:
         """Return an unfitted estimator."""

@@ -182,7 +182,7 @@ class Recency(SizedState):
         models[][2] (c) float in [-inf, inf)
     """)
 
-    models: tuple[tuple[Array, Array, Array], ...]
+    models: tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]
 
     def __init__(self, alpha: float, n_features: int, n_targets: int) -> None:
         self.limit, self.evidence = float(-np.log(alpha)), np.zeros(2)

@@ -215,7 +215,7 @@ class JointScreening(RowSelector):
         _x_log_x (16384)
         partners_ (j) int64 in [-1, j)
         selected_[] in [0, j)
-        _scores (j)
+        _scores (j) finite
         _arrays[0] (j, e)
         _arrays[1] (j, 9)
         _arrays[2] (q) int64 in [0, j)

@@ -28,6 +28,7 @@ from tests.test_tampered import OPTIONS, subjects
 BREAK = """
 import copy, faulthandler, inspect, sys, warnings
 import numpy as np
+from tamis._guard import state_of
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.learners.hoeffding import VFDR
 from tamis.learners.hoeffding.member import Member
@@ -108,7 +109,7 @@ def arrays(thing, path, seen):
         for i, item in enumerate(thing[:2] if of_one_kind else thing):
             yield from arrays(item, (*path, i), seen)
     elif type(thing).__module__.startswith("tamis.") and hasattr(thing, "__dict__"):
-        for name, part in vars(thing).items():
+        for name, part in state_of(thing).items():
             if name == "_rankers":  # selectors of their own, which have their turn
                 continue
             yield from arrays(part, (*path, name), seen)

@@ -319,6 +319,8 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
             known = np.array(self.estimator_.predict_proba(X))
         # A Gaussian naive Bayes knows nothing of rows if every column was constant.
         known[~np.isfinite(known).all(axis=1)] = 1.0 / known.shape[1]
+        if known.shape[1] > proba.shape[1]:
+            raise state_error("'classes_' of a ResetOnDrift lack some of its classifier's")
         proba[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = known
         return proba
 

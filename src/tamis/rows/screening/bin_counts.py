@@ -75,7 +75,7 @@ class BinCounts(SizedState):
     _common = np.empty((0, 0))  # (n_categorical, n_bins - 1), the categories with a separate bin
     # For dtype="float32": the last row, and the number of values of each feature that float32 may confuse with the
     # value before. None for "float64".
-    _last: Array = np.empty(0)
+    _last: Array | None = None
     _ties: NDArray[np.int64] | None = None
     _coarse = False  # whether float32 is too coarse for a feature
 
@@ -131,7 +131,7 @@ class BinCounts(SizedState):
         if self._exact is not None:
             self._exact = copy.copy(self._exact)
             self._exact.widen(n_features - len(self.categorical))
-        if self._ties is not None:
+        if self._ties is not None and self._last is not None:
             more = (0, n_features - self.n_features)
             self._last, self._ties = np.pad(self._last, more), np.pad(self._ties, more)
         self.numeric = np.concatenate([self.numeric, np.arange(self.n_features, n_features)])
@@ -213,7 +213,7 @@ class BinCounts(SizedState):
         """Update the quantiles and fixed bins, in two parts if the type of stored numbers changes in between."""
         n = stop = len(codes)
         changes = False
-        if self._ties is not None and not self._coarse:
+        if self._ties is not None and self._last is not None and not self._coarse:
             if self._quantiles.dtype == "float64" and self._exact is not None:
                 changes, stop = True, min(n, self._exact.rows_until_cut)
                 if np.isinf(X.data if sp.issparse(X) else X).any():

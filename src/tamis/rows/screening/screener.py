@@ -725,7 +725,7 @@ class BinScreener(Screener):
     _shapes = """
         _bins.numeric (p) int64 in [0, j) increasing
         _bins.categorical (j-p) int64 in [0, j) increasing
-        _bins._last (p?) float in (-inf, inf) or nan  _bins._ties? (p) int64 in [0, 2**62)
+        _bins._last? (p) float in (-inf, inf) or nan  _bins._ties? (p) int64 in [0, 2**62)
         _bins.n_features in [j, j]  _bins._exact?.n_bins in [self._bins.n_bins, self._bins.n_bins]
         _bins._exact._gain? (c)
         _bins._exact._waiting[][0] (N, p)  _bins._exact._waiting[][1] (N) int  _bins._exact._waiting[][2] (N)

@@ -731,7 +731,8 @@ class Run:
         """
         for part in (self, self.late, self.pair, self.pair.learner, *self._baselines()):
             check_attributes(type(part), vars(part))
-        self._state_spec.check_values(self)
+            if isinstance(shapes := getattr(part, "_state_spec", None), Shapes):
+                shapes.check_values(part)
         self.records.check_state(self.n_features, self.n_steps)
         pair, model = self.pair, self.pair.learner.model
         n_classes = len(getattr(model, "classes_", self.labels))

@@ -49,7 +49,7 @@ class LastRows(SizedState):
     array([0., 1.])
     """
 
-    _state_spec = Shapes("blocks[][0] (N, j) fill 0  blocks[][1] (N) int64 in [0, 2**31)")
+    _state_spec = Shapes("size in [1, 2**62)  blocks[][0] (N, j) fill 0  blocks[][1] (N) int64 in [0, 2**31)")
 
     def check_state(self) -> None:
         """Raise if the number of rows of a loaded object is wrong.

@@ -263,6 +263,7 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
         self.class_weight = class_weight
         self.random_state = random_state
 
+    classes_: Array
     _support: NDArray[np.bool_]
     # A fitted model went through this: a loaded one must have the attributes that it sets.
     _fitted_by = ("classes_", "n_features_in_", "coef_", "intercept_", "_support")

@@ -358,7 +358,7 @@ def test_queries_read_the_given_tables_only(shop, tmp_path, query):
 def test_an_aggregate_is_checked_when_it_is_loaded(changes, tmp_path):
     good, bad = aggregate(), aggregate(**changes)
     assert load(save(good, tmp_path / "good.tamis")) == good
-    with pytest.raises(CheckpointError, match=r"is not a valid file of tamis\.save: "):
+    with pytest.raises(CheckpointError, match=r"is not a valid file of tamis\.save: |whose 'column' is 3"):
         load(save(bad, tmp_path / "bad.tamis"))
 
 

@@ -19,16 +19,16 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / "tamis"
 TOP = "(top)"  # modules beside the folders
 BUDGETS = {
     "rows": 10257,
-    # Raised by 73: wrappers check the names of columns, and trees bound the categories that they distinguish.
-    "learners": 7127,
+    # Raised by 74: wrappers check the names of columns, and trees bound the categories that they distinguish.
+    "learners": 7128,
     # Raised by 664: labels of files are exact, every odd cell is named, and a followed file is recognised by its data.
     "streams": 5889,
     # Raised by 98: events of files that cannot be read, and time limits of requests.
     "cli": 5736,
     # Raised by 8: the weight of a row is that of as many copies.
     "columns": 5064,
-    # Raised by 124: a measure that is no longer defined is NaN, and `macro_auc`.
-    "evaluate": 4893,
+    # Raised by 125: a measure that is no longer defined is NaN, and `macro_auc`.
+    "evaluate": 4894,
     "summaries": 4432,
     # Raised by 2: shifted features.
     "cells": 4333,

@@ -590,8 +590,6 @@ def take_places(left: Array, start: int, room: int) -> tuple[slice, Array, int]:
     array([1., 2., 2.])
     """
     ends = np.cumsum(left[0, start:])
-    if ends[-1] <= room:
-        return slice(start, left.shape[1]), left[:, start:], left.shape[1]
     n_taken = min(int(np.searchsorted(ends, room)) + 1, len(ends))
     stop, over = start + n_taken, ends[n_taken - 1] - room
     own = left[:, start:stop].copy()

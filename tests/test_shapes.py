@@ -601,7 +601,7 @@ def test_new_features_and_classes_have_the_fill_values_in_new_arrays() -> None:
     assert more.weight.tolist() == [2, 3, 1]
     assert more.mean[2].tolist() == [1, 1, 1, 1]
     assert more.part.table.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
-    assert more.part.table.flags.f_contiguous
+    assert more.part.table.flags.c_contiguous  # as in a loaded model
     for name, value in shared.items():  # the first one still has its own objects, with the same contents
         assert id(getattr(tree, name)) == value
     np.testing.assert_equal(tree.part.order, before["part"].order)

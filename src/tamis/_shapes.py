@@ -204,7 +204,7 @@ class Shapes:
             n, shape[axis] = shape[axis] - n_last, size + n_last
             if sp.issparse(array):
                 return type(array)((array.data, array.indices, array.indptr), shape=shape)
-            new = np.empty(shape, array.dtype, order="F" if array.flags.fnc else "C")
+            new = np.empty(shape, array.dtype)
             new[...] = fill
             new[(*before, slice(n))] = array[(*before, slice(n))]
             new[(*before, slice(size, None))] = array[(*before, slice(n, None))]
@@ -218,7 +218,7 @@ class Shapes:
         def cleared(array: Array, axis: int, fill: Any, _: int) -> Array:
             if sp.issparse(array):
                 return _without_columns(array, places)
-            at, new = (slice(None),) * axis + (places,), array.copy(order="K")
+            at, new = (slice(None),) * axis + (places,), array.copy()
             new[at] = np.broadcast_to(fill, array.shape)[at]
             return new
 

@@ -100,7 +100,7 @@ class Course:
     def of(self, came_from: Array, goes_to: Array) -> Self:
         """Return the course with other arms: `came_from` are the previous arms of each, `goes_to` the new ones."""
         other = copy.copy(self)
-        other.errors, other.followed = self.errors[:, came_from], goes_to[self.followed]
+        other.errors, other.followed = self.errors.take(came_from, axis=1), goes_to[self.followed]
         return other
 
     def records(self) -> dict[str, NDArray[Any]]:

@@ -182,6 +182,7 @@ class Scatter:
     def forget(self, columns: Array) -> None:
         """Set some columns to 0 in all rows so far."""
         self._state_spec.reset(self, "m", columns)
+        self.S = np.asfortranarray(self.S)
 
     def reorder(self, order: Array) -> None:
         """Put the columns into another order."""

@@ -87,9 +87,9 @@ class OfsTwin:
         return self.labels.index(label)
 
     def learn_row(self, x, label, weight):
-        k = self.meet(label)
-        if weight == 0:
+        if weight == 0:  # the row is left out, and opens no class
             return
+        k = self.meet(label)
         if not self.partial:
             x, constant = self.constants.split(x)
             self.w[:, constant] = 0.0

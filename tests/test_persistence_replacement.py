@@ -313,18 +313,21 @@ def _reads(tmp_path: Path) -> dict[str, Any]:
     ["load", "load a file object", "loads", "csv", "parquet", "arrow", "arff", "svmlight", "follow"],
 )
 def test_an_exception_at_any_line_of_reading_propagates_as_it_is(
-    name: str, kind: Any, tmp_path: Path
+    name: str, kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A class of its own, or one that the code it hits raises too."""
+    lost: list[Any] = []  # exceptions in finalizers, which Python cannot propagate
+    monkeypatch.setattr(sys, "unraisablehook", lambda info: lost.append(info.exc_type))
     read = _reads(tmp_path)[name]
     read()
     counter = RaiseAtLine(10**9, kind)
     counter.run(read)
     for k in np.linspace(1, 10**9 - counter.k, 150).astype(int).tolist():
         tracer = RaiseAtLine(k, kind)
+        lost.clear()
         error = tracer.run(read)
         # The standard library handles exceptions of some calls.
-        if tracer.where is not None and "tamis" in tracer.where[0]:
+        if tracer.where is not None and "tamis" in tracer.where[0] and kind not in lost:
             assert type(error) is kind, (tracer.where, error)
 
 

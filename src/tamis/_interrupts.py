@@ -50,13 +50,20 @@ def raise_asynchronous(error: Exception) -> None:
     A handler is in the traceback, with the frame that it received. Another thread leaves no trace: its exception is
     recognized as one of another program's classes that no code of this program raised.
     """
+    cause: BaseException | None = error
+    while cause is not None:  # closing what it interrupted may have failed
+        if _is_asynchronous(cause):
+            raise cause
+        cause = cause.__context__
+
+
+def _is_asynchronous(error: BaseException) -> bool:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     for value in itertools.chain.from_iterable(frame.f_locals.values() for frame in frames):
         if any(isinstance(item, FrameType) for item in (value if type(value) is tuple else (value,))):
-            raise error
+            return True
     raised_by = str(frames[-1].f_globals.get("__name__")) if frames else ""
-    if _is_of_library(raised_by) and not _is_of_library(type(error).__module__):
-        raise error
+    return _is_of_library(raised_by) and not _is_of_library(type(error).__module__)
 
 
 def _is_of_library(module: str) -> bool:

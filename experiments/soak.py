@@ -10,7 +10,7 @@ drifts are detected and models are reset.
     pipeline   StreamPipeline of FisherScore and a naive Bayes, which also predicts each batch
     discuss    DISCUSS
     names      ByName of FIRES with a budget of 100 names; each row has two names that no other row has
-    labels     FisherScore, of which each row has another label: they are rejected after 1,000
+    labels     FisherScore, with a new label in each row: labels are rejected after 1,000
 
 Prints resident memory, open descriptors and time per row at every twentieth of the way. The first fifth is the warm-up.
 The program ends with 1 if, between the first and the last quarter of the rest, the median memory grows by more than

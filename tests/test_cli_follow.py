@@ -44,7 +44,7 @@ def rows(n, seed=0):
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, capfd):
-    """Run the command in this process; return exit code, the lines it told, standard error."""
+    """Run the command in this process; return exit code, the lines it reported, standard error."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
@@ -58,12 +58,12 @@ def call(tmp_path, monkeypatch, capfd):
 def test_it_tells_what_was_chosen_and_goes_on_where_it_was(call, tmp_path):
     made = rows(2000)
     (tmp_path / "a.csv").write_text(HEADER + "".join(made[:1020]))
-    code, told, err = call("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--every", 500)
+    code, reported, err = call("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--every", 500)
     assert (code, err) == (0, "")
-    assert [one["event"] for one in told] == ["selection", "scores", "scores", "end"]
-    assert told[0]["entered"] == ["pressure"]
-    assert told[1]["accuracy"] > 0.9
-    assert told[-1] == {
+    assert [one["event"] for one in reported] == ["selection", "scores", "scores", "end"]
+    assert reported[0]["entered"] == ["pressure"]
+    assert reported[1]["accuracy"] > 0.9
+    assert reported[-1] == {
         "event": "end",
         "n_seen": 1000,
         "waiting": 20,
@@ -77,7 +77,7 @@ def test_it_tells_what_was_chosen_and_goes_on_where_it_was(call, tmp_path):
     assert code == 0
     assert more[-1]["n_seen"] == 2000
     _, whole, _ = call("a.csv", *HOW, "--idle", 0, "--every", 500)
-    assert told[:-1] + more == whole
+    assert reported[:-1] + more == whole
     assert {"left", "entered"} <= set(next(one for one in more if one["event"] == "selection"))
 
 
@@ -85,7 +85,7 @@ def test_what_it_writes_is_that_of_one_run(call, tmp_path):
     made = rows(600)
     places = (
         "--out",
-        "told.jsonl",
+        "reported.jsonl",
         "--save",
         "models.tamis",
         "--dead-letters",
@@ -94,12 +94,12 @@ def test_what_it_writes_is_that_of_one_run(call, tmp_path):
         "a.html",
     )
     (tmp_path / "a.csv").write_text(HEADER + "".join(made[:330]) + "1,2\n")
-    code, told, _ = call("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", *places)
-    assert (code, told) == (0, [])
+    code, reported, _ = call("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", *places)
+    assert (code, reported) == (0, [])
     with (tmp_path / "a.csv").open("a") as file:
         file.write("".join(made[330:]))
     assert call("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", *places)[0] == 0
-    names = ("told.jsonl", "models.tamis", "bad.jsonl")
+    names = ("reported.jsonl", "models.tamis", "bad.jsonl")
     found = [(tmp_path / name).read_bytes() for name in names]
     (tmp_path / "run.tamis").unlink()
     assert call("a.csv", *HOW, "--idle", 0, *places)[0] == 0
@@ -128,8 +128,8 @@ def test_a_signal_while_it_waits_ends_in_order(tmp_path, number):
     with subprocess.Popen(
         line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        told = [json.loads(next(process.stdout)) for _ in range(5)]
-        assert told[-1]["n_seen"] == 400
+        reported = [json.loads(next(process.stdout)) for _ in range(5)]
+        assert reported[-1]["n_seen"] == 400
         time.sleep(0.2)
         process.send_signal(number)
         out, err = process.communicate(timeout=60)
@@ -172,10 +172,10 @@ def test_standard_input_whose_rows_have_numbers(tmp_path):
         return done.returncode, [json.loads(one) for one in done.stdout.splitlines()], done.stderr
 
     assert feed("n," + HEADER + "".join(made[:150]))[0] == 0
-    code, told, err = feed("n," + HEADER + "".join(made[120:150] + made[200:]))
+    code, reported, err = feed("n," + HEADER + "".join(made[120:150] + made[200:]))
     assert (code, err) == (0, "")
-    assert {"event": "gap", "after": 150, "before": 201}.items() <= told[0].items()
-    assert told[-1] == {
+    assert {"event": "gap", "after": 150, "before": 201}.items() <= reported[0].items()
+    assert reported[-1] == {
         "event": "end",
         "n_seen": 250,
         "waiting": 0,
@@ -186,7 +186,7 @@ def test_standard_input_whose_rows_have_numbers(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (("a.csv",), "Name the label column"),
         ((), "Name what to follow"),
@@ -202,13 +202,13 @@ def test_standard_input_whose_rows_have_numbers(tmp_path):
         (("a.csv.gz", "--label", "state", "--idle", "0"), "is compressed"),
     ],
 )
-def test_what_cannot_be_followed_is_said_in_a_sentence(call, tmp_path, arguments, told):
+def test_what_cannot_be_followed_is_said_in_a_sentence(call, tmp_path, arguments, reported):
     (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))
     (tmp_path / "there").write_text("mine")
     (tmp_path / "a.csv.gz").write_bytes(b"\x1f\x8b")
     code, _, err = call(*arguments, "-q")
     assert code in (1, 2)
-    assert told in err
+    assert reported in err
     assert err.count("\n") == 1
 
 
@@ -219,8 +219,8 @@ def test_a_checkpoint_of_another_run_is_refused(call, tmp_path):
     code, _, err = call("b.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis")
     assert code == 1
     assert "is the checkpoint of another run" in err
-    code, told, err = call("a.csv", *HOW[:-1], "--idle", 0, "--batch-size", 500)
-    assert (code, told) == (0, [])
+    code, reported, err = call("a.csv", *HOW[:-1], "--idle", 0, "--batch-size", 500)
+    assert (code, reported) == (0, [])
     assert "too few rows for a first batch" in err
 
 
@@ -263,14 +263,14 @@ def test_a_number_is_followed_and_goes_on_where_it_was(call, tmp_path):
     [
         ("--checkpoint", "run.tamis", 4000, []),
         ("--dead-letters", "bad.jsonl", 2000, []),
-        ("--out", "told.jsonl", 2000, ["--every", "1"]),
+        ("--out", "reported.jsonl", 2000, ["--every", "1"]),
     ],
 )
 def test_a_disk_that_fills_up_is_told_and_what_was_saved_stays(call, tmp_path, option, place, limit, more):
     made = rows(1000)
     (tmp_path / "a.csv").write_text(HEADER + "".join(made[:200]) + "1,2\n" * 3)
     how = ["a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--dead-letters", "bad.jsonl"]
-    how = how if option == "--checkpoint" else [*how, "--out", "told.jsonl", *more]
+    how = how if option == "--checkpoint" else [*how, "--out", "reported.jsonl", *more]
     assert call(*how)[0] == 0
     kept = (tmp_path / "run.tamis").read_bytes()
     with (tmp_path / "a.csv").open("a") as file:
@@ -300,8 +300,8 @@ def test_a_folder_that_is_read_only_is_told_before_anything_starts(call, tmp_pat
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr("tamis.cli.output.tempfile.NamedTemporaryFile", read_only)
-    code, told, err = call("a.csv", *HOW, "--idle", 0, option, "there.jsonl")
-    assert (code, told) == (2, [])
+    code, reported, err = call("a.csv", *HOW, "--idle", 0, option, "there.jsonl")
+    assert (code, reported) == (2, [])
     assert f"{option} 'there.jsonl' cannot be written (Read-only file system): choose another path." in err
     assert [one.name for one in tmp_path.iterdir()] == ["a.csv"]
 
@@ -335,20 +335,20 @@ def test_a_part_that_cannot_be_read_is_in_events_counts_and_the_message_at_the_e
         parquet(tmp_path / "parts" / f"{k}.parquet", made[100 * (k - 1) :][:100])
     (tmp_path / "parts" / f"{at}.parquet").write_bytes(content)
     for _ in range(2):
-        code, told, err = call("parts/*.parquet", *HOW, "--idle", 0, "--checkpoint", "run.tamis")
+        code, reported, err = call("parts/*.parquet", *HOW, "--idle", 0, "--checkpoint", "run.tamis")
         assert code == expected
-        [event] = [one for one in told if one["event"] == "unreadable"]
+        [event] = [one for one in reported if one["event"] == "unreadable"]
         assert (event["file"], event["n_seen"]) == (f"parts/{at}.parquet", 200)
         assert reason in event["reason"]
-        assert told[-1]["unreadable"] == 1
+        assert reported[-1]["unreadable"] == 1
         assert f"parts/{at}.parquet' was not read: it {reason}" in err
         assert f"1 file could not be read: 'parts/{at}.parquet'" in err
 
 
 def test_parts_none_of_which_can_be_read_are_reported(call, tmp_path):
     (tmp_path / "1.parquet").write_bytes(b"nothing that can be read")
-    code, told, err = call("*.parquet", *HOW, "--idle", 0)
-    assert (code, [one["event"] for one in told]) == (1, ["unreadable"])
+    code, reported, err = call("*.parquet", *HOW, "--idle", 0)
+    assert (code, [one["event"] for one in reported]) == (1, ["unreadable"])
     assert "nothing was learned" in err
     assert "1 file could not be read: '1.parquet'" in err
 
@@ -373,10 +373,10 @@ def test_another_file_with_the_same_wide_header_is_not_taken_for_the_one_that_wa
     other = path if how == "in place" else tmp_path / "other"
     other.write_text(WIDE + "".join(wide(500, 1)))
     os.replace(other, path)
-    code, told, err = call(*line)
+    code, reported, err = call(*line)
     if "pattern" in how:
-        assert (code, told[-1]["n_seen"]) == (0, 900)
-        assert "renamed" in [one["event"] for one in told]
+        assert (code, reported[-1]["n_seen"]) == (0, 900)
+        assert "renamed" in [one["event"] for one in reported]
     else:
         assert code == 1
         assert "app.csv' is not the file from which 400 rows were read" in err
@@ -388,9 +388,9 @@ def test_a_checkpoint_with_an_invalid_position_is_rejected_and_nothing_is_overwr
     call, tmp_path, way, value
 ):
     (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))
-    line = ("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--out", "told.jsonl")
+    line = ("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--out", "reported.jsonl")
     assert call(*line)[0] == 0
-    written = (tmp_path / "told.jsonl").read_bytes()
+    written = (tmp_path / "reported.jsonl").read_bytes()
     content = tamis.load(tmp_path / "run.tamis")
     place = content["run"]["position"]
     for key in way[:-1]:
@@ -404,14 +404,14 @@ def test_a_checkpoint_with_an_invalid_position_is_rejected_and_nothing_is_overwr
     assert code == 1
     assert "'run.tamis' cannot be resumed. The position" in err
     assert err.count("\n") == 1
-    assert (tmp_path / "told.jsonl").read_bytes() == written
+    assert (tmp_path / "reported.jsonl").read_bytes() == written
 
 
 @pytest.mark.parametrize("key", ["journal", "selected", "n_seen", "n_reported"])
 @pytest.mark.parametrize("value", [-1, 2.5, "12", None, ...])
 def test_a_checkpoint_with_invalid_events_is_rejected(call, tmp_path, key, value):
     (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))
-    line = ("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--out", "told.jsonl")
+    line = ("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--out", "reported.jsonl")
     assert call(*line)[0] == 0
     content = tamis.load(tmp_path / "run.tamis")
     content["run"]["listener"][key] = value
@@ -427,7 +427,7 @@ def test_a_checkpoint_with_invalid_events_is_rejected(call, tmp_path, key, value
 @pytest.mark.parametrize("position", [None, ...])
 def test_a_checkpoint_without_a_position_is_rejected(call, tmp_path, position):
     (tmp_path / "a.csv").write_text(HEADER + "".join(rows(200)))
-    line = ("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--out", "told.jsonl")
+    line = ("a.csv", *HOW, "--idle", 0, "--checkpoint", "run.tamis", "--out", "reported.jsonl")
     assert call(*line)[0] == 0
     content = tamis.load(tmp_path / "run.tamis")
     content["run"]["position"] = None
@@ -437,7 +437,7 @@ def test_a_checkpoint_without_a_position_is_rejected(call, tmp_path, position):
     code, _, err = call(*line)
     assert code == 1
     assert "'run.tamis' has no position in a followed stream" in err
-    assert (tmp_path / "told.jsonl").stat().st_size
+    assert (tmp_path / "reported.jsonl").stat().st_size
 
 
 def test_a_long_line_goes_to_the_dead_letters(call, tmp_path):
@@ -447,8 +447,8 @@ def test_a_long_line_goes_to_the_dead_letters(call, tmp_path):
         for _ in range(65):
             file.write(b"x" * (1 << 20))
         file.write(("\n" + "".join(made[200:])).encode())
-    code, told, _ = call("a.csv", *HOW, "--idle", 0, "--dead-letters", "bad.jsonl")
-    assert (code, told[-1]["n_seen"], told[-1]["bad"]) == (0, 400, 1)
+    code, reported, _ = call("a.csv", *HOW, "--idle", 0, "--dead-letters", "bad.jsonl")
+    assert (code, reported[-1]["n_seen"], reported[-1]["bad"]) == (0, 400, 1)
     [bad] = [json.loads(line) for line in (tmp_path / "bad.jsonl").read_text().splitlines()]
     assert (bad["row"], len(bad["line"])) == (201, 1000 + len("... (68,157,441 bytes)"))
     assert "more than 64 MB in row 201" in bad["reason"]
@@ -491,13 +491,13 @@ def test_watch_follows_relevance_and_reliance_and_continues(call, tmp_path, dela
     ]
     how += [*WATCHED, "--on-alert", "cat >> sent", "--delay", delay]
     (tmp_path / "a.csv").write_text(HEADER + "".join(made[:1500]))
-    code, told, err = call("a.csv", *how, "--checkpoint", "run.tamis")
+    code, reported, err = call("a.csv", *how, "--checkpoint", "run.tamis")
     assert (code, err) == (0, "")
     with (tmp_path / "a.csv").open("a") as file:
         file.write("".join(made[1500:]))
     _, more, _ = call("a.csv", *how, "--checkpoint", "run.tamis")
     _, whole, _ = call("a.csv", *how)
-    assert told[:-1] + more == whole
+    assert reported[:-1] + more == whole
     lines = [one for one in whole if one["event"] == "watch"]
     assert [line["n_seen"] for line in lines] == [1000, 2000, 3000, 4000]
     first, last = (dict(zip(one["features"], one["reliance"], strict=True)) for one in (lines[1], lines[-1]))
@@ -519,8 +519,8 @@ def test_alerts_of_a_watch_are_events_and_sent(call, tmp_path):
         "--on-alert",
         "cat >> sent; exit 1",
     ]
-    code, told, err = call("a.csv", *HOW, *how)
-    alerts = [one for one in told if one["event"] == "alert"]
+    code, reported, err = call("a.csv", *HOW, *how)
+    alerts = [one for one in reported if one["event"] == "alert"]
     assert code == 0
     assert alerts[0]["feature"] == "pressure"
     assert alerts[0]["n_seen"] == alerts[0]["row"]
@@ -556,6 +556,6 @@ def test_what_happens_to_files_after_the_last_batch_is_told(call, tmp_path):
     assert call(*line)[0] == 0
     os.rename(tmp_path / "2.csv", tmp_path / "3.csv")
     os.remove(tmp_path / "1.csv")
-    code, told, _ = call(*line)
+    code, reported, _ = call(*line)
     assert code == 0
-    assert sorted(one["event"] for one in told) == ["end", "removed", "renamed"]
+    assert sorted(one["event"] for one in reported) == ["end", "removed", "renamed"]

@@ -29,7 +29,7 @@ class Narrow(io.BytesIO):
 
 
 def test_lines_are_appended_and_counted(tmp_path: Path) -> None:
-    path = tmp_path / "told.jsonl"
+    path = tmp_path / "reported.jsonl"
     path.write_text("before\n")
     journal = Journal(path)
     assert journal.length == 7
@@ -43,13 +43,13 @@ def test_lines_are_appended_and_counted(tmp_path: Path) -> None:
 
 
 def test_what_came_after_a_checkpoint_is_taken_back(tmp_path: Path) -> None:
-    path = tmp_path / "told.jsonl"
+    path = tmp_path / "reported.jsonl"
     journal = Journal(path)
     journal.write([{"row": 1}])
     saved, head = journal.mark()
     journal.write([{"row": 2}])
     with pytest.warns(UserWarning, match=r"has 22 bytes, but 110 were written before the checkpoint"):
-        journal.truncate([saved + 99, head])  # put aside meanwhile
+        journal.truncate([saved + 99, head])  # renamed meanwhile
     assert path.stat().st_size == journal.length == 2 * saved
     assert journal.mark(saved) == [saved, head]
     journal.truncate([saved, head])
@@ -79,11 +79,11 @@ def test_another_file_is_not_cut(lines: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("n", [100, 120])
 def test_a_file_that_ends_otherwise_is_not_cut(n: int, tmp_path: Path) -> None:
     """Its first 4,096 bytes and its length are the same."""
-    journal = Journal(tmp_path / "told.jsonl")
+    journal = Journal(tmp_path / "reported.jsonl")
     journal.write([{"row": i, "text": "x" * 100} for i in range(100)])
     mark = journal.mark()
-    (tmp_path / "told.jsonl").unlink()
-    other = Journal(tmp_path / "told.jsonl")
+    (tmp_path / "reported.jsonl").unlink()
+    other = Journal(tmp_path / "reported.jsonl")
     other.write([{"row": i, "text": ("x" if i < 90 else "y") * 100} for i in range(n)])
     with pytest.raises(CheckpointError, match="is not the file that the run wrote"):
         other.truncate(mark)
@@ -93,8 +93,8 @@ def test_a_file_that_ends_otherwise_is_not_cut(n: int, tmp_path: Path) -> None:
     "mark", [None, [], [1], "12", [-1, "a"], [1.5, "a"], [True, "a"], [10, None], [None, "a"]]
 )
 def test_a_length_that_was_changed_is_rejected(mark: object, tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"The saved length of .*told.jsonl' is"):
-        Journal(tmp_path / "told.jsonl").truncate(mark)  # type: ignore[arg-type]
+    with pytest.raises(CheckpointError, match=r"The saved length of .*reported.jsonl' is"):
+        Journal(tmp_path / "reported.jsonl").truncate(mark)  # type: ignore[arg-type]
 
 
 def test_standard_output_counts_what_was_told_only(capfd: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +102,7 @@ def test_standard_output_counts_what_was_told_only(capfd: pytest.CaptureFixture[
     journal = Journal("-")
     assert journal.length == 0
     journal.write([{"row": 1}])
-    journal.truncate([0, ""])  # what was told cannot be taken back
+    journal.truncate([0, ""])  # what was reported cannot be taken back
     journal.flush()
     assert journal.length == len('{"row": 1}\n')
     journal.close()
@@ -112,12 +112,13 @@ def test_standard_output_counts_what_was_told_only(capfd: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("room", [11, 14])
 def test_a_full_disk_tears_a_line_and_says_so(room: int, tmp_path: Path) -> None:
-    path = tmp_path / "told.jsonl"
+    path = tmp_path / "reported.jsonl"
     journal = Journal(path)
     journal._file = Narrow(room)  # type: ignore[assignment]
     journal.write([{"row": 1}])
     with pytest.raises(
-        CheckpointError, match=r"^Cannot write '.*told.jsonl' \(No space left on device\): free some space"
+        CheckpointError,
+        match=r"^Cannot write '.*reported.jsonl' \(No space left on device\): free some space",
     ):
         journal.write([{"row": 2}])
     assert journal._file.getvalue() == b'{"row": 1}\n{"row": 2}'[:room]  # type: ignore[attr-defined]
@@ -137,6 +138,6 @@ def test_a_reader_who_has_seen_enough_is_no_error_of_the_disk() -> None:
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(
-        CheckpointError, match=r"^Cannot write '.*no/told' \(No such file or directory\): free some space"
+        CheckpointError, match=r"^Cannot write '.*no/reported' \(No such file or directory\): free some space"
     ):
-        Journal(tmp_path / "no" / "told")
+        Journal(tmp_path / "no" / "reported")

@@ -584,7 +584,7 @@ def outcome(data: bytes, use: Use, finite: set[str]) -> str:
         return "refused in use" if _is_ours(error) else told.replace("\n", " ")
     for kernel, known in _signatures().items():
         if known - before.get(kernel, known):
-            return f"compiled {kernel} anew for {known - before[kernel]}"[:400]
+            return f"compiled {kernel} again for {known - before[kernel]}"[:400]
     return "worked"
 
 
@@ -690,7 +690,7 @@ OF_ANY_DTYPE = {"classes_", "classes", "_declared", "categorical", "feature_name
 
 @pytest.mark.slow
 def test_an_array_of_another_dtype_is_refused() -> None:
-    """Kernels are compiled for one dtype: for another one they would be compiled anew, for many seconds."""
+    """Kernels are compiled for one dtype: for another one they would be compiled again, for many seconds."""
     seen, passed = set[str](), set[str]()
     for key, (make, _) in subjects().items():
         if key in OPTIONS:  # validated when the run continues

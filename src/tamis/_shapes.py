@@ -23,7 +23,7 @@ optional attribute, with everything inside it. ``(its own)``: the part declares 
 array is ``float`` (float64) unless another dtype is declared, or ``int`` (int64) if it has a range; other dtypes are
 ``int32``, ``bool``, ``labels`` (any labels), ``object`` and ``dtype`` (the attribute `dtype` of the model). It is
 C-contiguous unless ``fortran`` is declared; an array in another order is copied. The dtypes of a part that declares its
-own shapes are left to it. Where items are declared one by one (``_model[0]``, ``_model[1]``), there are no others.
+own shapes are left to it. Where items are declared one by one (``_model[0]``, ``_model[1]``), no other items may exist.
 
 **Ranges** are validated at the same time: every array or number that a kernel uses as an index, offset, count, length
 or code declares which values are safe. A range without a shape is validated at load only, so it suits numbers that
@@ -54,7 +54,7 @@ import scipy.sparse as sp
 
 from tamis.errors import StateError
 
-__all__ = ["Shapes", "SizedState", "state_error"]
+__all__ = ["Shapes", "SizedState", "state_error", "without_columns"]
 
 Array = Any
 
@@ -217,7 +217,7 @@ class Shapes:
 
         def cleared(array: Array, axis: int, fill: Any, _: int) -> Array:
             if sp.issparse(array):
-                return _without_columns(array, places)
+                return without_columns(array, places)
             at, new = (slice(None),) * axis + (places,), array.copy()
             new[at] = np.broadcast_to(fill, array.shape)[at]
             return new
@@ -633,11 +633,15 @@ def _in_order(order: Any, array: Any, owner: Any = None) -> Array:
     return np.asarray(array, order=order)
 
 
-def _without_columns(rows: Any, columns: Array) -> Any:
-    """Return CSR rows with zeros in some columns."""
-    kept = ~np.isin(rows.indices, columns)
-    indptr = np.r_[0, np.cumsum(kept)][rows.indptr]
-    return type(rows)((rows.data[kept], rows.indices[kept], indptr), shape=rows.shape)
+def without_columns(X: Any, columns: Array) -> Any:
+    """Return the rows with zeros in some columns, dense rows or CSR."""
+    if not sp.issparse(X):
+        X = X.copy()
+        X[:, columns] = 0.0
+        return X
+    kept = ~np.isin(X.indices, columns)
+    indptr = np.r_[0, np.cumsum(kept)][X.indptr]
+    return type(X)((X.data[kept], X.indices[kept], indptr), shape=X.shape)
 
 
 def _reject_invalid_state(

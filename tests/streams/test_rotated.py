@@ -208,7 +208,7 @@ class Log:
         self.written = set()  # numbers of the rows that must be read
         self.unread = set()  # since the reader last looked
         self.is_lossy = (
-            False  # an operation was done after which rows cannot be read, or cannot be told apart
+            False  # an operation was done after which rows cannot be read, or cannot be distinguished
         )
         self.path.write_text(self.header())
 

@@ -316,7 +316,7 @@ def test_a_late_word_names_its_column(begin, odd, at, tmp_path):
     """In a feature, the label and a column of times; a word in the first rows makes a label or a flag text."""
     path = tmp_path / "rows.csv"
     path.write_text("a;z;y\n" + f"1;{begin};0\n" * at + f"1;{odd};0\n")
-    for label in ("y", "z") if odd != "24:00" else ("y",):  # times are no labels
+    for label in ("y", "z") if odd != "24:00" else ("y",):  # a time cannot be a label
         stream, message = open_file(path, label=label, delimiter=";"), ""
         try:
             for _ in stream.batches(50_000):
@@ -335,7 +335,7 @@ def test_versions_and_ranges_remain_text(tmp_path):
         assert open_file(path, label="y").take(len(values))[0][:, 0].tolist() == [*range(len(values))]
 
 
-# -- cells that are no numbers -----------------------------------------------------------------------------
+# -- cells that are not numbers ----------------------------------------------------------------------------
 
 OBJECTS = {
     "a list": [1.0], "an array": np.array([1.0]), "a 0-d array": np.array(1.0), "a dict": {"a": 1}, "a set": {1},

@@ -107,7 +107,7 @@ def _ratio(actual: Array, expected: Array, otherwise: float = 1.0) -> Floats:
     return np.divide(actual, expected, out=np.full_like(actual, otherwise), where=expected > 0.0)
 
 
-# -- rows at hand ----------------------------------------------------------------------------------------------
+# -- stored rows ------------------------------------------------------------------------------------------------
 
 
 def is_grouped_by_class(codes: NDArray[np.int64]) -> bool:

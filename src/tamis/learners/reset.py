@@ -317,7 +317,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         proba = np.zeros((X.shape[0], len(self.classes_)))
         with np.errstate(divide="ignore", invalid="ignore"):
             known = np.array(self.estimator_.predict_proba(X))
-        # A Gaussian naive Bayes knows nothing of rows if every column was constant.
+        # A Gaussian naive Bayes returns NaN if every column was constant.
         known[~np.isfinite(known).all(axis=1)] = 1.0 / known.shape[1]
         if known.shape[1] > proba.shape[1]:
             raise state_error("'classes_' of a ResetOnDrift lack some of its classifier's")

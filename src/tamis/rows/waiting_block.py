@@ -16,7 +16,7 @@ from tamis._shapes import Shapes, SizedState, state_error
 from tamis._validation import Array, Rows
 from tamis.errors import StateError
 
-__all__ = ["WaitingBlock", "concatenate", "own", "pad_columns"]
+__all__ = ["WaitingBlock", "concatenate", "own"]
 
 
 class WaitingBlock(SizedState):
@@ -119,13 +119,6 @@ def own(X: Rows, y: Array, weight: Array) -> tuple[Rows, Array, Array]:
     """Return copies of rows, targets and weights, in the format of a buffer."""
     rows = sp.csr_matrix(X, copy=True) if sp.issparse(X) else np.array(X, dtype=np.float64)
     return rows, y.copy(), weight.copy()
-
-
-def pad_columns(X: Rows, n_features: int) -> Rows:
-    """Return rows with additional columns of zeros, in new arrays or with the same values."""
-    if sp.issparse(X):
-        return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
-    return np.pad(X, ((0, 0), (0, n_features - X.shape[1])))
 
 
 def concatenate(blocks: tuple[tuple[Rows, Array, Array], ...]) -> tuple[Rows, Array, Array]:

@@ -284,7 +284,7 @@ def detect_time_format(values: list[str], given: str | None = None) -> str | Non
 
 
 def odd_times(values: Sequence[str], given: str | None = None) -> tuple[list[str], str]:
-    """Return the values that are no times as most values are, and one that is; ([], "") unless most are.
+    """Return the values that differ in form from most values, which are times, and one of these; ([], "") otherwise.
 
     Parameters
     ----------

@@ -5,24 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from tamis._shapes import state_error
 from tamis._validation import Array, Rows, as_weights
 from tamis.errors import DataError
 
-__all__ = ["check_batch", "check_waiting", "without_columns"]
-
-
-def without_columns(X: Any, columns: Array) -> Any:
-    """Return the rows with zeros in some columns, dense rows or CSR."""
-    if not sp.issparse(X):
-        X = X.copy()
-        X[:, columns] = 0.0
-        return X
-    kept = ~np.isin(X.indices, columns)
-    indptr = np.r_[0, np.cumsum(kept)][X.indptr]
-    return type(X)((X.data[kept], X.indices[kept], indptr), shape=X.shape)
+__all__ = ["check_batch", "check_waiting"]
 
 
 def check_batch(

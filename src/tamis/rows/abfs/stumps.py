@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes, state_error
+from tamis._shapes import Shapes, state_error, without_columns
 from tamis._validation import Array
 from tamis.base.categories import MAX_CATEGORIES
 from tamis.dependence.expected_g import MANY, expected_g, fill_expected_g
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
 from tamis.rows.softsign_scaler import N_SCALING_ROWS, SoftsignScaler
-from tamis.summaries.batch import without_columns
 from tamis.summaries.categories import find_slot, n_slots_for
 
 __all__ = ["Observers", "Stump", "Values"]

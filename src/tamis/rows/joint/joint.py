@@ -45,6 +45,7 @@ from sklearn.base import clone
 from tamis._atomic import atomic, ring_slots
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit, overwrite
+from tamis._shapes import without_columns
 from tamis._validation import Array, Rows, check_choice
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, top_mask
@@ -75,7 +76,6 @@ from tamis.rows.joint.pair_evidence import PairEvidence
 from tamis.rows.joint.sparse_rows import SparseRows, count_sparse_row, settle, take_sparse
 from tamis.rows.relation_change import critical_values, find_changed_table
 from tamis.rows.row_repetition import repeat_rows
-from tamis.summaries.batch import without_columns
 from tamis.summaries.label_series import LabelSeries
 
 __all__ = ["JointScreening"]
@@ -459,7 +459,7 @@ class JointScreening(RowSelector):
     @property
     def _counts(self) -> Counts:
         if not self._arrays:
-            raise AttributeError("There are no counts before the bins are formed.")
+            raise AttributeError("Counts are available once the bins are formed.")
         return Counts(*self._arrays)
 
     def _keep(self, X: Rows, y: Array) -> None:

@@ -28,11 +28,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes, state_error
+from tamis._shapes import Shapes, state_error, without_columns
 from tamis._validation import Array, Rows
 from tamis.drift.cusum import update_cusum
 from tamis.rows.joint.pair_counts import BLOCK, Counts
-from tamis.summaries.batch import without_columns
 
 __all__ = ["SparseRows", "count_sparse_row", "settle", "take_sparse"]
 

@@ -1,12 +1,11 @@
 """Features made and tested, beside plain loops that make each product.
 
-    pip install pandas 'tamis[sql]'
+    pip install pandas
     OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python benchmarks/bench_feature_streams.py
 
 All pairs of columns are made and tested by alpha-investing, in one process, in turn; processor time, medians over the
 rounds. The loops make the same products one by one, with NumPy and with pandas, and offer each to the same selector; a
-second NumPy loop only makes them. Then a million candidates with the memory that they take, and aggregates of a child
-table beside pandas' groupby.
+second NumPy loop only makes them. Then a million candidates with the memory that they take.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from tamis import AlphaInvesting
-from tamis.columns.generators import Interactions, Relational, explore
+from tamis.columns.generators import Interactions, explore
 
 
 def selector() -> AlphaInvesting:
@@ -104,42 +103,6 @@ def million() -> None:
           " all of them would be 800 MB")  # fmt: skip
 
 
-def aggregates(rounds: int) -> None:
-    rng = np.random.default_rng(0)
-    n, m = 2000, 200_000
-    names = [f"a{j}" for j in range(10)]
-    orders = pd.DataFrame(rng.normal(size=(m, 10)), columns=names)
-    orders["customer"], orders["kind"] = rng.integers(0, n, m), rng.choice(list("abcde"), m)
-    customers = pd.DataFrame({"id": range(n)})
-    y = rng.normal(size=n)
-
-    def crawl() -> int:
-        tables = {"orders": orders, "customers": customers}
-        stream = Relational(tables, "customers", "id", [("orders.customer", "customers.id")])
-        return explore(AlphaInvesting(target_fdr=0.05, missing="mean"), stream, y).n_candidates
-
-    def group() -> int:
-        found, count = AlphaInvesting(target_fdr=0.05, missing="mean").start(y), 0
-        for kind in (None, *"abcde"):
-            rows = orders if kind is None else orders[orders.kind == kind]
-            for column in names:
-                for how in ("sum", "mean", "min", "max"):
-                    values = rows.groupby("customer")[column].agg(how).reindex(range(n))
-                    found.offer(values.to_numpy(), f"{how} {column} {kind}")
-                    count += 1
-        return count
-
-    ours, theirs = [], []
-    for _ in range(rounds):
-        taken, n_ours = timed(crawl)
-        ours.append(taken / n_ours)
-        taken, n_theirs = timed(group)
-        theirs.append(taken / n_theirs)
-    fast, slow = statistics.median(ours), statistics.median(theirs)
-    print(f"{m} orders of {n} customers, {n_ours} aggregates: {1e3 * fast:.2f} ms each, pandas {1e3 * slow:.2f} ms,",
-          f"{slow / fast:.1f} times")  # fmt: skip
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -150,7 +113,6 @@ def main() -> None:
     pairs(100, 150, args.rounds)
     pairs(1000, 150, args.rounds)
     million()
-    aggregates(args.rounds)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import pandas as pd
 
 Selected = Callable[[], list[str]]
 Features = Iterator[tuple[str, np.ndarray]]
@@ -110,14 +109,3 @@ def ratios(X: np.ndarray) -> Callable[[Selected], Features]:
 
 def _power(part: str) -> int:
     return int(part.split("^")[1]) if "^" in part else 1
-
-
-def aggregates(rows: pd.DataFrame, key: str, column: str, keys: list) -> dict[str, np.ndarray]:
-    """Aggregates of one column of a child table, one key at a time."""
-    found: dict[str, list[float]] = {name: [] for name in ("sum", "mean", "min", "max")}
-    for value in keys:
-        own = rows.loc[rows[key] == value, column].to_numpy(dtype=float)
-        found["sum"].append(own.sum())
-        for name, function in (("mean", np.mean), ("min", np.min), ("max", np.max)):
-            found[name].append(function(own) if len(own) else np.nan)
-    return {name: np.array(values) for name, values in found.items()}

@@ -84,7 +84,7 @@ class FeatureStream(Protocol):
     ...         self.column, self.power = column, 0
     ...     def next_features(self, selector):
     ...         if "x^2" in selector.selected_ or self.power == 5:
-    ...             return None  # result it, or gave up
+    ...             return None  # accepted, or the last power
     ...         self.power += 1
     ...         return f"x^{self.power}", self.column**self.power
     >>> x = np.random.default_rng(0).uniform(-1, 1, 50)

@@ -198,8 +198,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, *, classes: Iterable[type] = (
     path : str, path or binary file object
         A file object is read from its current position to its end, and is not closed.
     classes : iterable of classes
-        Your own estimators that the file contains. Also classes of Tamis that are loaded only if they are listed, such
-        as :class:`tamis.columns.generators.Query`, because the text in the file is run as a query.
+        Your own estimators that the file contains.
 
     Returns
     -------

@@ -25,11 +25,10 @@ def is_instance(value: Any) -> bool:
     return isinstance(value, BaseEstimator) or type(value).__module__.partition(".")[0] == "tamis"
 
 
-def is_free(name: str, cls: type) -> bool:
+def is_free(name: str) -> bool:
     """Return whether files with objects of a class, by its full name, are loaded without naming it."""
     module, _, short = name.partition(":")
-    is_known = module.partition(".")[0] in ("tamis", "sklearn") or short in _UNFITTED.get(module, ())
-    return is_known and not hasattr(cls, "loaded_if_named")
+    return module.partition(".")[0] in ("tamis", "sklearn") or short in _UNFITTED.get(module, ())
 
 
 def full_name(cls: type) -> str:
@@ -46,11 +45,6 @@ def find_class(name: str, classes: dict[str, type]) -> type:
     result: Any = classes.get(name)
     if result is None and module.partition(".")[0] == "tamis" and "__main__" not in module:
         result = getattr(_import_or_none(module), short, None)
-        if getattr(result, "loaded_if_named", False):
-            raise CheckpointError(
-                f"The file contains a {short}, which executes code from its author: if you trust the author, load the"
-                f" file with classes=[{short}]."
-            )
     elif result is None and module in _PUBLIC:
         result = getattr(_import_or_none(module), short, None)
         result = result if isinstance(result, type) and issubclass(result, BaseEstimator) else None

@@ -138,7 +138,7 @@ class Encoder:
         name = full_name(type(value))
         package = name.partition(":")[0].partition(".")[0]
         try:
-            find_class(name, {} if is_free(name, type(value)) else {name: type(value)})
+            find_class(name, {} if is_free(name) else {name: type(value)})
             state = state_of(value)
         except (CheckpointError, ImportError, TypeError):
             raise TypeError(

@@ -1,14 +1,13 @@
 """Streams of generated features, which may depend on the features accepted so far.
 
 Zhou, Foster, Stine, Ungar: Streaming Feature Selection using Alpha-investing, KDD 2005, Sections 2 and 4.2. Covered:
-the order of Table 7 (principal components, columns, products of selected columns with columns, each pair once),
-further transformations of one or two features, and the paper's motivation, features as queries against a database.
+the order of Table 7 (principal components, columns, products of selected columns with columns, each pair once), and
+further transformations of one or two features.
 
 Deviation: the paper multiplies "the features selected from the first two blocks", including components;
 ``Chain.published`` takes the selected columns only, ``Interactions(of="selected")`` every selected feature.
 """
 
-from tamis.columns.generators.aggregate import Aggregate
 from tamis.columns.generators.chain import Chain
 from tamis.columns.generators.components import PrincipalComponents
 from tamis.columns.generators.explore import Exploration, Progress, explore
@@ -16,7 +15,6 @@ from tamis.columns.generators.formulas import (
     Column,
     Component,
     Log,
-    NewRows,
     Power,
     Product,
     Projection,
@@ -25,28 +23,23 @@ from tamis.columns.generators.formulas import (
 )
 from tamis.columns.generators.generator import CandidateBlock, FeatureGenerator, RecipeBook
 from tamis.columns.generators.pairs import Interactions, Ratios
-from tamis.columns.generators.queries import Database, Query, SQLFeatures
 from tamis.columns.generators.recipes import Recipes
-from tamis.columns.generators.relational import Relational
 from tamis.columns.generators.sources import FromIterable, Originals
 from tamis.columns.generators.table import Columns
 from tamis.columns.generators.transforms import Logs, Powers
 
 __all__ = [
-    "Aggregate",
     "CandidateBlock",
     "Chain",
     "Column",
     "Columns",
     "Component",
-    "Database",
     "Exploration",
     "FeatureGenerator",
     "FromIterable",
     "Interactions",
     "Log",
     "Logs",
-    "NewRows",
     "Originals",
     "Power",
     "Powers",
@@ -54,13 +47,10 @@ __all__ = [
     "Product",
     "Progress",
     "Projection",
-    "Query",
     "Ratio",
     "Ratios",
     "Recipe",
     "RecipeBook",
     "Recipes",
-    "Relational",
-    "SQLFeatures",
     "explore",
 ]

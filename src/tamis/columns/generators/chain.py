@@ -180,12 +180,3 @@ class Chain(FeatureGenerator):
         dict
         """
         return {"generator": "Chain", "parts": [part.signature() for part in self.parts]}
-
-    def own_queries(self) -> set[str]:
-        """Return the texts of the queries given to its parts.
-
-        Returns
-        -------
-        set of str
-        """
-        return set().union(*(part.own_queries() for part in self.parts))

@@ -18,7 +18,6 @@ from tamis._validation import check_number
 from tamis.base import ColumnSelector
 from tamis.base.html_repr import html_repr
 from tamis.columns.generators.generator import FeatureGenerator
-from tamis.columns.generators.queries import Query, query_texts
 from tamis.columns.generators.recipes import Recipes
 from tamis.columns.generators.sources import FromIterable
 from tamis.errors import CheckpointError
@@ -79,19 +78,18 @@ class Exploration:
         selected = f"{len(self.selector.selected_):,} of {self.n_candidates:,} candidates selected"
         return [selected, f"{self.seconds:.3g} s", f"ended: {self.ended}"]
 
-    def transform(self, X: Any, *, database: Any = None) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> NDArray[np.float64]:
         """Compute the selected features of rows.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
-        database : DuckDB connection, path, or dict of tables, optional
 
         Returns
         -------
         ndarray of shape (n_rows, n_selected), float64
         """
-        return self.recipes.transform(X, database=database)
+        return self.recipes.transform(X)
 
 
 def explore(
@@ -202,7 +200,7 @@ class _ExplorationRun:
                 "target": _digest(y) + _digest(sample_weight),
             }
             if self.path.exists():
-                self._resume(load(self.path, classes=[type(self.selector), Query]))
+                self._resume(load(self.path, classes=[type(self.selector)]))
                 return
         if y is not None:
             self.selector.start(y, sample_weight)
@@ -221,11 +219,6 @@ class _ExplorationRun:
                     " or the data that it reads). Choose another file, or remove it."
                 )
         walk = saved["walk"]
-        if foreign := query_texts(walk["book"].recipes.values()) - self.stream.own_queries():
-            raise CheckpointError(
-                f"{str(self.path)!r} contains the query {min(foreign)!r:.200}, which this stream was not given: choose"
-                " another file, or remove it."
-            )
         self.stream.join(walk["book"], self.stream.place)
         self.stream.seek(walk["position"])
         self.selector.__dict__.clear()

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array
 from tamis.columns.generators.table import Columns, dense, label
 
 __all__ = [
     "Column",
     "Component",
     "Log",
-    "NewRows",
     "Power",
     "Product",
     "Projection",
@@ -31,38 +29,20 @@ Floats = NDArray[np.float64]
 _CELLS = 1 << 20
 
 
-@dataclass
-class NewRows:
-    """The data that features are computed from: columns, and for queries a database and the keys of the rows.
-
-    Attributes
-    ----------
-    columns : Columns or None
-    keys : dict of str to ndarray
-        The keys, by the name of their column.
-    database : object
-        The database that queries run against.
-    """
-
-    columns: Columns | None
-    keys: dict[str, Array] = field(default_factory=dict)
-    database: Any = None
-
-
 class Recipe(ABC):
     """The definition of one feature; ``str(recipe)`` is its formula.
 
     Attributes
     ----------
     is_atom : bool
-        Whether the feature is not computed from other features: a column, a component, a query.
+        Whether the feature is not computed from other features: a column, a component.
     """
 
     is_atom = False
 
     @abstractmethod
-    def values(self, rows: NewRows) -> Floats:
-        """Return the feature's values for rows, shape (n_rows,)."""
+    def values(self, columns: Columns) -> Floats:
+        """Return the feature's values for the rows of a table, shape (n_rows,)."""
 
     @abstractmethod
     def needs(self) -> set[str]:
@@ -84,18 +64,17 @@ class Column(Recipe):
     Examples
     --------
     >>> import numpy as np
-    >>> from tamis.columns.generators import Column, Columns, NewRows
-    >>> Column("x1").values(NewRows(Columns(np.eye(2))))
+    >>> from tamis.columns.generators import Column, Columns
+    >>> Column("x1").values(Columns(np.eye(2)))
     array([0., 1.])
     """
 
     name: str
     is_atom = True
 
-    def values(self, rows: NewRows) -> Floats:
+    def values(self, columns: Columns) -> Floats:
         """Return the column."""
-        assert rows.columns is not None
-        return rows.columns.column(self.name)
+        return columns.column(self.name)
 
     def needs(self) -> set[str]:
         """Return its name."""
@@ -148,10 +127,9 @@ class Component(Recipe):
     number: int
     is_atom = True
 
-    def values(self, rows: NewRows) -> Floats:
+    def values(self, columns: Columns) -> Floats:
         """Return the component."""
-        assert rows.columns is not None
-        return self.projection.values(rows.columns, [self.number])[:, 0]
+        return self.projection.values(columns, [self.number])[:, 0]
 
     def needs(self) -> set[str]:
         """Return the names of all columns."""
@@ -193,9 +171,9 @@ class Power(Recipe):
     base_name: str
     exponent: float
 
-    def values(self, rows: NewRows) -> Floats:
+    def values(self, columns: Columns) -> Floats:
         """Return the power."""
-        powers: Floats = power_of(self.base.values(rows), self.exponent)
+        powers: Floats = power_of(self.base.values(columns), self.exponent)
         return powers
 
     def needs(self) -> set[str]:
@@ -222,20 +200,20 @@ class Product(Recipe):
     Examples
     --------
     >>> import numpy as np
-    >>> from tamis.columns.generators import Column, Columns, NewRows, Product
+    >>> from tamis.columns.generators import Column, Columns, Product
     >>> product = Product((Column("a"), Column("b")), ("a", "b"))
-    >>> str(product), product.values(NewRows(Columns([[2, 3], [4, 5]], names=["a", "b"])))
+    >>> str(product), product.values(Columns([[2, 3], [4, 5]], names=["a", "b"]))
     ('a*b', array([ 6., 20.]))
     """
 
     parts: tuple[Recipe, ...]
     names: tuple[str, ...]
 
-    def values(self, rows: NewRows) -> Floats:
+    def values(self, columns: Columns) -> Floats:
         """Return the product."""
-        product = self.parts[0].values(rows)
+        product = self.parts[0].values(columns)
         for part in self.parts[1:]:
-            product = product * part.values(rows)
+            product = product * part.values(columns)
         return product
 
     def needs(self) -> set[str]:
@@ -261,9 +239,9 @@ class Log(Recipe):
     Examples
     --------
     >>> import numpy as np
-    >>> from tamis.columns.generators import Column, Columns, Log, NewRows
+    >>> from tamis.columns.generators import Column, Columns, Log
     >>> log = Log(Column("x0"), "x0", 1.0, 1.0)
-    >>> str(log), log.values(NewRows(Columns([[0.0], [np.e - 1], [-5.0]])))
+    >>> str(log), log.values(Columns([[0.0], [np.e - 1], [-5.0]]))
     ('log(x0 + 1)', array([0., 1., 0.]))
     """
 
@@ -272,9 +250,9 @@ class Log(Recipe):
     shift: float
     floor: float
 
-    def values(self, rows: NewRows) -> Floats:
+    def values(self, columns: Columns) -> Floats:
         """Return the logarithm."""
-        logs: Floats = np.log(np.maximum(self.base.values(rows) + self.shift, self.floor))
+        logs: Floats = np.log(np.maximum(self.base.values(columns) + self.shift, self.floor))
         return logs
 
     def needs(self) -> set[str]:
@@ -291,9 +269,9 @@ class Ratio(Recipe):
 
     Examples
     --------
-    >>> from tamis.columns.generators import Column, Columns, NewRows, Ratio
+    >>> from tamis.columns.generators import Column, Columns, Ratio
     >>> ratio = Ratio(Column("a"), Column("b"), ("a", "b"), 0.5)
-    >>> str(ratio), ratio.values(NewRows(Columns([[1, 2], [1, 0]], names=["a", "b"])))
+    >>> str(ratio), ratio.values(Columns([[1, 2], [1, 0]], names=["a", "b"]))
     ('a/b', array([0.5, 2. ]))
     """
 
@@ -302,9 +280,9 @@ class Ratio(Recipe):
     names: tuple[str, str]
     floor: float
 
-    def values(self, rows: NewRows) -> Floats:
+    def values(self, columns: Columns) -> Floats:
         """Return the ratio."""
-        ratio: Floats = self.above.values(rows) / away_from_zero(self.below.values(rows), self.floor)
+        ratio: Floats = self.above.values(columns) / away_from_zero(self.below.values(columns), self.floor)
         return ratio
 
     def needs(self) -> set[str]:

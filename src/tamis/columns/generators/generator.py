@@ -234,15 +234,6 @@ class FeatureGenerator(ABC):
         data = None if self.columns is None else self.columns.digest()
         return {"generator": type(self).__name__, **self._settings(), "data": data}
 
-    def own_queries(self) -> set[str]:
-        """Return the texts of the queries given to this stream.
-
-        Returns
-        -------
-        set of str
-        """
-        return set()
-
     def stage(self) -> str:
         """Return the name of the current stage, one word.
 

@@ -291,7 +291,7 @@ class Ratios(_Pairs):
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     of : {"selected", "selected originals", "originals"}, default="selected"
         The features that are numerator or denominator: the selected features that are not computed from others
-        (columns, components, queries), the selected columns, or every column.
+        (columns, components), the selected columns, or every column.
     random_state : int or None, default=None
         Seed for shuffling the ratios of each feature.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis._validation import Array, as_frame, safe_repr
 from tamis.base import html_repr
-from tamis.columns.generators.formulas import NewRows, Recipe
+from tamis.columns.generators.formulas import Recipe
 from tamis.columns.generators.table import Columns
 from tamis.errors import DataError
 
@@ -86,16 +86,13 @@ class Recipes:
     def __len__(self) -> int:
         return len(self._recipes)
 
-    def transform(self, X: Any, *, database: Any = None) -> Floats:
+    def transform(self, X: Any) -> Floats:
         """Compute the features of rows.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_rows, n_columns)
-            Columns are matched by name in a frame, and by position otherwise. Features from a database read the keys of
-            the rows from the column named like the key.
-        database : DuckDB connection, path, or dict of tables, optional
-            The database against which queries are run.
+            Columns are matched by name in a frame, and by position otherwise.
 
         Returns
         -------
@@ -106,12 +103,11 @@ class Recipes:
         DataError
             If a column is missing, or a feature is NaN or infinite.
         """
-        rows, n_rows = self._rows(X)
-        rows.database = database
-        features = np.empty((n_rows, len(self)))
+        columns = self._columns_of(X)
+        features = np.empty((columns.n_rows, len(self)))
         for j, (name, recipe) in enumerate(self._recipes.items()):
             with np.errstate(all="ignore"):
-                values = recipe.values(rows)
+                values = recipe.values(columns)
             if name in self._fills:
                 values = np.where(np.isnan(values), self._fills[name], values)
             if not np.isfinite(values).all():
@@ -134,25 +130,20 @@ class Recipes:
         """
         return np.array(self.names, dtype=object)
 
-    def _rows(self, X: Any) -> tuple[NewRows, int]:
+    def _columns_of(self, X: Any) -> Columns:
         needed = set().union(*(recipe.needs() for recipe in self._recipes.values()))
-        keyed = {str(recipe.key) for recipe in self._recipes.values() if hasattr(recipe, "key")}
         frame = as_frame(X)
-        if not isinstance(frame, nw.DataFrame):
-            if keyed:
-                raise DataError(
-                    f"Queries need the keys of the rows: give a frame with the column {min(keyed)!r}."
-                )
-            columns = Columns(X)
-            if columns.n_columns != len(self._columns):
-                raise DataError(
-                    f"X has {columns.n_columns} features, but the features were computed from {len(self._columns)}"
-                    " columns: give rows with the same columns, or a frame."
-                )
-            return NewRows(Columns(columns.X, self._columns)), columns.n_rows
-        lacking = sorted((needed | keyed) - set(frame.columns))
-        if lacking:
-            raise DataError(f"The rows have no column {lacking[0]!r}, from which a feature is computed.")
-        keys = {name: frame.get_column(name).to_numpy() for name in keyed}
-        ordered = [name for name in frame.columns if name in needed]
-        return NewRows(Columns(frame.select(ordered)) if ordered else None, keys), len(frame)
+        if isinstance(frame, nw.DataFrame):
+            lacking = sorted(needed - set(frame.columns))
+            if lacking:
+                raise DataError(f"The rows have no column {lacking[0]!r}, from which a feature is computed.")
+            ordered = [name for name in frame.columns if name in needed]
+            # A selection without columns would have no rows either.
+            return Columns(frame.select(ordered) if ordered else np.zeros((len(frame), 1)))
+        columns = Columns(X)
+        if columns.n_columns != len(self._columns):
+            raise DataError(
+                f"X has {columns.n_columns} features, but the features were computed from {len(self._columns)}"
+                " columns: give rows with the same columns, or a frame."
+            )
+        return Columns(columns.X, self._columns)

@@ -124,7 +124,7 @@ class Powers(_Transform):
         Positive, not 1. A non-integer exponent is applied to the absolute value, and the sign is preserved: 0.5 is the
         signed square root.
     of : {"originals", "selected"}, default="originals"
-        Every column; or the selected features that are not computed from others (columns, components, queries).
+        Every column; or the selected features that are not computed from others (columns, components).
     random_state : int or None, default=None
         Seed for shuffling the powers of the columns.
 
@@ -192,7 +192,7 @@ class Logs(_Transform):
     ----------
     X : array-like, memory map, sparse matrix, frame or Columns, of shape (n_rows, n_columns)
     of : {"originals", "selected"}, default="originals"
-        Every column; or the selected features that are not computed from others (columns, components, queries).
+        Every column; or the selected features that are not computed from others (columns, components).
     random_state : int or None, default=None
         Seed for shuffling the logarithms of the columns.
 

@@ -2,7 +2,7 @@
 
     python experiments/varying_features.py [--data FOLDER] [--sets NAMES] [--rows 2000] [--seeds 3] [--learners NAMES]
     python experiments/varying_features.py --kinds pairs --sets german,wdbc,ionosphere    the setting of OVFM's program
-    python experiments/varying_features.py --late                                         features that arrive late
+    python experiments/varying_features.py --delayed                                      delayed features
 
 Five sets with two classes, shuffled, features scaled to [0, 1], test-then-train in batches of 20 rows, all features.
 Absent values are missing (NaN) for learners that skip them. Linear ones receive features standardised by the values
@@ -340,18 +340,18 @@ def accuracy(X: np.ndarray, y: np.ndarray, learner: Any) -> float:
     return right / (len(y) - BATCH)
 
 
-def show_late(n_rows: int = 15_000, wait: int = 48) -> None:
-    """Print accuracies on electricity where two features arrive a day late, or are left out."""
+def show_delayed(n_rows: int = 15_000, wait: int = 48) -> None:
+    """Print accuracies on electricity where two features are delayed by a day, or are left out."""
     X, y = load_dataset("electricity").take(n_rows)
     names = list(load_dataset("electricity").feature_names or [])
-    late = ("nswprice", "nswdemand")
-    rest = [j for j, name in enumerate(names) if name not in late]
-    columns, known = [names.index(name) for name in late], X.copy()
+    delayed = ("nswprice", "nswdemand")
+    rest = [j for j, name in enumerate(names) if name not in delayed]
+    columns, known = [names.index(name) for name in delayed], X.copy()
     known[:wait, columns], known[wait:, columns] = np.nan, X[:-wait, columns]
     streams = {
         "on time": ArrayStream(X, y, names),
-        "late": ArrayStream(X, y, names).with_late_features(dict.fromkeys(late, wait)),
-        "left out": ArrayStream(X[:, rest], y),
+        "delayed": ArrayStream(X, y, names).with_delayed_features(dict.fromkeys(delayed, wait)),
+        "removed": ArrayStream(X[:, rest], y),
         "last known": ArrayStream(known, y, names),
     }
     print("| | " + " | ".join(streams) + " |\n|---|---|---|---|")
@@ -376,10 +376,10 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--kinds", default="trapezoidal,capricious,vanishing")
     parser.add_argument("--learners", default=",".join(LEARNERS))
-    parser.add_argument("--late", action="store_true")
+    parser.add_argument("--delayed", action="store_true")
     options = parser.parse_args()
-    if options.late:
-        show_late()
+    if options.delayed:
+        show_delayed()
         return
     chosen = {name: LEARNERS[name] for name in options.learners.split(",")}
     for kind in options.kinds.split(","):

@@ -52,7 +52,7 @@ def test_only_the_first_rows_are_read():
 def test_values_that_arrive_late_are_missing_when_learners_are_compared(wait):
     X = rows()
     stream = ArrayStream(X, X[:, 0] * X[:, 1] > 0, ["a", "b", "c", "d"])
-    on_time, late = (choose_learner(one) for one in (stream, stream.with_late_features({"a": wait})))
+    on_time, late = (choose_learner(one) for one in (stream, stream.with_delayed_features({"a": wait})))
     assert on_time.scores["adaptive-random-forest"] > 0.8
     assert 0.4 < late.scores["adaptive-random-forest"] < 0.6
 

@@ -27,7 +27,7 @@ _SPELLING = {
     "drop_unlabelled": "--drop-unlabelled",
     "n_features": "--n-features",
     **{name: f"--{name}" for name in ("protocol", "delay", "replay", "scale", "baselines")},
-    "late_features": "--late",
+    "delayed_features": "--delayed",
     "idle": "--idle",
     "eps": "--eps",
     "half_life": "--half-life",

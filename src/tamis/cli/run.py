@@ -60,7 +60,7 @@ def run(
     models: Models,
     options: Annotated[RunOptions, Panel("Evaluation")],
     reading: Reading,
-    late: Annotated[
+    delayed: Annotated[
         list[str] | None,
         option(
             "Evaluation",
@@ -105,11 +105,11 @@ def run(
         )
     output = Output(report, out, checkpoint, as_json, quiet, save=save, columns=columns)
     output.check(reading.inputs, force)
-    waits = _parse_late(late or [])
+    waits = _parse_delayed(delayed or [])
     with alone(checkpoint, out):
         stream = reading.open(
             classes=not models.is_regression, quiet=quiet, clock=options.clock
-        ).with_late_features(waits)
+        ).with_delayed_features(waits)
         from tamis.evaluate.prequential.settings import features_of
 
         models = _with_learner(models, reading, options, waits, quiet=quiet)
@@ -118,13 +118,13 @@ def run(
         return output.finish(evaluate(stream, selector, learner, output, kept))
 
 
-def _parse_late(given: list[str]) -> dict[str, int]:
-    """Return the number of rows after which the values of each late feature arrive."""
+def _parse_delayed(given: list[str]) -> dict[str, int]:
+    """Return the number of rows after which the values of each delayed feature arrive."""
     waits = {}
     for text in given:
         name, _, rows = text.rpartition("=")
         if not name or not rows.isdecimal():
-            raise MisuseError(f"--late must be FEATURE=ROWS, as in price=48, got {text!r}.")
+            raise MisuseError(f"--delayed must be FEATURE=ROWS, as in price=48, got {text!r}.")
         waits[name] = int(rows)
     return waits
 
@@ -141,7 +141,7 @@ def _with_learner(
     try:
         with warnings_in_one_line(console):
             choice = choose_learner(
-                reading.open(quiet=True, clock=options.clock).with_late_features(waits),
+                reading.open(quiet=True, clock=options.clock).with_delayed_features(waits),
                 random_state=models.seed,
                 max_rows=None,
             )

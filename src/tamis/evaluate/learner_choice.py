@@ -106,7 +106,7 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     source = as_stream(stream)
     X, y = _first_rows(source, max_rows)
     # Values that arrive later than these rows would leave no row to compare on.
-    waits = {name: min(rows, len(y) // 4) for name, rows in source.late_features.items()}
+    waits = {name: min(rows, len(y) // 4) for name, rows in source.delayed_features.items()}
     labels, counts = np.unique(y, return_counts=True)
     if len(y) < 100 or len(labels) < 2:
         reason = f"has {len(y)} rows" if len(y) < 100 else f"has one class in its first {len(y):,} rows"
@@ -122,7 +122,7 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
             continue
         learner = entry.load()(**model_parameters(entry, seed=random_state, categorical=categorical))
         run = prequential(
-            ArrayStream(X, y, source.feature_names, classes=labels).with_late_features(waits),
+            ArrayStream(X, y, source.feature_names, classes=labels).with_delayed_features(waits),
             None,
             learner,
             baselines="none",

@@ -35,8 +35,8 @@ class Stream(ABC):
         Labels known in advance.
     categorical : sequence of int
         Positions of the categorical columns, as far as known.
-    late_features : dict of str to int
-        Features whose values arrive some rows later, see :meth:`with_late_features`.
+    delayed_features : dict of str to int
+        Features whose values arrive some rows later, see :meth:`with_delayed_features`.
     """
 
     feature_names: list[str] | None = None
@@ -44,7 +44,7 @@ class Stream(ABC):
     n_rows: int | None = None
     classes: Array | None = None
     categorical: Sequence[int] = ()
-    late_features: Mapping[str, int] = MappingProxyType({})
+    delayed_features: Mapping[str, int] = MappingProxyType({})
     on_idle: Callable[[], object] = staticmethod(lambda: None)  # called while waiting for rows
 
     def batches(self, size: int = 100, *, start: int = 0) -> Iterator[Batch]:
@@ -73,15 +73,15 @@ class Stream(ABC):
         check_number("start", start, low=0, integer=True)
         return _rechunk(self._blocks(int(start)), int(size))
 
-    def with_late_features(self, late: Mapping[str, int]) -> Self:
-        """Return the stream with late features, whose values arrive after their row, like delayed labels.
+    def with_delayed_features(self, delays: Mapping[str, int]) -> Self:
+        """Return the stream with delayed features, whose values arrive after their row, like delayed labels.
 
-        Batches are unchanged and contain the late values. :func:`tamis.prequential` predicts a row with NaN in the late
-        features, and trains on the complete row when its label and all of its values have arrived.
+        Batches are unchanged and contain the delayed values. :func:`tamis.prequential` predicts a row with NaN in the
+        delayed features, and trains on the complete row when its label and all of its values have arrived.
 
         Parameters
         ----------
-        late : dict of str to int
+        delays : dict of str to int
             Number of rows after which a feature's value arrives, at least 0, by name; x0, x1, ... without names.
 
         Raises
@@ -96,16 +96,16 @@ class Stream(ABC):
         >>> from tamis.streams import ArrayStream
         >>> X = np.random.default_rng(0).normal(size=(3000, 3))
         >>> stream = ArrayStream(X, X[:, 0] + X[:, 1] > 0)
-        >>> late = stream.with_late_features({"x1": 200})
-        >>> for each in (stream, late):
+        >>> delayed = stream.with_delayed_features({"x1": 200})
+        >>> for each in (stream, delayed):
         ...     print(round(prequential(each, None, HoeffdingTree()).summary()["accuracy"], 2))
         0.95
         0.75
         """
-        for name, n_rows in late.items():
-            check_number(f"late[{name!r}]", n_rows, low=0, integer=True)
+        for name, n_rows in delays.items():
+            check_number(f"delays[{name!r}]", n_rows, low=0, integer=True)
         other = copy.copy(self)
-        other.late_features = {str(name): int(n_rows) for name, n_rows in late.items()}
+        other.delayed_features = {str(name): int(n_rows) for name, n_rows in delays.items()}
         return other
 
     def take(self, n: int) -> Batch:

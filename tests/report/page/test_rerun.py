@@ -143,7 +143,7 @@ def test_shell_leads_to_the_same_run(run, folder, capsys):
         "--selector none --learner river-naive-bayes",
         "--delay 20 --baselines none --learner hoeffding-adaptive-tree --seed 1",
         "--delay a,c --selector chi2",
-        "--late a=60 --late b=20 --delay 30 --selector none --learner hoeffding-tree",
+        "--delayed a=60 --delayed b=20 --delay 30 --selector none --learner hoeffding-tree",
     ],
 )
 def test_a_printed_line_prints_itself(words, capsys):

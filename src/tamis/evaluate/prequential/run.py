@@ -79,13 +79,13 @@ class _BatchOutcome(NamedTuple):
 
 def _delay_of(stream: Stream, options: RunOptions) -> Delay:
     """Return when a row can be learned: with its label, or with the last of its values."""
-    last = max(stream.late_features.values(), default=0)
+    last = max(stream.delayed_features.values(), default=0)
     if last == 0:
         return options.delay
     if not isinstance(options.delay, int):
-        raise ValueError(f"With late features, delay must be a number of rows, got {options.delay!r}.")
+        raise ValueError(f"With delayed features, delay must be a number of rows, got {options.delay!r}.")
     if options.protocol == "paper":
-        raise ValueError("protocol='paper' learns a row before it predicts it, so no feature can be late.")
+        raise ValueError("protocol='paper' learns a row before it predicts it, so no feature can be delayed.")
     return max(options.delay, last)
 
 
@@ -96,10 +96,10 @@ class Run:
         n_features (=f)  n_features in [0, n_columns]  n_columns in [0, 2**31)  n_seen in [0, 2**53)
         n_steps in [0, 2**53)  model_bytes in [0, 2**62)  recorded? (f) bool  truth? (f) bool
         target_series ({SERIES_SIZE}) finite
-        late.n_came in [n_seen, n_seen]  late.never in [0, n_seen]  late.given_up in [0, n_seen]
-        late.now float in [-inf, inf]  late.columns[] in [0, n_columns)
-        late.blocks[][0] (B, f)  late.blocks[][1] (B) labels  late.blocks[][2] (B) float in [-inf, inf]
-        late.blocks[][3] (B) in [0, n_seen)
+        delayed.n_came in [n_seen, n_seen]  delayed.never in [0, n_seen]  delayed.given_up in [0, n_seen]
+        delayed.now float in [-inf, inf]  delayed.columns[] in [0, n_columns)
+        delayed.blocks[][0] (B, f)  delayed.blocks[][1] (B) labels  delayed.blocks[][2] (B) float in [-inf, inf]
+        delayed.blocks[][3] (B) in [0, n_seen)
         pair.n_features (=f)  pair.n_seen in [n_seen, n_seen]
         draws[].order in [0, n_features)  draws[].columns in [0, n_features)  draws[]._ring finite
         draws[].n_seen in [0, n_seen]  draws[].total finite
@@ -121,7 +121,7 @@ class Run:
             scale=options.scale, masking=options.masking, replay=options.replay,
         )  # fmt: skip
         self.labels = classes  # all labels so far, in the order of their codes; the learner may know fewer
-        self.late = DelayedLabels(_delay_of(stream, options), options.max_waiting)
+        self.delayed = DelayedLabels(_delay_of(stream, options), options.max_waiting)
         self.draws: list[Baseline] = []
         self.every: Baseline | None = None  # the learner on every column, beside the selection
         self.frozen: FrozenBaseline | None = None  # on columns selected once
@@ -191,7 +191,7 @@ class Run:
             raise DataError(f"A batch has {X.shape[1]} columns, the earlier ones had {self.n_columns}.")
         if self.n_columns == 0:
             self._begin(X)
-        X, y, now, comes = self.late.split_times(X, y)
+        X, y, now, comes = self.delayed.split_times(X, y)
         self.is_consistent = False
         try:
             codes: Array
@@ -201,8 +201,8 @@ class Run:
                 codes, self.labels = encode_labels(y, self.labels)
                 if len(self.labels) > 2 and self.auc is not None:
                     self._end_two_classes()
-            due, upto = self.late.exchange(X, y, now, comes)
-            X = self._hide_late_values(X)
+            due, upto = self.delayed.exchange(X, y, now, comes)
+            X = self._hide_delayed_values(X)
             if self.pair.is_started:
                 self._test_and_train(X, y, codes, due, upto)
             else:
@@ -218,26 +218,26 @@ class Run:
         self._measure_dependence(codes)
         self.is_consistent = True
 
-    def _hide_late_values(self, X: Rows) -> Rows:
+    def _hide_delayed_values(self, X: Rows) -> Rows:
         """Return rows without the values that arrive later."""
-        if not (late := self.stream.late_features):
+        if not (delayed := self.stream.delayed_features):
             return X
         names = self.names or [f"x{j}" for j in range(self.n_features)]
-        if missing := [name for name in late if name not in names]:
+        if missing := [name for name in delayed if name not in names]:
             raise DataError(
-                f"late_features must name features, got {missing[0]!r}; the features are {', '.join(names[:20])}."
+                f"delayed_features must name features, got {missing[0]!r}; the features are {', '.join(names[:20])}."
             )
         if sp.issparse(X):
             raise DataError(
-                "Sparse rows cannot have late features, which are missing at first: pass dense rows."
+                "Sparse rows cannot have delayed features, which are missing at first: pass dense rows."
             )
         X = np.array(X)
-        X[:, [names.index(name) for name, n_rows in late.items() if n_rows]] = np.nan
+        X[:, [names.index(name) for name, n_rows in delayed.items() if n_rows]] = np.nan
         return X
 
     def _complete_rows(self, X: Rows, due: Batch | None) -> Rows:
         """Return the rows that a scale is learned from: those of the batch, or those whose last values arrived."""
-        if not self.stream.late_features:
+        if not self.stream.delayed_features:
             return X
         return X[:0] if due is None else due[0]
 
@@ -275,9 +275,9 @@ class Run:
 
     def _begin(self, X: Rows) -> None:
         self.names, self.n_columns = self.stream.feature_names, X.shape[1]
-        if self.late.is_timed:
-            self.names = self.late.clock(self.names or [f"x{j}" for j in range(self.n_columns)])
-        self.n_features = self.n_columns - 2 * self.late.is_timed
+        if self.delayed.is_timed:
+            self.names = self.delayed.clock(self.names or [f"x{j}" for j in range(self.n_columns)])
+        self.n_features = self.n_columns - 2 * self.delayed.is_timed
         self.stability = SlidingStability(self.n_features, self.options.stability_window)
         self.pair.begin(
             self.n_features, is_sparse=sp.issparse(X), categorical=features_of(self.stream, self.options)[1]
@@ -287,7 +287,7 @@ class Run:
         """Return the classes including those of these labels."""
         if self.task is REGRESSION:
             return self.labels
-        return self.labels if self.late.delay == 0 else encode_labels(y, self.pair.learner.classes)[1]
+        return self.labels if self.delayed.delay == 0 else encode_labels(y, self.pair.learner.classes)[1]
 
     def _train_first(self, X: Rows, y: Array) -> None:
         """Train on the first rows that have labels."""
@@ -463,13 +463,13 @@ class Run:
     def _labelled_scores(
         self, due: Batch | None, X: Rows, mask: NDArray[np.bool_] | None, support: NDArray[np.intp] | None
     ) -> tuple[Array, Array] | None:
-        """Return the class and the scores of rows whose labels arrived late; None: they are those of the batch."""
+        """Return the class and the scores of rows whose labels were delayed; None: they are those of the batch."""
         if due is None:
             return np.zeros(0, dtype=bool), np.zeros(0)
         if due[0] is X:
             return None
         learner = self.pair.learner
-        view = learner.view(self._hide_late_values(due[0]), mask, support, self.pair.scale)
+        view = learner.view(self._hide_delayed_values(due[0]), mask, support, self.pair.scale)
         return np.asarray(due[1] == self.positive), learner.scores_of(self.positive, view)
 
     def _rarer_label(self, first: Any, second: Any) -> Any:
@@ -508,11 +508,11 @@ class Run:
             taken = self.pending.popleft()
             n_rows = len(taken.codes)
             part = predicted[row : row + n_rows]
-            late = (None, None) if taken.arrived is taken.codes else (taken.arrived, taken.upto)
+            delayed = (None, None) if taken.arrived is taken.codes else (taken.arrived, taken.upto)
             if isinstance(self.metrics, RunningMetrics):
-                self.metrics.update(taken.codes, part, n_classes, *late)
+                self.metrics.update(taken.codes, part, n_classes, *delayed)
             else:
-                self.metrics.update(taken.codes, part, *late)
+                self.metrics.update(taken.codes, part, *delayed)
             if self.macro_auc is not None and taken.scores is not None and taken.scores.ndim == 2:
                 self.macro_auc.update(taken.codes, taken.scores)
             elif self.auc is not None and taken.scores is not None:
@@ -629,8 +629,8 @@ class Run:
                 settings["race"] = race
         if self.positive is not None and len(self.labels) > 2:
             settings["third_class"] = plain(self.labels[2])
-        if self.late.is_timed:
-            settings["labels"] = self.late.counts()
+        if self.delayed.is_timed:
+            settings["labels"] = self.delayed.counts()
         if why := getattr(self.selector, "why_fewer_", ""):
             settings["why_fewer"] = why
         if self.threshold is not None and self.threshold.n_tested:
@@ -684,7 +684,7 @@ class Run:
         return kept | {
             "models": self.pair.state(),
             "records": self.records.state(),
-            "late": self.late.state(),
+            "delayed": self.delayed.state(),
             "draws": [draw.state() for draw in self.draws],
             "every": None if self.every is None else self.every.state(),
             "frozen": None if self.frozen is None else self.frozen.state(),
@@ -710,7 +710,7 @@ class Run:
         if (position := state.pop("position", None)) is not None:
             self.stream.seek(position)
         self.records.restore(state.pop("records"))
-        self.late.restore(state.pop("late"))
+        self.delayed.restore(state.pop("delayed"))
         self.pair.restore(state.pop("models"))
         saved = [*state.pop("draws"), state.pop("every"), state.pop("frozen")]
         saved = [one for one in saved if one is not None]
@@ -729,7 +729,7 @@ class Run:
         StateError
             If no run can reach this state.
         """
-        for part in (self, self.late, self.pair, self.pair.learner, *self._baselines()):
+        for part in (self, self.delayed, self.pair, self.pair.learner, *self._baselines()):
             check_attributes(type(part), vars(part))
             if isinstance(shapes := getattr(part, "_state_spec", None), Shapes):
                 shapes.check_values(part)

@@ -47,8 +47,8 @@ def snippet(settings: Settings) -> str:
     """
     models = [settings.get("selector"), settings.get("learner")]
     opener, stream = _opening_line(settings.get("stream", {}))
-    if late := settings.get("stream", {}).get("late_features"):
-        stream = f"({stream}).with_late_features({late!r})" if opener else stream
+    if delayed := settings.get("stream", {}).get("delayed_features"):
+        stream = f"({stream}).with_delayed_features({delayed!r})" if opener else stream
     classes = {_split(model) for model in _every_model(models)} | {
         ("tamis", name) for name in ("prequential", *opener)
     }
@@ -163,8 +163,8 @@ def command_line(settings: Settings) -> str | None:
         if (of_run := options.words()) is None:
             raise _UnsayableError
         stream = dict(settings.get("stream", {}))
-        late = [f"--late={name}={rows}" for name, rows in stream.pop("late_features", {}).items()]
-        words = [*_stream_words(stream, options.clock), *_model_words(settings), *of_run, *late]
+        delayed = [f"--delayed={name}={rows}" for name, rows in stream.pop("delayed_features", {}).items()]
+        words = [*_stream_words(stream, options.clock), *_model_words(settings), *of_run, *delayed]
     except _UnsayableError:
         return None
     return shlex.join(["tamis", "run", *words, "--report", "report.html"])

@@ -69,7 +69,7 @@ class RowDecoder:
         """Return rows as numbers and labels; `row` is the number of the first one."""
         return self.rows.as_batch(self._encoders, columns, n, row)
 
-    def as_late_batch(self, columns: list[Any], n: int, row: int, key: str, waiting: PendingRows) -> Batch:
+    def as_delayed_batch(self, columns: list[Any], n: int, row: int, key: str, waiting: PendingRows) -> Batch:
         """Return the rows whose label has arrived, in the order in which the labels arrived."""
         keys = keys_of(columns[self.table.names().index(key)], key, self.table.source.name, row)
         labels, features = self.rows.split(columns)

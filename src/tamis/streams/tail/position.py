@@ -12,16 +12,16 @@ from tamis.errors import CheckpointError
 __all__ = ["check_position", "invalid_position"]
 
 _KEYS = ("table", "how", "encoders", "rows", "counts", "reasons", "last", "letters", "notes", "places")
-_LATE_KEYS = ("late", "late_counts")
+_DELAYED_KEYS = ("delayed", "delayed_counts")
 
 
-def check_position(position: Any, *, is_late: bool) -> None:
+def check_position(position: Any, *, has_delayed: bool) -> None:
     """Validate a position of a followed stream, except for the state of its columns.
 
     Parameters
     ----------
     position : object
-    is_late : bool
+    has_delayed : bool
         Whether rows wait for their labels.
 
     Raises
@@ -31,11 +31,11 @@ def check_position(position: Any, *, is_late: bool) -> None:
     """
     if not isinstance(position, dict):
         raise invalid_position(f"must be a dict, got {short_repr(position)}")
-    for key in _KEYS + _LATE_KEYS * is_late:
+    for key in _KEYS + _DELAYED_KEYS * has_delayed:
         if key not in position:
             raise invalid_position(f"has no {key!r}")
     last, letters, notes, places = (position[key] for key in ("last", "letters", "notes", "places"))
-    counts = ("counts", "reasons", "late_counts")
+    counts = ("counts", "reasons", "delayed_counts")
     valid = {
         "rows": _is_count(position["rows"]),
         "last": last is None or is_integer(last),
@@ -44,7 +44,7 @@ def check_position(position: Any, *, is_late: bool) -> None:
         "notes": isinstance(notes, list) and all(isinstance(note, dict) for note in notes),
         **{key: _are_counts(position[key]) for key in counts if key in position},
         "places": isinstance(places, dict),
-        "late": not is_late or _is_late(position["late"]),
+        "delayed": not has_delayed or _are_delayed(position["delayed"]),
     }
     for key, is_valid in valid.items():
         if not is_valid:
@@ -82,11 +82,11 @@ def _is_place(place: Any) -> bool:
     )
 
 
-def _is_late(late: Any) -> bool:
+def _are_delayed(delayed: Any) -> bool:
     """Return whether the state of the rows without labels is valid: a key for each row."""
-    if not isinstance(late, dict) or set(late) != {"keys", "rows"}:
+    if not isinstance(delayed, dict) or set(delayed) != {"keys", "rows"}:
         return False
-    keys, rows = late["keys"], late["rows"]
+    keys, rows = delayed["keys"], delayed["rows"]
     return (
         isinstance(keys, list)
         and all(isinstance(key, str) for key in keys)

@@ -48,7 +48,7 @@ class _Mark(NamedTuple):
     last: int | None
     letters: int
     n_notes: int
-    late: dict[str, int]
+    delayed: dict[str, int]
 
 
 def follow_files(
@@ -215,9 +215,9 @@ class FollowedStream(Stream):
         self._pipe = StandardInput(self._header, most, **skips) if self.is_pipe else None
         self._current: FollowedFile | None = self._pipe
         self._counts = Counter(known["counts"])
-        self._late = None if self._label_key is None else PendingRows(self._max_waiting)
-        if self._late is not None and position is not None:
-            self._late.restore(position["late"], position["late_counts"])
+        self._delayed = None if self._label_key is None else PendingRows(self._max_waiting)
+        if self._delayed is not None and position is not None:
+            self._delayed.restore(position["delayed"], position["delayed_counts"])
         self._last: int | None = known["last"]  # number of the last row
         self._notes: list[dict[str, Any]] = list(known["notes"])
         self._places: dict[str, list[Any]] = dict(known["places"])
@@ -239,7 +239,7 @@ class FollowedStream(Stream):
         return {
             "kind": "followed", "path": self.path, "format": self._format, "label": self._label,
             "header": self._header, "number": self._number, **self._how,
-            **({} if self._late is None else {"label_key": self._label_key, "max_waiting": self._max_waiting}),
+            **({} if self._delayed is None else {"label_key": self._label_key, "max_waiting": self._max_waiting}),
             **{name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
         }  # fmt: skip
 
@@ -260,9 +260,9 @@ class FollowedStream(Stream):
         read, also their number, ``unreadable``.
         """
         counts = {name: self._counts[name] for name in ("bad", "unlabelled", "repeated")}
-        if self._late is not None:
-            counts["pending"] = len(self._late.waiting)
-            counts |= {name: self._late.counts[name] for name in ("given_up", "unmatched", "twice")}
+        if self._delayed is not None:
+            counts["pending"] = len(self._delayed.waiting)
+            counts |= {name: self._delayed.counts[name] for name in ("given_up", "unmatched", "twice")}
         return counts | ({"unreadable": len(self.unreadable)} if self.unreadable else {})
 
     @property
@@ -313,7 +313,7 @@ class FollowedStream(Stream):
             **self._decoder.state(mark.known), "rows": mark.rows, "counts": mark.counts, "reasons": mark.reasons,
             "last": mark.last, "letters": self._bad.mark(mark.letters), "notes": self._notes[: mark.n_notes],
             "places": dict(self._places),
-            **({} if self._late is None else {"late": self._late.state(), "late_counts": mark.late}),
+            **({} if self._delayed is None else {"delayed": self._delayed.state(), "delayed_counts": mark.delayed}),
         }  # fmt: skip
 
     def seek(self, position: dict[str, Any]) -> None:
@@ -324,7 +324,7 @@ class FollowedStream(Stream):
         CheckpointError
             If the position is invalid, or is one in another file; the stream is unchanged.
         """
-        check_position(position, is_late=self._late is not None)
+        check_position(position, has_delayed=self._delayed is not None)
         places = position["places"]
         if self._files is not None and self._files.is_single and set(places) != {self.path}:
             names = ", ".join(map(short_repr, places)) or "no file"
@@ -360,10 +360,10 @@ class FollowedStream(Stream):
         self._is_at_mark = True  # no row was read since
         self._mark = _Mark(
             n_rows, self._decoder.mark(), dict(self._counts), dict(self._bad.reasons), self._last, self._bad.length,
-            len(self._notes), {} if self._late is None else dict(self._late.counts),
+            len(self._notes), {} if self._delayed is None else dict(self._delayed.counts),
         )  # fmt: skip
-        if self._late is not None:
-            self._late.settle()
+        if self._delayed is not None:
+            self._delayed.settle()
 
     # -- columns -------------------------------------------------------------------------------------------
 
@@ -575,13 +575,15 @@ class FollowedStream(Stream):
             if self._number is not None:
                 at = self._decoder.table.names().index(self._number)
                 columns, n, last, gaps = new_rows(columns, at, self._number, last, before)
-            if self._late is None:
+            if self._delayed is None:
                 X, y = self._decoder.as_batch(columns, n, before + 1)
             else:
-                X, y = self._decoder.as_late_batch(columns, n, before + 1, str(self._label_key), self._late)
+                X, y = self._decoder.as_delayed_batch(
+                    columns, n, before + 1, str(self._label_key), self._delayed
+                )
         except StreamError as error:
             self._decoder.rollback(known)
-            if not self._bad.is_enabled and (self._late is None or len(rows) == 1):
+            if not self._bad.is_enabled and (self._delayed is None or len(rows) == 1):
                 raise  # rows were skipped: only a single row has the position in the message
             if len(rows) > 1:
                 half = len(rows) // 2

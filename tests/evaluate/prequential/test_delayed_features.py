@@ -45,7 +45,7 @@ def run(late, n=1000, **options):
     stream = ArrayStream(*rows(n), feature_names=["row", "early", "late"])
     learner = Recorder()
     options = {"scale": "none", "auc": False} | options
-    return prequential(stream.with_late_features(late), None, learner, **options), learner
+    return prequential(stream.with_delayed_features(late), None, learner, **options), learner
 
 
 @pytest.mark.parametrize(("delay", "late", "wait"), [(0, 300, 300), (400, 300, 400), (200, 300, 300)])
@@ -57,30 +57,30 @@ def test_a_row_is_learned_with_its_last_value_and_predicted_without_it(delay, la
     assert np.isnan(predicted[:, 2]).all()
     np.testing.assert_array_equal(predicted[:, :2], X[-len(predicted) :, :2])
     assert predicted[0, 0] == 100 * (wait // 100 + 1)
-    assert result.settings["stream"]["late_features"] == {"late": late}
+    assert result.settings["stream"]["delayed_features"] == {"late": late}
 
 
 def test_a_feature_that_is_not_late_changes_nothing():
     stream = load_stream("SEA", n_rows=3000, n_drifts=0)
     plain, zero = (
         prequential(one, FIRES(2), HoeffdingTree(), baselines="none").to_frame("steps", "pandas")
-        for one in (stream, stream.with_late_features({"x3": 0}))
+        for one in (stream, stream.with_delayed_features({"x3": 0}))
     )
     times = [name for name in plain if "seconds" in name or "bytes" in name]
     assert plain.drop(columns=times).equals(zero.drop(columns=times))
-    assert stream.late_features == {}
+    assert stream.delayed_features == {}
 
 
 def test_the_scale_is_that_of_the_complete_rows():
     X, y = rows(2000)
     X[:, 2] = 50.0 + 10.0 * X[:, 2]
-    result = prequential(ArrayStream(X, y).with_late_features({"x2": 100}), FIRES(2))
+    result = prequential(ArrayStream(X, y).with_delayed_features({"x2": 100}), FIRES(2))
     assert result.scale.shift[2] == pytest.approx(X[:1900, 2].mean(), rel=1e-6)
     assert np.isfinite(result.to_frame()["accuracy"]).all()
 
 
 def test_a_run_is_resumed(tmp_path):
-    stream = load_stream("SEA", n_rows=3000, n_drifts=0).with_late_features({"x1": 250})
+    stream = load_stream("SEA", n_rows=3000, n_drifts=0).with_delayed_features({"x1": 250})
 
     def go(**options):
         return prequential(stream, FIRES(3), HoeffdingTree(), baselines="none", **options)
@@ -96,16 +96,16 @@ def test_a_run_is_resumed(tmp_path):
 
 
 def test_the_printed_program_repeats_it():
-    stream = load_stream("SEA").with_late_features({"x1": 250, "x2": 100})
+    stream = load_stream("SEA").with_delayed_features({"x1": 250, "x2": 100})
     settings = json.loads(json.dumps(prequential(stream, FIRES(3), max_rows=1000).settings))
-    assert ".with_late_features({'x1': 250, 'x2': 100})" in snippet(settings)
-    assert " --late=x1=250 --late=x2=100 " in command_line(settings)
+    assert ".with_delayed_features({'x1': 250, 'x2': 100})" in snippet(settings)
+    assert " --delayed=x1=250 --delayed=x2=100 " in command_line(settings)
 
 
 def test_what_cannot_be_late_is_told():
-    with pytest.raises(DataError, match="late_features must name features, got 'lat'"):
+    with pytest.raises(DataError, match="delayed_features must name features, got 'lat'"):
         run({"lat": 100})
-    with pytest.raises(ValueError, match="late\\['late'\\]"):
+    with pytest.raises(ValueError, match="delays\\['late'\\]"):
         run({"late": -1})
     with pytest.raises(ValueError, match="protocol='paper'"):
         run({"late": 100}, protocol="paper")
@@ -113,4 +113,4 @@ def test_what_cannot_be_late_is_told():
         run({"late": 100}, delay=("row", "early"))
     X, y = rows()
     with pytest.raises(DataError, match="pass dense rows"):
-        prequential(ArrayStream(sp.csr_matrix(X), y).with_late_features({"x1": 5}), None, HoeffdingTree())
+        prequential(ArrayStream(sp.csr_matrix(X), y).with_delayed_features({"x1": 5}), None, HoeffdingTree())

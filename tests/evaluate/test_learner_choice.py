@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 from tamis.cli import main
 from tamis.errors import DataError
-from tamis.evaluate.learner_choice import CANDIDATES, choose_learner
+from tamis.evaluate.candidates import LEARNERS
+from tamis.evaluate.learner_choice import choose_learner
 from tamis.streams.stream import ArrayStream
 
 
@@ -32,7 +33,7 @@ def test_the_learner_that_suits_the_labels_is_chosen(best, label):
         X[:, 1] = X[:, 0] + 0.3 * X[:, 1]
     choice = choose_learner((X, label(X)))
     assert choice.name == best
-    assert set(choice.scores) == set(CANDIDATES)
+    assert set(choice.scores) == set(LEARNERS)
     assert choice.scores[best] == max(choice.scores.values())
     assert choice.n_rows == 1500
     assert choice.sentence().startswith(
@@ -49,7 +50,7 @@ def test_only_the_first_rows_are_read():
 
 
 @pytest.mark.parametrize("wait", [50, 10**6])
-def test_values_that_arrive_late_are_missing_when_learners_are_compared(wait):
+def test_values_that_are_delayed_are_missing_when_learners_are_compared(wait):
     X = rows()
     stream = ArrayStream(X, X[:, 0] * X[:, 1] > 0, ["a", "b", "c", "d"])
     on_time, late = (choose_learner(one) for one in (stream, stream.with_delayed_features({"a": wait})))

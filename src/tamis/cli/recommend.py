@@ -44,7 +44,7 @@ def recommend(
         option(
             _RACE,
             "NAME",
-            "The learner to use (see tamis list), or all: logistic, naive-bayes and"
+            "The learner to use (see tamis list), or all: logistic, perceptron, naive-bayes and"
             " adaptive-random-forest are compared, and one is recommended.",
         ),
     ] = "all",
@@ -58,7 +58,7 @@ def recommend(
 ) -> None:
     """On the first rows, compare selectors and sizes with random subsets and all features; print a command to copy."""
     if max_rows is not None:
-        check_whole("--max-rows", max_rows, 100)
+        check_whole("--max-rows", max_rows, 200)
     check_whole("--n-draws", n_draws, 1)
     if learner != "all" and "regression" in find_learner(learner).targets:
         raise MisuseError(f"--learner {learner} predicts numbers: choose a classifier of tamis list.")
@@ -90,36 +90,17 @@ def recommend(
 
 
 def _show(recommendation: Recommendation, name: str) -> None:
-    """Print accuracy, or the AUC, by number of columns, and the recommendation."""
+    """Print the candidates with their scores, and the recommendation."""
     console = terminal()
     console.print(f"Which selector for {name}?", style="bold", markup=False)
-    learner = recommendation.chosen.learner
     console.print(
-        f"{'AUC of ' if recommendation.measure == 'auc' else ''}{recommendation.n_rows:,} rows,"
-        f" {recommendation.n_features:,} columns, {learner}, test-then-train",
+        f"{recommendation.n_rows:,} rows, {recommendation.n_features:,} columns, test-then-train",
         style="dim", markup=False,
     )  # fmt: skip
-    if note := recommendation.ranking_note():
-        console.print(f"\n{note}", markup=False, highlight=False)
-    curves = recommendation.curve()
-    names = [one for one in curves if one not in ("joint", "all")]
-    sizes = sorted({size for one in names for size, _ in curves[one]})
-    print("\n  columns  " + "  ".join(f"{one:>8}" for one in names))
-    for size in sizes:
-        cells = (dict(curves[one]).get(size) for one in names)
-        mark = (
-            "  <-" if size == recommendation.chosen.size and recommendation.chosen.selector in names else ""
-        )
-        widths = (max(8, len(one)) for one in names)
-        row = "  ".join(f"{'' if v is None else f'{v:.3f}':>{w}}" for v, w in zip(cells, widths, strict=True))
-        print(f"  {size:>7,}  {row}{mark}")
-    print(f"\n  every column  {curves['all'][0][1]:.3f}")
-    majority = 0.5 if recommendation.measure == "auc" else recommendation.majority
-    print(f"  majority      {majority:.3f}, the majority-class baseline")
-    if "joint" in curves:
-        size, accuracy = curves["joint"][0]
-        print(
-            f"  joint         {accuracy:.3f}, which chooses the size itself: {size:,}"
-            f" column{'s' * (size > 1)} at the end"
-        )
-    console.print(f"\n{recommendation.reason}", markup=False, highlight=False)
+    width = max(len(one.words()) for one in recommendation.candidates)
+    print(f"\n  {'options of tamis run':<{width}}  columns  {recommendation.word:>8}")
+    for one in recommendation.candidates:
+        mark = "  <-" * (one is recommendation.chosen)
+        print(f"  {one.words():<{width}}  {one.size:>7,}  {one.score:>8.3f}{mark}")
+    notes = [recommendation.reason, recommendation.figures_note(), *recommendation.remarks]
+    console.print("", *notes, sep="\n", markup=False, highlight=False)

@@ -11,25 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
 from tamis._validation import check_number
-from tamis.catalog import find_learner
 from tamis.errors import DataError
-from tamis.evaluate.prequential import prequential
-from tamis.evaluate.prequential.remarks import RARE
-from tamis.options import model_parameters
+from tamis.evaluate.candidates import FirstRows
 from tamis.streams.any_source import as_stream
-from tamis.streams.stream import ArrayStream
 
 __all__ = ["LearnerChoice", "choose_learner"]
 
-CANDIDATES = ("logistic", "perceptron", "naive-bayes", "adaptive-random-forest")
-# Replacements if features are categorical, whose codes would be treated as numbers, or have missing values.
-_TOLERANT = {"naive-bayes": "nb"}
 _ROWS = 2000
-_RARE_ROWS, _MOST = 200, 50_000  # rows of the rare class to wait for; maximum number of rows to read
 
 
 @dataclass(frozen=True)
@@ -77,7 +66,7 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     stream : Stream or (X, y)
         As for :func:`tamis.prequential`; its first rows are read.
     max_rows : int, optional
-        Maximum number of rows to use, at least 100. By default 2000, or for a rare class as many as contain 200 rows of
+        Maximum number of rows to use, at least 200. By default 2000, or for a rare class as many as contain 200 rows of
         it, at most 50,000.
     random_state : int, default=0
         Seed of the learners.
@@ -89,12 +78,13 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     Raises
     ------
     DataError
-        If there are fewer than 100 rows, or only one class.
+        If there are fewer than 200 rows, or only one class.
 
     Examples
     --------
     The label is whether two features have the same sign, which a linear model cannot represent:
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 4))
     >>> choice = choose_learner((X, X[:, 0] * X[:, 1] > 0))
@@ -102,53 +92,18 @@ def choose_learner(stream: Any, *, max_rows: int | None = None, random_state: in
     ('adaptive-random-forest', True)
     """
     if max_rows is not None:
-        check_number("max_rows", max_rows, low=100, integer=True)
-    source = as_stream(stream)
-    X, y = _first_rows(source, max_rows)
-    # Values that arrive later than these rows would leave no row to compare on.
-    waits = {name: min(rows, len(y) // 4) for name, rows in source.delayed_features.items()}
-    labels, counts = np.unique(y, return_counts=True)
-    if len(y) < 100 or len(labels) < 2:
-        reason = f"has {len(y)} rows" if len(y) < 100 else f"has one class in its first {len(y):,} rows"
+        check_number("max_rows", max_rows, low=200, integer=True)
+    first = FirstRows(as_stream(stream), _ROWS, max_rows)
+    if first.n_rows < 200 or len(first.labels) < 2:
+        n = first.n_rows
+        reason = f"has {n} rows" if n < 200 else f"has one class in its first {n:,} rows"
         raise DataError(f"The stream {reason}, too few to choose a learner: name one.")
-    rare = len(labels) == 2 and counts.min() < RARE * len(y)
-    measure = "average_precision" if rare else "accuracy"
-    scores, total = dict[str, float](), dict[str, float]()
-    categorical = [int(j) for j in getattr(source, "categorical", ())]
-    is_missing = any(waits.values()) or (not sp.issparse(X) and bool(np.isnan(X).any()))
-    for name in (_TOLERANT.get(name, name) if categorical or is_missing else name for name in CANDIDATES):
-        entry = find_learner(name)
-        if sp.issparse(X) and not entry.sparse:
-            continue
-        learner = entry.load()(**model_parameters(entry, seed=random_state, categorical=categorical))
-        run = prequential(
-            ArrayStream(X, y, source.feature_names, classes=labels).with_delayed_features(waits),
-            None,
-            learner,
-            baselines="none",
-            auc=bool(rare),
-        )
-        total = run.summary()
-        scores[name] = float(total[measure])
-    best = max(scores, key=lambda name: scores[name])
-    share = float(counts.min() / len(y)) if rare else float(total["majority_accuracy"])
-    no_change = float("nan") if rare else float(total["no_change_accuracy"])
-    return LearnerChoice(best, scores, measure.replace("_", " "), len(y), share, no_change)
-
-
-def _first_rows(source: Any, max_rows: int | None) -> tuple[Any, Any]:
-    parts, n, counts = list[tuple[Any, Any]](), 0, dict[Any, int]()
-    for X, y in source.batches(100):
-        parts.append((X.copy(), np.asarray(y).copy()))
-        n += len(y)
-        for label, count in zip(*np.unique(y, return_counts=True), strict=True):
-            counts[label] = counts.get(label, 0) + int(count)
-        waits = max_rows is None and len(counts) <= 2 and min(counts.values()) < _RARE_ROWS and n < _MOST
-        waits &= len(counts) == 1 or min(counts.values()) < RARE * n
-        if n >= (max_rows or _ROWS) and not waits:
-            break
-    if not parts:
-        return np.empty((0, 0)), np.empty(0)
-    stack = sp.vstack if sp.issparse(parts[0][0]) else np.concatenate
-    X, y = stack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
-    return (X, y) if max_rows is None else (X[:max_rows], y[:max_rows])
+    measure = "average_precision" if first.is_rare else "accuracy"
+    options = {"baselines": "none", "auc": first.is_rare}
+    runs = [first.run(name, measure=measure, seed=random_state, options=options) for name in first.learners]
+    best = max(runs, key=lambda one: one.score)
+    total = best.run.summary()
+    share = float(first.counts.min() / first.n_rows) if first.is_rare else float(total["majority_accuracy"])
+    no_change = float("nan") if first.is_rare else float(total["no_change_accuracy"])
+    scores = {one.learner: one.score for one in runs}
+    return LearnerChoice(best.learner, scores, measure.replace("_", " "), first.n_rows, share, no_change)

@@ -41,7 +41,7 @@ def recommend(
     label : str
         Column of the classes.
     n_rows : int, default=5000
-        Rows to sample, in [100, 100000]. Of two classes, as many more as have 200 rows of the rarer one, at most
+        Rows to sample, in [200, 100000]. Of two classes, as many more as have 200 rows of the rarer one, at most
         100,000. The driver stores 8 bytes times rows times columns.
     features : str or list of str, optional
         As for :func:`screen`. Of thousands of columns, name those that :func:`select` has screened.
@@ -55,7 +55,7 @@ def recommend(
     Raises
     ------
     DataError
-        As for :func:`screen`, or if the rows are fewer than 100 or of one class.
+        As for :func:`screen`, or if the rows are fewer than 200 or of one class.
     ValueError
         If a parameter is invalid.
 
@@ -71,7 +71,7 @@ def recommend(
     """
     from tamis.evaluate.recommendation import recommend as race
 
-    check_number("n_rows", n_rows, low=100, high=_MOST_ROWS, integer=True)
+    check_number("n_rows", n_rows, low=200, high=_MOST_ROWS, integer=True)
     rows = open_rows(df, label, features, None)
     counts = collect(rows, "count", {})
     total = Counter[Any]()

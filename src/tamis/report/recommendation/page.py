@@ -18,7 +18,7 @@ from tamis.report.page.number_format import NAME_OF, count, fraction
 __all__ = ["write_report"]
 
 _IN_PYTHON = 'from tamis import recommend\n\nrecommend(stream).report("report.html")  # stream: the same rows'
-_STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5, "random": 6, "frozen": 7}
+_STYLES = {"forward": 1, "fires": 2, "fisher": 3, "fisher-recent": 4, "joint": 5}
 
 
 def write_report(
@@ -54,9 +54,15 @@ def write_report(
 
 def _page(recommendation: Recommendation, title: str, repeat: Mapping[str, str], command: str) -> str:
     plain = recommendation.as_dict()
+    rows = [[one["command"], count(one["size"]), fraction(one["score"])] for one in plain["candidates"]]
+    heads = [("", "options of tamis run"), ("n", "columns"), ("n", recommendation.word)]
     sections = [
-        Section(f"curve-{learner}", f"With {learner}", _curve(learner, curves, plain), "curve")
+        Section("candidates", "Candidates", Table("Each was run on these rows", heads, rows), "candidates")
+    ]
+    sections += [
+        Section(f"curve-{learner}", f"Sizes, with {learner}", _curve(learner, curves, plain), "curve")
         for learner, curves in plain["curves"].items()
+        if curves
     ]
     sections.append(Section("repeat", "Repeat this run", repeat))
     top = {"result": recommendation, "command": command}

@@ -147,6 +147,8 @@ class Auto(RowSelector):
         "forward knee" those before the knee of its scores, "all" every feature.
     arms_ : list of str
         The names of all arms.
+    sizes_ : ndarray of shape (n_arms,), int64
+        Number of features of each arm.
     errors_ : ndarray of shape (n_arms,), float64
         Mean loss of each arm's learner on the last rows: half of the tested ones, at most 2000. It is the error rate;
         if one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that class count. For
@@ -980,6 +982,12 @@ class Auto(RowSelector):
     def errors_(self) -> NDArray[np.float64]:
         """Mean loss of each arm on the last tested rows."""
         return self._paired.mean()
+
+    @property
+    def sizes_(self) -> NDArray[np.int64]:
+        """Number of features of each arm."""
+        _ = self.warming_up_
+        return self._size.copy()
 
     @property
     def excess_losses_(self) -> NDArray[np.float64]:

@@ -1,0 +1,180 @@
+"""Candidates of a comparison on the first rows of a stream: pairs of a selector and a learner, run prequentially."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from tamis.catalog import find, find_learner
+from tamis.evaluate.prequential import PrequentialResult, prequential
+from tamis.evaluate.prequential.remarks import RARE
+from tamis.options import RunOptions, model_parameters
+from tamis.streams.stream import ArrayStream
+
+__all__ = ["LEARNERS", "Candidate", "FirstRows"]
+
+LEARNERS = ("logistic", "perceptron", "naive-bayes", "adaptive-random-forest")  # compared if none is named
+# Replacements if features are categorical, whose codes would be treated as numbers, or have missing values.
+_TOLERANT = {"naive-bayes": "nb"}
+_RARE_ROWS = 200  # rows of the rarer class to wait for
+_MOST_ROWS = 50_000  # read in waiting for them
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A selector and a learner, and their run on the rows of a comparison.
+
+    Attributes
+    ----------
+    learner, selector : str
+        Keys of the catalogue; "none" keeps all features.
+    assigned : dict of str to object
+        Parameters of the selector that differ from those of a run, in the words of `tamis run`.
+    size : int
+        Number of selected features, at the end of the run.
+    score : float
+        The criterion of the comparison, larger is better: what the run reports.
+    losses, rows : ndarray of shape (n_blocks,)
+        1 - score and number of rows of each block of the run.
+    run : PrequentialResult
+    model : selector or None
+        As it was fitted by the run.
+    """
+
+    learner: str
+    selector: str
+    assigned: dict[str, Any]
+    size: int
+    score: float
+    losses: NDArray[np.float64] = field(repr=False)
+    rows: NDArray[np.int64] = field(repr=False)
+    run: PrequentialResult = field(repr=False)
+    model: Any = field(repr=False)
+
+    def words(self) -> str:
+        """Return the options of `tamis run`."""
+        words = ["--selector", self.selector]
+        for name, value in self.assigned.items():
+            is_size = name == "n_features_to_select"
+            words += ["--select", str(value)] if is_size else ["--set", f"{name}={value}"]
+        return " ".join([*words, "--learner", self.learner])
+
+    def behind(self, best: Candidate) -> tuple[float, float]:
+        """Return the mean loss above that of another candidate on the same rows, and its standard error."""
+        gap, share = self.losses - best.losses, self.rows / self.rows.sum()
+        mean = float(share @ gap)
+        return mean, math.sqrt(float(share**2 @ (gap - mean) ** 2))
+
+    def is_as_good(self, best: Candidate, errors: float = 1.0) -> bool:
+        """Return whether the loss above that of another candidate is at most this many standard errors."""
+        gap, error = self.behind(best)
+        return gap <= errors * error
+
+
+class FirstRows:
+    """The first rows of a stream, on which candidates are run.
+
+    Parameters
+    ----------
+    source : Stream
+    n_rows : int
+        Rows to read; of a rare class, as many more as contain 200 rows of it, at most 50,000.
+    max_rows : int, optional
+        Rows to read, also of a rare class.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    y : ndarray of shape (n_rows,)
+    labels, counts : ndarray of shape (n_classes,)
+    is_rare : bool
+        Whether one of two classes has less than a tenth of the rows.
+    learners : list of str
+        The learners that are compared if none is named, without those that do not accept the rows.
+    """
+
+    def __init__(self, source: Any, n_rows: int, max_rows: int | None = None) -> None:
+        X_parts, y_parts, counts, n, missing = list[Any](), list[Any](), Counter[Any](), 0, False
+        for X, y in source.batches(100):
+            # The rows of some streams can be read only once.
+            if not source.is_resumable:
+                X_parts.append(X.copy())
+            is_sparse, self.n_features = sp.issparse(X), X.shape[1]
+            missing |= not is_sparse and bool(np.isnan(X).any())
+            y_parts.append(np.array(y))
+            n += len(y)
+            counts.update(y_parts[-1].tolist())
+            rarest = min(counts.values())
+            waits = max_rows is None and len(counts) <= 2 and rarest < _RARE_ROWS and n < _MOST_ROWS
+            if n >= (max_rows or n_rows) and not (waits and (len(counts) == 1 or rarest < RARE * n)):
+                break
+        self.y = np.concatenate(y_parts)[:max_rows] if y_parts else np.empty(0)
+        self.n_rows = len(self.y)
+        self.labels, self.counts = np.unique(self.y, return_counts=True)
+        self.is_rare = len(self.labels) == 2 and bool(self.counts.min() < RARE * self.n_rows)
+        self._categorical = [int(j) for j in source.categorical]
+        # Values that arrive later than these rows would leave no row to compare on.
+        waiting = {name: min(rows, self.n_rows // 4) for name, rows in source.delayed_features.items()}
+        if X_parts:
+            X = (sp.vstack if is_sparse else np.concatenate)(X_parts)[:max_rows]
+            source = ArrayStream(X, self.y, source.feature_names, classes=self.labels)
+        self._stream = source.with_delayed_features(waiting)
+        self._stream.categorical = self._categorical
+        replaces = bool(self._categorical) or missing or any(waiting.values())
+        names = [_TOLERANT.get(name, name) if replaces else name for name in LEARNERS]
+        self.learners = [name for name in names if not (n and is_sparse) or find_learner(name).sparse]
+
+    def run(
+        self,
+        learner: str,
+        selector: str = "none",
+        *,
+        measure: str = "accuracy",
+        seed: int = 0,
+        on_progress: Callable[[float], None] = lambda share: None,
+        options: Mapping[str, Any] = MappingProxyType({"baselines": "none"}),
+        **assigned: Any,
+    ) -> Candidate:
+        """Run a candidate as `tamis run` does, and return it with its results.
+
+        Parameters
+        ----------
+        learner, selector : str
+            Keys of the catalogue, or "none".
+        measure : str
+            A key of the summary of the run.
+        seed : int, default=0
+        on_progress : callable, optional
+            Called with the fraction of the rows read so far.
+        options : mapping, optional
+            Options of the run that differ from the defaults; by default without baselines.
+        **assigned : object
+            Parameters of the selector.
+        """
+        entry, model = find_learner(learner), None
+        predictor = entry.load()(**model_parameters(entry, seed=seed, categorical=self._categorical))
+        if selector != "none":
+            method = find(selector, "rows")
+            usual = model_parameters(method, seed=seed, categorical=self._categorical, learner=entry)
+            model = method.load()(**usual | assigned)
+        run = prequential(
+            self._stream, model, predictor, max_rows=self.n_rows,
+            on_step=lambda step: on_progress(step.n_seen / self.n_rows), **options,
+        )  # fmt: skip
+        steps, score = run.frames["steps"], run.summary()[measure]
+        losses, rows = 1.0 - steps["accuracy"], steps["n_rows"]
+        if measure != "accuracy":  # of windows that do not overlap
+            at = np.arange(len(rows) - 1, -1, -max(1, RunOptions.window // 100))[::-1]
+            losses = 1.0 - steps[f"{measure}_windowed"][at]
+            rows = np.diff(np.cumsum(rows)[at], prepend=0) * np.isfinite(losses)
+            losses = np.nan_to_num(losses)
+        size = int(steps["n_selected"][-1]) if model is not None else self.n_features
+        return Candidate(learner, selector, assigned, size, float(score), losses, rows, run, model)

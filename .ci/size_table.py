@@ -27,16 +27,16 @@ BUDGETS = {
     "cli": 5717,
     "columns": 4392,
     # Raised by 125: a measure that is no longer defined is NaN, and `macro_auc`.
-    "evaluate": 4876,
+    "evaluate": 5500,
     "summaries": 4421,
     # Raised by 2: shifted features.
     "cells": 4333,
     # Raised by 5: `macro_auc` in the charts.
-    "report": 3510,
+    "report": 3511,
     # Raised by 56: `Inputs` and `Claims`, and rows of weight 0 are left out.
     "base": 2255,
     # Raised by 277: features and classes that follow from `_shapes`, handlers in C, and exceptions of any class.
-    TOP: 2121,
+    TOP: 2146,
     # Raised by 221: reads that are interrupted, the same rows in every form, weights and shifts.
     "checks": 1717,
     # Raised by 45: a batch takes time in proportion to its own rows.
@@ -48,13 +48,13 @@ BUDGETS = {
     # Raised by 92 for the autocorrelation of `drift` and `summaries`, which moved here.
     "dependence": 1167,
     # Raised by 26: rows are validated on arrival.
-    "pipeline": 1116,
+    "pipeline": 1125,
     # Raised by 98: nullable types, objects that are times, and weights beyond the limits.
     "_validation": 750,
     "importance": 711,
     "drift": 638,
     # Raised by 1: `macro_auc`.
-    "terminal": 574,
+    "terminal": 581,
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LAYOUT = {

@@ -46,6 +46,8 @@ class Option:
         Placeholder for the value on the command line.
     read : callable, optional
         Converts the text of the command line. By default, to the type of the default.
+    flag : str, optional
+        Name on the command line, of an option that may be repeated.
     is_setting : bool
         Whether it changes the result and thus belongs to the settings of a run.
     """
@@ -59,6 +61,7 @@ class Option:
     help: str = ""
     metavar: str = "N"
     read: Callable[[str], Any] | None = None
+    flag: str = ""
     is_setting: bool = True
 
     def check(self, name: str, value: Any, default: Any) -> None:
@@ -93,6 +96,13 @@ def _is_delay(value: Any) -> bool:
     is_pair = isinstance(value, list | tuple) and len(value) == 2
     return _is_count(value) or (
         is_pair and all(isinstance(name, str) for name in value) and value[0] != value[1]
+    )
+
+
+def _is_metrics(value: Any) -> bool:
+    """Return whether these are metrics or, from the settings of a run, their descriptions."""
+    return isinstance(value, list | tuple) and all(
+        isinstance(one, str | dict) or callable(one) or hasattr(one, "get") for one in value
     )
 
 
@@ -179,6 +189,17 @@ class RunOptions:
     ] = 10
     n_tracked: Annotated[int, Option(least=0)] = 20
     auc: Annotated[bool | str, Option('bool or "auto"', choices=(False, True, "auto"))] = "auto"
+    metrics: Annotated[
+        tuple[Any, ...],
+        Option(
+            "list of str, metric or callable",
+            accepts=_is_metrics,
+            description="a list of names, metrics, or functions of y_true and y_pred",
+            help="A further metric, such as log_loss or precision(spam); may be repeated.",
+            metavar="NAME",
+            flag="--metric",
+        ),
+    ] = ()
     replay: Annotated[
         str | int,
         Option(
@@ -286,6 +307,7 @@ class RunOptions:
     def describe(self) -> dict[str, Any]:
         """Return the options that change the result, as JSON values."""
         values = {name: getattr(self, name) for name in self.settings()}
+        values["metrics"] = [_describe_metric(one) for one in self.metrics]
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def changed(self) -> dict[str, Any]:
@@ -297,11 +319,22 @@ class RunOptions:
         """Return the arguments of `tamis run` for these settings; None if it cannot express one of them."""
         words = []
         for name, value in self.changed().items():
+            if (flag := self.known()[name].flag) and all(isinstance(one, str) for one in value):
+                words += [word for one in value for word in (flag, one)]
+                continue
             parts = value if isinstance(value, tuple) else (str(value),)
-            if not self.known()[name].help or any("," in part for part in parts):
+            if not self.known()[name].help or flag or any("," in part for part in parts):
                 return None
             words += [f"--{name.replace('_', '-')}", ",".join(parts)]
         return words
+
+
+def _describe_metric(metric: Any) -> str | dict[str, str]:
+    """Return the name by which a metric can be requested again, or the description of one without such a name."""
+    if isinstance(metric, str | dict):
+        return metric
+    named = getattr(metric, "name", None) or {"repr": getattr(metric, "__name__", type(metric).__name__)}
+    return named
 
 
 def _plain(value: Any) -> Any:

@@ -89,7 +89,7 @@ def compare(
         ),
     ] = None,
     seeds: Annotated[int, option(_GRID, "N", "Number of seeds.")] = 3,
-    options: Annotated[RunOptions, Panel(_GRID, without=("stability_window", "n_draws"))],
+    options: Annotated[RunOptions, Panel(_GRID, without=("stability_window", "n_draws", "metrics"))],
     reading: ReadingOptions,
     jobs: Annotated[
         int, option(_OUTPUT, "N", "Number of runs at a time; -1: one per core.", "--jobs", "-j")

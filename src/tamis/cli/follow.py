@@ -51,7 +51,7 @@ def add(root: typer.Typer) -> None:
 def follow(
     *,
     models: Models,
-    options: Annotated[RunOptions, Panel("Evaluation")],
+    options: Annotated[RunOptions, Panel("Evaluation", without=("metrics",))],
     reading: ReadingOptions,
     source: Annotated[
         str | None,

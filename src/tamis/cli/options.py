@@ -65,13 +65,13 @@ class _RunOptionsGroup:
         types = get_type_hints(RunOptions)
         for name, one in self.known.items():
             default = getattr(RunOptions, name)
+            flags = [one.flag] if one.flag else []
+            kind = list[str] if one.flag else types[name] if one.read is None else str
             yield inspect.Parameter(
                 name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=default if one.read is None else str(default),
-                annotation=Annotated[
-                    types[name] if one.read is None else str, option(self.panel.title, one.metavar, one.help)
-                ],
+                annotation=Annotated[kind, option(self.panel.title, one.metavar, one.help, *flags)],
             )
 
     def take(self, given: dict[str, Any]) -> RunOptions:

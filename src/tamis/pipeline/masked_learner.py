@@ -160,6 +160,17 @@ class MaskedLearner:
             scores[:, encode_labels(known, classes)[0]] = np.where(np.isnan(found), -np.inf, found)
         return labels, scores
 
+    def probabilities(self, view: View) -> tuple[Array, Array]:
+        """Return the probability of each class, shape (n_rows, n_classes), and the classes."""
+        n_rows = view.asked.shape[0]
+        if self.n_known_classes == 0:
+            return np.ones((n_rows, 1)), self.classes[:1]
+        if view.asked.shape[1] == 0:  # nothing is selected: the share of each class
+            return np.tile(self._rows_of_class / self._rows_of_class.sum(), (n_rows, 1)), self.classes
+        with np.errstate(divide="ignore", invalid="ignore"):  # as in `predict`
+            found = np.asarray(view.predictor.predict_proba(view.asked), dtype=np.float64)
+        return np.clip(np.nan_to_num(found, nan=1.0 / found.shape[1]), 0.0, 1.0), self.model.classes_
+
     def scores_of(self, positive: Any, view: View) -> Array:
         """Return a score of one of two classes for each row."""
         scores = self.scores(view)

@@ -104,6 +104,13 @@ def _numbers(result: PrequentialResult) -> Table:
             )
             note += f", {n_draws} draw{'s' * (n_draws != 1)}, ± {as_text(total[spread]).strip()}"
         grid.add_row(f"  {label}", as_text(total[name]), note)
+    for name in result.settings.get("metrics", ()):
+        latest = error_text(float(steps[f"{name}_windowed"][-1]))
+        grid.add_row(
+            f"  {name}",
+            error_text(total[name]),
+            f"last {min(options.window, int(total['n_rows'])):,} rows {latest}",
+        )
     if math.isfinite(total["selection_accuracy"]):
         note = f"{total['rsr']:.0%} of the relevant selected, {total['cucp']:.0%} of the rest unselected"
         grid.add_row("  selection accuracy", figure_text(total["selection_accuracy"]), note)

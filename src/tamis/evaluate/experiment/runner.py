@@ -112,8 +112,8 @@ def run_experiment(
         Called with a :class:`Progress` at the start and after every cell, for example `print`.
     **options
         Options of :func:`tamis.prequential`: `batch_size`, `max_rows`, `protocol`, `delay`, `max_waiting`, `window`,
-        `stability_window`, `n_tracked`, `auc`, `replay`, `masking`, `scale`, `baselines`, `n_draws`, `frozen_after`,
-        `keep_steps`.
+        `stability_window`, `n_tracked`, `auc`, `metrics`, `replay`, `masking`, `scale`, `baselines`, `n_draws`,
+        `frozen_after`, `keep_steps`.
 
     Returns
     -------

@@ -3,7 +3,23 @@
 from tamis.evaluate.metrics.auc import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.drift import Detections, Recovery, detections, recovery
+from tamis.evaluate.metrics.metric import Fading, Metric, Sliding
 from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
+from tamis.evaluate.metrics.predictions import (
+    F1,
+    MAE,
+    R2,
+    RMSE,
+    Accuracy,
+    BalancedAccuracy,
+    BrierScore,
+    Kappa,
+    LogLoss,
+    MacroAUC,
+    PinballLoss,
+    Precision,
+    Recall,
+)  # fmt: skip
 from tamis.evaluate.metrics.preq_cv import (
     PreqCVStability,
     jaccard_similarity,
@@ -16,12 +32,28 @@ from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability, nogueira, nogueira_variance
 
 __all__ = [
+    "F1",
+    "MAE",
+    "R2",
+    "RMSE",
+    "Accuracy",
+    "BalancedAccuracy",
+    "BrierScore",
     "Detections",
+    "Fading",
+    "Kappa",
+    "LogLoss",
+    "MacroAUC",
+    "Metric",
+    "PinballLoss",
+    "Precision",
     "PreqCVStability",
+    "Recall",
     "Recovery",
     "RunningErrors",
     "RunningMetrics",
     "SelectionAccuracy",
+    "Sliding",
     "SlidingAUC",
     "SlidingMacroAUC",
     "SlidingPrecisionRecall",

@@ -24,8 +24,9 @@ from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import as_numbers, check_number
 from tamis.errors import StateError
+from tamis.evaluate.metrics.metric import predicts_numbers
 
-__all__ = ["SlidingAUC", "SlidingMacroAUC"]
+__all__ = ["Ranked", "SlidingAUC", "SlidingMacroAUC"]
 
 
 _BLOCK = 64  # rows whose scores are merged together
@@ -143,7 +144,23 @@ def _slide(
     return total
 
 
-class SlidingAUC(ThreadSafe):
+class Ranked(ThreadSafe):
+    """A metric of scores over the last rows, and its mean over the run."""
+
+    bigger_is_better = True
+
+    def get(self) -> float:
+        """Return the value over the last `window` rows; NaN where it is not defined."""
+        windowed: Any = self.windowed  # type: ignore[attr-defined]
+        return float(windowed[0] if isinstance(windowed, tuple) else windowed)
+
+    def works_with(self, model: Any) -> bool:
+        """Return whether a model has scores of classes."""
+        names = ("decision_function", "predict_proba", "predict_proba_one")
+        return not predicts_numbers(model) and any(hasattr(model, name) for name in names)
+
+
+class SlidingAUC(Ranked):
     """Area under the ROC curve over the last `window` rows, and its mean over the run.
 
     A row costs O(log window), and each 64 rows or each call O(window). Memory: 32 bytes per row of the window.
@@ -256,7 +273,7 @@ class SlidingAUC(ThreadSafe):
         return self._sum / n_rows if n_rows else math.nan
 
 
-class SlidingMacroAUC(ThreadSafe):
+class SlidingMacroAUC(Ranked):
     """One-vs-rest AUC over the last `window` rows, averaged over the classes, and its mean over the run.
 
     Each class is ranked against all others by its own score. The average is unweighted (macro), over the classes that

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import as_numbers, check_number
+from tamis.evaluate.metrics.auc import Ranked
 
 __all__ = ["SlidingPrecisionRecall"]
 
@@ -67,7 +67,7 @@ def _walk(scores: Any, positive: Any, n_positive: int, precision: float) -> tupl
     return total / n_positive, recall
 
 
-class SlidingPrecisionRecall(ThreadSafe):
+class SlidingPrecisionRecall(Ranked):
     """Average precision and recall at a precision over the last `window` rows, and their means over the run.
 
     The window is kept sorted: few rows are inserted, many are sorted in. Memory: 18 bytes per row of the window.

@@ -130,6 +130,7 @@ class RunningErrors(Running):
     """
 
     _measures = ERRORS
+    bigger_is_better = False
 
     def __init__(self, window: int = 1000) -> None:
         super().__init__(window)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
 from tamis._validation import check_number
+from tamis.evaluate.metrics.metric import predicts_numbers
 
 __all__ = ["Running", "arrivals"]
 
@@ -24,6 +25,7 @@ class Running(ThreadSafe):
     """
 
     _measures: tuple[str, ...] = ()
+    bigger_is_better = True
     _shapes = "n_seen in [0, 2**62)"
 
     def __init__(self, window: int) -> None:
@@ -45,6 +47,14 @@ class Running(ThreadSafe):
     def windowed(self) -> dict[str, float]:
         """The measures over the last `window` rows; NaN before the first."""
         return self._measures_from(1 + len(self._measures))
+
+    def get(self) -> float:
+        """Return the first measure over all rows so far; NaN before the first."""
+        return float(self._values[1])
+
+    def works_with(self, model: Any) -> bool:
+        """Return whether the predictions of a model can be evaluated: of classes, or of numbers."""
+        return predicts_numbers(model) != self.bigger_is_better
 
     def _measures_from(self, at: int) -> dict[str, float]:
         names = self._measures

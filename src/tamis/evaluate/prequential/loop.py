@@ -36,6 +36,7 @@ def prequential(
     stability_window: int = 10,
     n_tracked: int = 20,
     auc: bool | str = "auto",
+    metrics: list[Any] | tuple[Any, ...] = (),
     replay: str | int = "auto",
     masking: str = "auto",
     scale: str = "auto",
@@ -103,6 +104,12 @@ def prequential(
         of .9. The last two are of the rarer class; ``settings["positive"]`` names it. For more classes they give the
         mean of the one-vs-rest areas, ``macro_auc``; the others are NaN from a third class on. ``"auto"``: if the
         learner has scores.
+    metrics : list of str, metric or callable, default=()
+        Further metrics of the predictions: names such as ``"log_loss"``, ``"precision(spam)"`` or
+        ``"pinball_loss(0.9)"`` (:mod:`tamis.evaluate.metrics.predictions`), metrics of Tamis or River, and functions or
+        scorers of scikit-learn or their names. They are copied. Each has a column ``<name>_cumulative`` and one over
+        the last `window` rows, ``<name>_windowed``. A function or scorer, or the macro AUC, is computed on these rows,
+        and its cumulative value is the mean over the rows of the run. Probabilities take another prediction.
     replay : {"auto", "always", "never"} or int, default="auto"
         When the learner is reset, and trained on how many of the last rows, masked to the new selection. ``"auto"``:
         when the selector reports a drift (``drift_detected_``), a reset learner is trained on the number of rows that

@@ -229,7 +229,8 @@ class PrequentialResult:
         rows = float(steps["n_rows"].sum())
         seconds = float(steps["seconds_total"].sum())
         last = {
-            name: float(steps[f"{name}_cumulative"][-1]) if n_steps else math.nan for name in self.task.totals
+            name: float(steps[f"{name}_cumulative"][-1]) if n_steps else math.nan
+            for name in (*self.task.totals, *self.settings.get("metrics", ()))
         }
         back = self.recovery()
         truth = {name: _mean(steps[name], steps["n_rows"]) for name in ("selection_accuracy", "rsr", "cucp")}

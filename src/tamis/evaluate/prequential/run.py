@@ -21,6 +21,7 @@ from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
 from tamis.errors import DataError, StateError, TamisError
 from tamis.evaluate.metrics.auc import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
+from tamis.evaluate.metrics.metric import Tracked
 from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
 from tamis.evaluate.metrics.regression import RunningErrors
 from tamis.evaluate.metrics.selection import score_rows
@@ -67,6 +68,7 @@ class _BatchOutcome(NamedTuple):
     arrived: Array  # those that arrived with the batch
     upto: NDArray[np.int64]  # how many of them after each row
     labels: Array  # as predicted
+    probabilities: tuple[Array, Array] | None  # a column for each of these classes
     positive: Array | None  # which rows are of the positive class, where there are scores of two classes
     scores: Array | None  # of the positive class, or a column for each of more classes
     # Classes and scores of the rows whose labels arrived; None: those of the batch.
@@ -87,6 +89,29 @@ def _delay_of(stream: Stream, options: RunOptions) -> Delay:
     if options.protocol == "paper":
         raise ValueError("protocol='paper' learns a row before it predicts it, so no feature can be delayed.")
     return max(options.delay, last)
+
+
+def _tracked_metrics(options: RunOptions, learner: Any, task: Task) -> list[Tracked]:
+    """Return the further metrics, each if it can evaluate what the learner predicts."""
+    items = [Tracked(one, options.window) for one in options.metrics]
+    names = [one.name for one in items]
+    for one in items:
+        if names.count(one.name) > 1:
+            raise ValueError(f"metrics contains {one.name!r} twice: pass it once.")
+        if one.metric.works_with(learner):
+            continue
+        what = {"numbers": "numbers", "labels": "labels"}.get(
+            one.metric.takes, "probabilities (predict_proba)"
+        )
+        raise ValueError(
+            f"metrics contains {one.name!r}, which evaluates {what}, but the {task.name} learner"
+            f" {type(learner).__name__} does not predict them."
+        )
+    if options.checkpoint is not None and (names := [one.name for one in items if one.is_of_river]):
+        raise ValueError(
+            f"metrics contains {names[0]!r} of River, which a checkpoint cannot store: choose a metric of Tamis."
+        )
+    return items
 
 
 class Run:
@@ -142,7 +167,9 @@ class Run:
         self.stability = SlidingStability(1, options.stability_window)
         self.label_series = LabelSeries(len(classes))
         self.target_series = np.zeros(SERIES_SIZE)  # of a regression
-        self.records = RunLog(options.keep_steps, task)
+        self.tracked = _tracked_metrics(options, learner, task)
+        self.settings["metrics"] = [one.name for one in self.tracked]
+        self.records = RunLog(options.keep_steps, task, self.settings["metrics"])
         self.pending: deque[_BatchOutcome] = deque()  # steps that are not written yet
         self.n_seen = self.n_steps = self.n_features = self.n_columns = 0
         self.names: list[str] | None = None
@@ -318,6 +345,8 @@ class Run:
         view = pair.learner.view(X, mask, support, scale)
         t2 = time.perf_counter()
         labels, scores = self._predict(view)
+        asks = any(one.metric.takes == "probabilities" for one in self.tracked)
+        probabilities = pair.learner.probabilities(view) if asks else None
         t3 = time.perf_counter()
         # The selector first, as it validates: a rejected batch changes neither of them.
         if due is not None and not paper:
@@ -356,6 +385,7 @@ class Run:
             codes[:0] if due is None else self._codes_of(due, X, codes),
             upto,
             labels,
+            probabilities,
             positive,
             scores,
             labelled,
@@ -522,6 +552,7 @@ class Run:
                 if self.threshold is not None:
                     decided = np.asarray(taken.labels == self.positive)
                     self.threshold.update(taken.positive, taken.scores, decided, taken.labelled)
+            self._track(taken)
             self._record(taken, memory, None if truth is None else truth[row : row + n_rows])
             row += n_rows
 
@@ -545,11 +576,29 @@ class Run:
             ranked = (self.auc.mean, self.auc.windowed, *self.precision_recall.values, math.nan, math.nan)
         elif self.macro_auc is not None:
             ranked = (*ranked[2:], self.macro_auc.mean, self.macro_auc.windowed)
-        self.records.add_step((
+        row = (
             taken.step, taken.n_seen, len(taken.codes), *self.metrics.values.tolist(), *ranked,
             *taken.baselines, *self._selection_accuracy(taken, truth), value,
             low, high, n_selected, n_entered, n_left, *taken.seconds, memory, self.model_bytes,
-        ))  # fmt: skip
+        )  # fmt: skip
+        if self.tracked:
+            further = {
+                f"{one.name}_{scope}": value
+                for one in self.tracked
+                for scope, value in zip(("cumulative", "windowed"), one.values, strict=True)
+            }
+            known = dict(zip(self.task.columns, row, strict=True)) | further
+            row = tuple(known[name] for name in self.records.columns)
+        self.records.add_step(row)
+
+    def _track(self, taken: _BatchOutcome) -> None:
+        """Update the further metrics."""
+        y = taken.codes if self.task is REGRESSION else self.labels[taken.codes]
+        for one in self.tracked:
+            if one.metric.takes == "probabilities" and taken.probabilities is not None:
+                one.update(y, *taken.probabilities)
+            else:
+                one.update(y, taken.labels, None)
 
     def _selection_accuracy(self, taken: _BatchOutcome, truth: NDArray[np.bool_] | None) -> tuple[float, ...]:
         """Return the selection accuracy for the relevant features of these rows, and record their changes."""
@@ -593,7 +642,7 @@ class Run:
     def step(self) -> Step:
         """Return the last step for a callback."""
         self.write()
-        values = dict(zip(self.task.columns, self.records.steps.rows[-1].tolist(), strict=True))
+        values = dict(zip(self.records.columns, self.records.steps.rows[-1].tolist(), strict=True))
         features, scores = self._top_features()
         names = self._names()
         top = [(names[j], score) for j, score in zip(features.tolist(), scores.tolist(), strict=True)]
@@ -688,6 +737,7 @@ class Run:
             "draws": [draw.state() for draw in self.draws],
             "every": None if self.every is None else self.every.state(),
             "frozen": None if self.frozen is None else self.frozen.state(),
+            "tracked": [one.state() for one in self.tracked],
             "position": self.stream.position(),
         }
 
@@ -710,6 +760,8 @@ class Run:
         if (position := state.pop("position", None)) is not None:
             self.stream.seek(position)
         self.records.restore(state.pop("records"))
+        for one, kept in zip(self.tracked, state.pop("tracked"), strict=True):
+            one.restore(kept)
         self.delayed.restore(state.pop("delayed"))
         self.pair.restore(state.pop("models"))
         saved = [*state.pop("draws"), state.pop("every"), state.pop("frozen")]

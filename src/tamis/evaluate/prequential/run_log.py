@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import Array
 from tamis.errors import StateError
 from tamis.evaluate.prequential.result import WHOLE_NUMBERS, Frame
-from tamis.evaluate.prequential.task import CLASSIFICATION, Task
+from tamis.evaluate.prequential.task import CLASSIFICATION, Task, result_columns
 
 __all__ = ["RunLog"]
 
@@ -60,6 +62,8 @@ class RunLog:
         within it is not recorded.
     task : Task, default=CLASSIFICATION
         The prediction task.
+    metrics : sequence of str, default=()
+        Names of further metrics.
 
     Examples
     --------
@@ -70,8 +74,10 @@ class RunLog:
     [[3.0, 30.0, 40.0], [7.0, 70.0, 40.0]]
     """
 
-    def __init__(self, most: int | None = None, task: Task = CLASSIFICATION) -> None:
-        self.most, self.columns, self.measure = most, task.columns, task.measure
+    def __init__(
+        self, most: int | None = None, task: Task = CLASSIFICATION, metrics: Sequence[str] = ()
+    ) -> None:
+        self.most, self.columns, self.measure = most, result_columns(task, metrics), task.measure
         self.steps = Table(len(self.columns))
         self.changes = Table(3)  # step, feature, 1 for enter or 0 for leave
         self.scores = Table(3)  # step, feature, score

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from tamis.evaluate.metrics.classification import MEASURES
 from tamis.evaluate.metrics.regression import ERRORS
 from tamis.pipeline.selective_learner import is_regression_learner
 
-__all__ = ["CLASSIFICATION", "REGRESSION", "Task", "find_task", "task_of"]
+__all__ = ["CLASSIFICATION", "REGRESSION", "Task", "find_task", "result_columns", "task_of"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,12 @@ CLASSIFICATION = Task(
     ("auc", "average_precision", "recall_at_precision", "macro_auc"),
 )  # fmt: skip
 REGRESSION = Task("regression", "mae", "r2_windowed", ERRORS)
+
+
+def result_columns(task: Task, metrics: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of the frame of the steps, with those of further metrics; a name may stand for a measure."""
+    further = (f"{name}_{scope}" for name in metrics for scope in ("cumulative", "windowed"))
+    return tuple(dict.fromkeys((*task.columns, *further)))
 
 
 def find_task(name: str) -> Task:

@@ -133,8 +133,9 @@ def _literal(value: Any) -> str:
     if isinstance(value, dict):
         is_unknown = set(value) == {"repr"}
         return "..." if is_unknown else f"{{{', '.join(f'{k!r}: {_literal(v)}' for k, v in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, list | tuple):
+        items = ", ".join(map(_literal, value)) + "," * (isinstance(value, tuple) and len(value) == 1)
+        return f"[{items}]" if isinstance(value, list) else f"({items})"
     return f'float("{value}")' if isinstance(value, float) and not math.isfinite(value) else repr(value)
 
 

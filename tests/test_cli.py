@@ -156,7 +156,7 @@ def test_options_reach_selector_learner_stream_and_evaluation(call):
     assert settings["options"] == {
         "batch_size": 40, "protocol": "paper", "delay": 0, "window": 300, "stability_window": 5, "n_tracked": 20,
         "auc": "auto", "replay": 300, "masking": "auto", "scale": "auto", "baselines": "random", "n_draws": 3,
-        "frozen_after": 1000, "max_rows": 1000, "max_waiting": 100_000, "keep_steps": None,
+        "frozen_after": 1000, "max_rows": 1000, "max_waiting": 100_000, "keep_steps": None, "metrics": [],
     }  # fmt: skip
     assert (settings["stream"]["label"], settings["stream"]["missing"]) == (-1, "mean")
 

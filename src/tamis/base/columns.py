@@ -10,7 +10,8 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, Self, runtime_checkable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -96,10 +97,11 @@ class FeatureStream(Protocol):
         """Return a name and a column, or names and a block of columns; None at the end of the stream."""
 
 
+@dataclass(eq=False, repr=False)
 class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while columns arrive, one at a time or in blocks.
 
-    A subclass stores its parameters in the constructor (`missing` and `trace` among them) and implements two hooks.
+    A subclass is a dataclass of its parameters, or stores them in its constructor, and implements two hooks.
     `_begin` validates the parameters and allocates the state for a target. `_consider` decides about one column, or
     `_consider_block` about several. After an error, the state is restored from a shallow copy of ``_state()``, so a
     hook must assign changed state to new objects, or append it beyond the end of the earlier state.
@@ -129,11 +131,9 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         _n_rows in [1, 2**62)  _row_weight? (_n_rows) float in [0, inf)  _trace (its own)
     """
 
-    missing: str
-    trace: str
-    n_offered_: int
-    stopped_: str | None
-    classes_: Array
+    _: KW_ONLY
+    missing: str = "refuse"
+    trace: str = "all"
 
     _allowed = parameters(missing=("refuse", "mean"), trace=("all", "selected"))
 
@@ -144,7 +144,9 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     _counts_rows = False  # True: the hooks get each row as often as it counts, so weights are whole numbers
     _statistic = "dependency"  # the statistic in `trace_` for methods without p-values
     _whole_blocks = False  # True: `_consider_block` receives each block of offers undivided
-    _parts: tuple[str, ...] = ()  # stateful attributes that hooks change in place; snapshots copy them
+    _parts: ClassVar[
+        tuple[str, ...]
+    ] = ()  # stateful attributes that hooks change in place; snapshots copy them
 
     @abstractmethod
     def _begin(self, y: Array, weight: Array) -> None:
@@ -171,7 +173,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     # -- verbs ---------------------------------------------------------------------------------------------
 
     # Values validated when the model was fitted; a loaded model contains what they set.
-    _fitted_by: tuple[str, ...] = ("_start",)
+    _fitted_by: ClassVar[tuple[str, ...]] = ("_start",)
 
     def start(self, y: Any, sample_weight: Any = None) -> Self:
         """Reset the selector, and set the target of the features to come.
@@ -335,8 +337,8 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         else:
             codes, labels = encode_labels(y, np.array([]))
             there, y = np.unique(self._counted(codes), return_inverse=True)
-            self.classes_ = labels[there]
-        self.stopped_ = None
+            self.classes_: Array = labels[there]
+        self.stopped_: str | None = None
         self._kept: tuple[tuple[int, str], ...] = ()  # place of the offer, name
         self._taken: frozenset[str] = frozenset()
         self._trace = Trace(accepted_only=self.trace == "selected")

@@ -24,7 +24,7 @@ Errata and deviations, each with its reason (those of Figure 1 are in :mod:`tami
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,7 @@ __all__ = ["AlphaInvesting"]
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class AlphaInvesting(SequentialSelector, GroupedOffers):
     """Accepts a feature if its p-value is below a threshold that rises with each acceptance and falls with each test.
 
@@ -171,8 +172,6 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     """
 
     _parts = ("_model", "_rule")
-    _rule: SpendingRule
-
     accepts = Inputs(targets=("binary", "multiclass", "regression"))
 
     _shapes = "_groups_of_rows (g) codes"
@@ -188,36 +187,15 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         release=(number("(0, 1]"), None),
     )
 
-    def __init__(
-        self,
-        model: str = "linear",
-        *,
-        rule: str | SpendingRule = "alpha-investing",
-        initial_wealth: float = 0.5,
-        payout: float = 0.5,
-        target_fdr: float | None = None,
-        variance: str = "auto",
-        pvalue: str = "exact",
-        release: float | None = None,
-        groups: Any = None,
-        intercept: bool = True,
-        max_features: int | None = None,
-        missing: str = "refuse",
-        trace: str = "all",
-    ) -> None:
-        self.model = model
-        self.rule = rule
-        self.initial_wealth = initial_wealth
-        self.payout = payout
-        self.target_fdr = target_fdr
-        self.variance = variance
-        self.pvalue = pvalue
-        self.release = release
-        self.groups = groups
-        self.intercept = intercept
-        self.max_features = max_features
-        self.missing = missing
-        self.trace = trace
+    _: KW_ONLY
+    rule: str | SpendingRule = "alpha-investing"
+    initial_wealth: float = 0.5
+    payout: float = 0.5
+    target_fdr: float | None = None
+    variance: str = "auto"
+    pvalue: str = "exact"
+    release: float | None = None
+    groups: Any = None
 
     @property
     def wealth_(self) -> float:
@@ -227,7 +205,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     def _begin(self, y: Array, weight: Array) -> None:
         # With `release`: offer and column of each selected feature.
         self._selected_columns: tuple[tuple[int, Floats], ...] = ()
-        self._rule = self._make_rule().start()
+        self._rule: SpendingRule = self._make_rule().start()
         robust = self.variance in ("robust", "series") or (
             self.variance == "auto" and self.model == "poisson"
         )

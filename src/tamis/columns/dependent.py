@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ Floats = NDArray[np.float64]
 _TESTS: dict[str, type[Any]] = {"fisher-z": FisherZ, "g-square": GSquare}
 
 
+@dataclass(eq=False, repr=False)
 class DependenceSelector(ColumnSelector):
     """A selector that tests columns for dependence on the class, given the selected columns.
 
@@ -41,10 +43,11 @@ class DependenceSelector(ColumnSelector):
         max_conditions=integer("[1, inf)"),
     )
 
-    test: str | DependenceTest
-    alpha: float
-    _parts: tuple[str, ...] = ("_memory",)
-    _memory: DependenceTest
+    test: str | DependenceTest = "fisher-z"
+    _: KW_ONLY
+    alpha: float = 0.01
+
+    _parts = ("_memory",)
 
     @property
     def rows_dependent_(self) -> bool:
@@ -63,7 +66,7 @@ class DependenceSelector(ColumnSelector):
         """
 
     def _begin(self, y: Array, weight: Array) -> None:
-        self._memory = self._make_test().start(y)
+        self._memory: DependenceTest = self._make_test().start(y)
         if isinstance(self._memory, FisherZ):
             warn_rare_class(
                 y, weight, "too many sparse columns then pass test='fisher-z', choose test='g-square'"

@@ -18,13 +18,13 @@ from __future__ import annotations
 
 import copy
 
-from tamis.columns.dependent import DependenceSelector
-from tamis.dependence.criterion import Candidate, DependenceTest
+from tamis.columns.osfs import OSFS
+from tamis.dependence.criterion import Candidate
 
 __all__ = ["FastOSFS"]
 
 
-class FastOSFS(DependenceSelector):
+class FastOSFS(OSFS):
     """Keeps features that depend on the class, given any few of the features selected before.
 
     Parameters
@@ -79,21 +79,6 @@ class FastOSFS(DependenceSelector):
     >>> selector.selected_, selector.trace_["decision"][:3].tolist()
     (['x1'], ['accepted', 'accepted', 'rejected'])
     """
-
-    def __init__(
-        self,
-        test: str | DependenceTest = "fisher-z",
-        *,
-        alpha: float = 0.01,
-        max_conditions: int = 3,
-        missing: str = "refuse",
-        trace: str = "all",
-    ) -> None:
-        self.test = test
-        self.alpha = alpha
-        self.max_conditions = max_conditions
-        self.missing = missing
-        self.trace = trace
 
     def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:
         before, new = copy.copy(self._memory), self._memory.n_kept_

@@ -33,6 +33,7 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from typing import Any
 
@@ -50,6 +51,7 @@ from tamis.dependence.g_square import GSquare
 __all__ = ["GFSFS"]
 
 
+@dataclass(eq=False, repr=False)
 class GFSFS(GroupedOffers):
     """Keeps groups of features that add information about the class, and the features of each group that do.
 
@@ -129,22 +131,11 @@ class GFSFS(GroupedOffers):
         n_bins=(integer("[2, 16]"), None),
     )
 
-    def __init__(
-        self,
-        groups: Any = "blocks",
-        *,
-        group_penalty: float = 1.0,
-        feature_penalty: float = 1.0,
-        n_bins: int | None = None,
-        missing: str = "refuse",
-        trace: str = "all",
-    ) -> None:
-        self.groups = groups
-        self.group_penalty = group_penalty
-        self.feature_penalty = feature_penalty
-        self.n_bins = n_bins
-        self.missing = missing
-        self.trace = trace
+    groups: Any = "blocks"
+    _: KW_ONLY
+    group_penalty: float = 1.0
+    feature_penalty: float = 1.0
+    n_bins: int | None = None
 
     @property
     def selected_groups_(self) -> list[list[str]]:

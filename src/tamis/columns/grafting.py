@@ -39,6 +39,7 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,7 @@ def _scan(
     return int(block.shape[1])
 
 
+@dataclass(eq=False, repr=False)
 class Grafting(ColumnSelector):
     """Accepts a feature that lowers the loss of a lasso faster than the lasso penalty rises.
 
@@ -243,22 +245,10 @@ class Grafting(ColumnSelector):
         model=("linear", "logistic"),
     )
 
-    def __init__(
-        self,
-        penalty: float | None = None,
-        *,
-        alpha: float = 0.01,
-        model: str = "linear",
-        missing: str = "refuse",
-        trace: str = "all",
-    ) -> None:
-        self.penalty = penalty
-        self.alpha = alpha
-        self.model = model
-        self.missing = missing
-        self.trace = trace
-
-    _places: tuple[int, ...]
+    penalty: float | None = None
+    _: KW_ONLY
+    alpha: float = 0.01
+    model: str = "linear"
 
     def _is_regression(self) -> bool:
         return self.model != "logistic"
@@ -286,7 +276,7 @@ class Grafting(ColumnSelector):
         logistic = self.model == "logistic"
         _fill_negative_gradient(self._target, self._share, self._eta, logistic, self._negative_gradient)
         self._columns, self._weights = np.empty((0, len(y))), np.empty(0)
-        self._places = ()
+        self._places: tuple[int, ...] = ()
 
     def _consider_block(self, columns: Any) -> Verdicts:
         block = columns.toarray() if sp.issparse(columns) else columns

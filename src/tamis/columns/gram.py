@@ -16,6 +16,7 @@ because the new features have no values on earlier rows. Selected features are t
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -52,6 +53,7 @@ _DECISION = np.dtype([("n_seen", np.int64), ("name", object), ("p_value", np.flo
                       ("wealth", np.float64), ("decision", "U9")])  # fmt: skip
 
 
+@dataclass(eq=False, repr=False)
 class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     """Selects streaming features for a linear model of streaming rows.
 
@@ -140,16 +142,6 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     auto 0
     """
 
-    selected_: list[str]
-    n_seen_: int
-    rows_dependent_: bool
-    _rule: SpendingRule
-    _main: AugmentedGram  # for the selected features
-    _trial: AugmentedGram  # for the selected features and those on trial, since the start of the trial
-    _trial_names: list[str]
-    _decided: set[str]  # rejected or released, and present in every batch since
-    _decisions: list[tuple[Any, ...]]
-
     _allowed = parameters(
         rule=(*RULES, SpendingRule),
         target_fdr=(number("(0, 1)"), None),
@@ -161,24 +153,35 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     _shapes = "_main? (its own)  _trial? (its own)  _recent? (t) finite"
 
-    def __init__(
-        self,
-        rule: str | SpendingRule = "alpha-investing",
-        *,
-        target_fdr: float | None = None,
-        trial_rows: int = 100,
-        release: float | None = 0.05,
-        half_life: float | None = None,
-        variance: str = "auto",
-    ) -> None:
-        self.rule = rule
-        self.target_fdr = target_fdr
-        self.trial_rows = trial_rows
-        self.release = release
-        self.half_life = half_life
-        self.variance = variance
+    rule: str | SpendingRule = "alpha-investing"
+    _: KW_ONLY
+    target_fdr: float | None = None
+    trial_rows: int = 100
+    release: float | None = 0.05
+    half_life: float | None = None
+    variance: str = "auto"
 
     # -- rows ----------------------------------------------------------------------------------------------
+
+    def _initialize(self) -> None:
+        if isinstance(self.rule, SpendingRule):
+            rule = clone(self.rule)
+        elif self.rule == "alpha-investing" and self.target_fdr is None:
+            rule = AlphaWealth()
+        else:
+            rule = make_rule(self.rule, 0.05 if self.target_fdr is None else self.target_fdr)
+        self._rule: SpendingRule = rule.start()
+        self.selected_: list[str] = []
+        self._trial_names: list[str] = []
+        self._decided: set[str] = set()  # rejected or released, and present in every batch since
+        self._main = AugmentedGram()  # for the selected features
+        self._trial = (
+            AugmentedGram()
+        )  # for the selected features and those on trial, since the start of the trial
+        self._decisions: list[tuple[Any, ...]] = []
+        self._recent = np.zeros(0)  # last targets of the trial
+        self.rows_dependent_ = self.variance == "series"
+        self.n_seen_ = 0
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Update the model with rows, and test the columns whose trial ends. If it raises, the model is unchanged.
@@ -227,23 +230,6 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
                 self._decide()
         if self.release is not None:
             self._release()
-
-    def _initialize(self) -> None:
-        if isinstance(self.rule, SpendingRule):
-            rule = clone(self.rule)
-        elif self.rule == "alpha-investing" and self.target_fdr is None:
-            rule = AlphaWealth()
-        else:
-            rule = make_rule(self.rule, 0.05 if self.target_fdr is None else self.target_fdr)
-        self._rule = rule.start()
-        self.selected_ = []
-        self._trial_names = []
-        self._decided = set()
-        self._main, self._trial = AugmentedGram(), AugmentedGram()
-        self._decisions = []
-        self._recent = np.zeros(0)  # last targets of the trial
-        self.rows_dependent_ = self.variance == "series"
-        self.n_seen_ = 0
 
     # -- tests ---------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -26,6 +27,7 @@ def _is_grouping(groups: Any) -> bool:
     ) == len(columns)
 
 
+@dataclass(eq=False, repr=False)
 class GroupedOffers(ColumnSelector):
     """A selector that decides on groups of columns, by its parameter `groups`.
 
@@ -36,7 +38,8 @@ class GroupedOffers(ColumnSelector):
         groups=(None, "blocks", Kind("a dict of lists of columns without repetitions", _is_grouping)),
     )
 
-    groups: Any
+    _: KW_ONLY
+    groups: Any = None
 
     def _parts_of_block(self, names: list[str] | None, m: int) -> Iterator[tuple[slice, bool]]:
         if isinstance(self.groups, str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ class Member:
         self.alone = alone
 
 
+@dataclass(eq=False, repr=False)
 class NeighbourhoodSelector(ColumnSelector):
     """A selector with a set of features S, and the dependency gamma of the class on them.
 
@@ -47,10 +49,13 @@ class NeighbourhoodSelector(ColumnSelector):
         random_state=SEED,
     )
 
-    random_state: Any
-    _members: tuple[Member, ...]
-    _gamma: float
-    _threshold: float  # dependency that a feature must reach alone
+    _: KW_ONLY
+    random_state: Any = 0
+
+    @property
+    def dependency_(self) -> float:
+        """The dependency of the class on the selected features."""
+        return self._gamma
 
     @abstractmethod
     def _rule(self) -> str:
@@ -82,7 +87,11 @@ class NeighbourhoodSelector(ColumnSelector):
                 " need 3 rows or more, of two classes or more."
             )
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self._members, self._gamma, self._threshold = (), 0.0, 0.0
+        self._members: tuple[Member, ...] = ()
+        self._gamma, self._threshold = (
+            0.0,
+            0.0,
+        )  # the threshold is the dependency that a feature must reach alone
 
     def _consider_block(self, columns: Any) -> Verdicts:
         X = np.asarray(columns.toarray() if sp.issparse(columns) else columns)

@@ -26,7 +26,7 @@ Errata and deviations, each with its reason (those of the neighbourhoods are in 
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 from tamis._validation.parameters import parameters
 from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
@@ -34,6 +34,7 @@ from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
 __all__ = ["OFSA3M"]
 
 
+@dataclass(eq=False, repr=False)
 class OFSA3M(NeighbourhoodSelector):
     """Keeps features that raise the dependency of the class on them; the neighbours of a row end at the first gap.
 
@@ -95,23 +96,7 @@ class OFSA3M(NeighbourhoodSelector):
         relevance=("article", "code"),
     )
 
-    def __init__(
-        self,
-        relevance: str = "article",
-        *,
-        random_state: Any = 0,
-        missing: str = "refuse",
-        trace: str = "all",
-    ) -> None:
-        self.relevance = relevance
-        self.random_state = random_state
-        self.missing = missing
-        self.trace = trace
-
-    @property
-    def dependency_(self) -> float:
-        """The dependency of the class on the selected features."""
-        return self._gamma
+    relevance: str = "article"
 
     def _rule(self) -> str:
         return "gap"

@@ -26,7 +26,7 @@ Errata and deviations, each with its reason (those of the neighbourhoods are in 
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 from tamis._validation.parameters import number, parameters
 from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
@@ -34,6 +34,7 @@ from tamis.columns.neighbourhood import Member, NeighbourhoodSelector
 __all__ = ["OFSDensity"]
 
 
+@dataclass(eq=False, repr=False)
 class OFSDensity(NeighbourhoodSelector):
     """Keeps features that raise the dependency of the class on them; the neighbours of a row are dense.
 
@@ -95,25 +96,9 @@ class OFSDensity(NeighbourhoodSelector):
         neighbours=("code", "article"),
     )
 
-    def __init__(
-        self,
-        tolerance: float = 0.05,
-        *,
-        neighbours: str = "code",
-        random_state: Any = 0,
-        missing: str = "refuse",
-        trace: str = "all",
-    ) -> None:
-        self.tolerance = tolerance
-        self.neighbours = neighbours
-        self.random_state = random_state
-        self.missing = missing
-        self.trace = trace
-
-    @property
-    def dependency_(self) -> float:
-        """The dependency of the class on the selected features."""
-        return self._gamma
+    tolerance: float = 0.05
+    _: KW_ONLY
+    neighbours: str = "code"
 
     def _rule(self) -> str:
         return "density" if self.neighbours == "code" else "density-article"

@@ -25,12 +25,15 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 from tamis.columns.dependent import DependenceSelector
-from tamis.dependence.criterion import Candidate, DependenceTest
+from tamis.dependence.criterion import Candidate
 
 __all__ = ["OSFS"]
 
 
+@dataclass(eq=False, repr=False)
 class OSFS(DependenceSelector):
     """Keeps features that depend on the class, given any few of the other selected features.
 
@@ -87,20 +90,8 @@ class OSFS(DependenceSelector):
     (['x1'], ['accepted', 'accepted', 'rejected'])
     """
 
-    def __init__(
-        self,
-        test: str | DependenceTest = "fisher-z",
-        *,
-        alpha: float = 0.01,
-        max_conditions: int = 3,
-        missing: str = "refuse",
-        trace: str = "all",
-    ) -> None:
-        self.test = test
-        self.alpha = alpha
-        self.max_conditions = max_conditions
-        self.missing = missing
-        self.trace = trace
+    _: KW_ONLY
+    max_conditions: int = 3
 
     def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:
         new = self._memory.n_kept_

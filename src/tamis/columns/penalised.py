@@ -23,16 +23,18 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import Array
+from tamis._validation.parameters import integer, parameters
 from tamis.base.trace import Verdicts
 from tamis.columns.projection import Proposal
-from tamis.columns.sequential import SequentialSelector
+from tamis.columns.sequential import RegressionSelector, SequentialSelector
 
-__all__ = ["PenalisedSelector", "penalty"]
+__all__ = ["CriterionSelector", "PenalisedSelector", "penalty"]
 
 Floats = NDArray[np.float64]
 
@@ -63,7 +65,27 @@ def penalty(criterion: str, n_rows: float, n_candidates: Floats) -> Floats:
     return np.full(len(n_candidates), 2.0 if criterion == "aic" else math.log(n_rows))
 
 
-class PenalisedSelector(SequentialSelector):
+@dataclass(eq=False, repr=False)
+class CriterionSelector(RegressionSelector):
+    """A selector that accepts a feature whose gain in 2 log likelihood exceeds F."""
+
+    _allowed = parameters(
+        criterion=("aic", "bic", "ric"),
+        n_candidates=(integer("[1, inf)"), None),
+    )
+
+    criterion: str = "bic"
+    _: KW_ONLY
+    model: str = "linear"
+    n_candidates: int | None = None
+
+    def _begin(self, y: Array, weight: Array) -> None:
+        self._start_model(y, weight, robust=self.model == "poisson")
+        if self.model == "poisson":
+            self._model.in_likelihood = True  # type: ignore[union-attr]
+
+
+class PenalisedSelector(CriterionSelector, SequentialSelector):
     """Accepts a feature if it improves AIC, BIC or RIC; accepted features are never removed.
 
     Parameters
@@ -116,30 +138,6 @@ class PenalisedSelector(SequentialSelector):
     >>> len(PenalisedSelector("aic").fit(X, y).selected_) > 20
     True
     """
-
-    def __init__(
-        self,
-        criterion: str = "bic",
-        *,
-        model: str = "linear",
-        n_candidates: int | None = None,
-        intercept: bool = True,
-        max_features: int | None = None,
-        missing: str = "refuse",
-        trace: str = "all",
-    ) -> None:
-        self.criterion = criterion
-        self.model = model
-        self.n_candidates = n_candidates
-        self.intercept = intercept
-        self.max_features = max_features
-        self.missing = missing
-        self.trace = trace
-
-    def _begin(self, y: Array, weight: Array) -> None:
-        self._start_model(y, weight, robust=self.model == "poisson")
-        if self.model == "poisson":
-            self._model.in_likelihood = True  # type: ignore[union-attr]
 
     def _thresholds(self, log_p: Floats, places: NDArray[np.int64]) -> Floats:
         counts = (places + 2).astype(np.float64)

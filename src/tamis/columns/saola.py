@@ -29,7 +29,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.columns.dependent import DependenceSelector
-from tamis.dependence.criterion import Candidate, DependenceTest
+from tamis.dependence.criterion import Candidate
 
 __all__ = ["SAOLA"]
 
@@ -86,19 +86,6 @@ class SAOLA(DependenceSelector):
     >>> selector.selected_, selector.trace_["decision"].tolist()[3]
     (['x700', 'x900'], 'accepted')
     """
-
-    def __init__(
-        self,
-        test: str | DependenceTest = "fisher-z",
-        *,
-        alpha: float = 0.01,
-        missing: str = "refuse",
-        trace: str = "all",
-    ) -> None:
-        self.test = test
-        self.alpha = alpha
-        self.missing = missing
-        self.trace = trace
 
     def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:
         shared, significant = self._memory.dependence_on_kept(candidate)

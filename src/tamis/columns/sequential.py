@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,6 +36,7 @@ def check_two_classes(classes: Array) -> None:
         )
 
 
+@dataclass(eq=False, repr=False)
 class RegressionSelector(ColumnSelector):
     """A selector that tests columns against a regression on the features selected so far."""
 
@@ -45,15 +47,14 @@ class RegressionSelector(ColumnSelector):
         model=("linear", "logistic", "poisson"),
         intercept=(True, False),
         max_features=(integer("[1, inf)"), None),
-        criterion=("aic", "bic", "ric"),
-        n_candidates=(integer("[1, inf)"), None),
     )
 
-    model: str
-    intercept: bool
-    max_features: int | None
-    _parts: tuple[str, ...] = ("_model",)
-    _model: LinearModel | LogisticModel | MultinomialModel | PoissonModel
+    model: str = "linear"
+    _: KW_ONLY
+    intercept: bool = True
+    max_features: int | None = None
+
+    _parts: ClassVar[tuple[str, ...]] = ("_model",)
 
     def _is_regression(self) -> bool:
         return self.model not in ("logistic", "multinomial")
@@ -67,7 +68,9 @@ class RegressionSelector(ColumnSelector):
             "multinomial": MultinomialModel,
             "poisson": PoissonModel,
         }[self.model]
-        self._model = make(y.astype(np.float64), weight, bool(self.intercept), robust, exp_tail)
+        self._model: LinearModel | LogisticModel | MultinomialModel | PoissonModel = make(
+            y.astype(np.float64), weight, bool(self.intercept), robust, exp_tail
+        )
 
     def _grow(self, proposal: Proposal) -> None:
         self._model.accept(proposal)

@@ -15,17 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
-from tamis.columns.penalised import penalty
-from tamis.columns.sequential import RegressionSelector, dense_column
+from tamis.columns.penalised import CriterionSelector, penalty
+from tamis.columns.sequential import dense_column
 
 __all__ = ["ForwardStepwise"]
 
 Floats = NDArray[np.float64]
 
 
-class ForwardStepwise(RegressionSelector):
+class ForwardStepwise(CriterionSelector):
     """Repeatedly accepts the best column of a block, as long as it improves AIC, BIC or RIC.
 
     Parameters
@@ -84,30 +83,6 @@ class ForwardStepwise(RegressionSelector):
     """
 
     _whole_blocks = True
-
-    def __init__(
-        self,
-        criterion: str = "bic",
-        *,
-        model: str = "linear",
-        n_candidates: int | None = None,
-        intercept: bool = True,
-        max_features: int | None = None,
-        missing: str = "refuse",
-        trace: str = "all",
-    ) -> None:
-        self.criterion = criterion
-        self.model = model
-        self.n_candidates = n_candidates
-        self.intercept = intercept
-        self.max_features = max_features
-        self.missing = missing
-        self.trace = trace
-
-    def _begin(self, y: Array, weight: Array) -> None:
-        self._start_model(y, weight, robust=self.model == "poisson")
-        if self.model == "poisson":
-            self._model.in_likelihood = True  # type: ignore[union-attr]
 
     def _consider_block(self, columns: Any) -> Verdicts:
         m = columns.shape[1]

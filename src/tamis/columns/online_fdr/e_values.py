@@ -36,6 +36,7 @@ Zhang, Wei, Ren, Zou: e-GAI: e-value-based generalized alpha-investing for onlin
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -50,6 +51,7 @@ Floats = NDArray[np.float64]
 _SPREAD = 10.0  # tests over which the level decreases little: 2 to 50 hardly differ in power over 1,000 tests
 
 
+@dataclass(eq=False, repr=False)
 class ELORD(ChargingRule):
     """e-LORD: spends alpha on e-values, more per test after each rejection; tests may depend on the past.
 
@@ -89,10 +91,9 @@ class ELORD(ChargingRule):
 
     _cap = 1.0  # largest a_t
 
-    def __init__(self, alpha: float = 0.05, kappa: float = 0.1, n_tests: int | None = None) -> None:
-        self.alpha = alpha
-        self.kappa = kappa
-        self.n_tests = n_tests
+    alpha: float = 0.05
+    kappa: float = 0.1
+    n_tests: int | None = None
 
     def start(self) -> Self:
         """Validate the parameters and reset."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -103,6 +104,7 @@ class DecayingSumRule(ChargingRule):
         return levels
 
 
+@dataclass(eq=False, repr=False)
 class AlphaSpending(DecayingSumRule):
     """Spends alpha once: the probability of any false rejection stays below alpha.
 
@@ -129,8 +131,7 @@ class AlphaSpending(DecayingSumRule):
     initial_wealth = None
     _rejection_ticks = True
 
-    def __init__(self, alpha: float = 0.05) -> None:
-        self.alpha = alpha
+    alpha: float = 0.05
 
     def _weights(self) -> Floats:
         return np.array([float(self.alpha)])
@@ -174,6 +175,7 @@ class LOND(AlphaSpending):
         return np.array([float(self.alpha) * (self.n_rejected_ + 1)])
 
 
+@dataclass(eq=False, repr=False)
 class ELOND(LOND):
     """e-LOND: LOND for e-values, here computed from p-values; valid under any dependence between the tests.
 
@@ -199,9 +201,8 @@ class ELOND(LOND):
     True
     """
 
-    def __init__(self, alpha: float = 0.05, kappa: float = 0.1) -> None:
-        self.alpha = alpha
-        self.kappa = kappa
+    alpha: float = 0.05
+    kappa: float = 0.1
 
     def _check(self) -> None:
         check_number("kappa", self.kappa, low=0, high=1, open_low=True, open_high=True)
@@ -211,6 +212,7 @@ class ELOND(LOND):
         return level
 
 
+@dataclass(eq=False, repr=False)
 class LORDPlusPlus(DecayingSumRule):
     """LORD++: every rejection starts a new budget that decays with time.
 
@@ -239,10 +241,9 @@ class LORDPlusPlus(DecayingSumRule):
     _default_wealth = 0.1
     _rejection_ticks = True
 
-    def __init__(self, alpha: float = 0.05, initial_wealth: float | None = None, decay: float = 1.0) -> None:
-        self.alpha = alpha
-        self.initial_wealth = initial_wealth
-        self.decay = decay
+    alpha: float = 0.05
+    initial_wealth: float | None = None
+    decay: float = 1.0
 
     def _check(self) -> None:
         check_number("decay", self.decay, low=0, high=1, open_low=True)

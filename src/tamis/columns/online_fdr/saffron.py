@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ __all__ = ["ADDIS", "SAFFRON", "SaffronInvesting"]
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class SAFFRON(DecayingSumRule):
     """SAFFRON: tests that could become discoveries (p <= lambda) cost nothing.
 
@@ -41,12 +44,9 @@ class SAFFRON(DecayingSumRule):
 
     _default_wealth = 0.5
 
-    def __init__(
-        self, alpha: float = 0.05, initial_wealth: float | None = None, candidate: float = 0.5
-    ) -> None:
-        self.alpha = alpha
-        self.initial_wealth = initial_wealth
-        self.candidate = candidate
+    alpha: float = 0.05
+    initial_wealth: float | None = None
+    candidate: float = 0.5
 
     def _check(self) -> None:
         check_number("candidate", self.candidate, low=0, high=1, open_low=True, open_high=True)
@@ -103,6 +103,7 @@ class SaffronInvesting(DecayingSumRule):
         return np.zeros(1)
 
 
+@dataclass(eq=False, repr=False)
 class ADDIS(DecayingSumRule):
     """ADDIS: as SAFFRON, but tests with a large p-value (p > tau) are discarded.
 
@@ -136,17 +137,10 @@ class ADDIS(DecayingSumRule):
 
     _default_wealth = 0.5
 
-    def __init__(
-        self,
-        alpha: float = 0.05,
-        initial_wealth: float | None = None,
-        candidate: float = 0.25,
-        discard: float = 0.5,
-    ) -> None:
-        self.alpha = alpha
-        self.initial_wealth = initial_wealth
-        self.candidate = candidate
-        self.discard = discard
+    alpha: float = 0.05
+    initial_wealth: float | None = None
+    candidate: float = 0.25
+    discard: float = 0.5
 
     def _check(self) -> None:
         check_number("discard", self.discard, low=0, high=1, open_low=True)

@@ -7,6 +7,7 @@ Montanari (2018), LORD 3; Foster, Stine (2008).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = ["LORD3", "AlphaWealth", "GeneralizedInvesting", "InformationInvesting
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class AlphaWealth(SpendingRule):
     """Alpha-investing as published: Figure 1 of Zhou et al. (2005), corrected.
 
@@ -51,9 +53,8 @@ class AlphaWealth(SpendingRule):
     (0.25, 0.0625)
     """
 
-    def __init__(self, initial_wealth: float = 0.5, payout: float = 0.5) -> None:
-        self.initial_wealth = initial_wealth
-        self.payout = payout
+    initial_wealth: float = 0.5
+    payout: float = 0.5
 
     def start(self) -> Self:
         """Validate the parameters and reset."""
@@ -89,6 +90,7 @@ class AlphaWealth(SpendingRule):
         self.wealth_ += float(self.payout)
 
 
+@dataclass(eq=False, repr=False)
 class InformationInvesting(AlphaWealth):
     """Information-investing (IIC): a feature must shorten the message that encodes the model and the target.
 
@@ -138,11 +140,7 @@ class InformationInvesting(AlphaWealth):
     1.0
     """
 
-    def __init__(
-        self, initial_wealth: float = 0.5, payout: float = 0.5, coefficient_bits: float = 3.0
-    ) -> None:
-        super().__init__(initial_wealth, payout)
-        self.coefficient_bits = coefficient_bits
+    coefficient_bits: float = 3.0
 
     @classmethod
     def for_target(cls, target_fdr: float) -> Self:

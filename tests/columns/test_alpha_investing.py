@@ -98,11 +98,8 @@ def test_rules_are_components(rng):
         "e-lord",
         "e-saffron",
         "score",
-        "lord3",
         "saffron",
-        "saffron-investing",
         "addis",
-        "generalized-investing",
     ):
         selector = AlphaInvesting(rule=rule, target_fdr=0.2).fit(X, y)
         assert {"x5", "x50"} <= set(selector.selected_)

@@ -16,16 +16,13 @@ from tamis.columns.online_fdr import (
     ELORD,
     ESAFFRON,
     LOND,
-    LORD3,
     RULES,
     SAFFRON,
     SCORE,
     AlphaSpending,
     AlphaWealth,
-    GeneralizedInvesting,
     InformationInvesting,
     LORDPlusPlus,
-    SaffronInvesting,
     make_rule,
 )
 from tamis.columns.tails import log_chi2_tail
@@ -53,12 +50,8 @@ PAIRS = [
     (SCORE(0.2, n_tests=500, kappa=0.2), lambda p: twin.e_gai(p, 0.2, 0.005, refund=True, kappa=0.2)),
     (LORDPlusPlus(0.05), lambda p: twin.lord_plus_plus(p, 0.05)),
     (LORDPlusPlus(0.2, decay=0.9), lambda p: twin.lord_plus_plus(p, 0.2, 0.9)),
-    (LORD3(0.05), lambda p: twin.lord3(p, 0.05)),
     (SAFFRON(0.05), lambda p: twin.saffron(p, 0.05)),
-    (SaffronInvesting(0.05), lambda p: twin.saffron_investing(p, 0.05)),
     (ADDIS(0.05), lambda p: twin.addis(p, 0.05)),
-    (GeneralizedInvesting(0.05), lambda p: twin.generalized_investing(p, 0.05)),
-    (GeneralizedInvesting(0.3, decay=0.95), lambda p: twin.generalized_investing(p, 0.3, 0.95)),
 ]
 by_pair = pytest.mark.parametrize(("rule", "by_twin"), PAIRS, ids=[repr(rule) for rule, _ in PAIRS])
 
@@ -69,7 +62,6 @@ by_pair = pytest.mark.parametrize(("rule", "by_twin"), PAIRS, ids=[repr(rule) fo
         (LORDPlusPlus(0.05), [1, 6, 10]),
         (SAFFRON(0.05), [1, 5, 6, 10, 13]),
         (ADDIS(0.05), [1, 5, 6, 10, 13]),
-        (SaffronInvesting(0.05), [1, 5, 6, 10, 13]),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -235,8 +227,6 @@ def test_decay_forgets_rejections():
         (SAFFRON(0.05, 0.1), r"initial_wealth must be a number in \(0, 0.05\], got 0.1"),
         (SAFFRON(candidate=1), r"candidate must be a number in \(0, 1\), got 1"),
         (ADDIS(candidate=0.6), r"candidate must be a number in \(0, 0.5\), got 0.6"),
-        (LORD3(True), "alpha must be a number"),
-        (GeneralizedInvesting(0.05, 0.06), "initial_wealth must be a number in"),
         (ELORD(n_tests=0), r"n_tests must be an integer in \[1, inf\), got 0"),
         (SCORE(n_tests=100.0), r"n_tests must be an integer in \[1, inf\), got 100.0"),
     ],

@@ -71,20 +71,6 @@ def lord_plus_plus(p_values, alpha, decay=1.0):
     return levels, rejected
 
 
-def lord3(p_values, alpha):
-    w0 = alpha / 10
-    wealth, wealth_then, last, levels, rejected = w0, w0, 0, [], []
-    for t, p in enumerate(p_values, start=1):
-        level = gamma_lord(t - last) * wealth_then
-        levels.append(level)
-        rejected.append(p <= level)
-        wealth -= level
-        if p <= level:
-            wealth += alpha - w0
-            wealth_then, last = wealth, t
-    return levels, rejected
-
-
 def saffron(p_values, alpha, lam=0.5):
     """C_j+ is the number of candidates after rejection j and before t."""
     w0, times, levels, rejected = alpha / 2, [], [], []
@@ -95,20 +81,6 @@ def saffron(p_values, alpha, lam=0.5):
             after = sum(i > tau for i in candidates)
             level += (alpha - w0 if j == 0 else alpha) * gamma_power(t - tau - after)
         levels.append(min(lam, (1 - lam) * level))
-        rejected.append(p <= levels[-1])
-        if rejected[-1]:
-            times.append(t)
-    return levels, rejected
-
-
-def saffron_investing(p_values, alpha):
-    w0, times, levels, rejected = alpha / 2, [], [], []
-    for t, p in enumerate(p_values, start=1):
-        level = w0 * gamma_power(t - len(times))
-        for j, tau in enumerate(times):
-            after = sum(other > tau for other in times)
-            level += (alpha - w0 if j == 0 else alpha) * gamma_power(t - tau - after)
-        levels.append(level / (1 + level))
         rejected.append(p <= levels[-1])
         if rejected[-1]:
             times.append(t)
@@ -129,21 +101,6 @@ def addis(p_values, alpha, lam=0.25, tau_=0.5):
         rejected.append(p <= levels[-1])
         if rejected[-1]:
             times.append(t)
-    return levels, rejected
-
-
-def generalized_investing(p_values, alpha, decay=1.0):
-    w0 = alpha / 2
-    wealth, last, levels, rejected = w0, 0, [], []
-    for t, p in enumerate(p_values, start=1):
-        wealth = decay * wealth + (0 if any(rejected) else (1 - decay) * w0)
-        stake = wealth / (1 + t - last)
-        levels.append(stake / (1 + stake))
-        rejected.append(p <= levels[-1])
-        wealth -= stake
-        if rejected[-1]:
-            wealth += stake + alpha - w0
-            last = t
     return levels, rejected
 
 

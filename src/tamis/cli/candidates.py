@@ -21,7 +21,7 @@ __all__ = ["MOST_TEXTS", "RULES", "CandidateOptions", "ColumnTask", "Rule", "fin
 
 _SPENDING = (
     "alpha-investing", "information-investing", "alpha-spending", "lond", "e-lond",
-    "e-lord", "e-saffron", "score", "lord++", "lord3", "saffron", "saffron-investing", "addis", "generalized-investing",
+    "e-lord", "e-saffron", "score", "lord++", "saffron", "addis",
 )  # fmt: skip
 _PENALISED = ("aic", "bic", "ric", "stepwise-aic", "stepwise-bic", "stepwise-ric")
 _CLASSES = ("osfs", "fast-osfs", "saola", "ofs-density", "ofs-a3m", "gfsfs")

@@ -73,10 +73,6 @@ class NeighbourhoodSelector(ColumnSelector):
     def _replace_redundant(self, members: tuple[Member, ...], gamma: float) -> None:
         """Add the last member, which ties, and drop the members that it makes redundant."""
 
-    def _update_threshold(self) -> None:
-        """Set the threshold for the next feature: the mean dependency on each selected feature alone."""
-        self._threshold = sum(member.alone for member in self._members) / len(self._members)
-
     # -- hooks ---------------------------------------------------------------------------------------------
 
     def _begin(self, y: Array, weight: Array) -> None:
@@ -88,10 +84,8 @@ class NeighbourhoodSelector(ColumnSelector):
             )
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._members: tuple[Member, ...] = ()
-        self._gamma, self._threshold = (
-            0.0,
-            0.0,
-        )  # the threshold is the dependency that a feature must reach alone
+        self._gamma = 0.0
+        self._threshold: float = 0.0  # dependency that a feature must reach alone
 
     def _consider_block(self, columns: Any) -> Verdicts:
         X = np.asarray(columns.toarray() if sp.issparse(columns) else columns)
@@ -138,6 +132,10 @@ class NeighbourhoodSelector(ColumnSelector):
     @staticmethod
     def _is_equal(one: float, other: float) -> bool:
         return abs(one - other) <= _EQUAL
+
+    def _update_threshold(self) -> None:
+        """Set the threshold for the next feature: the mean dependency on each selected feature alone."""
+        self._threshold = sum(member.alone for member in self._members) / len(self._members)
 
     def _set_members(self, members: tuple[Member, ...], gamma: float) -> None:
         self._members, self._gamma = members, gamma

@@ -15,11 +15,8 @@ rule                    level of test t                                         
 `ESAFFRON`              as ELORD; promising tests cost nothing                              Zhang et al. (2025)
 `SCORE`                 as ELORD; a rejection is refunded its overshoot                     Kuang et al. (2026)
 `LORDPlusPlus`          W0 g(t) + (alpha - W0) g(t - tau_1) + alpha sum_{j>1} g(t - tau_j)  Ramdas et al. (2017)
-`LORD3`                 g(t - tau_last) W(tau_last)                                         Javanmard, Montanari (2018)
 `SAFFRON`               as LORD++ times (1 - lambda); the clock stops while p <= lambda     Ramdas et al. (2018)
-`SaffronInvesting`      as SAFFRON with lambda = alpha_t: a / (1 + a)                       Ramdas et al. (2018), 2.4
 `ADDIS`                 as SAFFRON; tests with p > tau are discarded                        Tian, Ramdas (2019)
-`GeneralizedInvesting`  phi / (1 + phi), phi = W / (1 + t - tau_last)                       Aharoni, Rosset (2014)
 ======================  ==================================================================  ============================
 
 tau_j is the time of the j-th rejection, and g a decreasing sequence with a sum of at most 1.
@@ -30,9 +27,9 @@ Guarantees at level alpha, for p-values that are valid given the past:
   dependence between the tests;
 * `LOND` bounds the FDR if the tests are positively dependent;
 * `ELORD`, `ESAFFRON` and `SCORE` bound the FDR even if tests depend on the past;
-* `LORDPlusPlus`, `SAFFRON`, `SaffronInvesting` and `ADDIS` bound the FDR if the tests are independent;
-* the latter four, `AlphaWealth`, `InformationInvesting`, `LORD3` and `GeneralizedInvesting` bound the expected number
-  of false rejections divided by the expected number of rejections plus one, under any dependence on the past.
+* `LORDPlusPlus`, `SAFFRON` and `ADDIS` bound the FDR if the tests are independent;
+* the latter three, `AlphaWealth` and `InformationInvesting` bound the expected number of false rejections divided by
+  the expected number of rejections plus one, under any dependence on the past.
 
 `ADDIS` also requires p-values that are uniform below tau under the null hypothesis. Those of columns with one or two
 ones and a rare class are not (measurements: docs/alpha_investing.md).
@@ -50,7 +47,6 @@ Errata and deviations, each with its reason:
 * The paper states only that information-investing bids bits where alpha-investing bids error probabilities. The cost of
   a coefficient is a parameter; `target_fdr` sets it.
 * A p-value may be smaller than any float64, so the logarithms of p and alpha are compared.
-* LORD3 earns alpha - W0 at the rejection itself, as published; a common package credits it two tests late.
 """
 
 from __future__ import annotations
@@ -61,8 +57,8 @@ from tamis._validation import check_number
 from tamis.columns.online_fdr.e_values import ELORD, ESAFFRON, SCORE
 from tamis.columns.online_fdr.lord import ELOND, LOND, AlphaSpending, LORDPlusPlus
 from tamis.columns.online_fdr.rule import SpendingRule
-from tamis.columns.online_fdr.saffron import ADDIS, SAFFRON, SaffronInvesting
-from tamis.columns.online_fdr.wealth import LORD3, AlphaWealth, GeneralizedInvesting, InformationInvesting
+from tamis.columns.online_fdr.saffron import ADDIS, SAFFRON
+from tamis.columns.online_fdr.wealth import AlphaWealth, InformationInvesting
 
 __all__ = [
     "ADDIS",
@@ -70,16 +66,13 @@ __all__ = [
     "ELORD",
     "ESAFFRON",
     "LOND",
-    "LORD3",
     "RULES",
     "SAFFRON",
     "SCORE",
     "AlphaSpending",
     "AlphaWealth",
-    "GeneralizedInvesting",
     "InformationInvesting",
     "LORDPlusPlus",
-    "SaffronInvesting",
     "SpendingRule",
     "make_rule",
 ]
@@ -87,9 +80,7 @@ __all__ = [
 RULES: dict[str, type[Any]] = {
     "alpha-investing": AlphaWealth, "information-investing": InformationInvesting, "alpha-spending": AlphaSpending,
     "lond": LOND, "e-lond": ELOND, "e-lord": ELORD, "e-saffron": ESAFFRON, "score": SCORE,
-    "lord++": LORDPlusPlus, "lord3": LORD3, "saffron": SAFFRON,
-    "saffron-investing": SaffronInvesting, "addis": ADDIS,
-    "generalized-investing": GeneralizedInvesting,
+    "lord++": LORDPlusPlus, "saffron": SAFFRON, "addis": ADDIS,
 }  # fmt: skip
 
 

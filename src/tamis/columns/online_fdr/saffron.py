@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tamis._validation import check_number
 from tamis.columns.online_fdr.lord import DecayingSumRule
 
-__all__ = ["ADDIS", "SAFFRON", "SaffronInvesting"]
+__all__ = ["ADDIS", "SAFFRON"]
 
 Floats = NDArray[np.float64]
 
@@ -43,68 +43,32 @@ class SAFFRON(DecayingSumRule):
     """
 
     _default_wealth = 0.5
+    discard = 1.0  # tau of ADDIS: no test is discarded
 
     alpha: float = 0.05
     initial_wealth: float | None = None
     candidate: float = 0.5
 
     def _check(self) -> None:
-        check_number("candidate", self.candidate, low=0, high=1, open_low=True, open_high=True)
+        check_number("discard", self.discard, low=0, high=1, open_low=True)
+        check_number("candidate", self.candidate, low=0, high=self.discard, open_low=True, open_high=True)
 
     def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
-        ticks: NDArray[np.bool_] = log_p > np.log(self.candidate)
+        ticks: NDArray[np.bool_] = (log_p > np.log(self.candidate)) & (log_p <= np.log(self.discard))
         return ticks
 
     def _from_sum(self, total: Floats) -> Floats:
-        return np.minimum(self.candidate, (1.0 - self.candidate) * total)
+        return np.minimum(self.candidate, (self.discard - self.candidate) * total)
 
     def _costs(self, levels: Floats, log_p: Floats) -> Floats:
-        return np.where(self._ticks(log_p), levels / (1.0 - self.candidate), 0.0)
-
-    def _rejection_cost(self, levels: Floats) -> Floats:
-        return np.zeros(1)
-
-
-class SaffronInvesting(DecayingSumRule):
-    """Alpha-investing in the form of SAFFRON, with lambda equal to the level itself.
-
-    Parameters
-    ----------
-    alpha : float, default=0.05
-        False discovery rate, in (0, 1).
-    initial_wealth : float or None, default=None
-        W0, in (0, alpha]; None: alpha / 2.
-
-    References
-    ----------
-    Ramdas, Zrnic, Wainwright, Jordan (2018). SAFFRON. ICML. Section 2.4.
-
-    Examples
-    --------
-    >>> rule = SaffronInvesting(0.05).start()
-    >>> a = 0.025 * 0.4374901658
-    >>> bool(np.isclose(np.exp(rule.level()), a / (1 + a)))
-    True
-    """
-
-    _default_wealth = 0.5
-
-    def __init__(self, alpha: float = 0.05, initial_wealth: float | None = None) -> None:
-        self.alpha = alpha
-        self.initial_wealth = initial_wealth
-
-    def _from_sum(self, total: Floats) -> Floats:
-        return total / (1.0 + total)
-
-    def _costs(self, levels: Floats, log_p: Floats) -> Floats:
-        return levels / (1.0 - levels)
+        return np.where(self._ticks(log_p), levels / (self.discard - self.candidate), 0.0)
 
     def _rejection_cost(self, levels: Floats) -> Floats:
         return np.zeros(1)
 
 
 @dataclass(eq=False, repr=False)
-class ADDIS(DecayingSumRule):
+class ADDIS(SAFFRON):
     """ADDIS: as SAFFRON, but tests with a large p-value (p > tau) are discarded.
 
     It needs p-values that are uniform below tau under the null hypothesis. Those of columns of few ones and a rare
@@ -135,26 +99,5 @@ class ADDIS(DecayingSumRule):
     True
     """
 
-    _default_wealth = 0.5
-
-    alpha: float = 0.05
-    initial_wealth: float | None = None
     candidate: float = 0.25
     discard: float = 0.5
-
-    def _check(self) -> None:
-        check_number("discard", self.discard, low=0, high=1, open_low=True)
-        check_number("candidate", self.candidate, low=0, high=self.discard, open_low=True, open_high=True)
-
-    def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
-        ticks: NDArray[np.bool_] = (log_p > np.log(self.candidate)) & (log_p <= np.log(self.discard))
-        return ticks
-
-    def _from_sum(self, total: Floats) -> Floats:
-        return np.minimum(self.candidate, (self.discard - self.candidate) * total)
-
-    def _costs(self, levels: Floats, log_p: Floats) -> Floats:
-        return np.where(self._ticks(log_p), levels / (self.discard - self.candidate), 0.0)
-
-    def _rejection_cost(self, levels: Floats) -> Floats:
-        return np.zeros(1)

@@ -1,7 +1,6 @@
 """Rules with a wealth: each test spends part of it, each rejection earns some.
 
-Zhou, Foster, Stine, Ungar (2005), Figure 1; Ungar, Zhou, Foster, Stine (2005), information-investing; Javanmard,
-Montanari (2018), LORD 3; Foster, Stine (2008).
+Zhou, Foster, Stine, Ungar (2005), Figure 1; Ungar, Zhou, Foster, Stine (2005), information-investing.
 """
 
 from __future__ import annotations
@@ -14,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import check_number
-from tamis.columns.online_fdr.lord import gamma_lord
 from tamis.columns.online_fdr.rule import SpendingRule
 from tamis.columns.tails import log_chi2_tail
 
-__all__ = ["LORD3", "AlphaWealth", "GeneralizedInvesting", "InformationInvesting"]
+__all__ = ["AlphaWealth", "InformationInvesting"]
 
 Floats = NDArray[np.float64]
 
@@ -164,154 +162,3 @@ class InformationInvesting(AlphaWealth):
     def _reject(self, log_p: float) -> None:
         self.wealth_ += float(self.payout)
         self.n_tests_ += 1
-
-
-class LORD3(SpendingRule):
-    """LORD3: spends the wealth of the last rejection.
-
-    Parameters
-    ----------
-    alpha : float, default=0.05
-        False discovery rate, in (0, 1).
-    initial_wealth : float or None, default=None
-        W0, in (0, alpha); None: alpha / 10.
-
-    Attributes
-    ----------
-    wealth_ : float
-        W.
-
-    References
-    ----------
-    Javanmard, Montanari (2018). Online rules for control of false discovery rate and false discovery exceedance.
-    Annals of Statistics 46(2).
-
-    Examples
-    --------
-    >>> rule = LORD3(0.05).start()
-    >>> rule.update(True, -20.0)
-    >>> round(rule.wealth_, 6)  # W0 - alpha_1 + alpha - W0
-    0.049732
-    """
-
-    def __init__(self, alpha: float = 0.05, initial_wealth: float | None = None) -> None:
-        self.alpha = alpha
-        self.initial_wealth = initial_wealth
-
-    def start(self) -> Self:
-        """Validate the parameters and reset."""
-        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
-        if self.initial_wealth is not None:
-            check_number("initial_wealth", self.initial_wealth, low=0, high=self.alpha, open_low=True)
-        initial = float(self.alpha) / 10.0 if self.initial_wealth is None else float(self.initial_wealth)
-        self.wealth_ = self.wealth_at_rejection_ = initial
-        self._bonus = float(self.alpha) - initial
-        self.age_ = 0
-        return self
-
-    def _levels(self, log_p: Floats) -> Floats:
-        ages = np.arange(self.age_ + 1, self.age_ + len(log_p) + 1)
-        return gamma_lord(ages) * self.wealth_at_rejection_
-
-    def levels(self, log_p: Floats) -> Floats:
-        """Return the log levels of the next tests as long as none rejects."""
-        levels: Floats = np.log(self._levels(log_p))
-        return levels
-
-    def wealths(self, log_p: Floats) -> Floats:
-        """Return W after each of these tests if none of them rejects."""
-        left: Floats = self.wealth_ - np.cumsum(self._levels(log_p))
-        return left
-
-    def skip(self, log_p: Floats) -> None:
-        """Record tests that did not reject."""
-        if len(log_p):
-            self.wealth_ = float(self.wealths(log_p)[-1])
-            self.age_ += len(log_p)
-
-    def _reject(self, log_p: float) -> None:
-        self.skip(np.array([log_p]))
-        self.wealth_ += self._bonus
-        self.wealth_at_rejection_, self.age_ = self.wealth_, 0
-
-
-class GeneralizedInvesting(SpendingRule):
-    """Generalised alpha-investing: bets 1 / (1 + age) of the wealth, which grows with each rejection and may decay.
-
-    Parameters
-    ----------
-    alpha : float, default=0.05
-        In (0, 1).
-    initial_wealth : float or None, default=None
-        W0, in (0, alpha); None: alpha / 2. A rejection returns its stake and earns alpha - W0.
-    decay : float, default=1.0
-        In (0, 1]. Below 1, the wealth is forgotten at this rate per test, and before the first rejection refilled to
-        W0. So neither a long sequence without rejections nor early false rejections have a permanent effect.
-
-    Attributes
-    ----------
-    wealth_ : float
-        W.
-
-    References
-    ----------
-    Foster, Stine (2008). Alpha-investing. JRSS B 70(2). Aharoni, Rosset (2014). Generalized alpha-investing. JRSS B
-    76(4). Decay: Ramdas et al. (2017), Section 5.
-
-    Examples
-    --------
-    >>> rule = GeneralizedInvesting(0.05).start()
-    >>> rule.update(True, -20.0)
-    >>> round(rule.wealth_, 6)  # the stake is returned, and alpha - W0 earned
-    0.05
-    """
-
-    def __init__(self, alpha: float = 0.05, initial_wealth: float | None = None, decay: float = 1.0) -> None:
-        self.alpha = alpha
-        self.initial_wealth = initial_wealth
-        self.decay = decay
-
-    def start(self) -> Self:
-        """Validate the parameters and reset."""
-        check_number("alpha", self.alpha, low=0, high=1, open_low=True, open_high=True)
-        check_number("decay", self.decay, low=0, high=1, open_low=True)
-        if self.initial_wealth is not None:
-            check_number("initial_wealth", self.initial_wealth, low=0, high=self.alpha, open_low=True)
-        initial = float(self.alpha) / 2.0 if self.initial_wealth is None else float(self.initial_wealth)
-        self.wealth_ = self._initial_wealth = initial
-        self.age_ = 0
-        self.n_rejected_ = 0
-        return self
-
-    def _stakes(self, m: int) -> tuple[Floats, Floats]:
-        """Return the stakes of the next tests as long as none rejects, and the wealth after each."""
-        stakes, left = np.empty(m), np.empty(m)
-        keep = float(self.decay)
-        refill = (1.0 - float(self.decay)) * self._initial_wealth * (self.n_rejected_ == 0)
-        wealth = self.wealth_
-        for i in range(m):
-            wealth = keep * wealth + refill
-            stakes[i] = wealth / (2.0 + self.age_ + i)
-            left[i] = wealth = wealth - stakes[i]
-        return stakes, left
-
-    def levels(self, log_p: Floats) -> Floats:
-        """Return the log levels of the next tests as long as none rejects."""
-        stakes = self._stakes(len(log_p))[0]
-        levels: Floats = np.log(stakes / (1.0 + stakes))
-        return levels
-
-    def wealths(self, log_p: Floats) -> Floats:
-        """Return W after each of these tests if none of them rejects."""
-        return self._stakes(len(log_p))[1]
-
-    def skip(self, log_p: Floats) -> None:
-        """Record tests that did not reject."""
-        if len(log_p):
-            self.wealth_ = float(self._stakes(len(log_p))[1][-1])
-            self.age_ += len(log_p)
-
-    def _reject(self, log_p: float) -> None:
-        stakes, left = self._stakes(1)
-        self.wealth_ = float(left[0] + stakes[0] + self.alpha - self._initial_wealth)
-        self.age_, self.n_rejected_ = 0, self.n_rejected_ + 1

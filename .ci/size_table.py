@@ -33,8 +33,8 @@ BUDGETS = {
     "cells": 4333,
     # Raised by 5: `macro_auc` in the charts.
     "report": 3511,
-    # Raised by 56: `Inputs` and `Claims`, and rows of weight 0 are left out.
-    "base": 2255,
+    # Raised by 2: `ColumnSelector` is a dataclass of the parameters that all selectors share.
+    "base": 2257,
     # Raised by 277: features and classes that follow from `_shapes`, handlers in C, and exceptions of any class.
     TOP: 2146,
     # Raised by 221: reads that are interrupted, the same rows in every form, weights and shifts.

@@ -25,7 +25,7 @@ from tamis.cli import app, main
 
 TIMES = {
     "seconds", "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "seconds_read",
-    "seconds_run", "rows_per_second",
+    "seconds_compile", "seconds_other", "seconds_run", "rows_per_second",
     "memory_bytes", "model_bytes", "ram_hours",
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ import functools
 import gc
 import hashlib
 import sys
+import time
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
@@ -18,7 +19,7 @@ import numpy as np
 
 from tamis._interrupts import ignore_os_errors
 
-__all__ = ["carray", "njit", "overwrite", "pointer"]
+__all__ = ["carray", "compile_seconds", "njit", "overwrite", "pointer"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -92,8 +93,7 @@ class _Kernel:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
     def _compile(self, suffix: str = "", **options: Any) -> Any:
-        import numba
-
+        numba = _import_numba()
         own, scope = self.function, dict(self.function.__globals__)
         for name, callee in self._dependencies.items():
             if isinstance(callee, _Kernel):
@@ -113,6 +113,30 @@ class _Kernel:
     def __call__(self, *args: Any) -> Any:
         with _collecting_no_garbage():
             return self.compiled()(*args)
+
+
+@functools.cache
+def _import_numba() -> Any:
+    """Import Numba when the first kernel is compiled, and measure its compilation from then on."""
+    begin = time.perf_counter()
+    import numba
+    from numba.core import event
+
+    _times.append(event.TimingListener())
+    event.register("numba:compiler_lock", _times[0])
+    _times.append(time.perf_counter() - begin)
+    return numba
+
+
+_times: list[Any] = []  # the listener, and the seconds of the import
+
+
+def compile_seconds() -> float:
+    """Return the seconds that this process spent on compiling kernels, or loading them from the cache."""
+    if len(_times) < 2:
+        return 0.0
+    compiling, importing = _times
+    return importing + (compiling.duration if compiling.done else 0.0)  # type: ignore[no-any-return]
 
 
 @contextlib.contextmanager

@@ -229,7 +229,8 @@ class RunOptions:
             '{"random", "all", "both", "none"}',
             choices=("random", "all", "both", "none"),
             metavar="WHICH",
-            help="Baselines beside the selector: random (subsets of the same size), all (features), both or none.",
+            help="Baselines beside the selector: all (features and a frozen selection), random (also subsets of the"
+            " same size) or none; both is random.",
         ),
     ] = "random"
     n_draws: Annotated[int, Option(least=1, help="Number of random subsets.")] = 3

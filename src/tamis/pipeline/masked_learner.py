@@ -58,7 +58,7 @@ class MaskedLearner:
     def __init__(self, model: BaseEstimator, classes: Array, masking: str = "auto") -> None:
         self.model, self.classes, self.masking = model, classes, masking
         self.way = masking_strategy(model) if masking == "auto" else masking
-        self._accepts_nan = accepts_nan(model)  # cached: scikit-learn's tags are slow
+        self.accepts_nan = accepts_nan(model)  # cached: scikit-learn's tags are slow
         self.n_known_classes = len(getattr(model, "classes_", ()))  # it may be fitted already
         self.restarts = 0
         self._rows_of_class: Array = np.zeros(len(classes), np.int64)
@@ -91,12 +91,12 @@ class MaskedLearner:
         predictor = (
             restrict_columns(self.model, support) if self.n_known_classes and len(support) else self.model
         )
-        learned = rows if self._accepts_nan else self._impute_unselected(rows, mask)
+        learned = rows if self.accepts_nan else self._impute_unselected(rows, mask)
         return View(learned, asked, predictor, support)
 
     def _at_mean(self, rows: Rows) -> Rows:
         """Return standardised rows with missing values at the mean, 0, for a learner that does not accept NaN."""
-        if self._accepts_nan or not np.isnan((rows.data if sp.issparse(rows) else rows).sum()):
+        if self.accepts_nan or not np.isnan((rows.data if sp.issparse(rows) else rows).sum()):
             return rows
         imputed = rows.copy()
         stored = imputed.data if sp.issparse(imputed) else imputed

@@ -30,6 +30,7 @@ __all__ = ["chosen_features", "chosen_steps", "feature_map", "show_result"]
 
 _PARTS = {
     "select": "selector", "learn": "learner", "predict": "prediction", "baselines": "baselines", "read": "reading",
+    "compile": "compilation", "other": "rest",
 }  # fmt: skip
 _N_LISTED = 16  # features in the final table
 
@@ -125,7 +126,8 @@ def _numbers(result: PrequentialResult) -> Table:
         grid.add_row("  candidate", race["followed"][-1], _course(race))
     parts = [f"{name} {total[f'seconds_{key}']:.2f}" for key, name in _PARTS.items()]
     grid.add_row("  seconds", f"{total['seconds_run']:.2f}", ", ".join(parts[:3]))
-    grid.add_row("", "", ", ".join(parts[3:]))
+    grid.add_row("", "", ", ".join(parts[3:5]))
+    grid.add_row("", "", ", ".join(parts[5:]))
     grid.add_row("  rows", f"{total['n_rows']:,.0f}", f"{total['rows_per_second']:,.0f} a second")
     return grid
 

@@ -40,7 +40,7 @@ GRID = {
 }
 TIMES = (
     "seconds", "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "seconds_read",
-    "seconds_run", "rows_per_second",
+    "seconds_compile", "seconds_other", "seconds_run", "rows_per_second",
     "ram_hours",
 )  # fmt: skip
 UNEQUAL = (*TIMES, "memory_bytes")

@@ -25,8 +25,7 @@ from tests.twins import prequential as twin
 
 TIMED = {
     "seconds_select", "seconds_predict", "seconds_learn", "seconds_baselines", "seconds_total", "seconds_read",
-    "seconds_run", "memory_bytes",
-    "model_bytes",
+    "seconds_compile", "seconds_run", "memory_bytes", "model_bytes",
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -278,6 +279,7 @@ def test_saving_takes_a_small_part_of_the_time(tmp_path, monkeypatch):
 
 SLOW = """
 import signal, sys
+import numba
 import numpy as np
 from sklearn.naive_bayes import GaussianNB
 from tamis import FIRES, StreamingStacking, prequential
@@ -415,10 +417,11 @@ def test_remarks_say_which_baselines_the_run_does_not_beat():
     rare = np.where(np.arange(2000) % 20 == 0, 1, 0)
     X[:, 1] *= 1e4
     below = prequential((X, rare), None, Perceptron(random_state=0), scale="none").remarks()
-    assert len(below) == 1  # not of accuracy, which says little where a class is rare
+    assert len(below) == 2
+    assert below[1].endswith("as one class is rare: read AUC and average precision here.")
     assert "hardly better than a random ranking, 0.5" in below[0]
     assert below[0].endswith("standardised columns.")
-    for every, apart, remarks in ((20, 2.0, []), (7, 1.2, [True])):
+    for every, apart, remarks in ((20, 2.0, [False]), (7, 1.2, [True])):
         rarer = np.where(np.arange(2000) % every == 0, 1, 0)
         shifted = np.random.default_rng(0).normal(size=(2000, 8))
         shifted[:, 0] += apart * rarer
@@ -428,6 +431,68 @@ def test_remarks_say_which_baselines_the_run_does_not_beat():
             for remark in ranks
         ] == remarks
     assert prequential((X[:100], y[:100]), FIRES(2)).remarks() == []  # nothing was tested
+
+
+def test_a_remark_wherever_a_baseline_without_features_wins():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 5))
+    runs = np.repeat(rng.integers(0, 2, 100), 20)
+    for selector in (FIRES(2), None):
+        result = prequential((X, runs), selector)
+        total = result.summary()
+        assert total["no_change_accuracy"] > max(total["accuracy"], total["majority_accuracy"])
+        [remark] = [one for one in result.remarks() if "no-change" in one]
+        assert remark.startswith(f"Accuracy {total['accuracy']:.3f} is below the no-change baseline, ")
+    walk = np.cumsum(rng.normal(size=2000))
+    result = prequential((X, walk), FIRES(2, model="gaussian"))
+    assert any("that of the previous target" in remark for remark in result.remarks())
+    noise = rng.permutation([0] * 1200 + [1] * 800)
+    majority = prequential((X, noise), FIRES(2)).remarks()
+    assert any("the majority class, 0." in remark for remark in majority)
+    assert not any("no-change" in remark for remark in majority)
+    constant = [0] * 950 + [1] * 50  # a learner that always predicts the majority does not exceed it
+    level = prequential(
+        (X[:1000], rng.permutation(constant)), FIRES(2), GaussianNB(var_smoothing=1e9)
+    ).remarks()
+    assert any("does not exceed the majority class" in remark for remark in level)
+
+
+def test_all_columns_are_always_among_the_baselines():
+    X, y = rows(2000)
+    y = (X[:, 0] + X[:, 1] + X[:, 2] > 0).astype(int)
+    total = prequential((X, y), FIRES(1)).summary()
+    alone = prequential((X, y), None).summary()
+    assert total["all_accuracy"] == alone["accuracy"] > total["accuracy"]
+    assert total["all_gain"] == pytest.approx(total["accuracy"] - total["all_accuracy"], abs=0.02)
+    assert total["all_gain"] < -total["all_gain_error"] < 0
+    assert any(
+        one.startswith("The selection loses to all 8 features")
+        for one in prequential((X, y), FIRES(1)).remarks()
+    )
+    assert np.isnan(prequential((X, y), FIRES(1), baselines="none").summary()["all_accuracy"])
+
+
+def test_times_add_up_and_compilation_is_apart():
+    parts = ("select", "predict", "learn", "baselines", "read", "compile", "other")
+    X, y = rows(1000)
+
+    class Compiles(ByMeans):
+        def partial_fit(self, X, y):
+            scope = {}
+            exec("def kernel(x):\n    return x + 1", scope)
+            assert numba.njit(scope["kernel"])(2) == 3
+            return super().partial_fit(X, y)
+
+    begin = time.perf_counter()
+    compiled = prequential((X, y), Compiles(), batch_size=250, baselines="none")
+    spent = time.perf_counter() - begin
+    total = compiled.summary()
+    assert sum(total[f"seconds_{part}"] for part in parts) == pytest.approx(total["seconds_run"], rel=1e-9)
+    assert all(total[f"seconds_{part}"] >= 0.0 for part in parts)
+    assert 0.02 < total["seconds_compile"] < total["seconds_run"] < spent
+    assert total["seconds_select"] < 0.5 * total["seconds_compile"]
+    steps = compiled.frames["steps"]
+    assert (steps["seconds_compile"] > 0.0).all()  # the first step includes the batch before it
 
 
 @pytest.mark.slow
@@ -460,6 +525,7 @@ def test_where_a_class_is_rare_random_subsets_are_beaten_by_ranking():
 
 TERMINATED = """
 import os, signal, sys
+import numba
 import numpy as np
 from tamis import FIRES, StreamingStacking, prequential
 

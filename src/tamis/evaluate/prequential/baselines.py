@@ -116,7 +116,10 @@ class Baseline:
 
     def _view(self, X: Rows, scale: RunningScale | None) -> View:
         if self.columns is None:
-            return self.learner.view(X, None, None, scale)
+            is_accepted = (
+                scale is not None or self.learner.accepts_nan
+            )  # scaling puts missing values at the mean
+            return self.learner.view(X if is_accepted else whole(X), None, None, scale)
         if not self.is_fixed:
             mask = np.zeros(X.shape[1], dtype=bool)
             mask[self.columns] = True

@@ -127,9 +127,10 @@ def prequential(
         numbers. The selector gets unscaled rows. If features are standardised, so is a numeric target; predictions are
         in the units of the target.
     baselines : {"random", "all", "both", "none"}, default="random"
-        The baselines that run beside a selector, each with a separate copy of the learner on the same batches: random
-        subsets of the size of the selection, or every feature; and, with any of them, a frozen selection. Their cost is
-        that of as many additional learners; see ``seconds_baselines``.
+        The baselines that run beside a selector, each with a separate copy of the learner on the same batches. All
+        features and a frozen selection are always among them; with ``"random"`` (or its synonym ``"both"``) also random
+        subsets of the size of the selection. Their cost is that of as many additional learners; see
+        ``seconds_baselines``. ``"none"``: no such baselines.
     n_draws : int, default=3
         Number of random subsets; their accuracy (or mean absolute error) is recorded as mean and standard deviation.
     frozen_after : int, default=1000

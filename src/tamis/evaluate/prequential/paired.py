@@ -1,4 +1,4 @@
-"""The gain of a run over the frozen selection, and its standard error from paired differences.
+"""The gain of a run over a baseline on the same rows, and its standard error from paired differences.
 
 Both predict the same rows, so the difference is paired. Errors are autocorrelated on a stream, so the standard error is
 that of batch means, with about as many batches as the square root of the number of rows::
@@ -21,8 +21,8 @@ __all__ = ["auc_gain", "paired_gain"]
 Numbers = NDArray[np.float64]
 
 
-def paired_gain(steps: dict[str, Any], measure: str) -> tuple[float, float]:
-    """Return the gain per row over the frozen selection since it was made, and its standard error (1).
+def paired_gain(steps: dict[str, Any], measure: str, baseline: str = "frozen") -> tuple[float, float]:
+    """Return the gain per row over a baseline since it was first scored, and its standard error (1).
 
     Parameters
     ----------
@@ -30,6 +30,8 @@ def paired_gain(steps: dict[str, Any], measure: str) -> tuple[float, float]:
         The frame of the steps.
     measure : {"accuracy", "mae"}
         A positive difference is a higher accuracy, or a lower error.
+    baseline : {"frozen", "all"}, default="frozen"
+        The selection frozen after the first rows, or all features.
 
     Examples
     --------
@@ -41,7 +43,7 @@ def paired_gain(steps: dict[str, Any], measure: str) -> tuple[float, float]:
     >>> round(gain, 3), round(error, 3)
     (0.083, 0.117)
     """
-    theirs = np.asarray(steps[f"frozen_{measure}_cumulative"])
+    theirs = np.asarray(steps[f"{baseline}_{measure}_cumulative"])
     known = np.flatnonzero(np.isfinite(theirs))
     if len(known) < 3:
         return math.nan, math.nan

@@ -50,79 +50,120 @@ def _remarks_on_labels(labels: dict[str, int]) -> list[str]:
 
 def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     if "mae" in total:
-        return _remarks_on_errors(total, settings)
-    accuracy = total["accuracy"]
-    if total["majority_accuracy"] == 1.0:
-        return [
-            "Every row has the same label, so nothing can be selected or evaluated: check which column is the label."
-        ]
-    items = []
+        items, measures = _beside_constants(total), ("mae", "mae")
+    else:
+        if total["majority_accuracy"] == 1.0:
+            return [
+                "Every row has the same label, so nothing can be selected or evaluated:"
+                " check which column is the label."
+            ]
+        items = _beside_classes(total, settings)
+        kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
+        if kept > 0.5:
+            items.append(
+                f"Auto kept all features for {kept:.0%} of the rows: no smaller candidate was more accurate there."
+            )
+            return items
+        names = (f"{name}_auc" for name in ("frozen", "random"))
+        first, second = (
+            is_uninformative(total["accuracy"], total["majority_accuracy"], total.get(name, math.nan))
+            for name in names
+        )
+        measures = ("auc" if first else "accuracy", "auc" if second else "accuracy")
+    items += [*_beside_frozen(measures[0], total, settings), *_beside_random(measures[1], total, settings)]
+    return [*items, *_beside_all(total), *([why] if (why := settings.get("why_fewer")) else [])]
+
+
+def _beside_classes(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
+    """Return remarks on the majority-class and the no-change baseline, and on the measures that are not defined."""
+    accuracy, majority, items = total["accuracy"], total["majority_accuracy"], []
     if "third_class" in settings:
         items.append(
             f"{settings['third_class']!r} is a third class, so AUC, average precision and recall at a precision are no"
             " longer defined: read macro AUC, the one-vs-rest AUC averaged over the classes."
         )
-    scale = "" if settings.get("scale") == "standard" else ", or standardised columns"
-    first = "another learner, more features" if scale else "another learner, or more features"
-    if is_imbalanced(total):
-        if total["auc"] <= _RANKS:
-            items.append(
-                f"AUC {total['auc']:.3f}: the model ranks rows of the rare class hardly better than a random ranking,"
-                f" 0.5. Try {first}{scale}."
-            )
-    elif accuracy < total["majority_accuracy"]:
-        below = f"Accuracy {accuracy:.3f} is below the majority class, {total['majority_accuracy']:.3f}"
+    is_scaled = settings.get("scale") == "standard"
+    advice = f"Try another learner, {'or more features' if is_scaled else 'more features, or standardised columns'}."
+    verb = "is below" if accuracy < majority else "does not exceed"
+    below = f"Accuracy {accuracy:.3f} {verb} the majority class, {majority:.3f}"
+    auc, is_rare = total.get("auc", math.nan), is_imbalanced(total)
+    if is_rare and auc <= _RANKS:
         items.append(
-            f"{below}, but the model ranks the rows: AUC {total['auc']:.3f}. Read AUC and average precision here."
-            if total.get("auc", 0.5) > _RANKS
-            else f"{below}: the model is worse than the majority-class baseline. Try {first}{scale}."
+            f"AUC {auc:.3f}: the model ranks rows of the rare class hardly better than a random ranking, 0.5. {advice}"
         )
-    kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
-    if kept > 0.5:
+    if accuracy <= majority and not is_rare:
         items.append(
-            f"Auto kept all features for {kept:.0%} of the rows: no smaller candidate was more accurate there."
+            f"{below}, but the model ranks the rows: AUC {auc:.3f}. Read AUC and average precision here."
+            if auc > _RANKS
+            else f"{below}: the model is {'worse' if accuracy < majority else 'no better'} than the majority-class"
+            f" baseline. {advice}"
         )
-        return items
-    ranks = is_uninformative(accuracy, total["majority_accuracy"], total.get("frozen_auc", math.nan))
-    items += _beside_frozen("auc" if ranks else "accuracy", total, settings)
-    by_rank = is_uninformative(accuracy, total["majority_accuracy"], total.get("random_auc", math.nan))
-    metric, name, spread = (
-        ("AUC", "auc", "random_auc_spread") if by_rank else ("accuracy", "accuracy", "random_spread")
-    )
-    ours, mean = total[name], total.get(f"random_{name}", math.nan)
-    error, draws = _chance(total.get(spread, math.nan), settings)
-    if ours <= mean + error:
-        verdict = "loses to" if ours < mean - error else "does no better than"
+    elif accuracy <= majority:
+        items.append(f"{below}, as one class is rare: read AUC and average precision here.")
+    last = total.get("no_change_accuracy", math.nan)
+    if accuracy <= last and last > majority:
+        verb = "is below" if accuracy < last else "does not exceed"
         items.append(
-            f"The selection {verdict} random subsets of the same size: {metric} {ours:.3f} against"
-            f" {mean:.3f} ± {error:.3f} (mean and standard error of {draws}). Try more features, or another selector."
+            f"Accuracy {accuracy:.3f} {verb} the no-change baseline, {last:.3f}, which repeats the previous label:"
+            " labels are autocorrelated. If they are known in time, try batch_size='auto', or the previous label as a"
+            " feature."
         )
-    items += [why] if (why := settings.get("why_fewer")) else []
     return items
 
 
-def _remarks_on_errors(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
-    mae, constant, items = total["mae"], total["mean_mae"], []
+def _beside_constants(total: dict[str, float]) -> list[str]:
+    """Return remarks on the mean of all targets before, and on the target before."""
+    mae, constant, last, items = total["mae"], total["mean_mae"], total.get("last_mae", math.nan), []
     if mae >= constant:
         items.append(
             f"The mean absolute error {mae:.4g} is not below that of the mean of all targets before, {constant:.4g}:"
             " the model is no more accurate than a constant prediction. Try another learner, or more features."
         )
-    items += _beside_frozen("mae", total, settings)
-    mean = total.get("random_mae", math.nan)
-    error, draws = _chance(total.get("random_spread", math.nan), settings)
-    if mae >= mean - error:
-        verdict = "loses to" if mae > mean + error else "does no better than"
+    if mae >= last and last < constant:
         items.append(
-            f"The selection {verdict} random subsets of the same size: mean absolute error {mae:.4g} against"
-            f" {mean:.4g} ± {error:.2g} (mean and standard error of {draws}). Try more features, or another selector."
+            f"The mean absolute error {mae:.4g} is not below that of the previous target, {last:.4g}: targets are"
+            " autocorrelated. If they are known in time, try batch_size='auto', or the previous target as a feature."
         )
-    return [*items, *([why] if (why := settings.get("why_fewer")) else [])]
+    return items
+
+
+def _beside_random(name: str, total: dict[str, float], settings: dict[str, Any]) -> list[str]:
+    """Return a remark on random subsets, unless the run exceeds their mean by more than its standard error."""
+    spread = total.get("random_auc_spread" if name == "auc" else "random_spread", math.nan)
+    n_draws = RunOptions.from_settings(settings).n_draws
+    error = error_of_mean(spread, n_draws)
+    ours, mean, sign = total[name], total.get(f"random_{name}", math.nan), -1.0 if name == "mae" else 1.0
+    ahead = sign * (ours - mean)
+    if not ahead <= error:  # NaN: not compared
+        return []
+    digits, fewer = (".4g", ".2g") if name == "mae" else (".3f", ".3f")
+    return [
+        f"The selection {'loses to' if ahead < -error else 'does no better than'} random subsets of the same size:"
+        f" {_WORDS.get(name, name)} {ours:{digits}} against {mean:{digits}} ± {error:{fewer}} (mean and standard error"
+        f" of {n_draws} draw{'s' * (n_draws != 1)}). Try more features, or another selector."
+    ]
+
+
+def _beside_all(total: dict[str, float]) -> list[str]:
+    """Return a remark if the same learner with all features is better by more than the standard error."""
+    gain, error = total.get("all_gain", math.nan), total.get("all_gain_error", math.nan)
+    if not gain < -error or total["n_selected"] >= total["n_features"]:
+        return []
+    name = "mae" if "mae" in total else "accuracy"
+    digits = ".4g" if name == "mae" else ".3f"
+    return [
+        f"The selection loses to all {total['n_features']:,.0f} features: {_WORDS.get(name, name)}"
+        f" {total[name]:{digits}} against {total[f'all_{name}']:{digits}} (standard error of the difference"
+        f" {error:{'.2g' if name == 'mae' else '.3f'}})."
+    ]
+
+
+_WORDS = {"auc": "AUC", "mae": "mean absolute error"}
 
 
 def _beside_frozen(name: str, total: dict[str, float], settings: dict[str, Any]) -> list[str]:
     """Return a remark on the frozen selection, unless the run exceeds it by more than one standard error."""
-    word = {"auc": "AUC", "mae": "mean absolute error"}.get(name, name)
+    word = _WORDS.get(name, name)
     which = "frozen_auc_gain" if name == "auc" else "frozen_gain"
     gain, error = total.get(which, math.nan), total.get(f"{which}_error", math.nan)
     if not gain <= error or total["n_selected"] >= total["n_features"]:  # NaN: not compared
@@ -188,9 +229,3 @@ def is_uninformative(accuracy: Any, majority: Any, random_auc: Any) -> Any:
     array([ True, False, False])
     """
     return np.isfinite(random_auc) & ((majority > 1.0 - RARE) | (accuracy <= majority))
-
-
-def _chance(spread: float, settings: dict[str, Any]) -> tuple[float, str]:
-    """Return the standard error over random subsets, and the number of draws."""
-    n_draws = RunOptions.from_settings(settings).n_draws
-    return error_of_mean(spread, n_draws), f"{n_draws} draw{'s' * (n_draws != 1)}"

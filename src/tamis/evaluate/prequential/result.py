@@ -232,6 +232,8 @@ class PrequentialResult:
             name: float(steps[f"{name}_cumulative"][-1]) if n_steps else math.nan
             for name in (*self.task.totals, *self.settings.get("metrics", ()))
         }
+        whole = float(steps["seconds_run"].sum())
+        parts = {f"seconds_{part}": float(steps[f"seconds_{part}"].sum()) for part in _TIMED}
         back = self.recovery()
         truth = {name: _mean(steps[name], steps["n_rows"]) for name in ("selection_accuracy", "rsr", "cucp")}
         return {
@@ -239,7 +241,7 @@ class PrequentialResult:
             "n_steps": float(n_steps),
             **last,
             f"{measure}_windowed": _mean(steps[f"{measure}_windowed"]),
-            **self._frozen_gains(),
+            **self._gains(),
             **truth,
             "n_drifts": float(len(back.rows)),
             "n_drifts_not_recovered": float(back.n_lost),
@@ -249,22 +251,19 @@ class PrequentialResult:
             "n_features": float(self.n_features),
             "n_changes": float((steps["n_entered"] + steps["n_left"] > 0).sum()),
             "seconds": seconds,
-            "seconds_select": float(steps["seconds_select"].sum()),
-            "seconds_predict": float(steps["seconds_predict"].sum()),
-            "seconds_learn": float(steps["seconds_learn"].sum()),
-            "seconds_baselines": float(steps["seconds_baselines"].sum()),
-            "seconds_read": float(steps["seconds_read"].sum()),
-            "seconds_run": (whole := float(steps["seconds_run"].sum())),
+            **parts,
+            "seconds_other": whole - sum(parts.values()),
+            "seconds_run": whole,
             "rows_per_second": rows / whole if whole else math.nan,
             "memory_bytes": float(steps["memory_bytes"].max()) if n_steps else math.nan,
             "model_bytes": float(steps["model_bytes"].max()) if n_steps else math.nan,
             "ram_hours": float((steps["model_bytes"] * steps["seconds_total"]).sum()) / _GIGABYTE / 3600,
         }
 
-    def _frozen_gains(self) -> dict[str, float]:
-        """Return by how much the run is better than the frozen selection beside it, and the standard errors."""
+    def _gains(self) -> dict[str, float]:
+        """Return by how much the run is better than two baselines on the same rows, and the standard errors."""
         steps, window = self.frames["steps"], max(2, self.options.window)
-        gains = {"frozen_gain": paired_gain(steps, self.task.measure)}
+        gains = {f"{name}_gain": paired_gain(steps, self.task.measure, name) for name in ("frozen", "all")}
         if self.task.ranks:
             gains["frozen_auc_gain"] = auc_gain(steps, window)
         return {
@@ -292,9 +291,9 @@ class PrequentialResult:
     def remarks(self) -> list[str]:
         """Return remarks: baselines that the run does not exceed, and why fewer features are selected than allowed.
 
-        The baselines are the majority class; a selection frozen after the first rows, to be exceeded by more than the
-        standard error of the difference; and random subsets of the same size, by more than the standard error of their
-        mean. The no-change baseline is not among them: the previous label may be unknown when a prediction is needed.
+        The baselines are the majority class and the previous label (of numbers: the mean and the previous target); a
+        selection frozen after the first rows and all features, to be exceeded by more than the standard error of the
+        difference; and random subsets of the same size, by more than the standard error of their mean.
         """
         return remarks_on(self.summary(), self.settings) if len(self.frames["steps"]["step"]) else []
 
@@ -484,6 +483,7 @@ _HEADLINE = (
     "kappa_t", "balanced_accuracy", "mae", "r2", "mean_mae", "last_mae", "random_mae", "frozen_mae",
     "selection_accuracy", "stability", "n_selected", "n_features",
 )  # fmt: skip
+_TIMED = ("select", "predict", "learn", "baselines", "read", "compile")
 _GIGABYTE = 2.0**30
 
 

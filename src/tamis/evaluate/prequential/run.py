@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from tamis._kernels import compile_seconds
 from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, as_classes, as_target, encode_labels
 from tamis.base import RowSelector, top_mask
@@ -178,18 +179,19 @@ class Run:
         self.model_bytes = 0
         self.interrupted = False
         self.is_consistent = True  # no update is partially applied
-        self._clock, self._reading = time.perf_counter(), 0.0  # since the last step; reading alone
+        # Since the last step: the time of the clock, of compilation until then, of reading alone.
+        self._clock, self._compiling, self._reading = time.perf_counter(), compile_seconds(), 0.0
         self.batch: tuple[Rows, Array, Array] | None = None  # the last one, as predicted
 
     # -- one batch -----------------------------------------------------------------------------------------
 
     def timed(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """Yield the batches, and measure how long they take to arrive; the clock of the run starts here."""
-        self._clock = begin = time.perf_counter()
+        self._clock, self._compiling, begin = time.perf_counter(), compile_seconds(), _clock()
         for batch in batches:
-            self._reading += time.perf_counter() - begin
+            self._reading += _clock() - begin
             yield batch
-            begin = time.perf_counter()
+            begin = _clock()
 
     def process_block(self, X: Rows, y: Array) -> None:
         """Process rows that were read together: as one batch, or in batches of a size chosen from the rows before."""
@@ -330,40 +332,39 @@ class Run:
     def _test_and_train(
         self, X: Rows, y: Array, codes: Array, due: Batch | None, upto: NDArray[np.int64]
     ) -> None:
-        begin = time.perf_counter()
+        begin = _clock()
         pair, paper, renewed = self.pair, self.options.protocol == "paper", False
         classes = pair.learner.classes if due is None else self._classes_with(due[1])
-        t0 = time.perf_counter()
+        t0 = _clock()
         if paper:
             pair.update_selector(X, y)
             renewed = pair.select()
             if renewed and not pair.tries_resets:  # before the learner has seen this batch
                 pair.reset(classes)
                 renewed = False
-        t1 = time.perf_counter()
+        t1 = _clock()
         mask, support, scale = pair.mask, pair.support, self._frozen_scale(X)
         view = pair.learner.view(X, mask, support, scale)
-        t2 = time.perf_counter()
+        t2 = _clock()
         labels, scores = self._predict(view)
         asks = any(one.metric.takes == "probabilities" for one in self.tracked)
         probabilities = pair.learner.probabilities(view) if asks else None
-        t3 = time.perf_counter()
+        t3 = _clock()
         # The selector first, as it validates: a rejected batch changes neither of them.
         if due is not None and not paper:
             pair.update_selector(*due)
             renewed = pair.select()
         asked = None if scores is None or scores.ndim == 2 else self.positive
         positive = None if asked is None else np.asarray(y == asked)
-        t4 = time.perf_counter()
+        t4 = _clock()
         labelled = None if asked is None else self._labelled_scores(due, X, mask, support)
         if due is not None:
             is_known = (renewed and not pair.tries_resets) or due[0] is X
             known = view if is_known else pair.learner.view(due[0], mask, support, scale)
             pair.update_learner(known, *due, classes, renewed=renewed)
-        t5 = time.perf_counter()
-        t6 = time.perf_counter()
+        t5 = _clock()
         self._run_baselines((X, y), due, classes, pair.support if support is None else support, scale, asked)
-        beside = time.perf_counter() - t6
+        beside = _clock() - t5
         pair.update_scale(X, self._complete_rows(X, due))
         self.n_seen += len(y)
         seldom = max(1, _SCORE_INTERVAL // self.options.rows_per_block)
@@ -373,10 +374,10 @@ class Run:
         at, beyond = divmod(self.n_steps, seldom)
         if beyond == 0 and at % (1 << max(0, at.bit_length() - 4)) == 0:
             self.model_bytes = state_bytes(self.selector, pair.learner.model)
-        now = time.perf_counter()
-        own = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, now - begin - beside)
-        seconds = (*own, self._reading, now - self._clock)
-        self._clock, self._reading = now, 0.0
+        own = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, _clock() - begin - beside)
+        now, compiling = time.perf_counter(), compile_seconds()
+        seconds = (*own, self._reading, compiling - self._compiling, now - self._clock)
+        self._clock, self._compiling, self._reading = now, compiling, 0.0
         self.batch = (X, y, labels)
         taken = _BatchOutcome(
             self.n_steps,
@@ -413,7 +414,7 @@ class Run:
                 self.pair.learner,
                 self.n_features,
                 n_draws=self.options.n_draws if wanted in ("random", "both") else 0,
-                every=wanted in ("all", "both"),
+                every=wanted != "none",
                 is_fixed=is_fixed,
                 window=window,
                 ranks=ranks,
@@ -515,11 +516,11 @@ class Run:
         """Write the records of the pending steps."""
         if not self.pending:
             return
-        begin, n_steps, memory = time.perf_counter(), len(self.pending), _resident_bytes()
+        begin, n_steps, memory = _clock(), len(self.pending), _resident_bytes()
         self._write_pending(memory)
         # The time is divided equally among the steps.
         total = self.task.columns.index("seconds_total")
-        self.records.steps.rows[-n_steps:, total] += (time.perf_counter() - begin) / n_steps
+        self.records.steps.rows[-n_steps:, total] += (_clock() - begin) / n_steps
 
     def _encode_predictions(self) -> tuple[Array, int]:
         """Return the predictions of the pending steps, for the metrics, and the number of classes."""
@@ -817,6 +818,11 @@ def _inconsistent() -> StateError:
         "The parts of a saved run do not fit together: the checkpoint was changed from outside, so choose another file,"
         " or remove it."
     )
+
+
+def _clock() -> float:
+    """Return the time of a clock that stops while kernels are compiled."""
+    return time.perf_counter() - compile_seconds()
 
 
 def _finite(value: float) -> float | None:

@@ -60,7 +60,8 @@ class Task:
             ),
             "selection_accuracy", "rsr", "cucp", "stability", "stability_low", "stability_high",
             "n_selected", "n_entered", "n_left", "seconds_select", "seconds_predict", "seconds_learn",
-            "seconds_baselines", "seconds_total", "seconds_read", "seconds_run", "memory_bytes", "model_bytes",
+            "seconds_baselines", "seconds_total", "seconds_read", "seconds_compile", "seconds_run",
+            "memory_bytes", "model_bytes",
         )  # fmt: skip
 
     @property

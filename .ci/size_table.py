@@ -27,7 +27,7 @@ BUDGETS = {
     "cli": 5717,
     "columns": 4155,
     # Raised by 125: a measure that is no longer defined is NaN, and `macro_auc`.
-    "evaluate": 5500,
+    "evaluate": 5532,
     "summaries": 4421,
     # Raised by 2: shifted features.
     "cells": 4333,
@@ -36,7 +36,7 @@ BUDGETS = {
     # Raised by 2: `ColumnSelector` is a dataclass of the parameters that all selectors share.
     "base": 2257,
     # Raised by 277: features and classes that follow from `_shapes`, handlers in C, and exceptions of any class.
-    TOP: 2146,
+    TOP: 2163,
     # Raised by 221: reads that are interrupted, the same rows in every form, weights and shifts.
     "checks": 1717,
     # Raised by 45: a batch takes time in proportion to its own rows.
@@ -54,7 +54,7 @@ BUDGETS = {
     "importance": 711,
     "drift": 638,
     # Raised by 1: `macro_auc`.
-    "terminal": 581,
+    "terminal": 583,
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 LAYOUT = {

@@ -28,8 +28,8 @@ from tamis.rows.auto import auto, paired
 DATA = Path(os.environ.get("TAMIS_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"
 SETS = ("AGR", "SEA", "BG2", "electricity", "spambase", "splice")
 CONSTANTS = (
-    ("rows before arms are compared", auto, "_DECIDED"),
-    ("rows sufficient for a smaller arm", auto, "_ENOUGH"),
+    ("rows before candidates are compared", auto, "_DECIDED"),
+    ("rows sufficient for a smaller candidate", auto, "_ENOUGH"),
     ("rows over which young moments fade", auto, "_YOUNG"),
     ("threshold of the restart", auto, "_RESTART"),
     ("threshold after an alarm", auto, "_ALARMED"),

@@ -225,12 +225,12 @@ def truncation() -> Draw:
     return draw
 
 
-def arms() -> Draw:
+def candidates() -> Draw:
     """Errors of the candidates of Auto around a drift, and the selected candidate."""
     auto = Auto(learner="naive-bayes", random_state=0)
     for X, y in load_stream("SEA", seed=1, n_rows=12_000, n_drifts=1, width=1, n_irrelevant=18):
         auto.partial_fit(X, y)
-    race = auto.race_
+    race = auto.comparison_
     rows, kernel = race["n_seen"][8:], np.ones(9) / 9
     errors = 100 * np.array([np.convolve(line, kernel, "valid") for line in race["errors"].T])
     followed = race["followed"][8:]

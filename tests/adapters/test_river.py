@@ -422,7 +422,7 @@ def test_auto_keeps_the_old_classifier_unless_the_new_one_is_better(rng):
     assert found["turned"][1] > 0.8
     forest_ = RiverReplay(Alarm(1), forest.ARFClassifier(seed=0, n_models=2))
     learned(forest_, X[:400], turned[:400])
-    assert forest_._challenger is None
+    assert forest_._candidate is None
 
 
 def test_what_follows_a_selector_in_a_pipeline_learns_the_selected_values_only(rng):

@@ -8,8 +8,8 @@ from sklearn.metrics import r2_score
 
 from tamis import AACO, ETANA, FETANA, IFC2F, AdaptiveIFC2F, FixedSubset, dumps, loads
 from tamis.base.numeric_target import NumericTarget
+from tamis.cells.candidates import compare_classifiers, winner
 from tamis.cells.objectives import Objective
-from tamis.cells.race import race_classifiers, winner
 from tamis.errors import DataError
 from tests.twins import numeric_target as twin
 
@@ -212,7 +212,7 @@ def test_levels_equal_their_twin(y):
 
 def test_a_race_compares_squared_errors():
     X, y = rows(240)
-    candidates = race_classifiers(
+    candidates = compare_classifiers(
         {"fixed": METHODS["FixedSubset"](cost=0.02), "dear": METHODS["FixedSubset"](cost=0.9)},
         lambda at: X[at],
         y,

@@ -16,7 +16,7 @@ from tamis import FIRES, Auto, FisherScore, ForwardPartialCorrelation, prequenti
 from tamis.catalog import find_learner
 from tamis.cli import main
 from tamis.errors import DataError
-from tamis.evaluate.candidates import Candidate
+from tamis.evaluate.candidates import Candidate, paired
 from tamis.evaluate.recommendation import _smallest
 
 
@@ -87,7 +87,7 @@ def test_the_smallest_within_one_standard_error_of_the_best_is_chosen():
     near = candidate("fires", 5, best.losses + np.tile([0.03, 0.03, -0.03, -0.028], 13)[:50])
     far = candidate("fisher", 2, best.losses + 0.05)
     every = candidate("none", 40, best.losses + 0.05)
-    gap, error = near.behind(best)
+    gap, error = (values[1] for values in paired([best, near]).behind())
     assert 0 < gap < error
     assert _smallest([best, near, far, every]) == (best, near)
     assert _smallest([best, far, every]) == (best, best)

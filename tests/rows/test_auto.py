@@ -1,4 +1,4 @@
-"""Auto: the race follows what predicts best, restarts after a drift, and keeps the contract."""
+"""Auto: the auto follows what predicts best, restarts after a drift, and keeps the contract."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tamis.rows.auto.column_sets import (
     bayes_scores,
     predictions,
 )
-from tamis.rows.auto.course import Course, fades_over
 from tamis.rows.auto.forests import Forests
-from tamis.rows.auto.paired import PairedLosses, smallest
+from tamis.rows.auto.history import History, fades_over
 from tamis.rows.waiting_block import concatenate
 from tamis.summaries.class_moments import ClassMoments
+from tamis.summaries.paired_losses import PairedLosses, preferred
 from tests.twins import auto as twin
 
 pytestmark = pytest.mark.slow  # races of selectors
@@ -103,7 +103,7 @@ def many_classes(n: int = 900, p: int = 400, n_classes: int = 20) -> tuple[np.nd
 
 
 def test_fewer_rows_than_columns_are_not_given_every_column():
-    """A Perceptron of every column fits chance there: a random tenth had .78, the race .65, every column .40."""
+    """A Perceptron of every column fits chance there: a random tenth had .78, the auto .65, every column .40."""
     X, y = many_classes()
 
     def accuracy(selector):
@@ -131,38 +131,38 @@ def test_it_begins_anew_after_a_drift_and_finds_the_new_columns(after_drift):
     assert 3000 < after_drift.restarts_[0] <= 3500
     assert all(3000 < row < 4000 for row in after_drift.restarts_)
     assert after_drift.get_support()[[28, 29]].all()
-    assert after_drift.errors_[after_drift._arm] < 0.1
+    assert after_drift.errors_[after_drift._candidate] < 0.1
 
 
 def test_it_says_which_arm_was_followed_when_and_why(after_drift):
-    race = after_drift.race_
-    assert race["errors"].shape == (len(race["n_seen"]), len(after_drift.arms_))
-    assert race["n_seen"][-1] == 6000
-    at = after_drift.arms_[0]
+    auto = after_drift.comparison_
+    assert auto["errors"].shape == (len(auto["n_seen"]), len(after_drift.candidates_))
+    assert auto["n_seen"][-1] == 6000
+    at = after_drift.candidates_[0]
     for switch in after_drift.switches_:
         assert switch["from"] == at
         at = switch["to"]
         assert switch["why"] in ("better", "smaller", "drift")
-    assert at == after_drift.arm_
-    assert after_drift.errors_.shape == after_drift.excess_losses_.shape == (len(after_drift.arms_),)
+    assert at == after_drift.candidate_
+    assert after_drift.errors_.shape == after_drift.excess_losses_.shape == (len(after_drift.candidates_),)
     assert after_drift.excess_losses_.min() == 0.0
 
 
 def test_the_course_of_the_race_is_kept_in_bounded_memory(monkeypatch):
-    monkeypatch.setattr("tamis.rows.auto.course._MOST", 8)
+    monkeypatch.setattr("tamis.rows.auto.history._MOST", 8)
     selector = learned(Auto(), *two_worlds(1000, 5))
-    race = selector.race_
-    assert len(race["n_seen"]) <= 8
-    assert race["n_seen"][-1] == 2000
+    auto = selector.comparison_
+    assert len(auto["n_seen"]) <= 8
+    assert auto["n_seen"][-1] == 2000
 
 
 def test_what_is_kept_of_the_race_is_the_mean_of_its_blocks(monkeypatch):
-    monkeypatch.setattr("tamis.rows.auto.course._MOST", 4)
+    monkeypatch.setattr("tamis.rows.auto.history._MOST", 4)
     errors = np.random.default_rng(0).random((11, 3))
-    course = Course(3)
+    history = History(3)
     for block, rates in enumerate(errors):
-        course = course.with_block(10 * block + 10, block % 3, rates, 10)
-    records = course.records()
+        history = history.with_block(10 * block + 10, block % 3, rates, 10)
+    records = history.records()
     assert records["n_seen"].tolist() == [40, 80, 110]
     assert records["followed"].tolist() == [0, 1, 1]
     np.testing.assert_allclose(
@@ -171,7 +171,7 @@ def test_what_is_kept_of_the_race_is_the_mean_of_its_blocks(monkeypatch):
 
 
 def test_the_look_at_the_shapes_finds_what_it_found_before(monkeypatch):
-    """A record of every block had the shapes of the whole race compared again, for each block and twice its time."""
+    """A record of every block had the shapes of the whole auto compared again, for each block and twice its time."""
     X, y = two_worlds()
     selector = learned(Auto(), X[:2000], y[:2000])
     compared = []
@@ -195,25 +195,25 @@ def test_hopeless_selectors_rest_and_wake_after_a_drift(monkeypatch):
     for start in range(3000, 4500, 100):
         selector.partial_fit(X[start : start + 100], y[start : start + 100])
     assert selector.drifts_ or selector.restarts_
-    assert all(selector._woke[name] > 3000 for name in resting)
+    assert all(selector._resumed_at[name] > 3000 for name in resting)
     for name in resting:  # restarted, from the last rows
-        assert selector._rankers[name].n_seen_ <= 600 + 4500 - selector._woke[name]
+        assert selector._rankers[name].n_seen_ <= 600 + 4500 - selector._resumed_at[name]
 
 
 def test_an_arm_of_forward_selection_holds_still_as_the_selector_alone_does():
-    """The smaller ones did not: the largest arm alone was favoured for what it held."""
+    """The smaller ones did not: the largest candidate alone was favoured for what it held."""
     rng = np.random.default_rng(0)
     factors = rng.normal(size=(2000, 10))
     X = factors @ rng.normal(size=(10, 60)) + rng.normal(size=(2000, 60))
     y = (factors[:, :3].sum(axis=1) + rng.normal(size=2000) > 0).astype(int)
-    race, sizes = Auto(), (3, 6, 12, 24)
+    auto, sizes = Auto(), (3, 6, 12, 24)
     alone = [ForwardPartialCorrelation(size) for size in sizes]
     sets: list[list[np.ndarray]] = [[] for _ in range(8)]
     for start in range(0, 2000, 100):
         part = slice(start, start + 100)
-        race.partial_fit(X[part], y[part], [0, 1])
+        auto.partial_fit(X[part], y[part], [0, 1])
         for at, size in enumerate(sizes):
-            sets[at].append(race._masks[race.arms_.index(f"forward {size}")])
+            sets[at].append(auto._masks[auto.candidates_.index(f"forward {size}")])
             sets[at + 4].append(alone[at].partial_fit(X[part], y[part], [0, 1]).get_support())
     assert np.array_equal(sets[0], sets[4])
     left = [sum(int((a & ~b).sum()) for a, b in pairwise(one)) for one in sets]
@@ -225,7 +225,9 @@ def test_a_size_that_is_given_is_kept():
     for size, n_kept in ((3, 3), (0.25, 5)):
         selector = learned(Auto(size), X, y)
         assert selector.get_support().sum() == n_kept
-        assert not any(arm in ("all", "joint") or "knee" in arm for arm in selector.arms_)
+        assert not any(
+            candidate in ("all", "joint") or "knee" in candidate for candidate in selector.candidates_
+        )
 
 
 @pytest.mark.parametrize("learner", ["linear", "naive-bayes", "trees"])
@@ -256,11 +258,11 @@ def test_a_race_saved_in_its_first_rows_goes_on(n_rows, rng):
     """Then no selector has learned, though they know of the sizes."""
     X = rng.normal(size=(200, 6))
     y = (X[:, 0] > 0).astype(int)
-    race = Auto().partial_fit(X[:n_rows], np.zeros(n_rows, int))
-    loaded = tamis.loads(tamis.dumps(race))
-    for one in (race, loaded):
+    auto = Auto().partial_fit(X[:n_rows], np.zeros(n_rows, int))
+    loaded = tamis.loads(tamis.dumps(auto))
+    for one in (auto, loaded):
         one.partial_fit(X[n_rows:], y[n_rows:])
-    np.testing.assert_array_equal(loaded.scores_, race.scores_)
+    np.testing.assert_array_equal(loaded.scores_, auto.scores_)
 
 
 def test_wide_sparse_rows_are_raced_without_being_made_dense():
@@ -270,7 +272,7 @@ def test_wide_sparse_rows_are_raced_without_being_made_dense():
     told = sp.csr_matrix((np.ones(y.sum()), (np.flatnonzero(y), np.full(y.sum(), 4321))), shape=X.shape)
     selector = learned(Auto(), (X + told).tocsr(), y)
     assert selector.get_support()[4321]
-    assert selector.arm_ != "all"
+    assert selector.candidate_ != "all"
     assert selector.scores_[4321] > 0.99
 
 
@@ -305,7 +307,7 @@ def test_linear_learners_begin_with_every_column():
 
 def test_the_first_rows_of_a_race_fade():
     """A learner errs more often in its first rows than it will; they would count for 2000 rows otherwise."""
-    early, late = (Course(1).with_block(100, 0, np.array([error]), 100) for error in (0.5, 0.1))
+    early, late = (History(1).with_block(100, 0, np.array([error]), 100) for error in (0.5, 0.1))
     for at in range(2, 11):
         early = early.with_block(100 * at, 0, np.array([0.1]), 100)
         late = late.with_block(100 * at, 0, np.array([0.1 if at < 10 else 0.5]), 100)
@@ -336,45 +338,46 @@ def test_where_a_class_is_rare_the_error_of_an_arm_is_one_minus_its_auc():
             assert 1.0 - ill[a].mean() == pytest.approx(roc_auc_score(y, margin[:, a]))
     X, y = rare(4000)
     for labels in (y, 1 - y):  # the rare class may be the first one
-        race = learned(Auto(learner="naive-bayes"), X[:3900], labels[:3900])
-        assert race.measure_ == "auc"
-        scores = bayes_scores(X[3900:], race._old, race._masks)
+        auto = learned(Auto(learner="naive-bayes"), X[:3900], labels[:3900])
+        assert auto.measure_ == "auc"
+        scores = bayes_scores(X[3900:], auto._old, auto._masks)
         auc = [
-            roc_auc_score(labels[3900:], scores[:, a, 1] - scores[:, a, 0]) for a in range(len(race.arms_))
+            roc_auc_score(labels[3900:], scores[:, a, 1] - scores[:, a, 0])
+            for a in range(len(auto.candidates_))
         ]
-        race.partial_fit(X[3900:], labels[3900:])
-        assert 1.0 - race.race_["errors"][-1] == pytest.approx(np.array(auc))
-        assert race.race_["n_tested"][-1] == y[3900:].sum()
+        auto.partial_fit(X[3900:], labels[3900:])
+        assert 1.0 - auto.comparison_["errors"][-1] == pytest.approx(np.array(auc))
+        assert auto.comparison_["n_tested"][-1] == y[3900:].sum()
 
 
 def test_where_a_class_is_rare_the_columns_that_rank_it_are_found():
     X, y = rare(12_000)
-    race = learned(Auto(learner="naive-bayes"), X, y)
-    assert race.arm_ != "all"
-    assert set(race.get_support(indices=True)) >= {7, 20}
-    assert race.get_support().sum() <= 6
-    best = race.race_summary()
+    auto = learned(Auto(learner="naive-bayes"), X, y)
+    assert auto.candidate_ != "all"
+    assert set(auto.get_support(indices=True)) >= {7, 20}
+    assert auto.get_support().sum() <= 6
+    best = auto.comparison_summary()
     assert best["measure"] == "auc"
-    assert 0.8 < best["accuracy"][race.arm_][-1] < 0.95
+    assert 0.8 < best["accuracy"][auto.candidate_][-1] < 0.95
 
 
-def test_what_arms_are_judged_by_changes_with_the_classes_and_blocks_without_the_rare_one_tell_nothing():
+def test_what_candidates_are_judged_by_changes_with_the_classes_and_blocks_without_the_rare_one_tell_nothing():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(9000, 8))
     y = (rng.random(9000) < np.repeat([0.5, 0.01, 0.7], 3000)).astype(int)
-    race = Auto()
-    measures = [race.partial_fit(X[at : at + 100], y[at : at + 100]).measure_ for at in range(0, 9000, 100)]
+    auto = Auto()
+    measures = [auto.partial_fit(X[at : at + 100], y[at : at + 100]).measure_ for at in range(0, 9000, 100)]
     assert measures[:30] == ["accuracy"] * 30  # half of them
     y[:3000] = rng.random(3000) < 0.03
-    race = Auto()
-    measures = [race.partial_fit(X[at : at + 100], y[at : at + 100]).measure_ for at in range(0, 9000, 100)]
+    auto = Auto()
+    measures = [auto.partial_fit(X[at : at + 100], y[at : at + 100]).measure_ for at in range(0, 9000, 100)]
     assert set(measures[3:60]) == {"auc"}
     assert measures[-1] == "accuracy"
-    course = race.race_
-    silent = course["n_tested"] == 0
+    history = auto.comparison_
+    silent = history["n_tested"] == 0
     assert silent.any()
-    assert np.isfinite(course["errors"]).all()
-    assert (race.errors_ > 0.1).all()  # of the last measure alone: there most rows are of the other class
+    assert np.isfinite(history["errors"]).all()
+    assert (auto.errors_ > 0.1).all()  # of the last measure alone: there most rows are of the other class
 
 
 def test_kept_rows_of_both_kinds_are_joined():
@@ -399,19 +402,21 @@ def test_the_rule_is_that_of_its_formulas():
     rng = np.random.default_rng(0)
     chosen = set()
     for _ in range(300):
-        n, n_arms = int(rng.choice([20, 200, 700, 1500])), int(rng.integers(2, 6))
-        rates = rng.choice([0.1, 0.11, 0.15, 0.3], n_arms)
+        n, n_candidates = int(rng.choice([20, 200, 700, 1500])), int(rng.integers(2, 6))
+        rates = rng.choice([0.1, 0.11, 0.15, 0.3], n_candidates)
         losses = (rng.random((n, 1)) < rates) * 1.0  # errors on the same rows
-        losses[rng.random((n, n_arms)) < 0.03] = 1.0
-        weight, sizes = rng.choice([1.0, 2.0], n), rng.integers(1, 30, n_arms)
-        now, is_costly = int(rng.integers(n_arms)), bool(rng.random() < 0.5)
-        paired = PairedLosses(n_arms).with_rows(losses, weight)
+        losses[rng.random((n, n_candidates)) < 0.03] = 1.0
+        weight, sizes = rng.choice([1.0, 2.0], n), rng.integers(1, 30, n_candidates)
+        now, is_costly = int(rng.integers(n_candidates)), bool(rng.random() < 0.5)
+        paired = PairedLosses(n_candidates).with_rows(losses, weight)
         behind, error = twin.compared(losses.tolist(), weight.tolist())
         assert paired.behind()[0] == pytest.approx(behind)
         assert paired.behind()[1] == pytest.approx(error)
-        arm, why = smallest(sizes, paired, 0.02, now, is_costly)
-        assert arm == twin.smallest(sizes.tolist(), losses.tolist(), weight.tolist(), 0.02, now, is_costly)
-        assert bool(why) == (arm != now)
+        candidate, why = preferred(sizes, paired, 0.02, now, is_costly)
+        assert candidate == twin.smallest(
+            sizes.tolist(), losses.tolist(), weight.tolist(), 0.02, now, is_costly
+        )
+        assert bool(why) == (candidate != now)
         chosen.add(why)
     assert chosen == {"", "better", "smaller"}
 
@@ -422,8 +427,8 @@ def test_where_3_of_30_columns_matter_at_most_6_are_kept(learner, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(3000, 30))
     y = (X[:, 3] + X[:, 7] - X[:, 12] + 0.7 * rng.normal(size=3000) > 0).astype(int)
-    race = learned(Auto(learner=learner), X, y)
-    kept = race.get_support(indices=True)
+    auto = learned(Auto(learner=learner), X, y)
+    kept = auto.get_support(indices=True)
     assert {3, 7, 12} <= set(kept)
     assert len(kept) <= 6
 
@@ -432,34 +437,34 @@ def test_every_column_is_kept_where_every_smaller_set_costs_more():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 10))
     y = (X.sum(axis=1) > 0).astype(int)
-    race = learned(Auto(), X, y)
-    assert race.arm_ == "all"
-    assert race.excess_losses_[race._size < 10].min() > race.tolerance
+    auto = learned(Auto(), X, y)
+    assert auto.candidate_ == "all"
+    assert auto.excess_losses_[auto._size < 10].min() > auto.tolerance
 
 
 def test_without_tolerance_the_best_set_is_followed_whatever_its_size():
     X, y = two_worlds(1500, 20)
-    race = learned(Auto(tolerance=0.0, learner="naive-bayes"), X[:1500], y[:1500])
-    assert race.allowed_.max() == 0.0
-    assert race.excess_losses_[race._arm] <= 2.0 / len(race._paired)
+    auto = learned(Auto(tolerance=0.0, learner="naive-bayes"), X[:1500], y[:1500])
+    assert auto.allowed_.max() == 0.0
+    assert auto.excess_losses_[auto._candidate] <= 2.0 / len(auto._paired)
 
 
 def test_fewer_rows_than_columns_begin_with_a_tenth():
     X, y = two_worlds(100, 120)
-    assert Auto().partial_fit(X[:100], y[:100]).arm_ == "forward 12"
+    assert Auto().partial_fit(X[:100], y[:100]).candidate_ == "forward 12"
     assert Auto(learner="naive-bayes")._kind == "naive-bayes"
-    race = Auto().partial_fit(X[:100], y[:100])
-    assert race._initial_arm(sp.csr_matrix(X)) == 0  # rare words that are left out are lost
+    auto = Auto().partial_fit(X[:100], y[:100])
+    assert auto._initial_candidate(sp.csr_matrix(X)) == 0  # rare words that are left out are lost
 
 
 def test_a_change_of_the_arm_restarts_no_linear_learner():
     """Restarted from the last rows, masked, it did not come back: .60 instead of .68 on isolet."""
     X, y = many_classes()
-    race, told = Auto(), []
+    auto, told = Auto(), []
     for start in range(0, 900, 100):
-        race.partial_fit(X[start : start + 100], y[start : start + 100], range(20))
-        told.append(race.drift_detected_)
-    assert race.switches_
+        auto.partial_fit(X[start : start + 100], y[start : start + 100], range(20))
+        told.append(auto.drift_detected_)
+    assert auto.switches_
     assert not any(told)
 
 
@@ -467,10 +472,10 @@ def test_a_change_of_the_arm_restarts_no_linear_learner():
 def test_a_rare_class_is_ranked_by_few_columns_whatever_the_learner():
     X, y = rare(12_000)
     for learner in ("linear", "naive-bayes", "trees"):
-        race = learned(Auto(learner=learner), X, y)
-        assert race.measure_ == "auc", learner
-        assert set(race.get_support(indices=True)) >= {7, 20}, learner
-        assert race.get_support().sum() <= 24, learner
+        auto = learned(Auto(learner=learner), X, y)
+        assert auto.measure_ == "auc", learner
+        assert set(auto.get_support(indices=True)) >= {7, 20}, learner
+        assert auto.get_support().sum() <= 24, learner
 
 
 # -- forests -----------------------------------------------------------------------------------------------------
@@ -594,10 +599,10 @@ def test_a_number_is_predicted_by_few_columns(learner):
     model = learned(Auto(learner=learner, task="regression"), X, y)
     assert set(model.get_support(indices=True)) >= {4, 11}
     assert model.get_support().sum() <= 6
-    assert model.measure_ == model.race_summary()["measure"] == "mae"
-    assert 0.4 < model.errors_[model._arm] < 0.9 < model.errors_.max() + 0.3
+    assert model.measure_ == model.comparison_summary()["measure"] == "mae"
+    assert 0.4 < model.errors_[model._candidate] < 0.9 < model.errors_.max() + 0.3
     scaled = learned(Auto(learner=learner, task="regression"), X, y / 64)
-    assert scaled.arm_ == model.arm_
+    assert scaled.candidate_ == model.candidate_
     np.testing.assert_allclose(scaled.errors_, model.errors_, rtol=1e-6)
 
 

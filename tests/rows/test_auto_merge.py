@@ -46,7 +46,7 @@ def test_merged_parts_select_what_one_pass_selects(learner):
     assert merged.n_seen_ == 8000
     later = tamis.loads(tamis.dumps(merged)).partial_fit(X[:1000], y[:1000])
     assert later.get_support(indices=True).tolist() == [4, 11]
-    assert later.n_seen_ == later.race_["n_seen"][-1] == 9000
+    assert later.n_seen_ == later.comparison_["n_seen"][-1] == 9000
 
 
 def test_moments_are_those_of_all_rows():
@@ -72,7 +72,10 @@ def test_losses_are_those_of_the_last_tested_rows_of_both():
         merged._paired.losses[:-n], early._paired.losses[-len(merged._paired) + n :]
     )
     np.testing.assert_allclose(merged._learners.W, (early._learners.W + late._learners.W) / 2, rtol=1e-12)
-    assert merged.race_["n_seen"].tolist() == [*early.race_["n_seen"], *(1200 + late.race_["n_seen"])]
+    assert merged.comparison_["n_seen"].tolist() == [
+        *early.comparison_["n_seen"],
+        *(1200 + late.comparison_["n_seen"]),
+    ]
     rows = [switch["row"] for switch in merged.switches_]
     assert rows == sorted(rows)
 

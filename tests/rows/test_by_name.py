@@ -137,33 +137,35 @@ def test_a_race_goes_on_while_names_come(learner: str) -> None:
         auto: Any = model.selector_
         widths.add(auto.n_features_in_)
         sizes = sorted(
-            int(arm.split(" ")[1]) for arm in auto.arms_ if arm.startswith("fires") and "knee" not in arm
+            int(one.split(" ")[1])
+            for one in auto.candidates_
+            if one.startswith("fires") and "knee" not in one
         )
         assert auto.n_features_in_ / 2 < auto._laid_out_for <= auto.n_features_in_
         assert sizes == sorted({max(1, round(share * auto._laid_out_for)) for share in (0.05, 0.1, 0.2, 0.4)})
-        assert ("joint" in auto.arms_) == (auto._laid_out_for <= 200)
-        assert auto.errors_.shape == (len(auto.arms_),)
-        assert auto.race_["errors"].shape == (len(auto.race_["n_seen"]), len(auto.arms_))
+        assert ("joint" in auto.candidates_) == (auto._laid_out_for <= 200)
+        assert auto.errors_.shape == (len(auto.candidates_),)
+        assert auto.comparison_["errors"].shape == (len(auto.comparison_["n_seen"]), len(auto.candidates_))
     assert len(widths) > 8
     assert "late" in model.selected_
-    if auto.arm_ != "all":
+    if auto.candidate_ != "all":
         assert "early" in model.selected_
     assert auto.errors_.min() < 0.21
-    assert len(auto.race_summary()["arms"]) == len(auto.arms_)
+    assert len(auto.comparison_summary()["candidates"]) == len(auto.candidates_)
     loaded = tamis.loads(tamis.dumps(model))
     rows, y = events(rng, 55)
     assert tamis.dumps(loaded.partial_fit(rows, y)) == tamis.dumps(model.partial_fit(rows, y))
 
 
 @pytest.mark.slow
-def test_a_race_knows_its_arms_after_they_were_laid_out_anew() -> None:
+def test_a_race_knows_its_candidates_after_they_were_laid_out_anew() -> None:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 600)
     X = np.c_[rng.normal(size=600) + y, rng.normal(size=(600, 9))]
     before = Auto().fit(X, y)
     narrow, wide = copy.deepcopy(before).widen(19), copy.deepcopy(before).widen(40)
-    assert narrow.arms_ == before.arms_
-    assert [arm for arm in wide.arms_ if arm.startswith("fires")] == [
+    assert narrow.candidates_ == before.candidates_
+    assert [candidate for candidate in wide.candidates_ if candidate.startswith("fires")] == [
         "fires 2",
         "fires 4",
         "fires 8",
@@ -171,9 +173,9 @@ def test_a_race_knows_its_arms_after_they_were_laid_out_anew() -> None:
         "fires knee",
     ]
     sizes = {"1": "2", "2": "4", "4": "8", "knee": "knee"}
-    for at, arm in enumerate(before.arms_):
-        selector, *size = arm.split(" ")
-        now = wide.arms_.index(" ".join([selector, *(sizes[one] for one in size)]))
+    for at, candidate in enumerate(before.candidates_):
+        selector, *size = candidate.split(" ")
+        now = wide.candidates_.index(" ".join([selector, *(sizes[one] for one in size)]))
         assert wide.errors_[now] == narrow.errors_[at] == before.errors_[at]
     for grown in (narrow, wide):
         assert grown.transform(np.zeros((1, grown.n_features_in_))).shape[1] >= 1

@@ -5,17 +5,17 @@ from statistics import NormalDist
 
 
 def compared(losses, weight):
-    """Return by how much each arm is behind the best, and the standard error of the paired difference."""
-    total, n_arms = sum(weight), len(losses[0])
+    """Return by how much each candidate is behind the best, and the standard error of the paired difference."""
+    total, n_candidates = sum(weight), len(losses[0])
 
     def mean(values):
         return sum(w * v for w, v in zip(weight, values, strict=True)) / total
 
-    means = [mean([row[a] for row in losses]) for a in range(n_arms)]
+    means = [mean([row[a] for row in losses]) for a in range(n_candidates)]
     best = means.index(min(means))
     n = total - 1
     behind, error = [], []
-    for a in range(n_arms):
+    for a in range(n_candidates):
         d = [row[a] - row[best] for row in losses]
         behind.append(mean(d))
         error.append((mean([(x - behind[a]) ** 2 for x in d]) / n) ** 0.5)
@@ -23,7 +23,7 @@ def compared(losses, weight):
 
 
 def smallest(sizes, losses, weight, tolerance, now, is_costly):
-    """Return the arm that is selected after `now`."""
+    """Return the candidate that is selected after `now`."""
     behind, error = compared(losses, weight)
     z = NormalDist().inv_cdf(1 - 0.05 / len(sizes))
     bar = (z if is_costly else 2) * error[now]

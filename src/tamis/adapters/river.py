@@ -45,8 +45,8 @@ from tamis.base.rows import check_columns
 from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.traits import adapts_itself
-from tamis.pipeline.challenger import Challenger
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
+from tamis.pipeline.reset_candidate import ResetCandidate
 from tamis.replay import Replay
 from tamis.rows.by_name import ByName, named_cells
 from tamis.rows.screening import FisherScore
@@ -488,7 +488,7 @@ class RiverReplay(ThreadSafe, base.Classifier):
         self.model_ = model.clone()
         self._replay = Replay(self.selector_._model, replay)
         self._recent: deque[tuple[dict[Any, float], Any]] = deque()
-        self._challenger: Any = None
+        self._candidate: Any = None
         self._n_failed = 0
 
     @property
@@ -502,7 +502,7 @@ class RiverReplay(ThreadSafe, base.Classifier):
     def learn_one(self, x: dict[Any, float], y: Any) -> None:
         """Give the row to the selector, and its selected values to the classifier."""
         self.selector_._check(dict(x), y)
-        if self._challenger is not None:
+        if self._candidate is not None:
             self._compare(x, y)
         before = self.selector_._kept
         self._recent.append((dict(x), y))  # the caller may fill one dict again and again
@@ -516,11 +516,11 @@ class RiverReplay(ThreadSafe, base.Classifier):
             self.n_replays += 1
             return
         self.model_.learn_one(self.selector_.transform_one(x), y)
-        if self._challenger is not None:
-            self._challenger.learner.learn_one(self.selector_.transform_one(x), y)
+        if self._candidate is not None:
+            self._candidate.learner.learn_one(self.selector_.transform_one(x), y)
             self._decide()
-        if is_due and self._challenger is None and not adapts_itself(self.model_):
-            self._challenger = Challenger(self._trained_on_recent_rows(), self._n_failed)
+        if is_due and self._candidate is None and not adapts_itself(self.model_):
+            self._candidate = ResetCandidate(self._trained_on_recent_rows(), self._n_failed)
 
     def _trained_on_recent_rows(self) -> Any:
         model = self.model_.clone()
@@ -531,20 +531,20 @@ class RiverReplay(ThreadSafe, base.Classifier):
     def _compare(self, x: dict[Any, float], y: Any) -> None:
         """Let both classifiers predict a row that neither has learned."""
         values = self.selector_.transform_one(x)
-        wrong = [np.array([one.predict_one(values) != y]) for one in (self._challenger.learner, self.model)]
-        self._challenger.compare(*wrong)
+        wrong = [np.array([one.predict_one(values) != y]) for one in (self._candidate.learner, self.model)]
+        self._candidate.compare(*wrong)
 
     def _decide(self) -> None:
-        """Exchange the two if the challenger is ahead, and drop it when the comparison is over."""
-        challenger = self._challenger
-        if challenger.is_ahead:
-            self._n_failed += challenger.is_old
-            self.n_replays += 1 - 2 * challenger.is_old
-            self.model_, old = challenger.learner, self.model_
-            self._challenger = Challenger(old, self._n_failed, not challenger.is_old)
-        elif challenger.is_over:
-            self._n_failed += not challenger.is_old
-            self._challenger = None
+        """Exchange the two if the candidate is ahead, and drop it when the comparison is over."""
+        candidate = self._candidate
+        if candidate.is_ahead:
+            self._n_failed += candidate.is_old
+            self.n_replays += 1 - 2 * candidate.is_old
+            self.model_, old = candidate.learner, self.model_
+            self._candidate = ResetCandidate(old, self._n_failed, not candidate.is_old)
+        elif candidate.is_over:
+            self._n_failed += not candidate.is_old
+            self._candidate = None
 
     def predict_proba_one(self, x: dict[Any, float], **kwargs: Any) -> dict[Any, float]:
         """Return the probability of each class, by the selected values."""

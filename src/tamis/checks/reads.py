@@ -27,7 +27,7 @@ Place: TypeAlias = tuple[CodeType, int, int]  # a line when it runs for the n-th
 _METHODS = (
     "acquire", "clone_unfitted", "decision_function", "effect_band", "get_feature_names_out",
     "get_params", "get_support", "history", "importances", "leaf_of", "measures", "open", "performance", "predict",
-    "predict_proba", "predict_with_scores", "quantile", "race_summary", "report", "table", "transform",
+    "predict_proba", "predict_with_scores", "quantile", "comparison_summary", "report", "table", "transform",
 )  # fmt: skip
 # The tracer interrupts between acquiring a lock and the block that releases it, where no signal handler can run.
 _LOCKS = ("tamis._guard", "tamis._atomic")

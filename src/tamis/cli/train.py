@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tamis.cells import CellClassifier
-    from tamis.cells.race import Candidate
+    from tamis.cells.candidates import Candidate
     from tamis.streams import Stream
 
 __all__ = ["Table", "add", "train"]
@@ -42,7 +42,7 @@ Then [bold]tamis acquire clinic.tamis[/] asks for values one by one."""
 
 _LEARNING = "Learning"
 _AUTO = "auto"
-_RACED = 2_000  # rows of a race
+_COMPARED = 2_000  # rows of a comparison
 
 
 @dataclass
@@ -121,15 +121,15 @@ def train(
 ) -> None:
     """Train a model that decides which value of a row to acquire next, and when to stop."""
     import tamis
-    from tamis.cells.race import winner
+    from tamis.cells.candidates import winner
 
     check_whole("--seed", seed, 0)
     if max_rows is not None:
         check_whole("--max-rows", max_rows, 10)
     check_word("--task", reading.task, ("classification", "regression"))
     is_number = reading.task == "regression"
-    races = method == _AUTO
-    if races and set_:
+    compares = method == _AUTO
+    if compares and set_:
         raise MisuseError(f"--set {set_[0]} needs a method that has the parameter: name one with --method.")
     entry = find({_AUTO: "fixed-subset", "adaptive": "adaptive-ifc2f"}.get(method, method), "cells")
     parameters = dict(assignment(entry, text) for text in set_ or [])
@@ -148,20 +148,20 @@ def train(
     costs = {"cost": prices, **_error_costs(error_cost, None if is_number else table.y[learned], parameters)}
     costs |= {"objective": "squared-error"} if is_number else {}
     with progress(quiet) as show:
-        raced = []
-        if races:
-            raced = _race(
+        candidates = []
+        if compares:
+            candidates = _compare(
                 table, learned, costs, seed, lambda share, name: show(0.8 * share, f"comparing {name}")
             )
-            entry = find(winner(raced).name, "cells")
-        show(0.8 if races else 0.0, "training")
+            entry = find(winner(candidates).name, "cells")
+        show(0.8 if compares else 0.0, "training")
         fitted = table.rows(learned)
         model = entry.load()(**model_parameters(entry, seed=seed) | parameters | costs)
         model.fit(fitted, table.y[learned])
         table.name_columns(model)
-        if races:
+        if compares:
             show(0.95, "comparing with baselines")
-        summary = _summary(model, table, fitted, learned, held, entry, raced)
+        summary = _summary(model, table, fitted, learned, held, entry, candidates)
     if save is not None:
         tamis.save(model, save)
         summary["model"] = save
@@ -356,26 +356,26 @@ class Table:
         return pa.table(columns)
 
 
-def _race(
+def _compare(
     table: Table, learned: NDArray[Any], costs: dict[str, Any], seed: int,
     on_progress: Callable[[float, str], None],
 ) -> list[Candidate]:  # fmt: skip
     """Return the results of all methods, each row held out once."""
     import numpy as np
 
-    from tamis.cells.race import race_classifiers
+    from tamis.cells.candidates import compare_classifiers
 
     rows = learned
-    if len(rows) > _RACED:
-        rows = np.sort(np.random.default_rng(seed).choice(rows, _RACED, replace=False))
+    if len(rows) > _COMPARED:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, _COMPARED, replace=False))
     entries = sorted(cells(), key=lambda entry: entry.key != "fixed-subset")  # the reference first
     models = {entry.key: entry.load()(**model_parameters(entry, seed=seed) | costs) for entry in entries}
-    return race_classifiers(models, lambda at: table.rows(rows[at]), table.y[rows], on_progress)
+    return compare_classifiers(models, lambda at: table.rows(rows[at]), table.y[rows], on_progress)
 
 
 def _summary(
     model: CellClassifier, table: Table, fitted: Any, learned: NDArray[Any], held: NDArray[Any], entry: Entry,
-    raced: list[Candidate],
+    candidates: list[Candidate],
 ) -> dict[str, Any]:  # fmt: skip
     from tamis.base import PriceList
     from tamis.report.acquisition.numbers import baselines
@@ -387,8 +387,8 @@ def _summary(
     }  # fmt: skip
     if isinstance(model.cost, PriceList) and model.cost.currency:
         summary["currency"] = model.cost.currency
-    if raced:
-        summary["race"] = [vars(candidate) for candidate in raced]
+    if candidates:
+        summary["candidates"] = [vars(candidate) for candidate in candidates]
     if len(held):
         own, *others = baselines(model, fitted, table.y[learned], table.rows(held), table.y[held])
         model.predict(table.rows(held))
@@ -422,10 +422,10 @@ def _show(summary: dict[str, Any]) -> None:
         f" {summary['n_columns']:,} features",
         style="dim",
     )
-    if raced := summary.get("race"):
+    if candidates := summary.get("candidates"):
         console.print(f"\n  {'comparison, three folds':<26}  loss    gain over fixed-subset")
-        for one in raced:
-            ahead = "" if one is raced[0] else f"   {one['ahead']:+.4f} ± {one['error']:.4f}"
+        for one in candidates:
+            ahead = "" if one is candidates[0] else f"   {one['ahead']:+.4f} ± {one['error']:.4f}"
             console.print(f"  {one['name']:<26}  {one['loss']:.4f}{ahead}", markup=False)
     if held := summary.get("held_out"):
         own = {

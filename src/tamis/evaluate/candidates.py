@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -18,8 +17,9 @@ from tamis.evaluate.prequential import PrequentialResult, prequential
 from tamis.evaluate.prequential.remarks import RARE
 from tamis.options import RunOptions, model_parameters
 from tamis.streams.stream import ArrayStream
+from tamis.summaries.paired_losses import PairedLosses
 
-__all__ = ["LEARNERS", "Candidate", "FirstRows"]
+__all__ = ["LEARNERS", "Candidate", "FirstRows", "paired"]
 
 LEARNERS = ("logistic", "perceptron", "naive-bayes", "adaptive-random-forest")  # compared if none is named
 # Replacements if features are categorical, whose codes would be treated as numbers, or have missing values.
@@ -67,16 +67,12 @@ class Candidate:
             words += ["--select", str(value)] if is_size else ["--set", f"{name}={value}"]
         return " ".join([*words, "--learner", self.learner])
 
-    def behind(self, best: Candidate) -> tuple[float, float]:
-        """Return the mean loss above that of another candidate on the same rows, and its standard error."""
-        gap, share = self.losses - best.losses, self.rows / self.rows.sum()
-        mean = float(share @ gap)
-        return mean, math.sqrt(float(share**2 @ (gap - mean) ** 2))
 
-    def is_as_good(self, best: Candidate, errors: float = 1.0) -> bool:
-        """Return whether the loss above that of another candidate is at most this many standard errors."""
-        gap, error = self.behind(best)
-        return gap <= errors * error
+def paired(candidates: Sequence[Candidate]) -> PairedLosses:
+    """Return the losses of candidates on the same blocks; weights are numbers of rows, relative to their mean."""
+    rows = candidates[0].rows
+    losses = np.stack([one.losses for one in candidates], axis=1)
+    return PairedLosses(len(candidates)).with_rows(losses, rows / max(rows.mean(), 1.0))
 
 
 class FirstRows:

@@ -21,10 +21,11 @@ from tamis._validation import check_number
 from tamis.base.html_repr import html_repr
 from tamis.catalog import find_learner
 from tamis.errors import DataError, UnknownNameError
-from tamis.evaluate.candidates import Candidate, FirstRows
+from tamis.evaluate.candidates import Candidate, FirstRows, paired
 from tamis.options import RunOptions
 from tamis.streams.any_source import as_stream
 from tamis.summaries.label_series import LabelSeries
+from tamis.summaries.paired_losses import PairedLosses
 
 __all__ = ["Recommendation", "recommend"]
 
@@ -255,36 +256,40 @@ def recommend(
 
 def _fixed(auto: Any) -> tuple[dict[str, list[tuple[int, float]]], tuple[str, dict[str, Any]] | None]:
     """Return the curves of the comparison of a fitted `Auto`, and the smallest fixed selection as good as the best."""
-    race, curves, found = auto.race_, dict[str, list[tuple[int, float]]](), list[Any]()
-    rows = race["n_tested"] * (race["n_tested"] > 0)
+    history, curves = auto.comparison_, dict[str, list[tuple[int, float]]]()
+    rows, errors = history["n_tested"], history["errors"]
     if not rows.any():
         return curves, None
-    for name, size, losses in zip(auto.arms_, auto.sizes_.tolist(), race["errors"].T, strict=True):
-        selector, _, amount = name.partition(" ")
-        # `joint` chooses its size itself; a knee cannot be passed.
-        if selector not in (*_SELECTORS, "all") or (selector == "joint" and amount) or amount == "knee":
-            continue
-        curves.setdefault(selector, []).append((size, float(1.0 - rows @ losses / rows.sum())))
-        found.append((selector, size, losses))
-    share = rows / rows.sum()
-    best = min(found, key=lambda one: float(share @ one[2]))
-    near = []
-    for selector, size, losses in found:
-        gap = losses - best[2]
-        mean = float(share @ gap)
-        if selector != "all" and mean <= math.sqrt(float(share**2 @ (gap - mean) ** 2)):
-            near.append((size, mean, selector))
+    names, sizes = [name.partition(" ") for name in auto.candidates_], auto.sizes_
+    # `joint` chooses its size itself; a knee, or the importances of a forest, cannot be passed.
+    is_fixed = [
+        selector == "all"
+        or (selector in _SELECTORS and amount != "knee" and (selector != "joint" or not amount))
+        for selector, _, amount in names
+    ]
+    at = np.flatnonzero(is_fixed)
+    losses = PairedLosses(len(at)).with_rows(errors[:, at], rows / rows.mean())
+    behind, error = losses.behind()
+    for i, mean in zip(at, losses.mean(), strict=True):
+        curves.setdefault(names[i][0], []).append((int(sizes[i]), float(1.0 - mean)))
+    near = [
+        (sizes[i], gap, names[i][0])
+        for i, gap, one in zip(at, behind, error, strict=True)
+        if names[i][0] != "all" and gap <= one
+    ]
     if not near:
         return curves, None
     size, _, selector = min(near)
     key, parameters = _SELECTORS[selector]
-    return curves, (key, parameters | ({} if key == "joint" else {"n_features_to_select": size}))
+    return curves, (key, parameters | ({} if key == "joint" else {"n_features_to_select": int(size)}))
 
 
 def _smallest(candidates: list[Candidate]) -> tuple[Candidate, Candidate]:
     """Return the best candidate, and the smallest of the same learner within one standard error of it."""
     best = max(candidates, key=lambda one: one.score)
-    near = [one for one in candidates if one.learner == best.learner and one.is_as_good(best)]
+    same = [one for one in candidates if one.learner == best.learner]
+    behind, error = paired(same).behind(same.index(best))
+    near = [one for one, is_near in zip(same, behind <= error, strict=True) if is_near]
     return best, min(near, key=lambda one: (one.size, -one.score))
 
 

@@ -3,7 +3,7 @@
 1. the learner gets the features selected before the batch, standardised by the earlier rows
 2. the selector is updated with the batch, and selects
 3. the learner is updated with the batch; after a drift reported by the selector, a reset learner runs beside it and
-   replaces it if it predicts better (`challenger.py`)
+   replaces it if it predicts better (`reset_candidate.py`)
 4. the scaler is updated with the batch
 
 The first batch trains both: the learner then uses all features, and the scaler is updated before.
@@ -30,9 +30,9 @@ from tamis.errors import DataError
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.linear import SGDLogisticRegression
 from tamis.learners.traits import adapts_itself
-from tamis.pipeline.challenger import Challenger
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor, View
 from tamis.pipeline.masking import Masker
+from tamis.pipeline.reset_candidate import ResetCandidate
 from tamis.pipeline.scaling import RunningScale, wants_scale
 from tamis.replay import Replay
 
@@ -77,10 +77,10 @@ class SelectiveLearner:
         The current selection, and its columns; None: nothing is selected yet, and every feature is used.
     replays : int
         Number of resets of the learner with a replay of the last rows.
-    challenger : Challenger or None
+    candidate : ResetCandidate or None
         A reset learner, or the learner it replaced; it runs beside the one that predicts.
     challenges, failures : int
-        Number of challengers so far, and of those not adopted or replaced again.
+        Number of candidates so far, and of those not adopted or replaced again.
     n_seen : int
         Number of rows seen, with or without labels.
 
@@ -119,7 +119,7 @@ class SelectiveLearner:
         self.scale: RunningScale | None = None
         self.replay = Replay(selector, "never" if replay == "auto" and adapts_itself(learner) else replay)
         self.tries_resets = replay == "auto"
-        self.challenger: Challenger | None = None
+        self.candidate: ResetCandidate | None = None
         self.replays = self.challenges = self.failures = 0
         self.mask: NDArray[np.bool_] | None = None
         self.support: NDArray[np.intp] | None = None
@@ -205,13 +205,13 @@ class SelectiveLearner:
         self._learn_categories(X, y, classes)
 
     def _train(self, view: View, X: Rows, y: Array, classes: Array, *, renewed: bool) -> None:
-        if self.challenger is not None:
+        if self.candidate is not None:
             self._compare(view, X, y)
         self.learner.learn(view, y, classes)
-        if self.challenger is not None:
-            self.challenger.learner.learn(self._challenger_view(view, X), y, classes)
+        if self.candidate is not None:
+            self.candidate.learner.learn(self._candidate_view(view, X), y, classes)
             self._decide()
-        if renewed and self.challenger is None:
+        if renewed and self.candidate is None:
             self._challenge(classes)
 
     # -- resets that are tried first -----------------------------------------------------------------------
@@ -226,46 +226,46 @@ class SelectiveLearner:
             learner.target = deepcopy(self.learner.target)
         learner.learn(learner.view(kept[0], self.mask, self.support, self.scale), kept[1], classes)
         if learner.n_known_classes:
-            self.challenger = Challenger(learner, self.failures)
+            self.candidate = ResetCandidate(learner, self.failures)
             self.challenges += 1
 
-    def _challenger_view(self, view: View, X: Rows) -> View:
-        """Return the challenger's view of rows, with the features of the current learner's view."""
-        assert self.challenger is not None
+    def _candidate_view(self, view: View, X: Rows) -> View:
+        """Return the candidate's view of rows, with the features of the current learner's view."""
+        assert self.candidate is not None
         if view.support is None:
-            return self.challenger.learner.view(X, None, None, self.scale)
+            return self.candidate.learner.view(X, None, None, self.scale)
         mask = np.zeros(X.shape[1], dtype=bool)
         mask[view.support] = True
-        return self.challenger.learner.view(X, mask, view.support, self.scale)
+        return self.candidate.learner.view(X, mask, view.support, self.scale)
 
     def _compare(self, view: View, X: Rows, y: Array) -> None:
         """Compare the predictions of both learners on rows that neither was trained on."""
-        assert self.challenger is not None
-        other = self.challenger.learner
-        ours = other.losses(other.predict(self._challenger_view(view, X)), y)
-        self.challenger.compare(ours, self.learner.losses(self.learner.predict(view), y))
+        assert self.candidate is not None
+        other = self.candidate.learner
+        ours = other.losses(other.predict(self._candidate_view(view, X)), y)
+        self.candidate.compare(ours, self.learner.losses(self.learner.predict(view), y))
 
     def _decide(self) -> None:
-        """Swap the two if the challenger is better, and drop it when the comparison is over.
+        """Swap the two if the candidate is better, and drop it when the comparison is over.
 
         The old learner then challenges the new one, since a temporary advantage may not last.
         """
-        assert self.challenger is not None
-        if self.challenger.is_ahead:
-            was_old = self.challenger.is_old
+        assert self.candidate is not None
+        if self.candidate.is_ahead:
+            was_old = self.candidate.is_old
             self.failures += was_old
             self.replays += 1 - 2 * was_old
-            self.learner.swap(self.challenger.learner)
-            self.challenger = Challenger(self.challenger.learner, self.failures, not was_old)
-        elif self.challenger.is_over:
-            self.failures += not self.challenger.is_old
-            self.challenger = None
+            self.learner.swap(self.candidate.learner)
+            self.candidate = ResetCandidate(self.candidate.learner, self.failures, not was_old)
+        elif self.candidate.is_over:
+            self.failures += not self.candidate.is_old
+            self.candidate = None
 
     def reset(self, classes: Array) -> None:
         """Reset the learner, and train it on the last rows with the currently selected features."""
         self.learner.reset()
         self.learner.classes = classes
-        self.challenger = None
+        self.candidate = None
         self.replays += 1
         if (kept := self.replay.rows()) is not None:
             self.learner.learn(self.view(kept[0]), kept[1], classes)
@@ -299,7 +299,7 @@ class SelectiveLearner:
         twin.scale = deepcopy(self.scale)
         if isinstance(twin.learner, MaskedRegressor):
             twin.learner.target = deepcopy(twin.learner.target)
-        twin.challenger = None if self.challenger is None else self.challenger.another()
+        twin.candidate = None if self.candidate is None else self.candidate.another()
         return twin
 
     def state(self) -> dict[str, Any]:
@@ -307,7 +307,7 @@ class SelectiveLearner:
         return {name: getattr(self, name) for name in _KEPT} | {
             "recent": self.replay.batches,
             "learner": self.learner.state(),
-            "challenger": None if self.challenger is None else self.challenger.state(),
+            "candidate": None if self.candidate is None else self.candidate.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -316,9 +316,9 @@ class SelectiveLearner:
         if (saved := state.pop("selector")) is not None:
             self.selector.__dict__ = saved.__dict__
         self.learner.restore(state.pop("learner"))
-        if (challenger := state.pop("challenger")) is not None:
-            self.challenger = Challenger(self.learner.another())
-            self.challenger.restore(challenger)
+        if (candidate := state.pop("candidate")) is not None:
+            self.candidate = ResetCandidate(self.learner.another())
+            self.candidate.restore(candidate)
         self.__dict__.update(state)
 
 

@@ -122,7 +122,7 @@ def _numbers(result: PrequentialResult) -> Table:
         note = f"last {n_compared} selections {figure_text(recent)}{interval}"
         grid.add_row("  stability", figure_text(total["stability"]), note)
         grid.add_row("  changes", f"{total['n_changes']:,.0f}", f"in {total['n_steps']:,.0f} selections")
-    if race := result.settings.get("race"):
+    if race := result.settings.get("comparison"):
         grid.add_row("  candidate", race["followed"][-1], _course(race))
     parts = [f"{name} {total[f'seconds_{key}']:.2f}" for key, name in _PARTS.items()]
     grid.add_row("  seconds", f"{total['seconds_run']:.2f}", ", ".join(parts[:3]))
@@ -133,8 +133,10 @@ def _numbers(result: PrequentialResult) -> Table:
 
 
 def _course(race: dict[str, Any]) -> str:
-    """Return the arms of a race that were selected longest, and the number of switches."""
-    longest = ", ".join(f"{arm} {share:.0%}" for arm, share in list(race["share"].items())[:2] if share > 0)
+    """Return the candidates of a race that were selected longest, and the number of switches."""
+    longest = ", ".join(
+        f"{candidate} {share:.0%}" for candidate, share in list(race["share"].items())[:2] if share > 0
+    )
     n = race["n_switches"]
     return f"{longest} of the rows, {n} change{'s' * (n != 1)}"
 

@@ -58,7 +58,7 @@ def _remarks_on(total: dict[str, float], settings: dict[str, Any]) -> list[str]:
                 " check which column is the label."
             ]
         items = _beside_classes(total, settings)
-        kept = settings.get("race", {}).get("share", {}).get("all", 0.0)
+        kept = settings.get("comparison", {}).get("share", {}).get("all", 0.0)
         if kept > 0.5:
             items.append(
                 f"Auto kept all features for {kept:.0%} of the rows: no smaller candidate was more accurate there."

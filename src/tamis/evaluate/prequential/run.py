@@ -673,10 +673,10 @@ class Run:
             "positive": plain(self.positive),
             "interrupted": self.interrupted,
         }
-        if getattr(self.selector, "n_seen_", 0) and hasattr(self.selector, "race_summary"):
-            race = self.selector.race_summary()
+        if getattr(self.selector, "n_seen_", 0) and hasattr(self.selector, "comparison_summary"):
+            race = self.selector.comparison_summary()
             if race["followed"]:  # no race with a single class
-                settings["race"] = race
+                settings["comparison"] = race
         if self.positive is not None and len(self.labels) > 2:
             settings["third_class"] = plain(self.labels[2])
         if self.delayed.is_timed:

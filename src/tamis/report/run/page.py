@@ -387,7 +387,7 @@ def _costs(result: PrequentialResult) -> Values:
 
 def _repeat(result: PrequentialResult) -> Values:
     settings, line = result.settings, command_line(result.settings)
-    own = {name: value for name, value in settings.items() if name != "race"}
+    own = {name: value for name, value in settings.items() if name != "comparison"}
     listing = json.dumps(own, indent=2, ensure_ascii=False, default=str)
     shell = {"In a shell": line} if line else {}
     return {
@@ -420,7 +420,7 @@ _SECTIONS: tuple[
 ] = (
     ("accuracy", "Accuracy", _accuracy, lambda run: _is_tested(run) and not _predicts_numbers(run)),
     ("errors", "Errors", _errors, lambda run: _is_tested(run) and _predicts_numbers(run)),
-    ("race", "Candidates", race, lambda run: _is_tested(run) and bool(run.settings.get("race"))),
+    ("race", "Candidates", race, lambda run: _is_tested(run) and bool(run.settings.get("comparison"))),
     ("stability", "Stability", _stability, _is_selected),
     ("truth", "Selection and truth", _truth, lambda run: _is_tested(run) and _knows_truth(run)),
     ("selection", "Selection", _selection, _is_selected),

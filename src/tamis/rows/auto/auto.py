@@ -1,35 +1,35 @@
 """Auto: the smallest feature set that predicts as well as the best one, chosen online among selectors and sizes.
 
-Each selector at each size is an *arm*, with a separate, inexpensive learner that is evaluated prequentially on every
-batch; all features together are an arm too. The smallest arm is selected whose loss exceeds that of the best one by at
-most one standard error of their paired difference (the rule of Breiman et al. 1984), and by at most ``tolerance``; see
-:mod:`tamis.rows.auto.paired`, (1).
+Each selector at each size is a *candidate*, with a separate, inexpensive learner that is evaluated prequentially on
+every batch; all features together are a candidate too. The smallest candidate is selected whose loss exceeds that of
+the best one by at most one standard error of their paired difference (the rule of Breiman et al. 1984), and by at most
+``tolerance``; see :mod:`tamis.summaries.paired_losses`, (1).
 
 ==========  =================  ===========================================================================
 symbol      here               meaning
 ==========  =================  ===========================================================================
-A           ``arms_``          arms: all features, and each selector at each size
-S_a         ``_masks[a]``      features of arm a: the first of its selector's ranking
-l_a         ``_paired``        losses of arm a on the last rows, by the learner of S_a: errors; if a class is rare,
-                               the proportion of other rows ranked above a row of that class (1 - AUC); for
+A           ``candidates_``    candidates: all features, and each selector at each size
+S_a         ``_masks[a]``      features of candidate a: the first of its selector's ranking
+l_a         ``_paired``        losses of candidate a on the last rows, by the learner of S_a: errors; if a class is
+                               rare, the proportion of other rows ranked above a row of that class (1 - AUC); for
                                regression, absolute errors in units of the mean absolute deviation of the target
 g           ``_ahead``         errors by which young learners are ahead of old ones (1)
 ==========  =================  ===========================================================================
 
-Shared statistics make many arms cost little more than one:
+Shared statistics make many candidates cost little more than one:
 
 * One pass over the rows updates the moments of the classes, old (all rows since the last reset) and young (fading over
-  300 rows). They yield the Fisher score of every feature, the means and variances of naive Bayes for all arms at once,
-  and the scale of the features for the linear learners.
-* The arms of a selector share its ranking. Its sizes are four fractions of the features, and the knee: where its sorted
-  scores are farthest below the chord (Satopaa et al. 2011).
+  300 rows). They yield the Fisher score of every feature, the means and variances of naive Bayes for all candidates at
+  once, and the scale of the features for the linear learners.
+* The candidates of a selector share its ranking. Its sizes are four fractions of the features, and the knee: where its
+  sorted scores are farthest below the chord (Satopaa et al. 2011).
 * Forests (:mod:`tamis.rows.auto.forests`) are refitted on the last 2000 rows: at 200, 400, 800, ..., then every 2000.
 
-After an alarm (HDDM-A on the losses of the selected arm) suspended selectors resume, and earlier losses and the rows of
-the forests are discarded.
+After an alarm (HDDM-A on the losses of the selected candidate) suspended selectors resume, and earlier losses and the
+rows of the forests are discarded.
 
-Restarts: naive Bayes that remembers an outdated concept is worse than one trained on recent rows. Two races run, one of
-learners with the old moments, one with the young. With m0 and m1 the errors of the best arm of each::
+Restarts: naive Bayes that remembers an outdated concept is worse than one trained on recent rows. Two comparisons run,
+one of learners with the old moments, one with the young. With m0 and m1 the errors of the best candidate of each::
 
     g <- max(0, g + m0 - m1 - slack);   restart if g > h                                              (1)
 
@@ -66,15 +66,15 @@ from tamis.rows.auto.column_sets import (
     bayes_scores,
     predictions,
 )
-from tamis.rows.auto.course import Course
 from tamis.rows.auto.forests import Forests
-from tamis.rows.auto.paired import PairedLosses, smallest
+from tamis.rows.auto.history import History
 from tamis.rows.fires.fires import FIRES
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.joint.joint import JointScreening
 from tamis.rows.screening.mean_variance import fisher_score
 from tamis.rows.waiting_block import WaitingBlock, concatenate
 from tamis.summaries.class_moments import ClassMoments
+from tamis.summaries.paired_losses import PairedLosses, preferred
 
 __all__ = ["Auto"]
 
@@ -82,9 +82,9 @@ _BLOCK = 100  # rows per batch
 _FIRST = (10, 25, 50)  # rows at which the first batches end
 _SIZES = (0.05, 0.1, 0.2, 0.4)  # fractions of the features, by default
 _BEGIN = 0.1  # initial fraction, with fewer rows than features
-_RARE = 0.1  # proportion of a class below which arms are evaluated by AUC
-_DECIDED = 10  # tested rows before the arms are compared
-_ENOUGH, _ENOUGH_RARE = 1000, 100  # tested rows sufficient to compare a smaller arm; of a rare class
+_RARE = 0.1  # proportion of a class below which candidates are evaluated by AUC
+_DECIDED = 10  # tested rows before the candidates are compared
+_ENOUGH, _ENOUGH_RARE = 1000, 100  # tested rows sufficient to compare a smaller candidate; of a rare class
 _YOUNG = 1.0 - 1.0 / 300.0  # fading factor of the young moments per row
 _RESTART, _ALARMED, _SLACK = 8.0, 4.0, 0.01  # errors: h of (1); h after an alarm; slack per row
 _WINDOW, _LEAST = 500, 100  # rows for a restart, at most and at least
@@ -104,12 +104,12 @@ _TREES = ("forest", "tree", "boost", "gbm", "xgb", "patches", "rules", "vfdr")  
 
 # State:
 #   _old, _young  moments of the classes
-#   _learners     a logistic regression for each arm (linear);  _forests  a small forest for each arm (trees)
+#   _learners     a logistic regression for each candidate (linear);  _forests  a small forest for each (trees)
 #   _rankers      selectors by name; _ranks (R, J) int64, the rank of each feature by each of them
-#   _which (A,), _size (A,) int64   ranking (-1: none) and size of each arm; _masks (A, J) bool
-#   _own_size (A,) bool             arms whose size is the knee of their ranking
-#   _paired       losses of the arms on the last tested rows; _paired_young: of naive Bayes with the young moments
-#   _rare         class on which the arms are evaluated, -1: all rows; _n_tested rows of it since the last reset
+#   _which (A,), _size (A,) int64   ranking (-1: none) and size of each candidate; _masks (A, J) bool
+#   _own_size (A,) bool             candidates whose size is the knee of their ranking
+#   _paired       losses of the candidates on the last tested rows; _paired_young: of naive Bayes with the young moments
+#   _rare         class on which the candidates are evaluated, -1: all rows; _n_tested rows of it since the last reset
 #   _window       batches of the last rows
 
 
@@ -119,8 +119,8 @@ class Auto(RowSelector):
     Parameters
     ----------
     n_features_to_select : int, float or None, default=None
-        None: sizes are compared too, and one arm keeps every feature. An int or a fraction in (0, 1]: only selectors
-        are compared, each at that size.
+        None: sizes are compared too, and one candidate keeps every feature. An int or a fraction in (0, 1]: only
+        selectors are compared, each at that size.
     learner : {"linear", "naive-bayes", "trees"} or estimator, default="linear"
         The learner of the comparison: a logistic regression on standardised features, Gaussian naive Bayes, or a small
         forest refitted on the last 2000 rows. Choose the one most similar to the learner that will use the features, or
@@ -142,46 +142,46 @@ class Auto(RowSelector):
 
     Attributes
     ----------
-    arm_ : str
-        The selected arm: a selector and a size. "forward 5" keeps the 5 features that forward selection ranks first,
-        "forward knee" those before the knee of its scores, "all" every feature.
-    arms_ : list of str
-        The names of all arms.
-    sizes_ : ndarray of shape (n_arms,), int64
-        Number of features of each arm.
-    errors_ : ndarray of shape (n_arms,), float64
-        Mean loss of each arm's learner on the last rows: half of the tested ones, at most 2000. It is the error rate;
-        if one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that class count. For
-        regression it is the mean absolute error, divided by the mean absolute deviation of the last 1000 targets from
-        their mean; the loss of a row is at most 5.
-    excess_losses_ : ndarray of shape (n_arms,), float64
-        Loss of each arm above that of the best one.
-    allowed_ : ndarray of shape (n_arms,), float64
-        Largest loss above the best one at which an arm is as good: a standard error of the paired difference, at most
-        `tolerance`.
+    candidate_ : str
+        The selected candidate: a selector and a size. "forward 5" keeps the 5 features that forward selection ranks
+        first, "forward knee" those before the knee of its scores, "all" every feature.
+    candidates_ : list of str
+        The names of all candidates.
+    sizes_ : ndarray of shape (n_candidates,), int64
+        Number of features of each candidate.
+    errors_ : ndarray of shape (n_candidates,), float64
+        Mean loss of each candidate's learner on the last rows: half of the tested ones, at most 2000. It is the error
+        rate; if one of two classes has less than a tenth of the rows, it is 1 - AUC, and only rows of that class count.
+        For regression it is the mean absolute error, divided by the mean absolute deviation of the last 1000 targets
+        from their mean; the loss of a row is at most 5.
+    excess_losses_ : ndarray of shape (n_candidates,), float64
+        Loss of each candidate above that of the best one.
+    allowed_ : ndarray of shape (n_candidates,), float64
+        Largest loss above the best one at which a candidate is as good: a standard error of the paired difference, at
+        most `tolerance`.
     measure_ : {"accuracy", "auc", "mae"}
-        Current measure of the arms.
+        Current measure of the candidates.
     switches_ : list of dict
-        Changes of the selected arm and their reasons. Keys: "row", "from", "to", "error_from" and "error_to"
-        (`errors_` of both at that row) and "why". "better": the previous arm was too far behind. "smaller": the new arm
-        is as good, with fewer features. "drift": a drift was detected.
-    race_ : dict of str to ndarray
-        The course of the comparison, one entry per batch (or per several batches, when there were many): "n_seen",
-        "followed" (number of the selected arm), "errors" (of each arm, shape (n_records, n_arms)), "n_tested" (rows on
-        which they were measured).
+        Changes of the selected candidate and their reasons. Keys: "row", "from", "to", "error_from" and "error_to"
+        (`errors_` of both at that row) and "why". "better": the previous candidate was too far behind. "smaller": the
+        new candidate is as good, with fewer features. "drift": a drift was detected.
+    comparison_ : dict of str to ndarray
+        The history of the comparison, one entry per batch (or per several batches, when there were many): "n_seen",
+        "followed" (number of the selected candidate), "errors" (of each candidate, shape (n_records, n_candidates)),
+        "n_tested" (rows on which they were measured).
     restarts_, drifts_ : list of int
-        Row numbers at which the learners restarted, and at which the errors of the selected arm rose.
+        Row numbers at which the learners restarted, and at which the errors of the selected candidate rose.
     suspended_ : list of str
-        Suspended selectors: the loss of their arms exceeded the best one by 0.03.
+        Suspended selectors: the loss of their candidates exceeded the best one by 0.03.
     drift_detected_ : bool
         Whether a learner should be reset after the last batch: true after a restart, which only naive Bayes makes. A
-        change of the arm does not count: a linear learner that continues is more accurate than one trained on the last
-        rows without the features that are now unselected.
+        change of the candidate does not count: a linear learner that continues is more accurate than one trained on the
+        last rows without the features that are now unselected.
     n_replay : int
         Number of last rows on which it should be retrained: those since the change, 100 to 500.
     scores_ : ndarray of shape (n_features,), float64
-        From 1 / n_features to 1: the rank of each feature by the selected arm (if that is "all", by the best other
-        arm).
+        From 1 / n_features to 1: the rank of each feature by the selected candidate (if that is "all", by the best
+        other candidate).
     warming_up_, classes_, n_seen_, n_features_in_, feature_names_in_
         As in :class:`tamis.base.RowSelector`.
 
@@ -202,18 +202,19 @@ class Auto(RowSelector):
     Initially every feature is kept. With linear learners and fewer rows than features it is a tenth, by forward
     selection: a linear learner of fewer rows than features fits any labels, also noise. (Not for sparse rows.)
 
-    If one of two classes is rare, predicting the other one is almost always correct, and the error rates of the arms
-    hardly differ. The loss of an arm on a row of the rare class is then the proportion of the other rows of the batch
-    that its learner ranks above it; its mean is 1 - AUC. When a class becomes rare (a tenth of the rows), or is no
-    longer rare (a fifth), the losses are reset.
+    If one of two classes is rare, predicting the other one is almost always correct, and the error rates of the
+    candidates hardly differ. The loss of a candidate on a row of the rare class is then the proportion of the other
+    rows of the batch that its learner ranks above it; its mean is 1 - AUC. When a class becomes rare (a tenth of the
+    rows), or is no longer rare (a fifth), the losses are reset.
 
     The selectors compared are ``forward``, ``fires``, with up to 200 features ``joint`` (unweighted), and,
     with trees, the importances of a forest, otherwise the Fisher score of all rows and of recent ones. If features are
-    added (:meth:`widen`), sizes that are fractions are updated when their number has doubled. An arm keeps its losses
-    and learner. A new arm starts with the losses and the learner of the arm that keeps every feature.
+    added (:meth:`widen`), sizes that are fractions are updated when their number has doubled. A candidate keeps its
+    losses and learner. A new candidate starts with the losses and the learner of the candidate that keeps every
+    feature.
 
-    Memory: two moments and a weight per feature, class and arm, the state of the selectors, 2000 losses per arm, and
-    500 rows (with trees, 2000).
+    Memory: two moments and a weight per feature, class and candidate, the state of the selectors, 2000 losses per
+    candidate, and 500 rows (with trees, 2000).
 
     References
     ----------
@@ -232,9 +233,9 @@ class Auto(RowSelector):
     >>> X = rng.normal(size=(3000, 30))
     >>> y = X[:, 4] + X[:, 11] + 0.5 * rng.normal(size=3000) > 0
     >>> auto = Auto().fit(X, y)
-    >>> auto.arm_, auto.get_support(indices=True)
+    >>> auto.candidate_, auto.get_support(indices=True)
     ('forward 2', array([ 4, 11]))
-    >>> every, few = auto.arms_.index("all"), auto.arms_.index("forward 2")
+    >>> every, few = auto.candidates_.index("all"), auto.candidates_.index("forward 2")
     >>> bool(auto.errors_[few] < auto.errors_[every])
     True
     """
@@ -258,14 +259,14 @@ class Auto(RowSelector):
         _own_size (a) bool
         _paired (its own)  _paired_young (its own)  _forests (its own)
         _paired.losses (n, a)  _paired_young.losses (m, a)
-        _arm in [0, a)
+        _candidate in [0, a)
         _learners.W (a, o, j)  _learners.b (a, o)
         _forests.feature (a, t, u) int32  _forests.value (a, t, u, o)  _forests.importance (j)
         _fit_at in [0, 2**62)
         _changed_at in [0, 2**62)
-        _course.n_seen (g) int
-        _course.followed (g) int64 in [0, a)
-        _course.n_tested (g) int  _course.errors (g, a)
+        _history.n_seen (g) int
+        _history.followed (g) int64 in [0, a)
+        _history.n_tested (g) int  _history.errors (g, a)
         _seed in [0, 2**31)
         _rows in [0, 2**62)
         _blocks in [0, 2**62)
@@ -279,7 +280,7 @@ class Auto(RowSelector):
         _rare in [-1, 2)
         _ahead float in [0, inf)
         _target? (its own)
-        _woke[] in [0, 2**62)
+        _resumed_at[] in [0, 2**62)
         restarts_[] in [0, 2**62)
         drifts_[] in [0, 2**62)
         _pending.X? (w?, j)
@@ -330,7 +331,7 @@ class Auto(RowSelector):
         """Categories encoded by index for forests, which combine them; other learners do better with mean targets."""
         return JointScreening._n_exact_categories if self._kind == "trees" else 0
 
-    # -- arms ----------------------------------------------------------------------------------------------
+    # -- candidates ----------------------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
         columns_of(self.categorical, n_features, self._names())
@@ -342,11 +343,11 @@ class Auto(RowSelector):
         self._sizes = self._all_sizes(n_features)
         self._rankers: dict[str, Any] = {name: self._new(name) for name in self._names_of_rankers(n_features)}
         self._ranks = np.tile(np.arange(n_features), (len(self._rankers), 1))
-        self._lay_out_arms(n_features)
+        self._lay_out_candidates(n_features)
         self._old, self._young = ClassMoments(n_features, 0), ClassMoments(n_features, 0)
         self._target = TargetLevels() if self._is_regression() else None
         self._learners = self._new_learners(2)
-        self._forests = Forests(len(self.arms_), n_features, 1)
+        self._forests = Forests(len(self.candidates_), n_features, 1)
         self._fit_at, self._changed_at = _FIRST_FOREST, 0
         self._begun = 0
         self._pending = WaitingBlock(_BLOCK, n_features)
@@ -355,13 +356,13 @@ class Auto(RowSelector):
         self._rare, self._n_tested, self._counted_from = -1, 0, 0
         self._ahead = 0.0
         self._level = self._alarm = 0  # last row at which (1) was 0; row of the last alarm
-        self._paired = self._paired_young = PairedLosses(len(self.arms_))
-        self._woke: dict[str, int] = dict.fromkeys(self._rankers, 0)
+        self._paired = self._paired_young = PairedLosses(len(self.candidates_))
+        self._resumed_at: dict[str, int] = dict.fromkeys(self._rankers, 0)
         self._detector = HDDMA(1e-4, 1e-4)
         self.suspended_ = list[str]()
         self.drift_detected_, self.restarts_, self.drifts_ = False, list[int](), list[int]()
         self.switches_ = list[dict[str, Any]]()
-        self._course = Course(len(self.arms_))
+        self._history = History(len(self.candidates_))
 
     @property
     def _sizes_too(self) -> bool:
@@ -389,8 +390,8 @@ class Auto(RowSelector):
 
     def _new_learners(self, n_classes: int) -> LogisticRegressions:
         if self._is_regression():
-            return LinearRegressions(len(self.arms_), self._masks.shape[1])
-        return LogisticRegressions(len(self.arms_), n_classes, self._masks.shape[1])
+            return LinearRegressions(len(self.candidates_), self._masks.shape[1])
+        return LogisticRegressions(len(self.candidates_), n_classes, self._masks.shape[1])
 
     @property
     def _n_codes(self) -> int:
@@ -410,19 +411,19 @@ class Auto(RowSelector):
             return self._resize(FIRES(model="gaussian") if self._is_regression() else FIRES())
         return JointScreening(task=self.task) if name == "joint" else None
 
-    def _lay_out_arms(self, n_features: int) -> None:
+    def _lay_out_candidates(self, n_features: int) -> None:
         self._n_rankers, self._laid_out_for = len(self._rankers), n_features
-        arms = [("all", -1, n_features)] if self._sizes_too else []
+        candidates = [("all", -1, n_features)] if self._sizes_too else []
         for which, name in enumerate(self._rankers):
-            arms += [(f"{name} {size}", which, size) for size in self._sizes]
+            candidates += [(f"{name} {size}", which, size) for size in self._sizes]
             if self._sizes_too:
-                arms.append((f"{name} {'' if name == 'joint' else 'knee'}".strip(), which, n_features))
-        self.arms_ = [name for name, _, _ in arms]
-        self._own_size = np.array([arm.endswith(("knee", "joint")) for arm in self.arms_])
-        self._which = np.array([which for _, which, _ in arms])
-        self._size = np.array([size for _, _, size in arms])
-        self._masks = np.ones((len(arms), n_features), dtype=bool)
-        self._arm = 0
+                candidates.append((f"{name} {'' if name == 'joint' else 'knee'}".strip(), which, n_features))
+        self.candidates_ = [name for name, _, _ in candidates]
+        self._own_size = np.array([candidate.endswith(("knee", "joint")) for candidate in self.candidates_])
+        self._which = np.array([which for _, which, _ in candidates])
+        self._size = np.array([size for _, _, size in candidates])
+        self._masks = np.ones((len(candidates), n_features), dtype=bool)
+        self._candidate = 0
 
     # -- further columns -----------------------------------------------------------------------------------
 
@@ -446,30 +447,30 @@ class Auto(RowSelector):
         self._masks = self._ranks[self._which] < self._size[:, None]
 
     def _update_sizes(self, n_features: int) -> None:
-        """Adapt the sizes to the number of columns; new arms start with the statistics of the arm with all features."""
-        race, names = copy.copy(self), self._names_of_rankers(n_features)
+        """Adapt the sizes to the number of columns; new candidates start with the statistics of "all"."""
+        before, names = copy.copy(self), self._names_of_rankers(n_features)
         self._sizes = self._all_sizes(n_features)
         self._ranks = self._ranks[[at for at, name in enumerate(self._rankers) if name in names]]
         self._rankers = {name: self._resize(one) for name, one in self._rankers.items() if name in names}
         self.suspended_ = [name for name in self.suspended_ if name in names]
-        self._lay_out_arms(n_features)
-        old, new = _keys(race.arms_), _keys(self.arms_)
-        came_from = np.array([old.get(key, 0) for key in new])
+        self._lay_out_candidates(n_features)
+        old, new = _keys(before.candidates_), _keys(self.candidates_)
+        origin = np.array([old.get(key, 0) for key in new])
         goes_to = [new.get(key, 0) for key in old]
-        keeps = np.array([arm in race.arms_ for arm in self.arms_]) & self._own_size
-        self._size = np.where(keeps, race._size[came_from], self._size)
-        self._paired, self._paired_young = race._paired.of(came_from), race._paired_young.of(came_from)
-        self._learners, self._forests = race._learners.of(came_from), race._forests.of(came_from)
-        self._course = race._course.of(came_from, np.array(goes_to))
-        self._arm = goes_to[race._arm]
+        keeps = np.array([candidate in before.candidates_ for candidate in self.candidates_]) & self._own_size
+        self._size = np.where(keeps, before._size[origin], self._size)
+        self._paired, self._paired_young = before._paired.select(origin), before._paired_young.select(origin)
+        self._learners, self._forests = before._learners.select(origin), before._forests.select(origin)
+        self._history = before._history.select(origin, np.array(goes_to))
+        self._candidate = goes_to[before._candidate]
 
     def _resize(self, ranker: Any) -> Any:
-        """Return a ranker that selects as many features as the largest arm."""
+        """Return a ranker that selects as many features as the largest candidate."""
         if getattr(ranker, "n_features_to_select", None) is None:
             return ranker
         resized = copy.copy(ranker).set_params(n_features_to_select=self._sizes[-1])
         if isinstance(resized, ForwardPartialCorrelation):
-            # The features of every arm are stable, not only those of the largest.
+            # The features of every candidate are stable, not only those of the largest.
             resized._parts = tuple(self._sizes)
         return resized
 
@@ -511,7 +512,7 @@ class Auto(RowSelector):
         return next((n for n in _FIRST if n > self._rows), self._rows - self._rows % _BLOCK + _BLOCK)
 
     def _take_block(self) -> None:
-        """Test all arms on the pending rows, update learners and selectors, then select an arm."""
+        """Test all candidates on the pending rows, update learners and selectors, then select a candidate."""
         X, y, weight = self._pending.rows()
         n, self._pending = len(y), self._pending.empty_copy()
         self._make_room()
@@ -534,26 +535,28 @@ class Auto(RowSelector):
                 setattr(self, name, getattr(self, name).grown(n_classes))
         if self._learners.n_classes < n_classes and not self._is_regression():
             self._learners = self._new_learners(n_classes)
-            self._forests = Forests(len(self.arms_), self.n_features_in_, n_classes if n_classes > 2 else 1)
+            self._forests = Forests(
+                len(self.candidates_), self.n_features_in_, n_classes if n_classes > 2 else 1
+            )
 
-    # -- the race ------------------------------------------------------------------------------------------
+    # -- the comparison ------------------------------------------------------------------------------------------
 
     def _is_linear(self, X: Rows) -> bool:
         return self._kind == "linear" or sp.issparse(X)
 
     def _test(self, X: Rows, y: Array, weight: Array) -> bool:
-        """Record the losses of all arms before they learn the rows; return whether a drift was detected."""
+        """Record the losses of all candidates before they learn the rows; return whether a drift was detected."""
         if np.count_nonzero(self._old.weight()) < 2:
             return False
         self._choose_measure()
         tested = self._tested_rows(y)
         n, is_forest = len(tested), self._kind == "trees" and not self._is_linear(X)
         if n == 0 or (is_forest and not self._forests.is_fitted):  # only one of the two classes
-            self._course = self._course.with_block(self._rows + len(y), self._arm, self.errors_, 0)
+            self._history = self._history.with_block(self._rows + len(y), self._candidate, self.errors_, 0)
             return False
         wrong, young = self._losses(X, y)
         self._n_tested += n
-        self._course = self._course.with_block(self._rows + len(y), self._arm, wrong.mean(axis=1), n)
+        self._history = self._history.with_block(self._rows + len(y), self._candidate, wrong.mean(axis=1), n)
         if young is not wrong:
             old, fresh = (
                 losses[int(known.mean().argmin())].sum()
@@ -562,21 +565,21 @@ class Auto(RowSelector):
             self._ahead = max(0.0, self._ahead + float(old - fresh) - _SLACK * n)  # (1)
             self._level = self._rows if self._ahead == 0.0 else self._level
             self._paired_young = self._paired_young.with_rows(young.T, weight[tested])
-        # At first linear learners are trained on all features, not those of their arm, so their losses are not
+        # At first linear learners are trained on all features, not those of their candidate, so their losses are not
         # compared.
         if self._rows >= _BLOCK or not self._is_linear(X):
             self._paired = self._paired.with_rows(wrong.T, weight[tested]).last(
                 max(_BLOCK, self._n_tested // 2)
             )
         unit = _MOST_LOSS if self._is_regression() else 1.0
-        drifts = self._detector.drifts(wrong[self._arm] / unit)
+        drifts = self._detector.drifts(wrong[self._candidate] / unit)
         if drifts:
             self.drifts_ = [*self.drifts_, *(self._rows + int(tested[at]) for at in drifts)]
             self._alarm = self._rows
         return bool(drifts) or self._is_late()
 
     def _choose_measure(self) -> None:
-        """Evaluate the arms on a class that has become rare, or on all rows again; then reset the losses."""
+        """Evaluate the candidates on a class that has become rare, or on all rows again; then reset the losses."""
         rare = self._rarer_class()
         if rare != self._rare:  # earlier losses are of another measure
             self._rare, self._n_tested, self._counted_from = rare, 0, self._rows
@@ -592,17 +595,17 @@ class Auto(RowSelector):
         return int(counts.argmin()) if is_rare else -1
 
     def _tested_rows(self, y: Array) -> NDArray[np.intp]:
-        """Return the rows on which the arms are evaluated: all of them, or those of a rare class."""
+        """Return the rows on which the candidates are evaluated: all of them, or those of a rare class."""
         if self._rare < 0:
             return np.arange(len(y))
         values = np.flatnonzero(y == self._rare)
         return values if len(values) < len(y) else values[:0]
 
     def _losses(self, X: Rows, y: Array) -> tuple[Array, Array]:
-        """Return the losses of all arms on the tested rows, of old learners and of young ones.
+        """Return the losses of all candidates on the tested rows, of old learners and of young ones.
 
         If a class is rare, error rates hardly differ. The error of a row is then the proportion of the rows of the
-        other class that are ranked above it, and the mean error of an arm is 1 - AUC.
+        other class that are ranked above it, and the mean error of a candidate is 1 - AUC.
         """
 
         def losses(scores: Array) -> Array:
@@ -624,8 +627,8 @@ class Auto(RowSelector):
         wrong = losses(bayes_scores(X, self._old, self._masks))
         return wrong, losses(bayes_scores(X, self._young, self._masks))
 
-    def _initial_arm(self, X: Rows) -> int:
-        """Return the arm that is selected until the arms can be compared: usually all features.
+    def _initial_candidate(self, X: Rows) -> int:
+        """Return the candidate that is selected until the candidates can be compared: usually all features.
 
         With fewer rows than features, a linear learner of all features fits any labels, and thus noise. Then it is
         forward selection, of the size nearest to a tenth.
@@ -757,7 +760,7 @@ class Auto(RowSelector):
             if name in self.suspended_:
                 if own <= best:
                     self._resume([name])
-            elif own > best + _HOPELESS and self._rows - self._woke[name] >= _TRIAL:
+            elif own > best + _HOPELESS and self._rows - self._resumed_at[name] >= _TRIAL:
                 self.suspended_ = [*self.suspended_, name]
 
     def _resume(self, names: list[str]) -> None:
@@ -767,35 +770,35 @@ class Auto(RowSelector):
             for X, y, weight in self._window[:-1]:
                 selector.partial_fit(X, y, self._all_classes, None if name == "joint" else weight)
             self._rankers = {**self._rankers, name: selector}
-            self._woke = {**self._woke, name: self._rows}
+            self._resumed_at = {**self._resumed_at, name: self._rows}
         self.suspended_ = [name for name in self.suspended_ if name not in names]
 
     # -- following -----------------------------------------------------------------------------------------
 
     def _follow(self, drifted: bool) -> None:
-        """Select the smallest arm that is as good as the best."""
+        """Select the smallest candidate that is as good as the best."""
         errors = self.errors_
-        begun = self._initial_arm(self._window[-1][0])
+        begun = self._initial_candidate(self._window[-1][0])
         if not self.switches_ and begun != self._begun:
-            arm, why, self._begun = begun, "better", begun
+            candidate, why, self._begun = begun, "better", begun
         elif len(self._paired) < _DECIDED:
             return
         else:
             enough = _ENOUGH if self._rare < 0 else _ENOUGH_RARE
-            arm, why = smallest(
-                self._size, self._paired, self.tolerance, self._arm, self._kind == "linear", enough
+            candidate, why = preferred(
+                self._size, self._paired, self.tolerance, self._candidate, self._kind == "linear", enough
             )
-        if arm == self._arm:
+        if candidate == self._candidate:
             return
         self.switches_ = [
             *self.switches_,
             {
-                "row": self._rows, "from": self.arms_[self._arm], "to": self.arms_[arm],
-                "error_from": float(errors[self._arm]), "error_to": float(errors[arm]),
+                "row": self._rows, "from": self.candidates_[self._candidate], "to": self.candidates_[candidate],
+                "error_from": float(errors[self._candidate]), "error_to": float(errors[candidate]),
                 "why": "drift" if drifted else why,
             },
         ]  # fmt: skip
-        self._arm = arm
+        self._candidate = candidate
 
     # -- merging -------------------------------------------------------------------------------------------
 
@@ -845,7 +848,7 @@ class Auto(RowSelector):
         >>> y = X[:, 4] + X[:, 11] + 0.5 * rng.normal(size=6000) > 0
         >>> parts = [tamis.Auto().fit(X[i : i + 2000], y[i : i + 2000]) for i in range(0, 6000, 2000)]
         >>> merged = tamis.merge_tree(parts)
-        >>> merged.n_seen_, merged.arm_, merged.get_support(indices=True)
+        >>> merged.n_seen_, merged.candidate_, merged.get_support(indices=True)
         (6000, 'forward 2', array([ 4, 11]))
         """
         check_choice("when", when, ("after", "before"))
@@ -903,8 +906,8 @@ class Auto(RowSelector):
         n_before, has_restarted = earlier._rows, bool(self.restarts_)
         if not has_restarted:
             self._add_summaries(earlier)
-        if self.arms_ == earlier.arms_:
-            self._course = self._course.after(earlier._course)
+        if self.candidates_ == earlier.candidates_:
+            self._history = self._history.after(earlier._history)
             if not has_restarted:
                 self._add_race(earlier)
         for name in ("_changed_at", "_alarm"):  # 0: never
@@ -913,7 +916,7 @@ class Auto(RowSelector):
             )
         self._fit_at, self._level = self._fit_at + n_before, self._level + n_before
         self._counted_from += n_before
-        self._woke = {name: row + n_before for name, row in self._woke.items()}
+        self._resumed_at = {name: row + n_before for name, row in self._resumed_at.items()}
         self.restarts_ = [*earlier.restarts_, *(row + n_before for row in self.restarts_)]
         self.drifts_ = [*earlier.drifts_, *(row + n_before for row in self.drifts_)]
         moved = [{**switch, "row": switch["row"] + n_before} for switch in self.switches_]
@@ -961,49 +964,49 @@ class Auto(RowSelector):
 
     def _selection(self) -> NDArray[np.bool_]:
         now = self._now()
-        kept: NDArray[np.bool_] = now._masks[now._arm].copy()
+        kept: NDArray[np.bool_] = now._masks[now._candidate].copy()
         return kept
 
     def _relevance(self) -> NDArray[np.float64]:
         now = self._now()
-        arm = now._arm
-        if now.arms_[arm] == "all":
-            arm = 1 + int(now.errors_[1:].argmin())
-        scores: NDArray[np.float64] = 1.0 - now._ranks[now._which[arm]] / now.n_features_in_
+        candidate = now._candidate
+        if now.candidates_[candidate] == "all":
+            candidate = 1 + int(now.errors_[1:].argmin())
+        scores: NDArray[np.float64] = 1.0 - now._ranks[now._which[candidate]] / now.n_features_in_
         return scores
 
     @property
-    def arm_(self) -> str:
-        """The selected arm."""
+    def candidate_(self) -> str:
+        """The selected candidate."""
         _ = self.warming_up_
-        return self.arms_[self._arm]
+        return self.candidates_[self._candidate]
 
     @property
     def errors_(self) -> NDArray[np.float64]:
-        """Mean loss of each arm on the last tested rows."""
+        """Mean loss of each candidate on the last tested rows."""
         return self._paired.mean()
 
     @property
     def sizes_(self) -> NDArray[np.int64]:
-        """Number of features of each arm."""
+        """Number of features of each candidate."""
         _ = self.warming_up_
         return self._size.copy()
 
     @property
     def excess_losses_(self) -> NDArray[np.float64]:
-        """Loss of each arm above that of the best one."""
+        """Loss of each candidate above that of the best one."""
         _ = self.warming_up_
         return self._paired.behind()[0]
 
     @property
     def allowed_(self) -> NDArray[np.float64]:
-        """Largest loss above the best one at which an arm counts as equally good."""
+        """Largest loss above the best one at which a candidate counts as equally good."""
         _ = self.warming_up_
         return np.minimum(self._paired.behind()[1], self.tolerance)
 
     @property
     def measure_(self) -> str:
-        """Current measure of the arms: "accuracy", "auc" if one of two classes is rare, or "mae" for regression."""
+        """Current measure of the candidates: "accuracy", "auc" if one of two classes is rare; "mae" for regression."""
         _ = self.warming_up_
         if self._is_regression():
             return "mae"
@@ -1015,37 +1018,37 @@ class Auto(RowSelector):
         return self._n_fresh if self.drift_detected_ else _WINDOW
 
     @property
-    def race_(self) -> dict[str, NDArray[Any]]:
-        """The course of the comparison."""
+    def comparison_(self) -> dict[str, NDArray[Any]]:
+        """The history of the comparison."""
         _ = self.warming_up_
-        return self._course.records()
+        return self._history.records()
 
-    def race_summary(self, n_points: int = 100) -> dict[str, Any]:
+    def comparison_summary(self, n_points: int = 100) -> dict[str, Any]:
         """Return a summary of the comparison in plain values, for a report.
 
         Parameters
         ----------
         n_points : int, default=100
-            Maximum number of sections of the course.
+            Maximum number of sections of the history.
 
         Returns
         -------
         dict
-            "arms", "measure" (`measure_`), "n_seen" (at the end of each section), "followed" (the arm there), "share"
-            (of the rows, by arm, in decreasing order), "accuracy" (recent, or the AUC, of each arm, the best overall
-            first), "switches" (the last 100), "n_switches", "restarts", "behind" and "allowed" (of each arm, at the
-            end), "tolerance".
+            "candidates", "measure" (`measure_`), "n_seen" (at the end of each section), "followed" (the candidate
+            there), "share" (of the rows, by candidate, in decreasing order), "accuracy" (recent, or the AUC, of each
+            candidate, the best overall first), "switches" (the last 100), "n_switches", "restarts", "behind" and
+            "allowed" (of each candidate, at the end), "tolerance".
         """
         _ = self.warming_up_
         return {
-            "arms": list(self.arms_),
+            "candidates": list(self.candidates_),
             "measure": self.measure_,
-            **self._course.summary(self.arms_, n_points),
+            **self._history.summary(self.candidates_, n_points),
             "switches": [dict(one) for one in self.switches_[-100:]],
             "n_switches": len(self.switches_),
             "restarts": list(self.restarts_),
-            "behind": dict(zip(self.arms_, self.excess_losses_.tolist(), strict=True)),
-            "allowed": dict(zip(self.arms_, self.allowed_.tolist(), strict=True)),
+            "behind": dict(zip(self.candidates_, self.excess_losses_.tolist(), strict=True)),
+            "allowed": dict(zip(self.candidates_, self.allowed_.tolist(), strict=True)),
             "tolerance": float(self.tolerance),
         }
 
@@ -1098,16 +1101,16 @@ def _chord(n: int) -> NDArray[np.float64]:
     return np.linspace(1.0, 0.0, n)
 
 
-def _keys(arms: list[str]) -> dict[tuple[str, str | int], int]:
-    """Return the index of each arm by its selector and its size or size number, in the order of the arms.
+def _keys(candidates: list[str]) -> dict[tuple[str, str | int], int]:
+    """Return the index of each candidate by its selector and its size or size number, in the order of the candidates.
 
     >>> _keys(["all", "fires 2", "fires 5", "fires knee"])
     {('all', 0): 0, ('fires', 0): 1, ('fires', 1): 2, ('fires', 'knee'): 3}
     """
     keys: dict[tuple[str, str | int], int] = {}
-    for at, arm in enumerate(arms):
-        selector, _, size = arm.partition(" ")
-        is_own = size == "knee" or arm == "joint"
+    for at, candidate in enumerate(candidates):
+        selector, _, size = candidate.partition(" ")
+        is_own = size == "knee" or candidate == "joint"
         keys[selector, "knee" if is_own else sum(known == selector for known, _ in keys)] = at
     return keys
 

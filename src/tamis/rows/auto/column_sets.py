@@ -166,7 +166,7 @@ class LogisticRegressions(SizedState):
         learners.W, learners.b = self.W + share * (other.W - self.W), self.b + share * (other.b - self.b)
         return learners
 
-    def of(self, sets: Array) -> LogisticRegressions:
+    def select(self, sets: Array) -> LogisticRegressions:
         """Return a copy of some sets, which may be repeated."""
         learners = copy.copy(self)
         learners.W, learners.b = self.W[sets], self.b[sets]

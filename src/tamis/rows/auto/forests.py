@@ -240,7 +240,7 @@ class Forests(SizedState):
         super().forget(columns)
         self.feature = np.where(np.isin(self.feature, columns), -1, self.feature).astype(np.int32)
 
-    def of(self, sets: Array) -> Forests:
+    def select(self, sets: Array) -> Forests:
         """Return a copy of some sets, which may be repeated."""
         forests = copy.copy(self)
         forests.feature, forests.cut, forests.value = self.feature[sets], self.cut[sets], self.value[sets]

@@ -13,8 +13,9 @@ from sklearn.naive_bayes import GaussianNB
 import tamis
 from tamis import StreamPipeline, prequential
 from tamis.learners import AdaptiveRandomForest
-from tamis.pipeline.challenger import LEVEL, MAX_ROWS, Challenger, log_evidence
-from tests.twins.challenger import decide, evidence, rates
+from tamis.pipeline.reset_candidate import LEVEL, MAX_ROWS, ResetCandidate
+from tamis.summaries.paired_losses import log_evidence
+from tests.twins.reset_candidate import decide, evidence, rates
 
 
 class Alarms(tamis.FisherScore):
@@ -48,11 +49,11 @@ def test_evidence_of_many_rows_is_a_number() -> None:
 def test_decides_as_its_twin(ours: float, others: float, n_failed: int) -> None:
     rng = np.random.default_rng(0)
     batches = [(rates(rng, 100, ours), rates(rng, 100, others)) for _ in range(40)]
-    challenger, found = Challenger(None, n_failed), None  # type: ignore[arg-type]
+    candidate, found = ResetCandidate(None, n_failed), None  # type: ignore[arg-type]
     for at, (one, other) in enumerate(batches):
-        challenger.compare(one, other)
-        if challenger.is_ahead or challenger.is_over:
-            found = at, "replaces" if challenger.is_ahead else "dropped"
+        candidate.compare(one, other)
+        if candidate.is_ahead or candidate.is_over:
+            found = at, "replaces" if candidate.is_ahead else "dropped"
             break
     assert found == decide(batches, LEVEL, MAX_ROWS, n_failed) is not None
 
@@ -62,10 +63,10 @@ def test_equal_learners_are_exchanged_as_seldom_as_the_level_says(n_failed: int)
     rng = np.random.default_rng(1)
     n_wrong, level = 0, LEVEL / (1 + n_failed) ** 2
     for _ in range(400):
-        challenger = Challenger(None, n_failed)  # type: ignore[arg-type]
-        while not (challenger.is_ahead or challenger.is_over):
-            challenger.compare(rates(rng, 100, 0.3), rates(rng, 100, 0.3))
-        n_wrong += challenger.is_ahead
+        candidate = ResetCandidate(None, n_failed)  # type: ignore[arg-type]
+        while not (candidate.is_ahead or candidate.is_over):
+            candidate.compare(rates(rng, 100, 0.3), rates(rng, 100, 0.3))
+        n_wrong += candidate.is_ahead
     assert n_wrong <= 400 * level + 3 * math.sqrt(400 * level)
 
 

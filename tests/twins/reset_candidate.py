@@ -10,9 +10,9 @@ def evidence(n_ahead, n_behind):
 
 
 def decide(batches, level, most, n_failed=0):
-    """Return after which batch the challenger replaces the other learner or is dropped, and which of the two.
+    """Return after which batch the candidate replaces the other learner or is dropped, and which of the two.
 
-    A batch is the pair of the losses of the challenger and of the other learner.
+    A batch is the pair of the losses of the candidate and of the other learner.
     """
     level /= (1 + n_failed) ** 2
     n_rows = ahead = behind = 0

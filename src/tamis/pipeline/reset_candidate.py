@@ -1,18 +1,8 @@
-"""The test that decides whether a reset learner replaces the old one, from paired predictions on the same rows.
+"""A reset learner beside the one that predicts; it replaces that one if it is significantly better.
 
 After the selector raises an alarm, a new learner is trained on the replayed rows, and both are updated from then on.
-Both predict each row before they learn from it. Let b be the number of rows on which only the new learner is correct
-(or is closer to a numeric target), c the number on which only the old one is, and p the probability that a row on
-which they differ is one of the b::
-
-    H0: p <= 1/2,     E = int_{1/2}^1 2 (2 p)^b (2 (1 - p))^c dp                                     (1)
-
-E is a mixture of likelihood ratios against p = 1/2, so under H0 its expectation is at most 1 at any time, and the
-probability that it ever reaches 1 / level is at most `level` (Ville's inequality). It can thus be tested after every
-batch.
-
-Robbins (1970), Annals of Mathematical Statistics 41(5); Ramdas, Grunwald, Vovk, Shafer (2023), Statistical Science
-38(4).
+Both predict each row before they learn from it, and :func:`tamis.summaries.paired_losses.log_evidence` decides after
+every batch.
 """
 
 from __future__ import annotations
@@ -23,34 +13,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaln
 
 from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor
+from tamis.summaries.paired_losses import log_evidence
 
-__all__ = ["LEVEL", "MAX_ROWS", "Challenger", "log_evidence"]
+__all__ = ["LEVEL", "MAX_ROWS", "ResetCandidate"]
 
-# Level of the first challenger. False alarms make later ones less credible: after f failed challengers (not adopted,
+# Level of the first candidate. False alarms make later ones less credible: after f failed candidates (not adopted,
 # or replaced again by the old learner) the level is LEVEL / (1 + f)^2, which sums to at most 1.65 LEVEL.
 LEVEL = 0.2
 MAX_ROWS = 1000  # length of a comparison, unless the learners are swapped
 
 
-def log_evidence(n_ahead: int, n_behind: int) -> float:
-    """Return the logarithm of E (1).
-
-    Examples
-    --------
-    >>> round(log_evidence(20, 5), 2), round(log_evidence(5, 20), 2)
-    (3.88, -2.8)
-    """
-    share = float(betainc(n_behind + 1.0, n_ahead + 1.0, 0.5))  # P[p > 1/2] of a Beta(b + 1, c + 1)
-    if share == 0.0:
-        return -math.inf
-    total = (n_ahead + n_behind + 1.0) * math.log(2.0)
-    return total + float(betaln(n_ahead + 1.0, n_behind + 1.0)) + math.log(share)
-
-
-class Challenger:
+class ResetCandidate:
     """A learner that runs beside the one that predicts, with the numbers of rows on which each was better.
 
     Parameters
@@ -58,7 +33,7 @@ class Challenger:
     learner : MaskedLearner
         Trained on the replayed rows.
     n_failed : int, default=0
-        Number of earlier challengers that failed.
+        Number of earlier candidates that failed.
     is_old : bool, default=False
         Whether it is the learner that was replaced.
 
@@ -67,7 +42,7 @@ class Challenger:
     n_rows : int
         Number of rows that both predicted.
     n_ahead, n_behind : int
-        Number of rows on which only the challenger was correct (or closer to the target), and only the other one.
+        Number of rows on which only the candidate was correct (or closer to the target), and only the other one.
     """
 
     def __init__(self, learner: MaskedLearner, n_failed: int = 0, is_old: bool = False) -> None:
@@ -75,14 +50,14 @@ class Challenger:
         self.n_rows = self.n_ahead = self.n_behind = 0
 
     def compare(self, ours: NDArray[Any], others: NDArray[Any]) -> None:
-        """Count the rows on which the challenger's loss is smaller or larger than that of the other learner."""
+        """Count the rows on which the candidate's loss is smaller or larger than that of the other learner."""
         self.n_rows += len(ours)
         self.n_ahead += int(np.count_nonzero(ours < others))
         self.n_behind += int(np.count_nonzero(ours > others))
 
     @property
     def level(self) -> float:
-        """Probability of adopting a challenger that is not better."""
+        """Probability of adopting a candidate that is not better."""
         return LEVEL / (1.0 + self.n_failed) ** 2
 
     @property
@@ -95,7 +70,7 @@ class Challenger:
         """Whether it is significantly worse, or the comparison has lasted long enough."""
         return self.n_rows >= MAX_ROWS or log_evidence(self.n_behind, self.n_ahead) >= -math.log(self.level)
 
-    def another(self) -> Challenger:
+    def another(self) -> ResetCandidate:
         """Return a copy that can be updated independently."""
         twin = copy(self)
         twin.learner = copy(self.learner)

@@ -20,8 +20,9 @@ from tamis._validation import Array
 from tamis.base import CellClassifier
 from tamis.base.numeric_target import NumericTarget
 from tamis.cells.policy_selection import stratified_folds
+from tamis.summaries.paired_losses import PairedLosses
 
-__all__ = ["Candidate", "race_classifiers", "winner"]
+__all__ = ["Candidate", "compare_classifiers", "winner"]
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ class Candidate:
     error: float
 
 
-def race_classifiers(
+def compare_classifiers(
     models: Mapping[str, CellClassifier],
     take: Callable[[NDArray[np.int64]], Any],
     y: Array,
@@ -80,7 +81,7 @@ def race_classifiers(
     >>> y = rng.integers(0, 2, 300)
     >>> X = rng.normal(size=(300, 4)) + y[:, None]
     >>> candidates = {"fixed-subset": FixedSubset(0.05), "etana": ETANA(0.05, random_state=0)}
-    >>> result = race_classifiers(candidates, lambda rows: X[rows], y)
+    >>> result = compare_classifiers(candidates, lambda rows: X[rows], y)
     >>> [candidate.name for candidate in result], winner(result).name in candidates
     (['fixed-subset', 'etana'], True)
     """
@@ -88,8 +89,7 @@ def race_classifiers(
     is_number = any(model._is_regression for model in models.values())
     codes = NumericTarget(y).codes(y) if is_number else np.unique(y, return_inverse=True)[1]
     fold = stratified_folds(codes, _FOLDS)
-    losses: list[Floats] = []
-    candidates: list[Candidate] = []
+    losses, means = list[Floats](), list[Floats]()
     for place, (name, model) in enumerate(models.items()):
         rows = np.full((4, len(y)), np.nan)  # loss, price, number of values, whether correct
         for f in range(_FOLDS):
@@ -100,12 +100,13 @@ def race_classifiers(
                 rows[:, held] = _evaluate_fold(clone(model), take, y, np.flatnonzero(fold != f), held)
         rows = rows[:, fold >= 0]
         losses.append(rows[0])
-        gap = losses[0] - rows[0]
-        error = float(gap.std(ddof=1) / np.sqrt(len(gap))) if len(gap) > 1 else np.inf
-        means = [float(value) for value in rows.mean(axis=1)] if len(gap) else [np.nan] * 4
-        ahead = float(gap.mean()) if len(gap) else 0.0
-        candidates.append(Candidate(name, means[0], means[1], means[2], means[3], ahead, error))
-    return candidates
+        means.append(rows.mean(axis=1) if rows.size else np.full(4, np.nan))
+    paired = PairedLosses(len(models), max_rows=max(len(y), 1))
+    behind, error = paired.with_rows(np.stack(losses, axis=1), np.ones(len(losses[0]))).behind(reference=0)
+    return [
+        Candidate(name, *map(float, (*mean, -gap, one)))
+        for name, mean, gap, one in zip(models, means, behind, error, strict=True)
+    ]
 
 
 def _evaluate_fold(

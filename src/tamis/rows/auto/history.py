@@ -1,4 +1,4 @@
-"""The course of a comparison: the errors of every arm over the rows, in bounded memory."""
+"""The history of a comparison: the errors of every candidate over the rows, in bounded memory."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from numpy.typing import NDArray
 from tamis._shapes import Shapes
 from tamis._validation import Array
 
-__all__ = ["Course", "fades_over", "news_of"]
+__all__ = ["History", "fades_over", "news_of"]
 
 _LATELY = 2000.0  # rows over which errors are averaged, at most
 _MOST = 512  # maximum number of records, after which pairs are merged
 
 
-class Course:
+class History:
     """Up to 512 records of a comparison: one per batch or, when there are more, one per 2, 4, 8 ... batches.
 
     Parameters
     ----------
-    n_arms : int
+    n_candidates : int
 
     Attributes
     ----------
     n_records : int
         Number of records; array rows beyond it are undefined, so that the arrays keep their shape.
     n_seen, followed : ndarray of shape (512,), int64
-        Number of rows at the end of each record, and the arm selected there.
+        Number of rows at the end of each record, and the candidate selected there.
     n_tested : ndarray of shape (512,), int64
-        Number of rows of the record on which the arms were evaluated.
-    errors : ndarray of shape (512, n_arms), float64
-        Mean error of each arm over these rows.
+        Number of rows of the record on which the candidates were evaluated.
+    errors : ndarray of shape (512, n_candidates), float64
+        Mean error of each candidate over these rows.
 
     Examples
     --------
-    >>> course = Course(2).with_block(100, 0, np.array([0.5, 0.3]), 90)
-    >>> course = course.with_block(200, 1, np.array([0.5, 0.1]), 100)
-    >>> course.n_records, course.n_seen[:2].tolist(), course.errors[:2].tolist()
+    >>> history = History(2).with_block(100, 0, np.array([0.5, 0.3]), 90)
+    >>> history = history.with_block(200, 1, np.array([0.5, 0.1]), 100)
+    >>> history.n_records, history.n_seen[:2].tolist(), history.errors[:2].tolist()
     (2, [100, 200], [[0.5, 0.3], [0.5, 0.1]])
     """
 
@@ -56,13 +56,13 @@ class Course:
     # `with_block` returns a copy.
     _written_once = ("n_seen", "followed", "n_tested", "errors")
 
-    def __init__(self, n_arms: int) -> None:
+    def __init__(self, n_candidates: int) -> None:
         self.n_records, self.span, self.in_last = 0, 1, 1  # batches per record, and in the last one
         self.n_seen, self.followed, self.n_tested = np.zeros((3, _MOST), np.int64)
-        self.errors = np.zeros((_MOST, n_arms))
+        self.errors = np.zeros((_MOST, n_candidates))
 
     def with_block(self, n_seen: int, followed: int, errors: Array, n_tested: int) -> Self:
-        """Return the course with one more batch; this one is unchanged."""
+        """Return the history with one more batch; this one is unchanged."""
         longer = copy.deepcopy(self)
         if longer.in_last == longer.span:
             if longer.n_records == _MOST:
@@ -86,7 +86,7 @@ class Course:
         self.n_records, self.span, self.in_last = half, 2 * self.span, 2 * self.span
 
     def after(self, earlier: Self) -> Self:
-        """Return the course of an earlier part with the same arms, followed by this one."""
+        """Return the history of an earlier part with the same candidates, followed by this one."""
         longer, n_before = copy.deepcopy(earlier), int(earlier.n_seen[max(earlier.n_records - 1, 0)])
         for at in range(self.n_records):
             longer = longer.with_block(
@@ -97,10 +97,10 @@ class Course:
             )
         return longer
 
-    def of(self, came_from: Array, goes_to: Array) -> Self:
-        """Return the course with other arms: `came_from` are the previous arms of each, `goes_to` the new ones."""
+    def select(self, origin: Array, goes_to: Array) -> Self:
+        """Return the history of other candidates: `origin` are the previous ones of each, `goes_to` the new ones."""
         other = copy.copy(self)
-        other.errors, other.followed = self.errors.take(came_from, axis=1), goes_to[self.followed]
+        other.errors, other.followed = self.errors.take(origin, axis=1), goes_to[self.followed]
         return other
 
     def records(self) -> dict[str, NDArray[Any]]:
@@ -108,18 +108,18 @@ class Course:
         names = ("n_seen", "followed", "errors", "n_tested")
         return {name: getattr(self, name)[: self.n_records].copy() for name in names}
 
-    def summary(self, arms: list[str], n_points: int) -> dict[str, Any]:
-        """Return at most `n_points` sections of the course in plain values; errors fade as in the comparison.
+    def summary(self, candidates: list[str], n_points: int) -> dict[str, Any]:
+        """Return at most `n_points` sections of the history in plain values; errors fade as in the comparison.
 
-        The keys are "n_seen", "followed", "share" and "accuracy", as in :meth:`tamis.Auto.race_summary`.
+        The keys are "n_seen", "followed", "share" and "accuracy", as in :meth:`tamis.Auto.comparison_summary`.
         """
         n_seen, followed, errors, n_tested = self.records().values()
         n = len(n_seen)
         starts = np.unique(np.linspace(0, n, min(n, n_points), endpoint=False).astype(int))
         ends = np.append(starts[1:], n)[: len(starts)] - 1
         rows = np.diff(n_seen, prepend=0)
-        share = np.bincount(followed, rows, len(arms)) / max(int(rows.sum()), 1)
-        recent, seen, faded = np.zeros(len(arms)), 0.0, np.zeros_like(errors)
+        share = np.bincount(followed, rows, len(candidates)) / max(int(rows.sum()), 1)
+        recent, seen, faded = np.zeros(len(candidates)), 0.0, np.zeros_like(errors)
         for at, n_new in enumerate(np.maximum(n_tested, 1).tolist()):
             seen, news = news_of(seen, n_new, fades_over(int(n_tested[: at + 1].sum())))
             recent = recent + news * (errors[at] - recent)
@@ -128,9 +128,11 @@ class Course:
         by_errors = np.argsort(n_tested @ errors, kind="stable")
         return {
             "n_seen": n_seen[ends].tolist(),
-            "followed": [arms[arm] for arm in followed[ends]],
-            "share": {arms[arm]: float(share[arm]) for arm in by_share},
-            "accuracy": {arms[arm]: (1.0 - faded[ends, arm]).tolist() for arm in by_errors},
+            "followed": [candidates[candidate] for candidate in followed[ends]],
+            "share": {candidates[candidate]: float(share[candidate]) for candidate in by_share},
+            "accuracy": {
+                candidates[candidate]: (1.0 - faded[ends, candidate]).tolist() for candidate in by_errors
+            },
         }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tamis import ETANA, FixedSubset
-from tamis.cells.race import Candidate, race_classifiers, winner
+from tamis.cells.candidates import Candidate, compare_classifiers, winner
 
 
 @pytest.mark.slow
@@ -18,7 +18,7 @@ def test_losses_are_those_of_rows_held_out():
         "etana": ETANA(0.01, misclassification_cost=Q, random_state=0),
     }
     shares = []
-    found = race_classifiers(
+    found = compare_classifiers(
         models, lambda rows: X[rows], y, lambda share, name: shares.append((share, name))
     )
     fold = np.empty(240, dtype=int)
@@ -55,6 +55,8 @@ def test_a_candidate_wins_only_beyond_one_standard_error():
 def test_classes_of_one_row_are_never_held_out():
     y = np.r_[np.zeros(20), np.ones(20), 2].astype(int)
     X = np.random.default_rng(0).normal(size=(41, 2)) + y[:, None]
-    found = race_classifiers({"fixed-subset": FixedSubset(), "again": FixedSubset()}, lambda rows: X[rows], y)
+    found = compare_classifiers(
+        {"fixed-subset": FixedSubset(), "again": FixedSubset()}, lambda rows: X[rows], y
+    )
     assert found[0].loss == found[1].loss
     assert winner(found).name == "fixed-subset"

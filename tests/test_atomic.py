@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import ctypes
 import faulthandler
+import math
 import random
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ import scipy.sparse as sp
 
 import tamis
 from tamis import _atomic, _guard
-from tamis._atomic import Snapshot, atomically, parts, ring_slots
+from tamis._atomic import Snapshot, atomically, parts
 from tamis._guard import ThreadSafe
 from tamis._interrupts import ACTION_SIZE, defer_interrupts, sigaction, stop_signals_as_interrupt
 from tamis.base import RowSelector
@@ -123,8 +124,7 @@ def test_a_snapshot_restores_every_kind_of_part() -> None:
 class Ring(ThreadSafe):
     """The last five rows, and what they are looked up in."""
 
-    _written_once = ("table",)
-    _ring_axes: ClassVar = {"rows": 1}
+    _shapes = "table fixed  rows (j, w) ring w[its.n_seen]"
 
     def __init__(self) -> None:
         self.rows, self.n_seen, self.table, self.parts = (
@@ -134,13 +134,14 @@ class Ring(ThreadSafe):
             (np.zeros(2), [1]),
         )
 
-    def _next_slots(self, n_rows: int) -> slice:
-        return ring_slots(self.n_seen, n_rows, 5)
-
     def add(self, rows: Any) -> None:
-        for row in rows:
-            self.rows[:, self.n_seen % 5] = row
-            self.n_seen += 1
+        _put(self, rows)
+
+
+def _put(ring: Any, rows: Any) -> None:
+    for row in rows:
+        ring.rows[:, ring.n_seen % 5] = row
+        ring.n_seen += 1
 
 
 @pytest.mark.parametrize("n_seen", range(12))
@@ -158,32 +159,33 @@ def test_slots_of_a_ring_are_restored(n_seen: int) -> None:
 
 
 class Rings(ThreadSafe):
-    """Two rings that learn a batch and up to two rows before it."""
+    """A ring in another object, whose words it declares, and one in a container, which learns earlier rows, too."""
+
+    _shapes = "inner.rows (j, w) ring w[its.n_seen]  rings late 2"
 
     def __init__(self) -> None:
-        self.rings = {"a": Ring(), "b": Ring()}
+        self.inner, self.rings = SimpleNamespace(rows=np.zeros((2, 5)), n_seen=0), {"a": Ring()}
 
-    def _rows_of_items(self, n_rows: int) -> int:
-        return n_rows + 2
+    def add(self, rows: Any) -> None:
+        _put(self.inner, rows)
+        self.rings["a"].add([*rows, *rows[:2]])
 
 
 @pytest.mark.parametrize("n_seen", range(12))
-def test_slots_of_rings_in_a_container_are_restored(n_seen: int) -> None:
+def test_slots_of_rings_in_other_objects_are_restored(n_seen: int) -> None:
     for n_rows in range(1, 8):
         one = Rings()
-        for ring in one.rings.values():
-            ring.add(np.arange(2.0 * n_seen).reshape(-1, 2))
-        rows = one.rings["a"].rows.copy()
+        one.add(np.arange(2.0 * n_seen).reshape(-1, 2))
         before = Snapshot(one, n_rows=n_rows)
-        assert before.is_complete
-        if n_rows == 1 and n_seen % 5 <= 2:  # the three slots do not wrap around
-            assert sum(map(len, before._copies)) < sum(map(len, Snapshot(one)._copies))
-        for ring in one.rings.values():
-            ring.add(np.full((n_rows + 2, 2), -1.0))
+        for ring, n in ((one.inner, n_rows), (one.rings["a"], n_rows + 2)):
+            is_part = n < 5 and ring.n_seen % 5 + n <= 5  # the slots do not wrap around
+            copied = [array.size for array in before._arrays if np.shares_memory(array, ring.rows)]
+            assert copied == [2 * n if is_part else 10]
+        rows = one.inner.rows.copy(), one.rings["a"].rows.copy()
+        one.add(np.full((n_rows, 2), -1.0))
         before.restore()
-        for ring in one.rings.values():
-            assert ring.n_seen == n_seen
-            np.testing.assert_array_equal(ring.rows, rows)
+        assert one.inner.n_seen == n_seen
+        np.testing.assert_array_equal((one.inner.rows, one.rings["a"].rows), rows)
 
 
 def test_a_snapshot_notices_that_attributes_have_other_types() -> None:
@@ -237,6 +239,27 @@ def test_a_refusal_does_not_close_a_large_state() -> None:
     with pytest.raises(MemoryError):
         one.add(2.0, MemoryError(), n_bytes=1 << 20)  # a batch so large that the state is copied
     assert one.read()[0][0] == 1.0
+
+
+def test_a_large_state_is_copied_if_updates_take_much_longer() -> None:
+    one = Sum(100_000)
+    record = _guard.record_of(one)
+    for pace, is_copied in (
+        (math.inf, True),
+        (1e5, True),
+        (1.0, False),
+    ):  # nanoseconds per byte, at first unknown
+        record.pace = pace
+        one.add(1.0, n_bytes=100)
+        assert 0.0 < record.pace <= pace
+        record.pace, before = pace, one.total.copy()
+        with pytest.raises(MemoryError):
+            one.add(1.0, MemoryError(), n_bytes=100)
+        assert (record.failure is None) == is_copied == np.array_equal(one.total, before)
+    huge = Sum(1 << 24)  # not even in the first update
+    with pytest.raises(MemoryError):
+        huge.add(1.0, MemoryError(), n_bytes=100)
+    assert _guard.record_of(huge).failure == "MemoryError"
 
 
 def _refuse() -> None:

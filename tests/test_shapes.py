@@ -12,11 +12,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import tamis
-from tamis._shapes import Shapes, SizedState
+from tamis._shapes import Shapes, SizedState, _resolve, _split
 from tamis.base.rows import RowSelector
 from tamis.catalog import CATALOG, LEARNERS, find
 from tamis.errors import CheckpointError, StateError
@@ -264,7 +265,7 @@ def test_every_array_of_a_row_selector_has_a_shape_that_is_said(entry: object) -
     rng = np.random.default_rng(0)
     model: RowSelector = entry.load()(**dict(entry.parameters))  # type: ignore[attr-defined]
     model.fit(rng.normal(size=(90, 4)), rng.integers(0, 2, 90))
-    said = {path.split(".")[0].split("[")[0] for path, _ in type(model)._state_spec._entries}  # type: ignore[union-attr]
+    said = {one.name for one in type(model)._state_spec.declared}  # type: ignore[union-attr]
     kept = {name for name, part in vars(model).items() if isinstance(part, np.ndarray)}
     assert kept <= said | {"feature_names_in_"}
 
@@ -392,11 +393,7 @@ def test_every_attribute_has_a_type(saved: dict[str, Any]) -> None:
     untyped, seen = set[str](), dict[int, Any]()
     for one in (part for model in saved.values() for part in _parts(model, seen)):
         shapes = getattr(type(one), "_state_spec", None)
-        known = (
-            {path for path, _ in [*shapes._ranges, *shapes._entries]}
-            if isinstance(shapes, Shapes)
-            else set[str]()
-        )
+        known = {one.path for one in shapes.declared} if isinstance(shapes, Shapes) else set[str]()
         known |= attribute_types(type(one)).keys() | set(getattr(type(one), "_get_param_names", tuple)())
         arrays = {name for name, value in vars(one).items() if isinstance(value, np.ndarray)}
         untyped |= {f"{type(one).__name__}.{name}" for name in vars(one).keys() - known - arrays}
@@ -407,10 +404,15 @@ def test_every_attribute_has_a_type(saved: dict[str, Any]) -> None:
 def test_every_declared_attribute_exists(saved: dict[str, Any]) -> None:
     """A declaration of what was renamed would be passed over, and protect nothing."""
     exists = dict[tuple[str, str], bool]()
-    for model in saved.values():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "c"])
+    named = [
+        tamis.OFS(1).fit(frame, frame["a"] > 0),
+        tamis.learners.WeightedNaiveBayes().fit(frame, frame["a"] > 0),
+    ]
+    for model in (*saved.values(), *named):
         for part in _parts_with_shapes(model, {}):
             shapes = type(part)._state_spec
-            for path in {path for path, _ in [*shapes._entries, *shapes._ranges]}:
+            for path in {one.path for one in shapes.declared}:
                 at = _declaring(type(part), path), path
                 exists[at] = exists.get(at, False) or _has(
                     part, re.findall(r"\w+|\[\w*\]", re.sub(r"\[[^\]]*:[^\]]*\]$", "", path))
@@ -471,10 +473,17 @@ def _find_integers(
             _find_integers(item, f"{where}[]", seen, arrays, declared)
     elif type(part).__module__.startswith("tamis.") and hasattr(part, "__dict__"):
         if isinstance(shapes := getattr(type(part), "_state_spec", None), Shapes):
-            kept = [one for one in shapes.with_values(part) if isinstance(one, np.ndarray)]
+            kept = [one for one in _with_values(shapes, part) if isinstance(one, np.ndarray)]
             declared |= {id(one) for one in kept}
         for name, item in vars(part).items():
             _find_integers(item, f"{type(part).__name__}.{name}", seen, arrays, declared)
+
+
+def _with_values(shapes: Shapes, model: Any) -> Iterator[Any]:
+    """Yield the parts of a model whose values are declared."""
+    for path, values in shapes._valued:
+        if values.low or values.words or values.dtype in ("codes", "labels"):
+            yield from (part for _, part in _resolve(model, _split(path)[0]))
 
 
 def test_ranges_are_of_integers_floats_columns_and_items() -> None:

@@ -13,6 +13,7 @@ import enum
 import functools
 import os
 import random
+import re
 import struct
 import sys
 import threading
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from signal import Signals
 from threading import get_ident
+from time import perf_counter_ns
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -40,12 +42,13 @@ __all__ = [
     "atomically",
     "deliver_signals",
     "parts",
-    "ring_slots",
 ]
 
 # Bytes of a state that are always copied: about 20 us, as long as the fastest methods take for a row. With 50 features,
-# the state of every method is smaller.
+# the state of most methods is smaller.
 _SMALL = 1 << 19
+# Of a larger one, as many as are copied in a tenth of the time of an update; before the first, this many.
+_COPIED_PER_NS, _AT_FIRST = 0.5, 1 << 26
 
 # -- signals -----------------------------------------------------------------------------------------------
 
@@ -212,18 +215,16 @@ def _kind_of(cls: type) -> int:
     return _PLAIN
 
 
-def ring_slots(n_seen: int, n_rows: int, size: int) -> slice:
+def _ring(array: Any, axis: int, n_seen: Any, n_rows: int | None) -> Any:
     """Return the slots of a ring buffer that the next rows overwrite: all, if they wrap around.
 
-    >>> ring_slots(7, 2, 5), ring_slots(7, 4, 5)
-    (slice(2, 4, None), slice(None, None, None))
+    >>> _ring(np.arange(5), 0, 7, 2), _ring(np.arange(5), 0, 7, 4)
+    (array([2, 3]), array([0, 1, 2, 3, 4]))
     """
-    first = n_seen % size if size else 0
-    return slice(first, first + n_rows) if first + n_rows <= size else slice(None)
-
-
-def _ring(part: Any, array: Any, axis: int, n_rows: int | None) -> Any:
-    return array if n_rows is None else array[(slice(None),) * axis + (part._next_slots(n_rows),)]
+    first = int(n_seen) % array.shape[axis] if array.shape[axis] else 0
+    if n_rows is None or first + n_rows > array.shape[axis]:
+        return array
+    return array[(slice(None),) * axis + (slice(first, first + n_rows),)]
 
 
 def _changeable(values: Iterable[Any]) -> Iterable[Any]:
@@ -258,8 +259,11 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
         list[Any](),
     )
 
-    def add(path: str, part: Any, above: tuple[int, ...]) -> None:
-        """Add the code that reads an object or a tuple, a part of those with the ids `above`."""
+    def add(path: str, part: Any, above: tuple[int, ...], declared: dict[str, Any]) -> None:
+        """Add the code that reads an object or a tuple, a part of those with the ids `above`.
+
+        `declared` contains the words of its paths that the objects above declare: "fixed", or axis and place of a ring.
+        """
         n, is_object = len(expected), not isinstance(part, tuple)
         items = part.__dict__ if is_object else dict(enumerate(part))
         expected.append([*map(type, items.values())])
@@ -270,28 +274,34 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
         )
         lines.append(f"if [*map(type, v{n})] != expected[{n}]: return None")
         parts_read["dicts"] += f"d{n}, d{n}.copy(), " if is_object else ""
-        once, axes = getattr(part, "_written_once", ()), getattr(part, "_ring_axes", {})
+        if (spec := getattr(type(part), "_state_spec", None)) is not None:
+            declared = {**declared, **dict.fromkeys(spec.fixed, "fixed"), **spec.rings}
         for i, (name, value) in enumerate(items.items()):
             kind, inner = _kind_of(value.__class__), f"v{n}[{i}]"
-            if kind == _PLAIN or name in once:
+            word = declared.get(name)
+            if kind == _PLAIN or word == "fixed":
                 continue
             if kind == _ARRAY and not value.dtype.hasobject:
-                parts_read["arrays"] += (
-                    f"ring(p{n}, {inner}, {axes[name]}, n_rows), "
-                    if name in axes and value.size
-                    else f"{inner}, "
-                )
+                if word and value.size:
+                    n_seen = re.sub(r"\bits\b", f"p{n}", word[1])
+                    inner = f"ring({inner}, {word[0]}, {n_seen}, n_rows)"
+                parts_read["arrays"] += f"{inner}, "
             elif id(value) not in above and (
                 kind == _OBJECT or (kind == _TUPLE and len(value) <= _LONGEST_TUPLE)
             ):
-                add(inner, value, (*above, id(part)))
+                inside = {
+                    path[len(name) + 1 :]: word
+                    for path, word in declared.items()
+                    if path.startswith(f"{name}.")
+                }
+                add(inner, value, (*above, id(part)), inside)
             elif kind == _LIST:
                 parts_read["others"] += f"partial(refill, {inner}, {inner}.copy()), "
                 parts_read["rest"] += f"*changeable({inner}), "
             else:
                 parts_read["rest"] += f"{inner}, "
 
-    add("one", one, ())
+    add("one", one, (), {})
     returned = ", ".join(f"[{parts}]" for parts in parts_read.values())
     source = "\n    ".join(["def read(one, n_rows):", *lines, f"return {returned}"])
     scope: dict[str, Any] = {
@@ -302,13 +312,9 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
 
 
 def _read_rest(one: Any, parts_read: _Found, n_rows: int | None) -> bool:
-    """Read the remaining parts; return whether one keeps state that is invisible to Python.
-
-    Items of containers may learn other rows than the batch, so their ring buffers are copied as a whole, unless the
-    class of the object declares how many rows they learn.
-    """
-    learned = getattr(one, "_rows_of_items", None)
-    n_of_items = None if learned is None or n_rows is None else learned(n_rows)
+    """Read the remaining parts; return whether one keeps state that is invisible to Python."""
+    late = getattr(getattr(type(one), "_state_spec", None), "late", None)
+    n_of_items = None if late is None or n_rows is None else n_rows + late
     dicts, arrays, others, rest = parts_read
     has_foreign, seen = False, {id(one)}
     for part in rest:  # grows meanwhile
@@ -341,9 +347,8 @@ def _read_rest(one: Any, parts_read: _Found, n_rows: int | None) -> bool:
 class Snapshot:
     """The state of an object and of all its parts, which can be restored into the same objects.
 
-    A class may declare what need not be copied: `_written_once`, attributes whose arrays are never written into, and
-    `_ring_axes`, the axis of each array of which n rows overwrite only the slots `_next_slots(n)`, a slice. It may
-    define `_rows_of_items(n)`, how many rows the objects in its containers learn at most from a batch of n rows.
+    A class declares what need not be copied, in `_shapes` (:mod:`tamis._shapes`): with the word `fixed`, attributes
+    that are replaced but never written into, and with `ring`, arrays of which a batch overwrites its own rows only.
 
     Parameters
     ----------
@@ -374,7 +379,7 @@ class Snapshot:
 
     __slots__ = ("_arrays", "_copies", "_dicts", "_others", "is_complete")
 
-    def __init__(self, one: Any, most: int | None = None, n_rows: int | None = None) -> None:
+    def __init__(self, one: Any, most: float | None = None, n_rows: int | None = None) -> None:
         parts_read = _read(one, n_rows)
         has_foreign = _read_rest(one, parts_read, n_rows) if parts_read[3] else False
         self._dicts, self._arrays, self._others, _ = parts_read
@@ -442,8 +447,8 @@ def atomically(
     update : callable
     *args : object
     n_bytes : int
-        Size up to which a state is copied, if more than the half megabyte that always is. The copy should take a
-        small part of the time of the update, so this is the size of the batch, or a multiple of it for slow methods.
+        Size of the batch. A state of more than half a megabyte is copied if it is no larger than the batch, or if that
+        takes at most a tenth of the time of the update, as the fastest update so far predicts it.
     n_rows : int, optional
         Rows of the batch, each of which overwrites one slot of a ring buffer: see :class:`Snapshot`.
     in_parts : bool
@@ -462,8 +467,12 @@ def atomically(
     here = _in_main if in_main else _in_others.here
     if here.is_covered:  # by the snapshot of an enclosing object
         return update(*args)
+    record, is_timed = record_of(one), False
     if before is None:
-        most = 0 if from_scratch else None if in_parts else max(_SMALL, n_bytes)
+        most: float | None = 0 if from_scratch else None if in_parts else max(_SMALL, n_bytes)
+        if most and n_bytes and record.snapshot_size > most:
+            most = max(most, min(_AT_FIRST, n_bytes * record.pace * _COPIED_PER_NS))
+            is_timed = True
         before = Snapshot(one, most, n_rows)
     is_safe = before.is_complete or from_scratch
     is_outermost = in_main and not here.is_updating
@@ -473,7 +482,11 @@ def atomically(
             _defer_signals()
         here.is_covered, here.delivers_signals = is_safe, is_outermost and is_safe
         try:
-            return update(*args)
+            began = perf_counter_ns() if is_timed else 0
+            returned = update(*args)
+            if is_timed:
+                record.pace = min(record.pace, (perf_counter_ns() - began) / n_bytes)
+            return returned
         except BaseException as error:
             before.restore()
             if not is_safe and not isinstance(error, TamisError | Warning):

@@ -11,6 +11,7 @@ import contextlib
 import copy
 import functools
 import inspect
+import math
 import os
 import sys
 import threading
@@ -38,7 +39,7 @@ __all__ = [
 class _Record:
     """Data about an object other than its attributes, for its lifetime."""
 
-    __slots__ = ("addresses", "failure", "lock", "passed_parameters", "reference", "snapshot_size")
+    __slots__ = ("addresses", "failure", "lock", "pace", "passed_parameters", "reference", "snapshot_size")
 
     def __init__(self, reference: weakref.ref[Any], lock: Any) -> None:
         self.reference = reference
@@ -47,6 +48,7 @@ class _Record:
         self.passed_parameters: tuple[Any, ...] | None = None
         self.addresses: Any = None  # a table of its arrays for kernels that read many
         self.snapshot_size = sys.maxsize  # bytes of its arrays when they were last copied
+        self.pace = math.inf  # nanoseconds of its fastest update for each byte of the batch
 
 
 _records: dict[int, _Record] = {}  # by id

@@ -17,7 +17,8 @@ A class declares each array once, in the string `_shapes`, with a letter for eac
 **Shapes** are compared before each public call, by one compiled expression. A size may be computed from earlier letters
 (``q*(q-1)//2``); ``*`` is any size, ``>n`` at least n, ``j?`` j or 0, and a capital letter is a size of one item of a
 list alone. ``=`` marks an attribute that is a size, ``[]`` each item of a list or dict, and ``?`` after a name an
-optional attribute, with everything inside it. ``(its own)``: the part declares its own shapes, as its `_state_spec`.
+optional attribute, with everything inside it; a fitted model has all others. ``(its own)``: the part declares its own
+shapes, as its `_state_spec`.
 
 **Dtypes** and orders are validated once, when an object is loaded, because a kernel is compiled for each of them. An
 array is ``float`` (float64) unless another dtype is declared, or ``int`` (int64) if it has a range; other dtypes are
@@ -38,6 +39,11 @@ A **fill value** is what an array contains for a feature or class that has not o
 expression of the names of a bound, which broadcasts to the array: ``_sigma (m, j) fill its.prior``. Features have the
 letter j and classes the letter c. Widening, new classes, forgetting and reordering follow from it: see
 :class:`SizedState`. They apply to a part with declarations of its own if it says ``(its own) fill own``.
+
+**What an update writes** is what a snapshot copies: everything except an attribute declared ``fixed``, which is only
+replaced, and the slots of a ``ring w[its._next]`` that a batch does not overwrite: its axis of the letter w contains
+the last rows, and the next row is written to slot `_next`, modulo w. Rings of the parts in a container are copied as
+a whole, unless it says ``late 100``: the parts learn a batch and at most 100 rows before it. No shape is needed.
 """
 
 from __future__ import annotations
@@ -64,7 +70,8 @@ _ENTRY = re.compile(r"""
     (?: [ ] (?P<dtype> (?: u?int | float | bool ) \d* | codes | labels | object | dtype ) )?
     (?: [ ] in [ ] (?P<range> (?: [\[(] (?: [^()\[\]] | \((?: [^()] | \([^()]*\) )*\) | \[[^\[\]]*\] )* [\])] ) ) )?
     (?P<words> (?: [ ] (?: increasing | finite | distinct | fortran | or[ ]nan | any[ ]"[^"]+" ) )* )
-    (?: [ ] fill [ ] (?P<fill> "[^"]+" | \S+ ) )? (?: \s+ | $ )
+    (?: [ ] fill [ ] (?P<fill> "[^"]+" | \S+ ) )?
+    (?P<kept> (?: [ ] fixed | [ ] ring [ ] [a-z] \[ \S+ \] | [ ] late [ ] \d+ )? ) (?: \s+ | $ )
     """, re.VERBOSE)  # fmt: skip
 _SLICE = re.compile(r"((?:[\w.]|\[\w*\])*)(\[[^\]]*:[^\]]*\])?")  # a path, and a slice of the array there
 _IN_BOUNDS = {"len": len, "min": min, "max": max, "abs": abs, "diff": np.diff, "inf": np.inf}
@@ -100,27 +107,30 @@ class Shapes:
     """
 
     def __init__(self, text: str) -> None:
-        declared = list(_declarations(text))
-        plain = [path.replace("?.", ".") for path, *_ in declared]
-        self._fills = [
-            (re.findall(r"\w+|\[\w*\]", path), one[2].split(", "), one[4])
-            for path, one in zip(plain, declared, strict=True)
-            if one[2] is not None
+        self.declared = declared = list(_declarations(text))
+        self._sized = [one for one in declared if one.size]
+        certain = {one.path for one in declared if one.values and one.values.is_declared}
+        self._valued = [
+            (one.path, one.values)
+            for one in declared
+            if one.values and (one.values.is_declared or one.path not in certain)
         ]
-        self._entries = [
-            (path, one[2]) for path, one in zip(plain, declared, strict=True) if one[2] is not None
-        ]
-        values = [(path, one[3]) for path, one in zip(plain, declared, strict=True) if one[3] is not None]
-        certain = {path for path, one in values if one.is_declared}
-        self._ranges = [(path, one) for path, one in values if one.is_declared or path not in certain]
         # Items that are declared one by one, as those of a tuple.
-        items = re.findall(r"^(.*[\w\]])\[([1-9]\d*)\]", "\n".join(sorted(plain)), re.MULTILINE)
+        paths = "\n".join(sorted(one.path for one in declared))
+        items = re.findall(r"^(.*[\w\]])\[([1-9]\d*)\]", paths, re.MULTILINE)
         self._lengths = {whole: int(last) + 1 for whole, last in items}
+        certain = {one.name for one in declared if not (one.is_absent or "[" in one.path)}
+        self.required = certain - {one.name for one in declared if one.is_absent}
+        self.fixed = frozenset(one.path for one in declared if one.kept == "fixed")
+        self.rings = {
+            one.path: (one.sizes.index(one.kept[5]), one.kept[7:-1])
+            for one in declared
+            if one.kept.startswith("ring")
+        }
+        self.late = max((int(one.kept[5:]) for one in declared if one.kept.startswith("late")), default=None)
         # One expression reads all shapes: a loop over them would take longer than many kernels.
-        parts = [
-            _expression(path, optional, size) for path, optional, size, *_ in declared if size is not None
-        ]
-        source = f"lambda model: ({''.join(part + ', ' for part in parts)})"
+        parts = "".join(f"{_expression(one.source, one.optional, one.size)}, " for one in self._sized)
+        source = f"lambda model: ({parts})"
         self._look: Callable[[Any], Any] = eval(source, {"each": _each, "own": _own})
         self._known: set[Any] = set()
         self._last: Any = None
@@ -164,27 +174,21 @@ class Shapes:
                     raise state_error(
                         f"{path!r} of a {type(model).__name__} has {len(part)} items, not {n_items}"
                     )
-        for path, values in self._ranges:
+        for path, values in self._valued:
             for i, (owner, part) in enumerate(_resolve(model, path)):
                 if not values.is_declared and owner is not model and hasattr(owner, "_state_spec"):
                     continue  # the part declares it
                 values.check(part, _Names(model, owner, sizes, i), f"{path!r} of a {type(model).__name__}")
                 order = functools.partial(_in_order, "F" if "fortran" in values.words else "C")
                 if ":" not in path and isinstance(part, np.ndarray) and order(part) is not part:
-                    _replace(model, re.findall(r"\w+|\[\w*\]", path), order, in_place=True)
-
-    def with_values(self, model: Any) -> Iterator[Any]:
-        """Yield the parts of a model whose values are declared."""
-        for path, values in self._ranges:
-            if values.low or values.words or values.dtype in ("codes", "labels"):
-                yield from (part for _, part in _resolve(model, _split(path)[0]))
+                    _replace(model, _steps(path), order, in_place=True)
 
     # -- features and classes that come and go -------------------------------------------------------------------
 
     def n_filled(self, letter: str) -> int:
         """Return the number of arrays with an axis of this letter if all have a fill value, else 0."""
         filled = [
-            bool(fill) for _, sizes, fill in self._fills if any(letter in s and s[0] != "=" for s in sizes)
+            bool(one.fill) for one in self._sized if any(letter in s and s[0] != "=" for s in one.sizes)
         ]
         return len(filled) * all(filled)
 
@@ -235,37 +239,37 @@ class Shapes:
     def _change(self, model: Any, letter: str, change: Callable[..., Any], size: int | None = None) -> None:
         """Replace each array with an axis of a letter, and the part that it belongs to, by a changed copy."""
 
-        def changed(axes: list[int], sizes: list[str], fill: str, part: Any, owner: Any) -> Any:
-            if sizes == [_ITS_OWN]:
+        def changed(one: _Entry, axes: list[int], part: Any, owner: Any) -> Any:
+            if one.size == _ITS_OWN:
                 part = copy.copy(part)
                 part._state_spec._change(part, letter, change, size)
                 return part
-            if sizes == [f"={letter}"]:
+            if one.size == f"={letter}":
                 return part if size is None else size
             for axis in axes:
-                if part.shape[axis] or not sizes[axis].endswith("?"):
+                if part.shape[axis] or not one.sizes[axis].endswith("?"):
                     what = f"The fill value of a {type(model).__name__}"
-                    value = _bound(fill, _Names(model, owner, {}, 0), what)
-                    part = change(part, axis, value, sizes[axis].endswith("+1"))
+                    value = _bound(one.fill, _Names(model, owner, {}, 0), what)
+                    part = change(part, axis, value, one.sizes[axis].endswith("+1"))
             return part
 
-        for path, sizes, fill in self._fills:
-            axes = [axis for axis, name in enumerate(sizes) if name in (letter, f"{letter}?", f"{letter}+1")]
+        for one in self._sized:
+            axes = [i for i, name in enumerate(one.sizes) if name in (letter, f"{letter}?", f"{letter}+1")]
             # Other parts keep their identity.
-            if (fill and (axes or sizes == [_ITS_OWN])) or sizes == [f"={letter}"]:
-                _replace(model, path, functools.partial(changed, axes, sizes, fill), in_place=True)
+            if (one.fill and (axes or one.size == _ITS_OWN)) or one.size == f"={letter}":
+                _replace(model, _steps(one.path), functools.partial(changed, one, axes), in_place=True)
 
     @functools.cached_property
     def _fits(self) -> Callable[[Any], bool]:
         """Return a function that quickly accepts valid shapes: arrays that grow have new shapes in each call."""
         scope: dict[str, Any] = {"flat": _flat}
-        exec(_comparison(self._entries), scope)
+        exec(_comparison([(one.path, one.size) for one in self._sized]), scope)
         return scope["fits"]  # type: ignore[no-any-return]
 
     def _compare(self, model: Any) -> dict[str, int]:
         sizes: dict[str, int] = {}
-        for path, expected in self._entries:
-            for i, part in enumerate(_parts(model, re.findall(r"\w+|\[\w*\]", path))):
+        for path, expected in [(one.path, one.size) for one in self._sized]:
+            for i, part in enumerate(_parts(model, _steps(path))):
                 if expected == _ITS_OWN:
                     _own(part)
                     continue
@@ -435,8 +439,27 @@ def _code(expression: str) -> Any:
     return compile(expression, "<shapes>", "eval")
 
 
-def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | None, str]]:
-    """Yield path, whether it is optional, shape, values and fill value of each entry.
+@dataclass
+class _Entry:
+    """What a declaration contains."""
+
+    source: str  # the path, with question marks
+    optional: bool
+    size: str  # "" if it has none
+    values: _Values | None
+    fill: str
+    kept: str  # of the words `fixed`, `ring` and `late`
+
+    def __post_init__(self) -> None:
+        self.path, self.name = self.source.replace("?.", "."), _steps(self.source)[0]
+        self.sizes = self.size.split(", ")
+        # Whether the attribute that the path begins with may be absent.
+        rest = self.source.removeprefix(self.name)
+        self.is_absent = rest.startswith("?.") or (not rest and self.optional)
+
+
+def _declarations(text: str) -> Iterator[_Entry]:
+    """Yield the entries.
 
     Raises
     ------
@@ -447,19 +470,15 @@ def _declarations(text: str) -> Iterator[tuple[str, bool, str | None, _Values | 
     while at < len(text):
         match = _ENTRY.match(text, at)
         parts = match.groupdict() if match else {}
-        if match is None or not any(parts[name] for name in ("size", "range", "dtype", "words")):
+        if match is None or not any(parts[name] for name in ("size", "range", "dtype", "words", "kept")):
             raise ValueError(
                 f"_shapes declares {text[at : at + 60]!r}, which violates the syntax of tamis._shapes."
             )
         at = match.end()
-        _split(parts["path"].replace("?.", "."))
-        yield (
-            parts["path"],
-            bool(parts["optional"]),
-            parts["size"],
-            _values(parts),
-            (parts["fill"] or "").strip('"'),
-        )
+        optional, size, fill = bool(parts["optional"]), parts["size"] or "", (parts["fill"] or "").strip('"')
+        one = _Entry(parts["path"], optional, size, _values(parts), fill, (parts["kept"] or "").strip())
+        _split(one.path)
+        yield one
 
 
 def _values(parts: dict[str, str | None]) -> _Values | None:
@@ -493,13 +512,17 @@ def _split(path: str) -> tuple[str, str]:
     return match[1], match[2] or ""
 
 
+def _steps(path: str) -> list[str]:
+    """Return the names and brackets of a path."""
+    return re.findall(r"\w+|\[\w*\]", path)
+
+
 def _resolve(model: Any, path: str) -> Iterator[tuple[Any, Any]]:
     """Yield what a path refers to, each with the object that it belongs to."""
     path, some = _split(path)
     owner, _, name = path.rpartition(".")
-    steps = re.findall(r"\w+|\[\w*\]", owner)
-    for one in _parts(model, steps):
-        for part in _parts(one, re.findall(r"\w+|\[\w*\]", name)):
+    for one in _parts(model, _steps(owner)):
+        for part in _parts(one, _steps(name)):
             yield one, eval(_code(f"part{some}"), {"part": part}) if some else part
 
 

@@ -152,8 +152,8 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         _bins.levels in [1, a+1]  _sizes (n_features_in_) in [0, 33)  _class_order (k) in [0, k) distinct
         _tariff.own (c) float in [0, inf)  _tariff.member (g, c) bool  _tariff.fee (g) float in [0, inf)
         _tariff.pairs (p, 2) in [0, c)  _tariff.given (p) float in [0, inf)
-        _evidence_model (its own)
-        _any_order (its own)  _target (its own)  _sample (its own)  _sample?.rows? (*, y)  _sample?.classes (k?) labels
+        _evidence_model? (its own)  _any_order? (its own)  _target? (its own)
+        _sample? (its own)  _sample?.rows? (*, y)  _sample?.classes (k?) labels
         _n_fitted in [0, 2**62)  _n_since in [0, 2**62)
     """
 
@@ -260,9 +260,6 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         return None if self._origin is None else self._origin[rows]
 
     # -- verbs ---------------------------------------------------------------------------------------------
-
-    # Values validated when the model was fitted; a loaded model contains what they set.
-    _fitted_by: tuple[str, ...] = ("_fit",)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from complete rows. If it raises, the model is unchanged; Ctrl-C takes effect immediately.

@@ -172,9 +172,6 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
 
     # -- verbs ---------------------------------------------------------------------------------------------
 
-    # Values validated when the model was fitted; a loaded model contains what they set.
-    _fitted_by: ClassVar[tuple[str, ...]] = ("_start",)
-
     def start(self, y: Any, sample_weight: Any = None) -> Self:
         """Reset the selector, and set the target of the features to come.
 

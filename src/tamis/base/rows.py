@@ -69,8 +69,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     """
 
     _shapes = """
-        n_features_in_ (=j)  classes_? (c) labels  _unseen (*) int64 in [0, c)  n_seen_ in [0, 2**62)
-        _levels? (its own)  _levels?.cuts (c-1)  _encoder? (its own)
+        n_features_in_ (=j)  feature_names_in_? fixed  classes_? (c) labels fixed  _unseen (*) int64 in [0, c) fixed
+        n_seen_ in [0, 2**62)  _levels? (its own) fixed  _levels?.cuts (c-1)  _encoder? (its own) fixed
         _encoder?.totals (2, j) fill "[[0.0], [its.totals[1].max(initial=0.0)]]"
     """
 
@@ -89,10 +89,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     accepts = Inputs()
     claims = Claims()
-
-    # Bytes of state that may be copied per byte of a batch, so that an error within an update can be undone; more if an
-    # update is so slow that the copy adds at most a tenth.
-    _copied_per_byte = 1
 
     # Number of categories of a feature that are encoded by their index: for methods that count values.
     _n_exact_categories = 0
@@ -115,10 +111,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         All weights are positive: rows of weight 0 are left out.
         """
 
-    def _rejects_late(self, n_rows: int, n_classes: int) -> bool:
-        """Whether `_learn` may reject a part of the batch after earlier ones; then the whole state is copied."""
-        return False
-
     @abstractmethod
     def _relevance(self) -> NDArray[np.float64]:
         """Return the scores, shape (n_features,)."""
@@ -134,9 +126,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         """Reset features, in new arrays, as if they were 0 in all rows so far: those with a fill value."""
         self._state_spec.reset(self, "j", columns)
-
-    # For snapshots: see `tamis._atomic.Snapshot`.
-    _written_once: tuple[str, ...] = ("classes_", "_unseen", "_levels", "_encoder", "feature_names_in_")
 
     _n_first = 0  # first rows that fix how all are counted, such as bin edges
 
@@ -193,16 +182,14 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """
         return self._fit_atomic(X, y, None, sample_weight, forget=True)
 
-    # Values validated when the model was fitted; a loaded model contains what they set.
-    _fitted_by: tuple[str, ...] = ("_initialize",)
-
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Update the model with a batch of rows. If it raises, the model is unchanged.
 
         Ctrl-C and other signals are delivered after the batch. A batch of more than a megabyte is processed in parts,
         unless the method is defined per batch, and a signal between two parts undoes the call. After an unexpected
-        error (out of memory) while updating a model whose state is too large to copy (more than half a megabyte, and
-        several times the batch), every method except `fit` raises :class:`tamis.errors.StateError`.
+        error (out of memory) while updating a model whose state is too large to copy (more than half a megabyte and the
+        batch, and than is copied in a tenth of an update), every method except `fit` raises
+        :class:`tamis.errors.StateError`.
 
         Parameters
         ----------
@@ -343,8 +330,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         in_parts = n_bytes > LARGEST_PART[self.claims.equals_rows]
         atomically(
             self, self._partial_fit, X, raw, names, y, classes, sample_weight, target, in_parts,
-            n_bytes=n_bytes * self._copied_per_byte, n_rows=X.shape[0] if sample_weight is None else None,
-            in_parts=in_parts or (bool(target) and self._rejects_late(X.shape[0], len(target[1]) if target[1:] else 0)),
+            n_bytes=n_bytes, n_rows=X.shape[0] if sample_weight is None else None, in_parts=in_parts,
             from_scratch=is_first,
         )  # fmt: skip
         return self

@@ -247,8 +247,6 @@ class ETANA(Independent):
         }
         return cls(cost, **{**settings, **changes})
 
-    _fitted_by = (*Independent._fitted_by, "stopping_")
-
     def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         own = self._learn_tables(X, y, bins, tables)
         price = self._stage_prices()

@@ -133,8 +133,6 @@ class FixedOrder(CellClassifier):
     _allow_trees = True
     _most: int | None = None  # largest number of columns in order, when rows are held out
 
-    _fitted_by: tuple[str, ...] = ("_fit", "_learn_model", "order_")  # attributes of the best copy
-
     # -- hooks ---------------------------------------------------------------------------------------------
 
     @abstractmethod

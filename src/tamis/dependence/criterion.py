@@ -79,7 +79,6 @@ class DependenceTest(BaseEstimator, ABC):  # type: ignore[misc]
     _own_inflation: Floats  # of each kept column
 
     _state_spec = Shapes(KEPT)
-    _fitted_by = ("start",)  # defines every attribute that a loaded test must have
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -41,8 +41,6 @@ class ChunkedEnsemble(DenseRowClassifier):
     # a batch is processed chunk by chunk
     claims = Claims()
 
-    _copied_at_least = 1 << 22  # a row is learned in a millisecond
-
     # State:
     #   _chunk_            rows of a chunk
     #   _rows_, _codes_    (chunk, J) and (chunk,)  the rows of the chunk so far

@@ -26,12 +26,11 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._atomic import ring_slots
 from tamis._kernels import njit
 from tamis._validation import Array
 from tamis.errors import StateError
@@ -261,12 +260,6 @@ class ClassLikelihoods:
                 "The categories of a ClassLikelihoods fit no columns: the model was changed from outside, so fit it"
                 " again or load it from where it was saved."
             )
-
-    _written_once = ("_columns", "_is_number", "_constants")
-    _ring_axes: ClassVar = {"_rows": 0, "_row_codes": 0}
-
-    def _next_slots(self, n_rows: int) -> slice:
-        return ring_slots(int(self._clock[0]), n_rows, len(self._rows))
 
     def grow(self, n_classes: int) -> None:
         """Allocate space for new classes, whose codes follow the existing ones."""

@@ -90,19 +90,10 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
     # Whether it accepts sparse rows, and learns in time proportional to their stored values.
     claims = Claims(equals_rows="exactly")
 
-    # Bytes of state that are copied before an update: a minimum, and a number per byte of a batch.
-    _copied_at_least = 1 << 19
-    _copied_per_byte = 16
-
-    # For snapshots: see `tamis._atomic.Snapshot`.
-    _written_once: tuple[str, ...] = ("classes_", "feature_names_in_")
-
-    _shapes = "n_seen_ in [0, 2**62)"
+    _shapes = "n_seen_ in [0, 2**62)  classes_ fixed  feature_names_in_? fixed"
     classes_: Array
     n_features_in_: int
     n_seen_: int
-    # A fitted model went through these: a loaded one must have the attributes that they set.
-    _fitted_by: tuple[str, ...] = ("_initialize", "n_features_in_")
 
     @property
     def _has_third_party_parts(self) -> bool:
@@ -140,8 +131,8 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
 
         Ctrl-C and other signals are delivered after the batch; a batch of more than a megabyte is learned in parts, and
         a signal between two parts undoes the call. After an unexpected error (out of memory) while updating a model
-        whose state is too large to copy (more than half a megabyte, for an ensemble 4 or 16, and than 16 times the
-        batch), every method except `fit` raises :class:`tamis.errors.StateError`.
+        whose state is too large to copy (more than half a megabyte and the batch, and than is copied in a tenth of an
+        update), every method except `fit` raises :class:`tamis.errors.StateError`.
 
         Parameters
         ----------
@@ -199,8 +190,7 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
         in_parts = rows.nbytes > LARGEST_PART[self.claims.equals_rows] or self._has_third_party_parts
         atomically(
             self, self._partial_fit, rows, y,
-            n_bytes=max(self._copied_at_least, rows.nbytes * self._copied_per_byte), n_rows=len(y), in_parts=in_parts,
-            before=self._snapshot(len(y)),
+            n_bytes=rows.nbytes, n_rows=len(y), in_parts=in_parts, before=self._snapshot(len(y)),
         )  # fmt: skip
         return self
 

@@ -109,12 +109,15 @@ class WeightedNaiveBayes(DenseRowClassifier):
     """
 
     _shapes = """
-        classes_ (k) labels  _weighting_.counts._class_counts (k) int
+        classes_ (k) labels  _weighting_.n_classes (=k)
+        _weighting_.counts?._class_counts (k) int
         _likelihoods_.n_rows (k) float in [0, inf)  _likelihoods_.n (k, j) float in [0, inf)
         _likelihoods_.mean (k, j) float in [-1e150, 1e150]  _likelihoods_.m2 (k, j) float in [0, inf)
-        _likelihoods_._rows (w, j) float in [-1e150, 1e150] or nan  _likelihoods_._row_codes (w) in [-1, max(k, 1))
+        _likelihoods_._rows (w, j) float in [-1e150, 1e150] or nan ring w[its._clock[0]]
+        _likelihoods_._row_codes (w) in [-1, max(k, 1)) ring w[its._clock[0]]  _likelihoods_._constants fixed
         _likelihoods_._clock (1) in [0, 2**62)  _likelihoods_._n_categorical (=v)
-        _likelihoods_._columns (v) in [0, j)  _likelihoods_._is_number (j) bool  _likelihoods_._start (j+1) int
+        _likelihoods_._columns (v) in [0, j) fixed  _likelihoods_._is_number (j) bool fixed
+        _likelihoods_._start (j+1) int
         _likelihoods_._used (j) in [0, its._start[1:] - its._start[:-1]]  _likelihoods_._keys (m)
         _likelihoods_._counts (m, k) float in [0, inf)  n_features_in_ in [j, j]
     """

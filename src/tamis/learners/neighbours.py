@@ -19,12 +19,11 @@ the time for 200 columns or more, but suffers from cancellation where a and b ar
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._atomic import ring_slots
 from tamis._kernels import njit
 from tamis._validation import Array
 
@@ -237,12 +236,6 @@ class Neighbours:
         self.n_rows = self._next = 0
         self._bounds: NDArray[np.float64] = np.tile([np.inf, -np.inf], (len(self._columns), 1))
         self._n_missing = np.zeros(len(self._columns), np.int64)
-
-    _written_once = ("_is_number",)
-    _ring_axes: ClassVar = {"_columns": 1, "_row_codes": 0}
-
-    def _next_slots(self, n_rows: int) -> slice:
-        return ring_slots(self._next, n_rows, self.window)
 
     def update(self, X: Array, codes: NDArray[np.int64]) -> None:
         """Update with rows, oldest first; the results do not depend on the batch size.

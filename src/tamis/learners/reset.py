@@ -110,9 +110,6 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
     estimator_: BaseEstimator
     background_: BaseEstimator | None
 
-    # A fitted model went through this: a loaded one must have the attributes that it sets.
-    _fitted_by = ("_begin",)
-
     def fit(self, X: Any, y: Any) -> Self:
         """Reset the model, then learn from the rows in order."""
         check_parameters(self)
@@ -162,8 +159,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
             atomically(self, self._partial_fit, X, labels, classes, columns, names, from_scratch=True)
         elif isinstance(self.estimator_, DenseRowClassifier):
             self.estimator_._validate_rows(X)  # before the detector observes the errors
-            n_bytes = max(self.estimator_._copied_at_least, X.nbytes * self.estimator_._copied_per_byte)
-            atomically(self, self._partial_fit, X, labels, classes, columns, n_bytes=n_bytes)
+            atomically(self, self._partial_fit, X, labels, classes, columns, n_bytes=X.nbytes)
         else:  # it may reject rows after the detector has been updated with their errors
             atomically(self, self._partial_fit, X, labels, classes, columns, in_parts=True)
         return self

@@ -265,8 +265,6 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
 
     classes_: Array
     _support: NDArray[np.bool_]
-    # A fitted model went through this: a loaded one must have the attributes that it sets.
-    _fitted_by = ("classes_", "n_features_in_", "coef_", "intercept_", "_support")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Reset the model, then fit it to the rows. If it raises, the model is unchanged.

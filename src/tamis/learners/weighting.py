@@ -68,25 +68,26 @@ class WindowWeights:
     ) -> None:
         check_choice("kind", kind, ("su", "entropy", "entropy_thesis", None))
         self.kind = kind
-        self.counts = WindowCounts(n_features, n_classes, window, categorical=categorical)
-
-    @property
-    def _written_once(self) -> tuple[str, ...]:
-        return ("counts",) if self.kind is None else ()
+        self.counts: WindowCounts | None
+        self.n_features, self.n_classes, self.counts = n_features, n_classes, None
+        if kind is not None:
+            self.counts = WindowCounts(n_features, n_classes, window, categorical=categorical)
 
     def update(self, X: Rows, codes: Array) -> None:
         """Update the counts with rows, as :meth:`WindowCounts.update` does."""
-        if self.kind is not None:
+        if self.counts is not None:
             self.counts.update(X, codes)
 
     def grow(self, n_classes: int) -> None:
         """Allocate space for new classes, whose codes follow the existing ones."""
-        self.counts.grow(n_classes)
+        self.n_classes = n_classes
+        if self.counts is not None:
+            self.counts.grow(n_classes)
 
     def weights(self) -> NDArray[np.float64]:
         """Return the weights, shape (n_features,): not negative, not normalised, all 1 where `neutral`."""
         weights = self._informative_weights()
-        return np.ones(self.counts.n_features) if weights is None else weights
+        return np.ones(self.n_features) if weights is None else weights
 
     @property
     def neutral(self) -> bool:
@@ -94,12 +95,13 @@ class WindowWeights:
         return self._informative_weights() is None
 
     def _informative_weights(self) -> NDArray[np.float64] | None:
-        if self.kind is None or 2 * self.counts.n_rows < self.counts.window:
+        counts = self.counts
+        if counts is None or 2 * counts.n_rows < counts.window:
             return None
         if self.kind == "su":
-            weights = self.counts.symmetrical_uncertainty()
+            weights = counts.symmetrical_uncertainty()
         elif self.kind == "entropy":
-            weights = self.counts.information_gain()
+            weights = counts.information_gain()
         else:
-            weights = np.maximum(np.log2(self.counts.n_classes) - self.counts.conditional_entropy(), 0.0)
+            weights = np.maximum(np.log2(self.n_classes) - counts.conditional_entropy(), 0.0)
         return weights if weights.any() else None

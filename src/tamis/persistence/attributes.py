@@ -40,7 +40,7 @@ def check_attributes(cls: type, attributes: dict[Any, Any]) -> None:
             )
     missing = _required_attributes(cls) - attributes.keys()
     if not missing and is_fitted(cls, attributes):
-        missing = _fitted_attributes(cls) - attributes.keys()
+        missing = _declared_attributes(cls) - attributes.keys()
     for group in _attribute_groups(cls) if not missing else ():
         missing |= group - attributes.keys() if group & attributes.keys() else set()
     if missing:
@@ -79,24 +79,27 @@ def _required_attributes(cls: type) -> frozenset[str]:
     return _assigned_attributes(cls, "__init__") if cls.__module__.startswith("tamis.") else frozenset()
 
 
+# Methods that allocate a state, in turn: what one of them adds, a loaded object has as a whole or not at all.
+_STARTS = ("_initialize", "_start", "_fit", "start", "_begin", "_build")
+
+
 @functools.cache
-def _fitted_attributes(cls: type) -> frozenset[str]:
-    """Return the attributes that every fitted estimator of the class has."""
-    members: set[str] = set()
-    if cls.__module__.startswith("tamis."):
-        for name in getattr(cls, "_fitted_by", ()):  # methods that were run, and attributes
-            members |= _assigned_attributes(cls, name) if hasattr(cls, name) else {name}
-    return frozenset(members)
+def _declared_attributes(cls: type) -> frozenset[str]:
+    """Return the attributes that every fitted object of the class has, by its `_shapes`."""
+    names: Any = getattr(getattr(cls, "_state_spec", None), "required", ())
+    return frozenset(name for name in names if not hasattr(cls, name))
 
 
 @functools.cache
 def _attribute_groups(cls: type) -> tuple[frozenset[str], ...]:
-    """Return attributes that are set together, later than the others."""
-    methods = getattr(cls, "_jointly_set_by", ()) if cls.__module__.startswith("tamis.") else ()
-    return tuple(
-        _assigned_attributes(cls, method) - _required_attributes(cls) - _fitted_attributes(cls)
-        for method in methods
-    )
+    """Return attributes that are set together."""
+    if not cls.__module__.startswith("tamis."):
+        return ()
+    groups, before = list[frozenset[str]](), _required_attributes(cls)
+    for name in _STARTS:
+        groups.append(_assigned_attributes(cls, name) - before)
+        before |= groups[-1]
+    return tuple(groups)
 
 
 def _assigned_attributes(cls: type, method: str, bases: tuple[type, ...] | None = None) -> frozenset[str]:

@@ -160,7 +160,6 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         replay=(_REPLAY, "auto", "always", "never"),
         masking=("auto", "zeros"),
     )
-    _fitted_by = ("_begin",)
     categories_: dict[int, list[Any]]
 
     def __init__(

@@ -140,7 +140,6 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
 
     selector_: RowSelector
     _places: dict[Any, int]
-    _fitted_by: tuple[str, ...] = ("_begin",)
 
     def __init__(
         self,

@@ -124,9 +124,6 @@ class CancelOut(ScaledBatches):
     array([3, 7])
     """
 
-    _shaped_by = "hidden"
-    _copied_per_byte = 32
-
     _shapes = """
         _size (=k)
         _theta (k) finite

@@ -63,8 +63,6 @@ class ScaledBatches(RowSelector):
 
     _shapes = "_moments.mean (j)  _moments.m2 (j)  _seed in [0, 2**31)  _n_outputs in [1, _most_outputs]"
 
-    _shaped_by: str  # the parameters that determine the size of the model, for error messages
-
     batch_size: int
     scaling: str | None
 
@@ -95,8 +93,9 @@ class ScaledBatches(RowSelector):
         shapes = self._layout(self._n_outputs)
         ends = np.cumsum([math.prod(shape) for shape in shapes])
         if ends[-1] != flat.shape[-1]:
+            names = " or ".join(name for name in ("model", "hidden", "depth") if hasattr(self, name))
             raise DataError(
-                f"{self._shaped_by} cannot change between batches: restore the previous value, or call fit."
+                f"{names} cannot change between batches: restore the previous value, or call fit."
             )
         parts = np.split(flat, ends[:-1], axis=-1)
         return [part.reshape(*flat.shape[:-1], *shape) for part, shape in zip(parts, shapes, strict=True)]

@@ -46,13 +46,12 @@ This works for dense rows only. The state equals that after ``update``, bit for 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._atomic import ring_slots
 from tamis._guard import ThreadSafe
 from tamis._validation import Array, Rows, check_choice, check_number, is_integer, reject_nonfinite
 from tamis.errors import StateError
@@ -157,11 +156,11 @@ class WindowCounts(ThreadSafe):
         _ring (w) int64 in [0, max(k, 1))
         _seen (1) int64 in [0, 2**62)
         _start? (j+1) int64 in [0, len(_keys)] increasing
-        _start? (s)  _raw (p*(s>0), w)
+        _start? (s)  _raw? (p*(s>0), w) ring w[its._seen[0]]
         _bins (j*(s>0), w) int32 in [0, diff(_start)[:, None])
-        _f (w+1) int64 any "sums of them are only compared"
-        _step (w+1) int64 any "sums of them are only compared"
-        _options (3) int64 in [0, 62]
+        _f (w+1) int64 any "sums of them are only compared" fixed
+        _step (w+1) int64 any "sums of them are only compared" fixed
+        _options (3) int64 in [0, 62] fixed
         _keys? (m)
         _used? (j) int64 in [0, m]
         _counts? (m, k+1) int32 in [0, w]
@@ -313,12 +312,6 @@ class WindowCounts(ThreadSafe):
             self._build()
         return self._arrays()
 
-    _written_once = ("_f", "_step", "_options")
-    _ring_axes: ClassVar = {"_raw": 1}
-
-    def _next_slots(self, n_rows: int) -> slice:
-        return ring_slots(int(self._seen[0]), n_rows, self.window)
-
     def _arrays(self) -> State:
         return (
             (self._raw, self._bins, self._ring, self._seen, self._class_counts),
@@ -327,8 +320,6 @@ class WindowCounts(ThreadSafe):
             # The last is written by reads.
             (self._f, self._step, self._options, np.empty((4, self.n_features))),
         )
-
-    _jointly_set_by = ("_build",)  # a loaded object has all of these attributes or none
 
     def _build(self) -> None:
         d = self.n_features

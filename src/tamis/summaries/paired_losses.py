@@ -69,8 +69,6 @@ class PairedLosses:
         "losses (n, a) float in [0, inf)  weight (n) float in [0, inf)  max_rows in [1, 2**62)"
     )
 
-    _written_once = ("losses", "weight")
-
     def __init__(self, n_candidates: int, max_rows: int = 2000) -> None:
         self.max_rows = max_rows
         self.losses, self.weight = np.zeros((0, n_candidates)), np.zeros(0)

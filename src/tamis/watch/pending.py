@@ -35,8 +35,8 @@ class PendingRows(ThreadSafe):
     []
     """
 
-    _shapes = "_X? (s, j) float in (-inf, inf) or nan  _predictions? (s, c) float in (-inf, inf)"
-    _written_once = frozenset({"_slots", "_free", "_X", "_predictions"})
+    _shapes = """_slots fixed  _free fixed  _X? (s, j) float in (-inf, inf) or nan fixed
+        _predictions? (s, c) float in (-inf, inf) fixed"""
 
     def __init__(self, most: int) -> None:
         self.most = most

@@ -33,8 +33,6 @@ class SpendingRule(BaseEstimator, ABC):  # type: ignore[misc]
 
     wealth_: float
 
-    _fitted_by = ("start",)  # defines every attribute that a loaded rule must have
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array, tags.requires_fit = False, False  # it has no `fit`: parameters alone

@@ -62,8 +62,6 @@ __all__ = ["AdaptiveRandomForest", "StreamingRandomPatches", "TreeEnsemble"]
 class TreeEnsemble(TreeClassifier):
     """Base class of ensembles: the trees, and what is read from them. A subclass creates the trees."""
 
-    _copied_at_least = 1 << 24  # a row takes each tree 40 us
-
     _shapes = """
         classes_ (k) labels  _numeric_ (p) int  _categorical_ (q) int  _trees_[] (its own)
         _trees_[].pools.weights (*, k)

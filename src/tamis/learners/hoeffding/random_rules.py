@@ -141,8 +141,6 @@ class RandomRules(TreeClassifier):
     True
     """
 
-    _copied_at_least = 1 << 22  # a row takes half a millisecond
-
     _shapes = """
         classes_ (k) labels  n_features_in_ (=j)  _is_category_ (j) bool  _size_ (=n)  _width_ (=m)
         _size_ in [len(_sets_), len(_sets_)]  subsets_ (n, m) in [0, j)

@@ -169,7 +169,6 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         dtype=("float64", "float32"),
         random_state=SEED[0],
     )
-    _fitted_by = ("_begin",)
     claims = Claims(
         equals_rows="exactly", copies_differ="passed to the estimator; `window` and `every` count rows"
     )

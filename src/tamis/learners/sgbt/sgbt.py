@@ -139,8 +139,6 @@ class SGBT(DenseRowClassifier):
 
     adapts_itself = True  # see `tamis.learners.traits`
 
-    _copied_at_least = 1 << 22
-
     _shapes = """
         classes_ (k) labels  _cuts_ (p, b)  _range_ (p, 2)  _recent_ (200, p) float in [-1e150, 1e150] or nan
         _first_codes_ (200) in [0, max(k, 1))

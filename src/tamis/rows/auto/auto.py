@@ -245,10 +245,8 @@ class Auto(RowSelector):
         merges_exactly=False,
         copies_differ="blocks and windows count rows; `joint` ignores weights",
     )
-    _copied_per_byte = 40
-    _written_once = (*RowSelector._written_once, "_window")
     _shapes = f"""
-        _pending.size in [{_BLOCK}, {_BLOCK}]
+        _window fixed  _rankers late {_BLOCK}  _pending.size in [{_BLOCK}, {_BLOCK}]
         _n_rankers (=r)
         _n_rankers in [len(_rankers), len(_rankers)]
         _ranks (r, j) int64 in [0, j)
@@ -487,10 +485,6 @@ class Auto(RowSelector):
         super()._forget_columns(columns)
 
     # -- rows ----------------------------------------------------------------------------------------------
-
-    def _rows_of_items(self, n_rows: int) -> int:
-        """Return how many rows the selectors learn at most from a batch: those of the incomplete block, too."""
-        return _BLOCK + n_rows
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if not float(np.abs(X.data if sp.issparse(X) else X).max(initial=0)) < _LARGEST:

@@ -176,12 +176,10 @@ class Forests(SizedState):
     """
 
     _state_spec = Shapes(f"""
-        feature (a, {N_TREES}, {_NODES}) int32 in [-1, len(importance))  cut (a, {N_TREES}, {_NODES}) finite
-        feature[:, :, {_INNER}:] int32 in [-1, -1]
-        value (a, {N_TREES}, {_NODES}, k) finite  importance (j) float in [0, inf) fill 0
+        feature (a, {N_TREES}, {_NODES}) int32 in [-1, len(importance)) fixed
+        feature[:, :, {_INNER}:] int32 in [-1, -1]  cut (a, {N_TREES}, {_NODES}) finite fixed
+        value (a, {N_TREES}, {_NODES}, k) finite fixed  importance (j) float in [0, inf) fill 0 fixed
     """)
-
-    _written_once = ("feature", "cut", "value", "importance")  # `fit` returns other forests
 
     def __init__(self, n_sets: int, n_features: int, n_outputs: int) -> None:
         shape = n_sets, N_TREES, _NODES

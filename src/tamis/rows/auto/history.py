@@ -47,14 +47,11 @@ class History:
         n_records in [0, len(n_seen)]
         span in [1, 2**62)
         in_last in [1, span]
-        n_seen (g) int64 in [0, 2**62)
-        followed (g) int64 in [0, a)
-        n_tested (g) int64 in [0, 2**62)
-        errors (g, a) finite
+        n_seen (g) int64 in [0, 2**62) fixed
+        followed (g) int64 in [0, a) fixed
+        n_tested (g) int64 in [0, 2**62) fixed
+        errors (g, a) finite fixed
     """)
-
-    # `with_block` returns a copy.
-    _written_once = ("n_seen", "followed", "n_tested", "errors")
 
     def __init__(self, n_candidates: int) -> None:
         self.n_records, self.span, self.in_last = 0, 1, 1  # batches per record, and in the last one

@@ -238,7 +238,6 @@ class DISCUSS(RowSelector):
     """
 
     claims = Claims(equals_rows="exactly", merges_exactly=False)
-    _copied_per_byte = 16
     _shapes = """
         _counts (its own)  _counts._class_counts (c) int  _counts._numeric (a) int
         _places? (j) int32 in [-1, a)

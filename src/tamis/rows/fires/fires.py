@@ -65,7 +65,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._atomic import atomic
+from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Rows, check_choice, reject_nonfinite
@@ -229,7 +229,7 @@ class FIRES(RowSelector):
         _models.bias (m, 2) finite
         _models.bias[:, 1:] float in [0, inf)
         _models._average (a*m, j) float in [-1e150, 1e150] fill 0
-        _last_rows.blocks[][0] (R, j) finite fill 0  _last_rows.blocks[][1] (R) int in [0, 1)
+        _last_rows? fixed  _last_rows.blocks[][0] (R, j) finite fill 0  _last_rows.blocks[][1] (R) int in [0, 1)
     """
 
     claims = Claims(
@@ -237,7 +237,6 @@ class FIRES(RowSelector):
         merges_exactly=False,
         copies_differ="with three classes or more, redundancy is measured in the last 300 rows",
     )
-    _written_once = (*RowSelector._written_once, "_last_rows")
     accepts = Inputs(
         targets=("binary", "multiclass", "regression"), nan=True, categories=True, checked_in_kernel=True
     )
@@ -344,9 +343,6 @@ class FIRES(RowSelector):
     def _counts_columns(self) -> bool:
         return self.learning_rate is None  # the step depends on the number of features
 
-    def _rejects_late(self, n_rows: int, n_classes: int) -> bool:
-        return n_rows > self.batch_size or n_classes > 2
-
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if self.model == "poisson":
             _check_counts(y)
@@ -356,15 +352,18 @@ class FIRES(RowSelector):
         if n_rows > size:  # an error in a part would give the wrong row number
             reject_nonfinite(X, self._names())
         weight = _NOTHING if sample_weight is None else sample_weight
-        if n_rows <= size:
+        if n_rows <= size and len(self._models.mu) == 1:
             self._learn_step(X, y, weight)
-        else:
-            for start in range(0, n_rows, size):
-                part = slice(start, start + size)
-                self._learn_step(X[part], y[part], weight[part])
+        else:  # a part, or the model of a class, may be rejected after earlier ones were updated
+            atomically(self, self._learn_steps, X, y, weight, in_parts=True)
         if self._chooses_count:
             self._last_rows = copy.copy(self._last_rows)
             self._last_rows.add(X, np.zeros(n_rows, np.int64))
+
+    def _learn_steps(self, X: Rows, y: Array, weight: Array) -> None:
+        for start in range(0, X.shape[0], self.batch_size):
+            part = slice(start, start + self.batch_size)
+            self._learn_step(X[part], y[part], weight[part])
 
     def _learn_step(self, X: Rows, y: Array, weight: Array) -> None:
         rows = float(weight.sum()) if len(weight) else float(len(y))

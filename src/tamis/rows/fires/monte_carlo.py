@@ -169,8 +169,6 @@ class MonteCarloFIRES(ScaledBatches):
     array([ 9, 11])
     """
 
-    _shaped_by = "model, hidden or depth"
-    _copied_per_byte = 64
     accepts = Inputs(targets=("binary", "multiclass", "regression"))
 
     _shapes = """

@@ -201,10 +201,8 @@ class ForwardPartialCorrelation(RowSelector):
         equals_rows="up to rounding", copies_differ="blocks of rows, windows and fading count rows"
     )
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
-    _copied_per_byte = 12
-    _written_once = (*RowSelector._written_once, "_recent")
     _shapes = f"""
-        _columns (q) int64 in [0, j) distinct
+        _recent fixed  _columns (q) int64 in [0, j) distinct
         _known (q) float in [0, 1e150]
         _alone (q) finite
         _left (q) finite

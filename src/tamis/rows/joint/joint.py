@@ -34,7 +34,7 @@ more features become significant with more rows.
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri
 from sklearn.base import clone
 
-from tamis._atomic import atomic, ring_slots
+from tamis._atomic import atomic
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit, overwrite
 from tamis._shapes import without_columns
@@ -209,10 +209,10 @@ class JointScreening(RowSelector):
 
     claims = Claims(equals_rows="exactly")
     _shapes = """
-        _recent (w, j?)
+        _recent (w, j?) ring w[its._seen[0]]
         _labels (w) int64 in [0, max(c, 1))
         _seen (1) int64 in [0, 2**62)
-        _x_log_x (16384)
+        _x_log_x (16384) fixed
         partners_ (j) int64 in [-1, j)
         selected_[] in [0, j)
         _scores (j) finite
@@ -229,12 +229,12 @@ class JointScreening(RowSelector):
         _arrays[8][1:] int64 in [0, 32)
         _older[0] int in [0, 2**31)  _older[1] int in [0, 2**31)  _older[2] int32 in [0, 2**31)
         _older[3] int in [0, 2**31)
-        _before (j, 10, c) int in [0, _arrays[5]]
-        _bars (f)  _bars_alone (f)  _bars_trend (f)  _tables[0] (q, q)  _tables[1] (q, q)
+        _before? (j, 10, c) int in [0, _arrays[5]]
+        _bars? (f)  _bars_alone? (f)  _bars_trend? (f)  _tables[0] (q, q)  _tables[1] (q, q)
         _tables[2] (q, q)  _tables[3] (q, q)
-        _pair (2) int64 in [-1, j)
-        _guess (e+1, e+1) int64 any "only compared with codes"
-        _evidence (2)  _steps (2, c)  _pair_evidence? (its own)
+        _pair? (2) int64 in [-1, j)
+        _guess? (e+1, e+1) int64 any "only compared with codes"
+        _evidence? (2)  _steps? (2, c)  _pair_evidence? (its own)
         _label_series._total? (48, c) int  _label_series (its own)
         _sparse? (its own)  _sparse?.n_features (=j)  _sparse?.size (=w)
     """
@@ -288,12 +288,6 @@ class JointScreening(RowSelector):
         return self.task == "regression"
 
     # -- hooks ---------------------------------------------------------------------------------------------
-
-    _written_once = (*RowSelector._written_once, "_x_log_x")
-    _ring_axes: ClassVar = {"_recent": 0}
-
-    def _next_slots(self, n_rows: int) -> slice:
-        return ring_slots(int(self._seen[0]), n_rows, self.memory)
 
     def _start(self, n_features: int) -> None:
         # The first rows decide whether rows are stored dense or sparse.
@@ -475,8 +469,6 @@ class JointScreening(RowSelector):
         numbers = np.arange(self._seen[0] - n, self._seen[0])
         at = numbers % self.memory
         return self._recent[at] if self._sparse is None else self._sparse.last(numbers), self._labels[at]
-
-    _jointly_set_by = ("_begin",)  # a loaded state has all of these or none
 
     def _begin(self, n: int, chunk: float = _CHUNK) -> None:
         """Reset the counts to the last `n` rows; all stored rows determine the levels."""

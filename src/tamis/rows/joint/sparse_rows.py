@@ -141,11 +141,11 @@ class SparseRows:
 
     _state_spec = Shapes("""
         n_features (=j)  size (=w)  n_written in [0, 2**62)
-        _data (n)  _indices (n) int32 in [0, j)  _indptr (>0) int64 in [0, len(its._data)] increasing
-        levels (j) int64 in [0, 10)  bits (e, q) bool any "two values"  place (j) int32 in [-1, its.bits.shape[1])
-        totals (c) int64 in [0, 2**31)
+        _data (n) fixed  _indices (n) int32 in [0, j) fixed
+        _indptr (>0) int64 in [0, len(its._data)] increasing fixed
+        levels (j) int64 in [0, 10) fixed  bits (e, q) bool any "two values" fixed
+        place (j) int32 in [-1, its.bits.shape[1]) fixed  totals (c) int64 in [0, 2**31)
     """)
-    _written_once = ("_data", "_indices", "_indptr", "levels", "bits", "place")
 
     def __init__(self, n_features: int, size: int) -> None:
         self.n_features, self.size, self.n_written = n_features, size, 0

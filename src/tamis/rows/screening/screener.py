@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._atomic import atomic
+from tamis._atomic import atomic, atomically
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows, check_choice, check_number, columns_of, reject_nonfinite
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
@@ -214,8 +214,10 @@ class Screener(RowSelector):
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if self.restarts is None:
             self._learn_rows(X, y, sample_weight)
-        else:
+        elif self._n_since % self._rows_between_looks + len(y) <= self._rows_between_looks:
             self._learn_and_restart(X, y, sample_weight)
+        else:  # a part may be rejected after earlier ones were learned
+            atomically(self, self._learn_and_restart, X, y, sample_weight, in_parts=True)
 
     def _learn_and_restart(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         """Learn rows, and restart according to `restarts`, independently of the batches."""
@@ -238,10 +240,6 @@ class Screener(RowSelector):
     @property
     def _rows_between_looks(self) -> int:
         return LOOK if isinstance(self.restarts, str) else int(self.restarts or 0)
-
-    def _rejects_late(self, n_rows: int, n_classes: int) -> bool:
-        every = self._rows_between_looks
-        return every > 0 and self._n_since % every + n_rows > every
 
     def _learn_rows(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         self._make_room(len(self.classes_))

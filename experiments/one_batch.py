@@ -2,8 +2,8 @@
 
     python experiments/one_batch.py [--list]
 
-The tenth batch of a run is watched (the first ones start what later ones use), then the report of the run. Only the
-frames of Tamis count; rows that were read ahead do not.
+A batch of a run is watched (the first ones start what later ones use) whose records are written together with those of
+the 19 before, then the report of the run. Only the frames of Tamis count; rows that were read ahead do not.
 """
 
 from __future__ import annotations
@@ -59,23 +59,27 @@ class Walk:
 def walk() -> tuple[Walk, Walk]:
     """Return the walks of one batch and of the report."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 6)).round(3)
+    X = rng.normal(size=(5000, 6)).round(3)
     rows = [",".join([*map(str, row), "on" if row[1] > row[3] else "off"]) for row in X]
     batch, page = Walk(), Walk()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "sensors.csv")
         path.write_text("\n".join(["a,b,c,d,e,f,state", *rows]) + "\n")
 
-        def on_step(step) -> None:
-            if step.step == 8:
-                batch.depth = 0
-                sys.setprofile(batch)
-            elif step.step == 9:
-                sys.setprofile(None)
+        stream = tamis.open_file(path, label="state")
+        read = stream.batches
 
-        result = tamis.prequential(
-            tamis.open_file(path, label="state"), tamis.FIRES(2), Perceptron(), on_step=on_step
-        )
+        def batches(*args, **options):
+            for n, rows in enumerate(read(*args, **options)):
+                yield rows
+                if n == 39:  # the run asks for the next batch
+                    batch.depth = 0
+                    sys.setprofile(batch)
+                elif n == 40:
+                    sys.setprofile(None)
+
+        stream.batches = batches
+        result = tamis.prequential(stream, tamis.FIRES(2), Perceptron())
         with page:
             result.report(Path(folder, "run.html"))
     return batch, page

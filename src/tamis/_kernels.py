@@ -19,7 +19,7 @@ import numpy as np
 
 from tamis._interrupts import ignore_os_errors
 
-__all__ = ["carray", "compile_seconds", "njit", "overwrite", "pointer"]
+__all__ = ["carray", "compilation", "njit", "overwrite", "pointer"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -115,6 +115,15 @@ class _Kernel:
             return self.compiled()(*args)
 
 
+class _Compilation:
+    """The seconds that this process spent on importing Numba, and compiling kernels or loading them from the cache."""
+
+    seconds = 0.0
+
+
+compilation = _Compilation()
+
+
 @functools.cache
 def _import_numba() -> Any:
     """Import Numba when the first kernel is compiled, and measure its compilation from then on."""
@@ -122,21 +131,14 @@ def _import_numba() -> Any:
     import numba
     from numba.core import event
 
-    _times.append(event.TimingListener())
-    event.register("numba:compiler_lock", _times[0])
-    _times.append(time.perf_counter() - begin)
+    class Listener(event.TimingListener):
+        def on_end(self, event: Any) -> None:
+            super().on_end(event)
+            compilation.seconds = importing + (self.duration if self.done else 0.0)
+
+    event.register("numba:compiler_lock", Listener())
+    importing = compilation.seconds = time.perf_counter() - begin
     return numba
-
-
-_times: list[Any] = []  # the listener, and the seconds of the import
-
-
-def compile_seconds() -> float:
-    """Return the seconds that this process spent on compiling kernels, or loading them from the cache."""
-    if len(_times) < 2:
-        return 0.0
-    compiling, importing = _times
-    return importing + (compiling.duration if compiling.done else 0.0)  # type: ignore[no-any-return]
 
 
 @contextlib.contextmanager

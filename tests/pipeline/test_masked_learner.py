@@ -11,7 +11,7 @@ from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from tamis import DISCUSS, FIRES, FisherScore, RandomSubset, StreamPipeline, load, prequential, save
-from tamis.evaluate.prequential.baselines import Baseline, mean_and_spread
+from tamis.evaluate.prequential.pairs import Ordered, Pair, mean_and_spread
 from tamis.learners import HoeffdingTree, ResetOnDrift, WeightedKNN, WeightedNaiveBayes
 from tamis.pipeline.masked_learner import MaskedLearner
 from tamis.pipeline.scaling import RunningScale, wants_scale
@@ -215,7 +215,7 @@ def test_random_draws_of_a_learner_that_knows_its_categories(make):
 def test_random_draws_follow_a_selector_that_decides_how_many():
     X, y = rows(1200)
     learner = Keeps()
-    baseline = Baseline(MaskedLearner(learner, np.array([0, 1])), np.arange(8)[::-1], False, 100)
+    baseline = Pair("random", Ordered(np.arange(8)[::-1]), MaskedLearner(learner, np.array([0, 1])), False, 100)
     for size in (2, 5, 8, 3):
         baseline.follow(size, 8)
         baseline.test_and_train((X[:50], y[:50]), (X[:50], y[:50]), np.array([0, 1]), None)
@@ -228,7 +228,7 @@ def test_random_draws_follow_a_selector_that_decides_how_many():
 def test_a_window_shorter_than_a_batch_and_one_longer():
     rng = np.random.default_rng(0)
     for window in (1, 7, 100, 1000):
-        baseline = Baseline(MaskedLearner(GaussianNB(), np.array([0, 1])), None, True, window)
+        baseline = Pair("all", Ordered(), MaskedLearner(GaussianNB(), np.array([0, 1])), True, window)
         hits = []
         for n in (3, 10, 1, 250, 100):
             new = rng.random(n) < 0.7

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tamis._guard import ThreadSafe
 from tamis._validation import Array, as_target, encode_labels, short_repr
 from tamis.errors import DataError
-from tamis.evaluate.metrics.auc import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
+from tamis.evaluate.metrics.ranking import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.regression import RunningErrors
 
 __all__ = ["Performance", "predicted_classes"]

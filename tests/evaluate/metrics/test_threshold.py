@@ -9,7 +9,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 from tamis import FisherScore, prequential
-from tamis.evaluate.metrics.threshold import PastThreshold, best_threshold
+from tamis.evaluate.metrics.ranking import PastThreshold, best_threshold
 
 
 def f1(positive, scores, threshold):

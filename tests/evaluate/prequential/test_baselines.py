@@ -7,8 +7,7 @@ import pytest
 
 import tamis
 from tamis import FIRES, Perceptron, SGDLogisticRegression, prequential
-from tamis.evaluate.prequential import baselines as baselines_module
-from tamis.evaluate.prequential import run as run_module
+from tamis.evaluate.prequential import pairs as pairs_module
 from tamis.rows import Auto
 
 
@@ -24,16 +23,16 @@ def test_one_pass_is_the_same_as_one_draw_after_the_other(selector, learner, rng
     y[:700] = np.where(X[:700, 2] > 0.8, "other", y[:700]) if learner is not Perceptron else y[:700]
     X[:, 7] *= 1e3
     called = []
-    together = run_module.test_and_train_together
+    together = pairs_module.test_and_train_together
 
     def counted(*args):
         called.append(together(*args))
         return called[-1]
 
-    monkeypatch.setattr(run_module, "test_and_train_together", counted)
+    monkeypatch.setattr(pairs_module, "test_and_train_together", counted)
     found = prequential((X, y), selector(), learner(), n_draws=4, batch_size=70)
     assert sum(called) > 10
-    monkeypatch.setattr(run_module, "test_and_train_together", lambda *args: False)
+    monkeypatch.setattr(pairs_module, "test_and_train_together", lambda *args: False)
     expected = prequential((X, y), selector(), learner(), n_draws=4, batch_size=70)
     names = [name for name in found.frames["steps"] if "seconds" not in name and "bytes" not in name]
     for name in names:
@@ -48,7 +47,7 @@ def test_draws_that_share_a_learner_have_the_bits_of_separate_copies(learner, rn
     y = np.where(X[:, 0] - X[:, 4] + 0.5 * rng.normal(size=1500) > 0, "on", "off")
     X[rng.random(X.shape) < 0.02] = np.nan
     shared = prequential((X, y), tamis.DISCUSS(), learner(), n_draws=4, delay=150)
-    monkeypatch.setattr(baselines_module, "_can_be_shared", lambda learner: False)
+    monkeypatch.setattr(pairs_module, "_can_be_shared", lambda learner: False)
     separate = prequential((X, y), tamis.DISCUSS(), learner(), n_draws=4, delay=150)
     for name, column in separate.frames["steps"].items():
         if "seconds" not in name and "bytes" not in name:

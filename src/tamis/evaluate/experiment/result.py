@@ -23,7 +23,7 @@ from tamis._validation import Array, check_choice
 from tamis.base import html_repr
 from tamis.errors import CheckpointError
 from tamis.evaluate.experiment.score_table import ScoreTable, Significance, significance
-from tamis.evaluate.prequential.baselines import error_of_mean
+from tamis.evaluate.prequential.paired import error_of_mean
 from tamis.evaluate.prequential.remarks import is_imbalanced, is_uninformative
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, arrow_table
 from tamis.options import RunOptions

@@ -1,10 +1,8 @@
 """Measures of predictions, selected sets, reaction to drift, and memory of models."""
 
-from tamis.evaluate.metrics.auc import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.drift import Detections, Recovery, detections, recovery
 from tamis.evaluate.metrics.metric import Fading, Metric, Sliding
-from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
 from tamis.evaluate.metrics.predictions import (
     F1,
     MAE,
@@ -26,6 +24,7 @@ from tamis.evaluate.metrics.preq_cv import (
     pearson_similarity,
     preq_cv_stability,
 )
+from tamis.evaluate.metrics.ranking import SlidingAUC, SlidingMacroAUC, SlidingPrecisionRecall
 from tamis.evaluate.metrics.regression import RunningErrors
 from tamis.evaluate.metrics.selection import SelectionAccuracy, detection_rate, selection_accuracy
 from tamis.evaluate.metrics.size import state_bytes

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._validation import as_numbers, reject_masked
-from tamis.evaluate.metrics.running import Running, arrivals
+from tamis.evaluate.metrics.classification import Running, arrivals
 
 __all__ = ["ERRORS", "RunningErrors"]
 

@@ -1,4 +1,4 @@
-"""The baseline of a frozen selection: an L1-regularised model of the first rows ranks the features once.
+"""The frozen selection: an L1-regularised model of the first rows ranks the features once.
 
 With z the columns standardised over the first n rows, the weights are (Tibshirani 1996, JRSS B 58)::
 
@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows, encode_labels
 from tamis.base.row_encoder import class_targets
-from tamis.evaluate.prequential.baselines import Baseline, whole
-from tamis.pipeline.masked_learner import MaskedLearner, View
 from tamis.pipeline.scaling import LIMIT, RunningScale
 from tamis.streams.stream import Batch
 
-__all__ = ["FrozenBaseline", "lasso_order"]
+__all__ = ["FirstRows", "lasso_order"]
 
 # Per row (C = 0.1 of scikit-learn for 1,000 rows). On 13 streams the first 5, 10 and 20 % of the columns reach a mean
 # accuracy of .637 with naive Bayes and logistic regression; with a tenth of the penalty .624, with ten times the
@@ -116,65 +114,36 @@ def _linear_weights(Z: Rows, target: Array) -> NDArray[np.float64]:
     return weights
 
 
-class FrozenBaseline(Baseline):
-    """A copy of the learner on features that were selected once, from the first rows.
-
-    Until then it uses all features, and has no score. If its size never changes, its learner is then retrained on these
-    rows with the selected features only. Memory: these rows, until then.
+class FirstRows:
+    """A selector that orders the features once, by their weights (1) on the first rows.
 
     Parameters
     ----------
-    learner : MaskedLearner
-        Unfitted.
     n_rows : int
-        Number of rows to select on; more if they are all of one class.
-    is_fixed, window, ranks
-        As for :class:`Baseline`.
-    is_regression : bool, default=False
+        Number of rows; more if they are all of one class. They are kept until then.
+    is_regression : bool
         Whether the target is numeric.
-    categorical : sequence of int, optional
+    categorical : sequence of int
         Positions of the features whose values are category codes.
+
+    Attributes
+    ----------
+    order : ndarray of int, or None
+        The features in descending order of their weights, once there are enough rows.
+    first : list of (X, y)
+        The rows, until a learner was trained on the selected features of them.
     """
 
-    def __init__(
-        self,
-        learner: MaskedLearner,
-        n_rows: int,
-        is_fixed: bool,
-        window: int,
-        ranks: bool = False,
-        is_regression: bool = False,
-        categorical: Sequence[int] = (),
-    ) -> None:
-        super().__init__(learner, None, is_fixed, window, ranks)
-        self.categorical = list(categorical)
-        self.n_rows, self.is_regression = n_rows, is_regression
+    is_frozen = True
+
+    def __init__(self, n_rows: int, is_regression: bool, categorical: Sequence[int]) -> None:
+        self.n_rows, self.is_regression, self.categorical = n_rows, is_regression, list(categorical)
+        self.order: NDArray[np.intp] | None = None
         self.first: list[Batch] = []
-        self.has_score = False
 
-    def test_and_train(
-        self,
-        tested: Batch | None,
-        due: Batch | None,
-        classes: Array,
-        scale: RunningScale | None,
-        positive: Any = None,
-    ) -> None:
-        """Predict and learn as in :class:`Baseline`; then select once there are enough rows."""
-        if self.columns is not None and self.first:  # selected since the batch before
-            for X, y in self.first if self.is_fixed else ():
-                self.learner.learn(self._view(X, scale), y, self.learner.classes)
-            self.first = []
-        self.has_score |= self.order is not None and tested is not None
-        super().test_and_train(tested, due, classes, scale, positive)
-        if self.order is None and due is not None:
-            self._add(due)
-
-    def _view(self, X: Rows, scale: RunningScale | None) -> View:
-        return super()._view(whole(X), scale)
-
-    def _add(self, due: Batch) -> None:
-        self.first.append((whole(due[0]), due[1]))
+    def learn(self, X: Rows, y: Array) -> None:
+        """Add rows without NaN, and order the features if there are enough."""
+        self.first.append((X, y))
         n_kept = sum(len(y) for _, y in self.first)
         while n_kept - len(self.first[0][1]) >= self.n_rows:  # all of one class
             n_kept -= len(self.first.pop(0)[1])
@@ -184,17 +153,7 @@ class FrozenBaseline(Baseline):
         if not self.is_regression and len(encode_labels(y, np.array([]))[1]) < 2:
             return
         parts: list[Any] = [X for X, _ in self.first]
-        X: Any = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
+        rows: Any = sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.vstack(parts)
         self.order = lasso_order(
-            X[: self.n_rows], y, is_regression=self.is_regression, categorical=self.categorical
+            rows[: self.n_rows], y, is_regression=self.is_regression, categorical=self.categorical
         )
-
-    @property
-    def score(self) -> tuple[float, float]:
-        """As for any baseline; NaN until rows are predicted from selected columns."""
-        return super().score if self.has_score else (np.nan, np.nan)
-
-    @property
-    def ranking(self) -> tuple[float, float]:
-        """As for any baseline; NaN until rows are predicted from selected columns."""
-        return super().ranking if self.has_score else (np.nan, np.nan)

@@ -252,6 +252,8 @@ def prequential(
             return run.state() | ({"listener": listener.state()} if hasattr(listener, "state") else {})
 
         def keep() -> None:
+            if saved.path is None:
+                return
             is_chosen = options.batch_size == "auto"  # then the steps of a block are saved together
             done = run.n_seen // options.rows_per_block if is_chosen else run.n_steps
             saved.keep(done, run.settings, everything)
@@ -261,7 +263,7 @@ def prequential(
             with defer_interrupts(lambda: run.is_consistent) as stop_if_asked:
                 batches = _batches(source, options.rows_per_block, run.n_seen, options.max_rows)
                 for X, y in run.timed(batches):
-                    run.process_block(X, y)
+                    (run.process_block if options.batch_size == "auto" else run.process_batch)(X, y)
                     if on_step is not None and run.n_steps and is_due():
                         with run.uninterrupted():
                             on_step(run.step())

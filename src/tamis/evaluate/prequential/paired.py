@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["auc_gain", "paired_gain"]
+__all__ = ["auc_gain", "error_of_mean", "paired_gain"]
 
 Numbers = NDArray[np.float64]
 
@@ -81,3 +81,11 @@ def auc_gain(steps: dict[str, Any], window: int) -> tuple[float, float]:
     if n == 0:
         return math.nan, math.nan
     return float(apart.mean()), float(apart.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+
+
+def error_of_mean(spread: Any, n_draws: int) -> Any:
+    """Return the standard error of the mean of the draws: the margin by which a selection must exceed the mean.
+
+    The error of a single draw is unknown, and counts as 0.
+    """
+    return np.nan_to_num(spread, nan=0.0) / math.sqrt(n_draws)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.evaluate.prequential.baselines import error_of_mean
+from tamis.evaluate.prequential.paired import error_of_mean
 from tamis.options import RunOptions
 
 __all__ = ["RARE", "is_imbalanced", "is_uninformative", "remarks_on", "threshold_note"]

@@ -284,7 +284,7 @@ class PrequentialResult:
         """Return a note on the decision threshold and its performance for a rare class; else an empty text.
 
         The threshold is chosen from labelled rows before those it is tested on, see
-        :mod:`tamis.evaluate.metrics.threshold`. ``settings["threshold"]`` has its numbers, also where no class is rare.
+        :mod:`tamis.evaluate.metrics.ranking`. ``settings["threshold"]`` has its numbers, also where no class is rare.
         """
         return threshold_note(self.settings) if self.is_imbalanced else ""
 

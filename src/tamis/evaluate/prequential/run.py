@@ -14,29 +14,21 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from tamis._kernels import compile_seconds
+from tamis._kernels import compilation
 from tamis._shapes import Shapes
 from tamis._validation import Array, Rows, as_classes, as_target, encode_labels
 from tamis.base import RowSelector, top_mask
 from tamis.dependence.autocorrelation import SERIES_SIZE, add_values
 from tamis.errors import DataError, StateError, TamisError
-from tamis.evaluate.metrics.auc import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.metric import Tracked
-from tamis.evaluate.metrics.precision_recall import SlidingPrecisionRecall
+from tamis.evaluate.metrics.ranking import PastThreshold, SlidingAUC, SlidingMacroAUC, SlidingPrecisionRecall
 from tamis.evaluate.metrics.regression import RunningErrors
 from tamis.evaluate.metrics.selection import score_rows
 from tamis.evaluate.metrics.size import state_bytes
 from tamis.evaluate.metrics.stability import SlidingStability
-from tamis.evaluate.metrics.threshold import PastThreshold
-from tamis.evaluate.prequential.baselines import (
-    Baseline,
-    make_baselines,
-    mean_and_spread,
-    test_and_train_together,
-)
 from tamis.evaluate.prequential.delayed import Delay, DelayedLabels
-from tamis.evaluate.prequential.frozen import FrozenBaseline
+from tamis.evaluate.prequential.pairs import Pair, make_pairs, scores_of, test_and_train
 from tamis.evaluate.prequential.result import Frame, PrequentialResult, Step
 from tamis.evaluate.prequential.run_log import RunLog
 from tamis.evaluate.prequential.settings import features_of, plain, settings_of
@@ -127,12 +119,9 @@ class Run:
         delayed.blocks[][0] (B, f)  delayed.blocks[][1] (B) labels  delayed.blocks[][2] (B) float in [-inf, inf]
         delayed.blocks[][3] (B) in [0, n_seen)
         pair.n_features (=f)  pair.n_seen in [n_seen, n_seen]
-        draws[].order in [0, n_features)  draws[].columns in [0, n_features)  draws[]._ring finite
-        draws[].n_seen in [0, n_seen]  draws[].total finite
-        every._ring finite  every.n_seen in [0, n_seen]  every.total finite
-        frozen.order in [0, n_features)  frozen.columns in [0, n_features)  frozen._ring finite
-        frozen.n_seen in [0, n_seen]  frozen.total finite
-        frozen.first[][0] (R, f)  frozen.first[][1] (R) labels  frozen.n_rows in [1, 2**53)
+        pairs[].selector.order in [0, n_features)  pairs[].columns in [0, n_features)  pairs[]._ring finite
+        pairs[].n_seen in [0, n_seen]  pairs[].total finite
+        pairs[].selector.first[][0] (R, f)  pairs[].selector.first[][1] (R) labels
     """)
 
     def __init__(self, stream: Stream, selector: Any, learner: Any, options: RunOptions, task: Task) -> None:
@@ -148,9 +137,7 @@ class Run:
         )  # fmt: skip
         self.labels = classes  # all labels so far, in the order of their codes; the learner may know fewer
         self.delayed = DelayedLabels(_delay_of(stream, options), options.max_waiting)
-        self.draws: list[Baseline] = []
-        self.every: Baseline | None = None  # the learner on every column, beside the selection
-        self.frozen: FrozenBaseline | None = None  # on columns selected once
+        self.pairs: list[Pair] = []  # beside the selection
         self.metrics: RunningMetrics | RunningErrors = (
             RunningErrors if task is REGRESSION else RunningMetrics
         )(options.window)
@@ -171,6 +158,7 @@ class Run:
         self.tracked = _tracked_metrics(options, learner, task)
         self.settings["metrics"] = [one.name for one in self.tracked]
         self.records = RunLog(options.keep_steps, task, self.settings["metrics"])
+        self.rows_per_block = options.rows_per_block
         self.pending: deque[_BatchOutcome] = deque()  # steps that are not written yet
         self.n_seen = self.n_steps = self.n_features = self.n_columns = 0
         self.names: list[str] | None = None
@@ -180,22 +168,22 @@ class Run:
         self.interrupted = False
         self.is_consistent = True  # no update is partially applied
         # Since the last step: the time of the clock, of compilation until then, of reading alone.
-        self._clock, self._compiling, self._reading = time.perf_counter(), compile_seconds(), 0.0
+        self._clock, self._compiling, self._reading = time.perf_counter(), compilation.seconds, 0.0
         self.batch: tuple[Rows, Array, Array] | None = None  # the last one, as predicted
 
     # -- one batch -----------------------------------------------------------------------------------------
 
     def timed(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """Yield the batches, and measure how long they take to arrive; the clock of the run starts here."""
-        self._clock, self._compiling, begin = time.perf_counter(), compile_seconds(), _clock()
+        self._clock, self._compiling, begin = time.perf_counter(), compilation.seconds, _clock()
         for batch in batches:
             self._reading += _clock() - begin
             yield batch
             begin = _clock()
 
     def process_block(self, X: Rows, y: Array) -> None:
-        """Process rows that were read together: as one batch, or in batches of a size chosen from the rows before."""
-        size = self._chosen_size() if self.options.batch_size == "auto" else len(y)
+        """Process rows that were read together, in batches of a size chosen from the rows before."""
+        size = self._chosen_size()
         for at in range(0, len(y), max(size, 1)):
             self.process_batch(X[at : at + size], y[at : at + size])
 
@@ -211,7 +199,7 @@ class Run:
             error = math.sqrt(float((shares * (1.0 - shares)).sum()) / n_rows)
             is_dependent = shares[0] - shares[1] > 3.0 * error  # high, as it is tested every 100 rows
         if not is_dependent:
-            return self.options.rows_per_block
+            return self.rows_per_block
         return 1 if self.n_seen < _ROW_BY_ROW and self.n_features <= _MOST_COLUMNS else 10
 
     def process_batch(self, X: Rows, y: Array) -> None:
@@ -220,7 +208,9 @@ class Run:
             raise DataError(f"A batch has {X.shape[1]} columns, the earlier ones had {self.n_columns}.")
         if self.n_columns == 0:
             self._begin(X)
-        X, y, now, comes = self.delayed.split_times(X, y)
+        now = comes = None
+        if self.delayed.columns is not None:
+            X, y, now, comes = self.delayed.split_times(X, y)
         self.is_consistent = False
         try:
             codes: Array
@@ -230,7 +220,12 @@ class Run:
                 codes, self.labels = encode_labels(y, self.labels)
                 if len(self.labels) > 2 and self.auc is not None:
                     self._end_two_classes()
-            due, upto = self.delayed.exchange(X, y, now, comes)
+            due: Batch | None
+            if self.delayed.delay == 0:
+                due, upto = (X, y), np.arange(1, len(y) + 1)
+                self.delayed.n_came += len(y)
+            else:
+                due, upto = self.delayed.exchange(X, y, now, comes)
             X = self._hide_delayed_values(X)
             if self.pair.is_started:
                 self._test_and_train(X, y, codes, due, upto)
@@ -322,8 +317,10 @@ class Run:
         """Train on the first rows that have labels."""
         classes, scale = self._classes_with(y), self._frozen_scale(X)
         self.pair.learn_first(X, y, classes, self.stream.classes)
-        self._initialize_baselines()
-        self._run_baselines(None, (X, y), classes, self.pair.support, scale)
+        self._initialize_pairs()
+        support = self.pair.support
+        n_selected = self.n_features if support is None else len(support)
+        test_and_train(self.pairs, None, (X, y), classes, scale, None, n_selected, self.n_features)
 
     def _frozen_scale(self, X: Rows) -> RunningScale | None:
         """Return the scale before the labels of a batch are known: the targets of its categories must not leak."""
@@ -352,7 +349,8 @@ class Run:
         t3 = _clock()
         # The selector first, as it validates: a rejected batch changes neither of them.
         if due is not None and not paper:
-            pair.update_selector(*due)
+            if pair.selector is not None:
+                pair.selector.partial_fit(*due)
             renewed = pair.select()
         asked = None if scores is None or scores.ndim == 2 else self.positive
         positive = None if asked is None else np.asarray(y == asked)
@@ -363,11 +361,13 @@ class Run:
             known = view if is_known else pair.learner.view(due[0], mask, support, scale)
             pair.update_learner(known, *due, classes, renewed=renewed)
         t5 = _clock()
-        self._run_baselines((X, y), due, classes, pair.support if support is None else support, scale, asked)
+        used = pair.support if support is None else support
+        n_selected = self.n_features if used is None else len(used)
+        test_and_train(self.pairs, (X, y), due, classes, scale, asked, n_selected, self.n_features)
         beside = _clock() - t5
         pair.update_scale(X, self._complete_rows(X, due))
         self.n_seen += len(y)
-        seldom = max(1, _SCORE_INTERVAL // self.options.rows_per_block)
+        seldom = max(1, _SCORE_INTERVAL // self.rows_per_block)
         if self.n_steps % min(seldom, 1 + self.n_steps // _SHORT_RUN_STEPS) == 0:
             self.records.add_scores(self.n_steps, *self._top_features())
         # 8 to 16 times for each doubling of the rows: a fixed schedule, so that every run measures at the same rows.
@@ -375,7 +375,7 @@ class Run:
         if beyond == 0 and at % (1 << max(0, at.bit_length() - 4)) == 0:
             self.model_bytes = state_bytes(self.selector, pair.learner.model)
         own = (t1 - t0 + t4 - t3, t3 - t2, t5 - t4, beside, _clock() - begin - beside)
-        now, compiling = time.perf_counter(), compile_seconds()
+        now, compiling = time.perf_counter(), compilation.seconds
         seconds = (*own, self._reading, compiling - self._compiling, now - self._clock)
         self._clock, self._compiling, self._reading = now, compiling, 0.0
         self.batch = (X, y, labels)
@@ -392,7 +392,7 @@ class Run:
             labelled,
             mask,
             support,
-            self._baseline_scores(),
+            scores_of(self.pairs, bool(self.task.ranks)),
             seconds,
         )
         self.pending.append(taken)
@@ -402,73 +402,20 @@ class Run:
 
     # -- beside the selection ------------------------------------------------------------------------------
 
-    def _initialize_baselines(self) -> None:
-        """Create the clones of the learner that use other columns, if there is a selection to compare with."""
-        selector, wanted = self.selector, self.options.baselines
-        if selector is None or isinstance(selector, RandomSubset):
+    def _initialize_pairs(self) -> None:
+        """Create the pairs that use other columns, if there is a selection to compare with."""
+        if self.selector is None or isinstance(self.selector, RandomSubset):
             return
-        is_fixed = isinstance(selector, RowSelector) and not selector._chooses_count
-        window, ranks = self.options.window, self.auc is not None
-        try:
-            self.draws, self.every = make_baselines(
+        with contextlib.suppress(TypeError):  # a third-party learner that cannot be cloned
+            self.pairs = make_pairs(
                 self.pair.learner,
                 self.n_features,
-                n_draws=self.options.n_draws if wanted in ("random", "both") else 0,
-                every=wanted != "none",
-                is_fixed=is_fixed,
-                window=window,
-                ranks=ranks,
+                self.options,
+                is_fixed=isinstance(self.selector, RowSelector) and not self.selector._chooses_count,
+                ranks=self.auc is not None,
+                is_regression=self.task is REGRESSION,
+                categorical=features_of(self.stream, self.options)[1],
             )
-            if wanted != "none" and (n_rows := self.options.frozen_after):
-                learner, numbers = self.pair.learner.another(), self.task is REGRESSION
-                self.frozen = FrozenBaseline(
-                    learner,
-                    n_rows,
-                    is_fixed,
-                    window,
-                    ranks,
-                    numbers,
-                    features_of(self.stream, self.options)[1],
-                )
-        except TypeError:  # a third-party learner that cannot be cloned
-            self.draws, self.every, self.frozen = [], None, None
-
-    def _baselines(self) -> list[Baseline]:
-        return [*self.draws, *(one for one in (self.every, self.frozen) if one is not None)]
-
-    def _run_baselines(
-        self,
-        tested: Batch | None,
-        due: Batch | None,
-        classes: Array,
-        support: NDArray[np.intp] | None,
-        scale: RunningScale | None,
-        positive: Any = None,
-    ) -> None:
-        n_selected, alone = self.n_features if support is None else len(support), self._baselines()
-        for baseline in alone:
-            baseline.follow(n_selected, self.n_features)
-        if test_and_train_together(self.draws, tested, due, classes, scale, positive):
-            alone = alone[len(self.draws) :]
-        for baseline in alone:
-            baseline.test_and_train(tested, due, classes, scale, positive)
-
-    def _baseline_scores(self) -> tuple[float, ...]:
-        """Return the scores of the random draws, their spread, of all columns and of those selected once.
-
-        Each over the run and over the window.
-
-        In the measure of the task, then in AUC where the task has it.
-        """
-        items: list[float] = []
-        for name in ("score", "ranking")[: 1 + bool(self.task.ranks)]:
-            for scores in (
-                zip(*(getattr(draw, name) for draw in self.draws), strict=True) if self.draws else ((), ())
-            ):
-                items += mean_and_spread([*scores])
-            for one in (self.every, self.frozen):
-                items += (math.nan, math.nan) if one is None else getattr(one, name)
-        return tuple(items)
 
     # -- learner -------------------------------------------------------------------------------------------
 
@@ -488,8 +435,8 @@ class Run:
         """End the measures of two classes, which are not defined for more, at the first row of a third."""
         self.write()  # pending steps are of two classes
         self.auc = self.precision_recall = self.threshold = None
-        for baseline in self._baselines():
-            baseline.auc = None
+        for pair in self.pairs:
+            pair.auc = None
 
     def _labelled_scores(
         self, due: Batch | None, X: Rows, mask: NDArray[np.bool_] | None, support: NDArray[np.intp] | None
@@ -519,7 +466,7 @@ class Run:
         begin, n_steps, memory = _clock(), len(self.pending), _resident_bytes()
         self._write_pending(memory)
         # The time is divided equally among the steps.
-        total = self.task.columns.index("seconds_total")
+        total = self.records.at_total
         self.records.steps.rows[-n_steps:, total] += (_clock() - begin) / n_steps
 
     def _encode_predictions(self) -> tuple[Array, int]:
@@ -735,9 +682,7 @@ class Run:
             "models": self.pair.state(),
             "records": self.records.state(),
             "delayed": self.delayed.state(),
-            "draws": [draw.state() for draw in self.draws],
-            "every": None if self.every is None else self.every.state(),
-            "frozen": None if self.frozen is None else self.frozen.state(),
+            "pairs": [pair.state() for pair in self.pairs],
             "tracked": [one.state() for one in self.tracked],
             "position": self.stream.position(),
         }
@@ -765,13 +710,12 @@ class Run:
             one.restore(kept)
         self.delayed.restore(state.pop("delayed"))
         self.pair.restore(state.pop("models"))
-        saved = [*state.pop("draws"), state.pop("every"), state.pop("frozen")]
-        saved = [one for one in saved if one is not None]
+        saved = state.pop("pairs")
         self.__dict__.update(state)
         if saved:
-            self._initialize_baselines()
-        for baseline, kept in zip(self._baselines(), saved, strict=True):
-            baseline.restore(kept)
+            self._initialize_pairs()
+        for pair, kept in zip(self.pairs, saved, strict=True):
+            pair.restore(kept)
         self.check_state()
 
     def check_state(self) -> None:
@@ -782,7 +726,7 @@ class Run:
         StateError
             If no run can reach this state.
         """
-        for part in (self, self.delayed, self.pair, self.pair.learner, *self._baselines()):
+        for part in (self, self.delayed, self.pair, self.pair.learner, *self.pairs):
             check_attributes(type(part), vars(part))
             if isinstance(shapes := getattr(part, "_state_spec", None), Shapes):
                 shapes.check_values(part)
@@ -822,7 +766,7 @@ def _inconsistent() -> StateError:
 
 def _clock() -> float:
     """Return the time of a clock that stops while kernels are compiled."""
-    return time.perf_counter() - compile_seconds()
+    return time.perf_counter() - compilation.seconds
 
 
 def _finite(value: float) -> float | None:

@@ -78,6 +78,7 @@ class RunLog:
         self, most: int | None = None, task: Task = CLASSIFICATION, metrics: Sequence[str] = ()
     ) -> None:
         self.most, self.columns, self.measure = most, result_columns(task, metrics), task.measure
+        self.at_total = self.columns.index("seconds_total")
         self.steps = Table(len(self.columns))
         self.changes = Table(3)  # step, feature, 1 for enter or 0 for leave
         self.scores = Table(3)  # step, feature, score

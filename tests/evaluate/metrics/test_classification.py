@@ -95,7 +95,7 @@ def test_auc_of_many_rows_equals_scikit_learn(rng):
     ("positive", "scores", "message"),
     [
         ([0, 1], [0.5], "one value for each row"),
-        ([0, 1], [0.5, np.nan], "must be numbers"),
+        ([0, 1], [0.5, np.nan], "must not contain NaN"),
         ([0, 2], [0.5, 0.1], "zeros and ones"),
     ],
 )
@@ -293,7 +293,7 @@ def test_macro_auc_equals_scikit_learn(rng):
     [
         ([0, 1], [[0.1, 0.9]], r"one code for each row.*got shapes \(2,\) and \(1, 2\)"),
         ([0, 2], [[0.1, 0.9], [0.2, 0.8]], "codes from 0 to 1"),
-        ([0, 1], [[0.1, math.nan], [0.2, 0.8]], "got NaN"),
+        ([0, 1], [[0.1, math.nan], [0.2, 0.8]], "must not contain NaN"),
         ([0], [[0.1]], "a column for each class so far"),
     ],
 )

@@ -172,7 +172,7 @@ def _as_ranked(positive: Any, scores: Any) -> tuple[Array, Array]:
             f"positive and scores must contain one value for each row, got shapes {labels.shape} and {values.shape}."
         )
     if np.isnan(values).any():
-        raise ValueError("scores must be numbers, got NaN.")
+        raise ValueError("scores must not contain NaN.")
     if not is_bool and not np.isin(labels, (0, 1)).all():
         raise ValueError(f"positive must contain zeros and ones, got {positive!r}.")
     return labels.astype(bool, copy=False), values
@@ -360,7 +360,7 @@ class SlidingMacroAUC(Ranked):
         if not np.isin(codes, np.arange(n_classes)).all():
             raise ValueError(f"actual must contain codes from 0 to {n_classes - 1}, got {actual!r}.")
         if np.isnan(values).any():
-            raise ValueError("scores must be numbers, got NaN.")
+            raise ValueError("scores must not contain NaN.")
         ranked = range(n_classes) if n_classes <= _MOST_CLASSES else ()
         if len(self._of_class) > len(ranked):
             self._of_class = []

@@ -27,7 +27,7 @@ BUDGETS = {
     "cli": 5717,
     "columns": 4154,
     # Raised by 125: a measure that is no longer defined is NaN, and `macro_auc`.
-    "evaluate": 5534,
+    "evaluate": 5452,
     "summaries": 4490,
     # Raised by 2: shifted features.
     "cells": 4332,

@@ -215,7 +215,9 @@ def test_random_draws_of_a_learner_that_knows_its_categories(make):
 def test_random_draws_follow_a_selector_that_decides_how_many():
     X, y = rows(1200)
     learner = Keeps()
-    baseline = Pair("random", Ordered(np.arange(8)[::-1]), MaskedLearner(learner, np.array([0, 1])), False, 100)
+    baseline = Pair(
+        "random", Ordered(np.arange(8)[::-1]), MaskedLearner(learner, np.array([0, 1])), False, 100
+    )
     for size in (2, 5, 8, 3):
         baseline.follow(size, 8)
         baseline.test_and_train((X[:50], y[:50]), (X[:50], y[:50]), np.array([0, 1]), None)

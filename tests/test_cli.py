@@ -18,6 +18,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import tamis
@@ -315,6 +316,29 @@ def test_version_and_help():
         assert "Usage:" in found.output
         assert max(map(len, found.output.splitlines())) <= 80
     assert "tamis run sensors.csv --label state" in runner.invoke(app(), ["run", "--help"]).output
+
+
+def test_the_commands_fit_a_screen_of_24_lines():
+    page = CliRunner().invoke(app(), ["--help"], env={"COLUMNS": "80"}).output.splitlines()
+    assert len(page) < 24
+    assert not any(line.endswith("...") for line in page[1:])
+    for command in app().registered_commands:
+        assert sum(line.startswith(f"{command.name} ") for line in page) == 1
+
+
+@pytest.mark.parametrize("command", ["run", "follow", "compare", "columns"])
+def test_rarely_needed_options_are_the_last_of_the_page(command):
+    page = CliRunner().invoke(app(), [command, "--help"], env={"COLUMNS": "80"}).output
+    panels = re.findall(r"─ (\w[\w ]*) ─", page)
+    assert panels[-1] == "Rarely needed"
+    assert len(panels) == len(set(panels))
+    assert page.index("--label ") < page.index("Rarely needed") < page.index("--max-quoted-lines")
+
+
+def test_every_option_is_described():
+    for name, command in get_command(app()).commands.items():
+        for one in command.params:
+            assert one.help, (name, one.name)
 
 
 def test_both_ways_to_call_it_and_completion(here):

@@ -78,7 +78,7 @@ def test_no_session_asks_for_what_the_page_was_told_is_unavailable(page):
         assert found["question"]["feature"] != usual
         assert found["question"]["reason"].startswith("An answer can move")
         assert usual not in {one["feature"] for one in found["others"]}
-        assert b'id="refuse"' in other._page
+        assert b'id="refuse"' in other.source
     finally:
         other.close()
 
@@ -115,7 +115,7 @@ def test_only_the_page_itself_is_answered(page):
     assert post(page, message, **{"Content-Type": "text/plain"})[0] == 404
     assert post(page, b" " * (1 << 18) + b"1")[0] == 413
     assert page._server.server_address[0] == "127.0.0.1"
-    body = page._page.decode()
+    body = page.source.decode()
     assert "http://" not in body
     assert "https://" not in body
 
@@ -142,7 +142,7 @@ def number_page():
 
 
 def test_a_number_has_a_prediction_with_its_interval(number_page):
-    assert b"<h2>Prediction</h2>" in number_page._page
+    assert b"<h2>Prediction</h2>" in number_page.source
     _, start = reply(number_page, {"observed": []})
     session = number_page.model.open()
     assert start["posterior"] == []

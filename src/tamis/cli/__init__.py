@@ -27,23 +27,15 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
-# Modules, in the order in which help shows them.
-_COMMANDS = (
-    "demo",
-    "look",
-    "recommend",
-    "run",
-    "follow",
-    "watch",
-    "compare",
-    "generate",
-    "screen",
-    "columns",
-    "train",
-    "acquire",
-    "warm_up",
-    "listing",
-)
+# Commands in the order in which help shows them, and their modules.
+_COMMANDS = {
+    **dict.fromkeys(
+        ("demo", "look", "recommend", "run", "follow", "watch", "compare", "generate", "screen", "columns", "train",
+         "acquire", "warm-up")
+    ),
+    "list": "listing",
+    "datasets": "listing",
+}  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -148,28 +140,22 @@ def app() -> typer.Typer:
         import typer
     except ImportError:
         raise ImportError("The command line needs typer and rich: pip install 'tamis[cli]'") from None
-    root = typer.Typer(
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
+    from tamis.cli.options import root
 
     def show_version(wanted: bool) -> None:
         if wanted:
             print(f"tamis {tamis.__version__}")
             raise typer.Exit
 
-    @root.callback(
-        epilog="Begin with [bold]tamis demo[/], then try your own file: [bold]tamis run FILE --label NAME[/]"
-    )
+    @root.callback(epilog="Begin with tamis demo, then try your own file: tamis run FILE --label NAME")
     def start(
         version: bool = typer.Option(
             False, "--version", callback=show_version, is_eager=True, help="Show the version."
         ),
     ) -> None:
-        """Sift features from data streams: which columns matter [bold]now[/]?"""
+        """Sift features from data streams: which columns matter now?"""
 
-    for command in _COMMANDS:
-        importlib.import_module(f"tamis.cli.{command}").add(root)
+    for command, module in _COMMANDS.items():
+        importlib.import_module(f"tamis.cli.{module or command.replace('-', '_')}")
+    root.registered_commands.sort(key=lambda one: [*_COMMANDS].index(str(one.name)))
     return root

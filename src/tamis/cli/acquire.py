@@ -12,61 +12,57 @@ import typer
 
 from tamis.cli.dialogue import Dialogue, amount, decision_text, label_text, rounded, safe_repr
 from tamis.cli.failure import MisuseError
-from tamis.cli.options import Debug, option
+from tamis.cli.options import OUTPUT, Panel, command
 from tamis.cli.output import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["acquire", "add"]
+__all__ = ["acquire"]
 
-_EXAMPLES = """\
-At each question: a value; [bold]?[/] or nothing if it is unavailable; [bold]name=value[/] to give another value
-unasked; [bold]q[/] to decide now.
-
-With --json: lines such as {"value": 3.5}, {"value": null}, {"feature": "age", "value": 40} and {"stop": true} on
-standard input, one line of JSON for each on standard output."""
 
 _BAR, _MOST_CLASSES = 24, 6
 
 
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog=_EXAMPLES)(acquire)
-
-
+@command()
 def acquire(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="A model written by tamis train or tamis.save.")
-    ],
-    as_json: Annotated[
-        bool, option("Output", None, "Read and write JSON lines, for programs.", "--json")
-    ] = False,
-    quiet: Annotated[
-        bool,
-        option(
-            "Output",
-            None,
-            "Show only the decision, without the class probabilities before it.",
-            "--quiet",
-            "-q",
-        ),
-    ] = False,
-    serve: Annotated[
-        bool,
-        option("Page", None, "Ask on a local web page instead, for any number of sessions.", "--serve"),
-    ] = False,
-    port: Annotated[int, option("Page", "N", "Port of the page; 0: any free port.")] = 0,
-    wording: Annotated[
-        str | None, option("Page", "JSON", "JSON or CSV file with the text of the question for each column.")
-    ] = None,
-    unavailable: Annotated[
-        list[str] | None,
-        option("Values", "NAME", "A column that cannot be acquired for this case; may be repeated."),
-    ] = None,
-    debug: Debug = False,
+    model: Annotated[str, typer.Argument()],
+    as_json: Annotated[bool, typer.Option("--json"), OUTPUT] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q"), OUTPUT] = False,
+    serve: Annotated[bool, Panel("Page")] = False,
+    port: Annotated[int, Panel("Page")] = 0,
+    wording: Annotated[str | None, Panel("Page")] = None,
+    unavailable: Annotated[list[str] | None, Panel("Values")] = None,
 ) -> None:
-    """Classify one case, asking for one value at a time while the next one is worth its cost."""
+    """Classify one case, asking for one value at a time.
+
+    It asks while the next value is worth its cost.
+
+    Parameters
+    ----------
+    model : MODEL
+        A model written by tamis train or tamis.save.
+    as_json : bool
+        Read and write JSON lines, for programs.
+    quiet : bool
+        Show only the decision, without the class probabilities before it.
+    serve : bool
+        Ask on a local web page instead, for any number of sessions.
+    port : N
+        Port of the page; 0: any free port.
+    wording : JSON
+        JSON or CSV file with the text of the question for each column.
+    unavailable : NAME
+        A column that cannot be acquired for this case; may be repeated.
+
+    Notes
+    -----
+    At each question: a value; `?` or nothing if it is unavailable; `name=value` to give another value
+    unasked; `q` to decide now.
+
+    With --json: lines such as {"value": 3.5}, {"value": null}, {"feature": "age", "value": 40} and {"stop": true} on
+    standard input, one line of JSON for each on standard output.
+    """
     if not 0 <= port < 65536:
         raise MisuseError(f"--port {port} must be from 0 to 65535.")
     if not serve and (port or wording is not None):

@@ -4,46 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tamis.cli.failure import MisuseError
-from tamis.cli.options import option
 from tamis.cli.output import note
 
 if TYPE_CHECKING:
-    from tamis.watch import Rule
+    from numpy.typing import NDArray
 
-__all__ = ["Alerting", "check_names"]
+    from tamis.watch import Rule, Watch
 
-_PANEL = "Rules and alerts"
+__all__ = ["Alerting", "check_names", "update_watch"]
 
 
 @dataclass
 class Alerting:
-    """When alerts are raised, and where they are sent."""
+    """When alerts are raised, and where they are sent.
 
-    rule: Annotated[
-        list[str] | None,
-        option(
-            _PANEL,
-            "TEXT",
-            "Condition that raises an alert; may be repeated.  [dim]\\[default: a feature is used but no longer"
-            " relevant, or its psi is above 0.2][/]",
-            show_default=False,
-        ),
-    ] = None
-    rules: Annotated[
-        str | None, option(_PANEL, "TOML", "Read the rules from a TOML file, with severity and cool-down.")
-    ] = None
-    on_alert: Annotated[
-        str | None,
-        option(
-            _PANEL,
-            "COMMAND",
-            "Run this shell command for each alert, with the alert as JSON on its standard input.",
-        ),
-    ] = None
-    webhook: Annotated[str | None, option(_PANEL, "URL", "Post each alert as JSON to this URL.")] = None
+    Parameters
+    ----------
+    rule : TEXT
+        Condition that raises an alert; may be repeated. [default: a feature is used but no longer relevant, or its psi
+        is above 0.2]
+    rules : TOML
+        Read the rules from a TOML file, with severity and cool-down.
+    on_alert : COMMAND
+        Run this shell command for each alert, with the alert as JSON on its standard input.
+    webhook : URL
+        Post each alert as JSON to this URL.
+    """
+
+    panel: ClassVar[str] = "Rules and alerts"
+
+    rule: list[str] | None = None
+    rules: str | None = None
+    on_alert: str | None = None
+    webhook: str | None = None
 
     @property
     def is_given(self) -> bool:
@@ -90,6 +86,28 @@ class Alerting:
                 note(f"warning: {failure}.")
 
         return send
+
+
+def update_watch(
+    watched: Watch,
+    waiting: list[Any],
+    X: NDArray[Any],
+    predictions: NDArray[Any],
+    y: NDArray[Any],
+    delay: int,
+) -> list[dict[str, Any]]:
+    """Add a batch, and the labels of the rows `delay` rows before its end; `waiting` has the labels between."""
+    import numpy as np
+
+    if delay == 0:
+        return watched.update(X, predictions, y=y)
+    alerts = watched.update(X, predictions)
+    first = watched.n_rows_ - len(y) - len(waiting)
+    waiting += y.tolist()
+    if (due := len(waiting) - delay) > 0:
+        alerts += watched.update_labels(range(first, first + due), np.array(waiting[:due]))
+        del waiting[:due]
+    return alerts
 
 
 def check_names(rules: list[Rule], features: list[str], task: str) -> None:

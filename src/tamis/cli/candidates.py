@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
 
 from tamis.catalog import find
-from tamis.cli.failure import MisuseError
-from tamis.cli.options import check_whole, option
+from tamis.cli.failure import MisuseError, suggestion
 from tamis.errors import DataError
 
 if TYPE_CHECKING:
@@ -78,42 +78,42 @@ def find_rule(name: str) -> Rule:
     """Return the rule of a name, or suggest the nearest."""
     known = name.lower()
     if known not in RULES:
-        near = difflib.get_close_matches(known, RULES, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = suggestion(known, RULES)
         raise MisuseError(f"--rule {name} is not a rule{hint} Known: {', '.join(RULES)}.")
     return Rule(known, _KINDS[known])
 
 
-_GENERATING = "Candidates"
-
-
 @dataclass
 class CandidateOptions:
-    """The candidates that are generated from the columns, and their order."""
+    """The candidates that are generated from the columns, and their order.
 
-    pca: Annotated[
-        int | None,
-        option(_GENERATING, "N", "Offer this many principal components first.", show_default=False),
-    ] = None
-    powers: Annotated[
-        bool, option(_GENERATING, None, "Offer squares and cubes of the columns.", "--powers")
-    ] = False
-    logs: Annotated[bool, option(_GENERATING, None, "Offer logarithms of the columns.", "--logs")] = False
-    interactions: Annotated[
-        bool, option(_GENERATING, None, "Offer products of accepted features and columns.", "--interactions")
-    ] = False
-    ratios: Annotated[
-        bool, option(_GENERATING, None, "Offer ratios of accepted features and columns.", "--ratios")
-    ] = False
-    shuffle: Annotated[
-        bool,
-        option(_GENERATING, None, "Offer the features in random order, each kind separately.", "--shuffle"),
-    ] = False
-    seed: Annotated[int, option(_GENERATING, "N", "Seed of the random order, and of a randomised rule.")] = 0
+    Parameters
+    ----------
+    pca : N
+        Offer this many principal components first.
+    powers : bool
+        Offer squares and cubes of the columns.
+    logs : bool
+        Offer logarithms of the columns.
+    interactions : bool
+        Offer products of accepted features and columns.
+    ratios : bool
+        Offer ratios of accepted features and columns.
+    shuffle : bool
+        Offer the features in random order, each kind separately.
+    seed : N
+        Seed of the random order, and of a randomised rule.
+    """
 
-    def __post_init__(self) -> None:
-        check_whole("--pca", self.pca, 1)
-        check_whole("--seed", self.seed, 0)
+    panel: ClassVar[str] = "Candidates"
+
+    pca: Annotated[int | None, typer.Option(min=1)] = None
+    powers: bool = False
+    logs: bool = False
+    interactions: bool = False
+    ratios: bool = False
+    shuffle: bool = False
+    seed: Annotated[int, typer.Option(min=0)] = 0
 
     def names(self) -> list[str]:
         """Return the classes of generators, in the order of their candidates."""
@@ -200,8 +200,7 @@ class ColumnTask:
         if model == "poisson" and self.rule.kind == "lasso":
             raise MisuseError(f"--rule {self.rule.name} has no model for counts: choose --model linear.")
         if model is not None and model not in _MODELS:
-            near = difflib.get_close_matches(model, _MODELS, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
+            hint = suggestion(model, _MODELS)
             raise MisuseError(f"--model {model} is not a model{hint} Known: {', '.join(_MODELS)}.")
         if self.rule.kind == "classes":
             return "", self._for_classes(model)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -11,108 +11,64 @@ from tamis.cli.candidates import MOST_TEXTS, RULES, CandidateOptions, ColumnTask
 from tamis.cli.column_groups import read_groups
 from tamis.cli.columns_output import Output
 from tamis.cli.failure import INTERRUPTED, MisuseError
-from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
+from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
 from tamis.cli.reading import Reading
 from tamis.cli.walk import Walk
 from tamis.errors import TamisError
 
-if TYPE_CHECKING:
-    pass
-
-__all__ = ["add", "columns"]
-
-_EXAMPLES = """\
-Examples:
-
-[bold]tamis columns genes.csv --label type --report genes.html[/]
-
-[bold]tamis columns houses.parquet --label price --logs --interactions --target-fdr 0.1[/]
-
-[bold]tamis columns words.svm --rule saola --json[/]
-
-[bold]tamis columns machines.parquet --label state --rule gfsfs --groups prefix[/]"""
-
-_DECIDING, _BUDGET = "Deciding", "Budget"
+__all__ = ["columns"]
 
 
 @dataclass
 class _Reading(Reading):
-    missing: Annotated[
-        str,
-        option("Reading the file", "HOW", "Missing numbers: mean of the column (with a note), or error."),
-    ] = "mean"
+    """How features are accepted.
 
+    Parameters
+    ----------
+    missing : HOW
+        Missing numbers: mean of the column (with a note), or error.
+    """
 
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog=_EXAMPLES)(grouped(columns))
+    panel: ClassVar[str] = "Reading the file"
+    missing: str = "mean"
 
 
 @dataclass
 class _RuleOptions:
-    rule: Annotated[
-        str,
-        option(
-            _DECIDING,
-            "NAME",
-            "A spending rule (alpha-investing, lord++, saffron ...), aic, bic, ric, stepwise-bic ..., grafting, osfs,"
-            " fast-osfs, saola, ofs-density, ofs-a3m or gfsfs.",
-            autocompletion=lambda: list(RULES),
-        ),
-    ] = "alpha-investing"
-    model: Annotated[
-        str | None,
-        option(
-            _DECIDING,
-            "NAME",
-            "linear, logistic, multinomial or poisson.  [dim]\\[default: chosen from the label][/]",
-            show_default=False,
-        ),
-    ] = None
-    target_fdr: Annotated[
-        float | None,
-        option(
-            _DECIDING,
-            "SHARE",
-            "False discovery rate of the accepted features, for a spending rule.  [dim]\\[default: 0.05][/]",
-            show_default=False,
-        ),
-    ] = None
-    initial_wealth: Annotated[
-        float | None,
-        option(
-            _DECIDING, "SHARE", "Initial wealth of alpha-investing, in place of --target-fdr; 0.5 in the paper.",
-            show_default=False,
-        ),
-    ] = None  # fmt: skip
-    payout: Annotated[
-        float | None,
-        option(_DECIDING, "SHARE", "Payout of alpha-investing per accepted feature.", show_default=False),
-    ] = None
-    robust: Annotated[
-        bool,
-        option(_DECIDING, None, "Use tests that are valid under heteroscedastic noise.", "--robust"),
-    ] = False
-    release: Annotated[
-        float | None,
-        option(
-            _DECIDING,
-            "SHARE",
-            "Drop an accepted feature if its p-value, given later ones, exceeds this, such as 0.05.",
-            show_default=False,
-        ),
-    ] = None
+    """How features are accepted.
 
-    groups: Annotated[
-        str | None,
-        option(
-            _DECIDING,
-            "WHAT",
-            "Decide on groups of columns: text (each text column), prefix (names up to _; prefix:. up to a dot), or a"
-            " JSON or CSV file. For gfsfs and spending rules.",
-            show_default=False,
-        ),
-    ] = None
+    Parameters
+    ----------
+    rule : NAME
+        A spending rule (alpha-investing, lord++, saffron ...), aic, bic, ric, stepwise-bic ..., grafting, osfs,
+        fast-osfs, saola, ofs-density, ofs-a3m or gfsfs.
+    model : NAME
+        linear, logistic, multinomial or poisson. [default: chosen from the label]
+    target_fdr : SHARE
+        False discovery rate of the accepted features, for a spending rule. [default: 0.05]
+    initial_wealth : SHARE
+        Initial wealth of alpha-investing, in place of --target-fdr; 0.5 in the paper.
+    payout : SHARE
+        Payout of alpha-investing per accepted feature.
+    robust : bool
+        Use tests that are valid under heteroscedastic noise.
+    release : SHARE
+        Drop an accepted feature if its p-value, given later ones, exceeds this, such as 0.05.
+    groups : WHAT
+        Decide on groups of columns: text (each text column), prefix (names up to _; prefix:. up to a dot), or a JSON or
+        CSV file. For gfsfs and spending rules.
+    """
+
+    panel: ClassVar[str] = "Deciding"
+    rule: Annotated[str, typer.Option(autocompletion=lambda: list(RULES))] = "alpha-investing"
+    model: str | None = None
+    target_fdr: float | None = None
+    initial_wealth: float | None = None
+    payout: float | None = None
+    robust: bool = False
+    release: float | None = None
+
+    groups: str | None = None
 
     def get_rule(self) -> Rule:
         """Return the rule; raise for options that it does not use."""
@@ -169,40 +125,58 @@ class _RuleOptions:
         )
 
 
+@command(panel="Budget")
 def columns(
     *,
     deciding: _RuleOptions,
     generating: CandidateOptions,
-    max_candidates: Annotated[int | None, option(_BUDGET, "N", "Try at most this many candidates.")] = None,
-    max_features: Annotated[int | None, option(_BUDGET, "N", "Accept at most this many features.")] = None,
-    max_seconds: Annotated[float | None, option(_BUDGET, "S", "Stop after this many seconds.")] = None,
-    checkpoint: Annotated[
-        str | None, option(_BUDGET, "FILE", "Save the search to this file; if it exists, continue from it.")
-    ] = None,
+    max_candidates: Annotated[int | None, typer.Option(min=1)] = None,
+    max_features: Annotated[int | None, typer.Option(min=1)] = None,
+    max_seconds: float | None = None,
+    checkpoint: str | None = None,
     reading: _Reading,
-    top: Annotated[int, option("Output", "N", "Number of accepted features to show.")] = 20,
-    save: Annotated[
-        str | None, option("Output", "FILE", "Save the selector and the recipes of its features.")
-    ] = None,
-    report: Annotated[
-        str | None, option("Output", "FILE", "Write an HTML report: wealth, p-values, accepted features.")
-    ] = None,
+    top: Annotated[int, typer.Option(min=1), OUTPUT] = 20,
+    save: Annotated[str | None, OUTPUT] = None,
+    report: Annotated[str | None, OUTPUT] = None,
     force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> int:
-    """Streaming feature selection: accept or reject columns, and features made from them, one by one."""
+    """Accept or reject features one by one (streaming features).
+
+    The features are the columns, and features made from them.
+
+    Parameters
+    ----------
+    max_candidates : N
+        Try at most this many candidates.
+    max_features : N
+        Accept at most this many features.
+    max_seconds : S
+        Stop after this many seconds.
+    checkpoint : FILE
+        Save the search to this file; if it exists, continue from it.
+    top : N
+        Number of accepted features to show.
+    save : FILE
+        Save the selector and the recipes of its features.
+    report : FILE
+        Write an HTML report: wealth, p-values, accepted features.
+
+    Examples
+    --------
+    `tamis columns genes.csv --label type --report genes.html`
+
+    `tamis columns houses.parquet --label price --logs --interactions --target-fdr 0.1`
+
+    `tamis columns words.svm --rule saola --json`
+
+    `tamis columns machines.parquet --label state --rule gfsfs --groups prefix`
+    """
     from tamis._validation import check_number
     from tamis.cli.train import Table
 
     rule = deciding.get_rule()
-    for name, value, least in (
-        ("--max-candidates", max_candidates, 1),
-        ("--max-features", max_features, 1),
-        ("--top", top, 1),
-    ):
-        check_whole(name, value, least)
     if max_seconds is not None:
         check_number("max_seconds", max_seconds, low=0.0, open_low=True)
     if max_features is not None and rule.kind in ("classes", "lasso"):

@@ -11,8 +11,8 @@ import typer
 from tamis.catalog import LEARNERS
 from tamis.cli.compare_output import document_of, show_comparison
 from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
-from tamis.cli.methods import amount, part, selectors
-from tamis.cli.options import AsJSON, Debug, Force, Panel, Quiet, check_whole, grouped, keys, option
+from tamis.cli.methods import amount, keys, part, selectors
+from tamis.cli.options import OUTPUT, AsJSON, Force, Panel, Quiet, check_whole, command
 from tamis.cli.output import (
     check_outputs,
     print_json,
@@ -28,86 +28,69 @@ if TYPE_CHECKING:
     from tamis.evaluate import ExperimentResult
     from tamis.streams import Stream
 
-__all__ = ["add", "compare"]
+__all__ = ["compare"]
 
-_EXAMPLES = """\
-Examples:
 
-[bold]tamis compare --report compare.html[/]
-
-[bold]tamis compare --stream SEA --stream electricity --selector fires --selector mi:half_life=2000 --selector none \
---learner naive-bayes --seeds 5 --jobs 2 --out results --report compare.html[/]
-
-[bold]tamis compare sensors.csv machines.parquet --label state --select 5[/]"""
-
-_GRID, _OUTPUT = "Comparison", "Output"
 _STREAMS = ("SEA:n_rows=20000,n_drifts=3", "electricity")
 _SELECTORS = ("fires", "mi", "mi:half_life=2000", "none", "oracle")
 _LEARNER = "logistic"
 
 
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog=_EXAMPLES)(grouped(compare))
-
-
+@command(panel="Comparison")
 def compare(
     *,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[FILE]...", help="CSV, Parquet, ARFF, svmlight ...", show_default=False),
-    ] = None,
-    stream: Annotated[
-        list[str] | None,
-        option(
-            _GRID,
-            "NAME",
-            "A stream with known relevant features, or a data set: see [bold]tamis datasets[/]; may be repeated.",
-        ),
-    ] = None,
-    selector: Annotated[
-        list[str] | None,
-        option(
-            _GRID,
-            "NAME",
-            "A method (see [bold]tamis list[/]), none (all features) or oracle (the true features); may be repeated.",
-            autocompletion=keys(selectors()),
-        ),
-    ] = None,
-    learner: Annotated[
-        list[str] | None,
-        option(_GRID, "NAME", "A classifier; may be repeated.", autocompletion=keys(LEARNERS)),
-    ] = None,
-    select: Annotated[
-        str | None,
-        option(
-            _GRID,
-            "N",
-            "Number of features to keep, or fraction.  [dim]\\[default: the number of relevant features; if"
-            " unknown, a tenth, at least 3][/]",
-            show_default=False,
-        ),
-    ] = None,
-    seeds: Annotated[int, option(_GRID, "N", "Number of seeds.")] = 3,
-    options: Annotated[RunOptions, Panel(_GRID, without=("stability_window", "n_draws", "metrics"))],
+    files: Annotated[list[str] | None, typer.Argument()] = None,
+    stream: list[str] | None = None,
+    selector: Annotated[list[str] | None, typer.Option(autocompletion=keys(selectors()))] = None,
+    learner: Annotated[list[str] | None, typer.Option(autocompletion=keys(LEARNERS))] = None,
+    select: str | None = None,
+    seeds: Annotated[int, typer.Option(min=1)] = 3,
+    options: Annotated[RunOptions, Panel("Comparison", without=("stability_window", "n_draws", "metrics"))],
     reading: ReadingOptions,
-    jobs: Annotated[
-        int, option(_OUTPUT, "N", "Number of runs at a time; -1: one per core.", "--jobs", "-j")
-    ] = 1,
-    out: Annotated[
-        str | None,
-        option(_OUTPUT, "FOLDER", "Save every finished run in this folder; finished runs are not repeated."),
-    ] = None,
-    report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j"), OUTPUT] = 1,
+    out: Annotated[str | None, OUTPUT] = None,
+    report: Annotated[str | None, OUTPUT] = None,
     force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> int:
-    """Compare methods over streams and seeds (test-then-train); parameters as NAME:KEY=VALUE,KEY=VALUE."""
+    """Compare methods over streams and seeds, test-then-train.
+
+    Parameters are given as NAME:KEY=VALUE,KEY=VALUE.
+
+    Parameters
+    ----------
+    files : [FILE]...
+        CSV, Parquet, ARFF, svmlight ...
+    stream : NAME
+        A stream with known relevant features, or a data set: see `tamis datasets`; may be repeated.
+    selector : NAME
+        A method (see `tamis list`), none (all features) or oracle (the true features); may be repeated.
+    learner : NAME
+        A classifier; may be repeated.
+    select : N
+        Number of features to keep, or fraction. [default: the number of relevant features; if unknown, a tenth, at
+        least 3]
+    seeds : N
+        Number of seeds.
+    jobs : N
+        Number of runs at a time; -1: one per core.
+    out : FOLDER
+        Save every finished run in this folder; finished runs are not repeated.
+    report : FILE
+        Write an HTML report.
+
+    Examples
+    --------
+    `tamis compare --report compare.html`
+
+    `tamis compare --stream SEA --stream electricity --selector fires --selector mi:half_life=2000 --selector none \
+--learner naive-bayes --seeds 5 --jobs 2 --out results --report compare.html`
+
+    `tamis compare sensors.csv machines.parquet --label state --select 5`
+    """
     from tamis.evaluate import run_experiment
 
-    check_whole("--seeds", seeds, 1)
     if jobs != -1:
         check_whole("--jobs", jobs, 1)
     check_outputs(files or [], {"--report": report}, {"--out": out}, force=force)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from multiprocessing import get_context
 from typing import Annotated, Any
 
-import typer
-
-from tamis.cli.options import AsJSON, Debug, Force, Quiet, option
+from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
 from tamis.cli.run import Output, evaluate
 from tamis.options import RunOptions
 
-__all__ = ["add"]
+__all__: list[str] = []
 
 _BENEFIT = """\
 Is selection worth it? 300 sensors measure 20 signals, and the cause of an alarm
@@ -37,19 +35,26 @@ A page with every figure:  tamis demo --report demo.html
 Your own file:             tamis run FILE --label NAME"""
 
 
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog="Example: [bold]tamis demo --report demo.html[/]")(demo)
-
-
+@command()
 def demo(
-    report: Annotated[str | None, option("Output", "FILE", "Write an HTML report.")] = None,
+    report: Annotated[str | None, OUTPUT] = None,
     force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> int:
-    """Show a selection that follows concept drift, and one that raises accuracy; works offline."""
+    """Show a selection that follows concept drift; works offline.
+
+    A second selection, from 300 sensors, raises accuracy.
+
+    Parameters
+    ----------
+    report : FILE
+        Write an HTML report.
+
+    Examples
+    --------
+    `tamis demo --report demo.html`
+    """
     output = Output(report, None, None, as_json, quiet)
     output.check([], force)
     return _show(output)

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
+from collections.abc import Iterable
 
 from tamis.errors import TamisError, UnknownNameError
 
-__all__ = ["FAILED", "INTERRUPTED", "MISUSED", "MisuseError", "ProblemsError", "explain", "spell"]
+__all__ = [
+    "FAILED",
+    "INTERRUPTED",
+    "MISUSED",
+    "MisuseError",
+    "ProblemsError",
+    "explain",
+    "spell",
+    "suggestion",
+]
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 # Parameters named in messages -> the options that set them.
 _SPELLING = {
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in (
+            "label", "format", "delimiter", "decimal", "encoding", "categorical", "times", "time_format",
+            "max_quoted_lines", "missing", "drop", "drop_unlabelled", "n_features", "protocol", "delay", "replay",
+            "scale", "baselines", "idle", "eps", "half_life", "model", "target_fdr", "release", "level",
+            "initial_wealth", "payout", "max_seconds",
+        )
+    },
     "n_features_to_select": "--select",
-    "label": "--label",
-    "format": "--format",
-    "delimiter": "--delimiter",
-    "decimal": "--decimal",
-    "encoding": "--encoding",
-    "categorical": "--categorical",
-    "times": "--times",
-    "time_format": "--time-format",
-    "max_quoted_lines": "--max-quoted-lines",
-    "missing": "--missing",
-    "drop": "--drop",
-    "drop_unlabelled": "--drop-unlabelled",
-    "n_features": "--n-features",
-    **{name: f"--{name}" for name in ("protocol", "delay", "replay", "scale", "baselines")},
     "delayed_features": "--delayed",
-    "idle": "--idle",
-    "eps": "--eps",
-    "half_life": "--half-life",
-    "model": "--model",
-    "target_fdr": "--target-fdr",
-    "release": "--release",
-    "level": "--level",
-    "initial_wealth": "--initial-wealth",
-    "payout": "--payout",
-    "max_seconds": "--max-seconds",
-}
+}  # fmt: skip
 
 
 _SWITCHES = {
@@ -94,6 +90,12 @@ def _without_decimal(given: list[str], corrected: list[str]) -> list[str]:
         return given
     at = given.index("--decimal")
     return given[:at] + given[at + 2 :]
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about an unknown word, with the nearest known one."""
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else "."
 
 
 def explain(error: BaseException, given: list[str]) -> tuple[str, int]:

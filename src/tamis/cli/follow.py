@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -12,7 +12,7 @@ from tamis.cli.alerting import Alerting
 from tamis.cli.failure import FAILED, INTERRUPTED, MisuseError
 from tamis.cli.follow_watch import FollowedWatch
 from tamis.cli.methods import Models
-from tamis.cli.options import Debug, Force, Panel, Quiet, argument, check_whole, grouped, option
+from tamis.cli.options import OUTPUT, Force, Panel, Quiet, command
 from tamis.cli.output import alone, check_outputs, note, terminal, warnings_in_one_line
 from tamis.cli.reading import ReadingOptions
 from tamis.cli.run import Output, title_of, watch_of
@@ -25,134 +25,153 @@ if TYPE_CHECKING:
     from tamis.streams.tables import Table
     from tamis.streams.tail import FollowedStream
 
-__all__ = ["Events", "add"]
+__all__ = ["Events"]
 
-_EXAMPLES = """\
-Examples:
 
-[bold]tamis follow sensors.csv --label state --checkpoint sensors.tamis --out sensors.jsonl[/]
-
-[bold]tamis follow 'parts/*.parquet' --label clicked --checkpoint clicks.tamis --live[/]
-
-[bold]tamis follow sensors.csv --label state --watch --live[/]
-
-[bold]producer | tamis follow - --label -1 --number serial --checkpoint run.tamis[/]"""
-
-_SOURCE, _OUTPUT = "Following", "Output"
 _RECORDS = 2000  # that are kept
 _IGNORED_PROBLEMS = ("missing", "drop_unlabelled")  # handled by --dead-letters or --label-key
 
 
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog=_EXAMPLES)(grouped(follow))
+@dataclass
+class _Source:
+    """The rows that are followed.
+
+    Parameters
+    ----------
+    source : SOURCE
+        A growing file, a folder or pattern of CSV or Parquet files, or - (standard input).
+    number : NAME
+        Column with increasing row numbers, so that standard input can be resumed.
+    label_key : NAME
+        Column that matches delayed labels to rows: a row without a label waits for one with the same key.
+    max_waiting : N
+        Maximum number of rows that wait for a label; beyond it, the oldest are dropped.
+    idle : SECONDS
+        End when no row has arrived for this long; 0: read only the existing rows.
+    dead_letters : FILE
+        Write rows that cannot be read to this file, and continue.
+    """
+
+    panel: ClassVar[str] = "Following"
+
+    source: Annotated[str | None, typer.Argument()] = None
+    number: str | None = None
+    label_key: str | None = None
+    max_waiting: Annotated[int, typer.Option(min=1)] = RunOptions.max_waiting
+    idle: float | None = None
+    dead_letters: str | None = None
+
+    def check(self, reading: ReadingOptions, checkpoint: str | None, options: RunOptions) -> str:
+        """Return the source; raise if the options exclude each other."""
+        if self.label_key is not None and options.delay != 0:
+            raise MisuseError("--label-key and --delay both define when labels arrive: choose one.")
+        if self.source is None:
+            raise MisuseError("Name what to follow: a FILE, a folder, a pattern such as 'parts/*.csv', or -.")
+        if reading.label is None:
+            raise MisuseError("Name the label column: --label NAME (or its position).")
+        if reading.n_features is not None or reading.zero_based is not None or reading.format == "svmlight":
+            raise MisuseError("svmlight files cannot be followed: only CSV and Parquet.")
+        if self.source == "-" and checkpoint is not None and self.number is None:
+            raise MisuseError(
+                "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file and"
+                " follow that, or let the producer number them and add --number NAME."
+            )
+        if self.source != "-" and self.number is not None:
+            raise MisuseError(
+                "--number is for standard input: the rows of files are identified by their position."
+            )
+        return self.source
+
+    def open(
+        self, reading: ReadingOptions, clock: tuple[str, ...], *, classes: bool, quiet: bool
+    ) -> FollowedStream:
+        """Open the stream, which waits for rows."""
+        from tamis.streams import follow_files
+
+        ignored = _IGNORED_PROBLEMS if self.dead_letters is not None or self.label_key is not None else ()
+
+        def judge(table: Table) -> dict[str, Any]:
+            return reading.column_options(
+                table, classes=classes, quiet=quiet, ignored=ignored, clock=clock, grows=True
+            )
+
+        own = {**vars(self), **reading.dialect(), **reading.user_options(), "label": reading.label_column()}
+        return follow_files(
+            own.pop("source"), format=reading.format, header=reading.header, judge=judge, **own
+        )
 
 
+@command(panel="Following")
 def follow(
     *,
     models: Models,
     options: Annotated[RunOptions, Panel("Evaluation", without=("metrics",))],
     reading: ReadingOptions,
-    source: Annotated[
-        str | None,
-        argument(
-            "SOURCE", "A growing file, a folder or pattern of CSV or Parquet files, or - (standard input)."
-        ),
-    ] = None,
-    number: Annotated[
-        str | None,
-        option(_SOURCE, "NAME", "Column with increasing row numbers, so that standard input can be resumed."),
-    ] = None,
-    label_key: Annotated[
-        str | None,
-        option(
-            _SOURCE,
-            "NAME",
-            "Column that matches delayed labels to rows: a row without a label waits for one with the same key.",
-        ),
-    ] = None,
-    max_waiting: Annotated[
-        int,
-        option(
-            _SOURCE, "N", "Maximum number of rows that wait for a label; beyond it, the oldest are dropped."
-        ),
-    ] = RunOptions.max_waiting,
-    idle: Annotated[
-        float | None,
-        option(
-            _SOURCE,
-            "SECONDS",
-            "End when no row has arrived for this long; 0: read only the existing rows.",
-        ),
-    ] = None,
-    dead_letters: Annotated[
-        str | None, option(_SOURCE, "FILE", "Write rows that cannot be read to this file, and continue.")
-    ] = None,
-    checkpoint: Annotated[
-        str | None,
-        option(
-            _SOURCE, "FILE", "Save models, scores and position to this file; if it exists, continue from it."
-        ),
-    ] = None,
-    checkpoint_seconds: Annotated[float, option(_SOURCE, "SECONDS", "Time between checkpoints.")] = 10.0,
-    out: Annotated[
-        str, option(_OUTPUT, "FILE", "Selections, drifts and scores as JSON lines; - is standard output.")
-    ] = "-",
-    every: Annotated[int, option(_OUTPUT, "N", "Rows between two lines of scores.")] = 1000,
-    live: Annotated[
-        bool,
-        option(_OUTPUT, None, "Show a page in the browser that is updated during the run.", "--live"),
-    ] = False,
-    port: Annotated[int, option(_OUTPUT, "N", "Port of that page and its /metrics; 0: any free port.")] = 0,
-    watch: Annotated[
-        bool,
-        option(
-            _OUTPUT,
-            None,
-            "Track the relevance and reliance of each feature, and raise alerts by rules.",
-            "--watch",
-        ),
-    ] = False,
+    followed: _Source,
+    checkpoint: str | None = None,
+    checkpoint_seconds: float = 10.0,
+    out: Annotated[str, OUTPUT] = "-",
+    every: Annotated[int, typer.Option(min=1), OUTPUT] = 1000,
+    live: Annotated[bool, OUTPUT] = False,
+    port: Annotated[int, OUTPUT] = 0,
+    watch: Annotated[bool, OUTPUT] = False,
     alerting: Alerting,
-    report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report at the end.")] = None,
-    save: Annotated[str | None, option(_OUTPUT, "FILE", "Save selector and learner at the end.")] = None,
+    report: Annotated[str | None, OUTPUT] = None,
+    save: Annotated[str | None, OUTPUT] = None,
     force: Force = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> int:
-    """Select features on an endless stream (test-then-train); each row is used once, even across restarts."""
-    check_whole("--every", every, 1)
-    check_whole("--max-waiting", max_waiting, 1)
-    if label_key is not None and options.delay != 0:
-        raise MisuseError("--label-key and --delay both define when labels arrive: choose one.")
-    _check(source, number, checkpoint, reading)
+    """Select features on an endless stream, also across restarts.
+
+    Evaluated test-then-train; each row is used once, even across restarts.
+
+    Parameters
+    ----------
+    checkpoint : FILE
+        Save models, scores and position to this file; if it exists, continue from it.
+    checkpoint_seconds : SECONDS
+        Time between checkpoints.
+    out : FILE
+        Selections, drifts and scores as JSON lines; - is standard output.
+    every : N
+        Rows between two lines of scores.
+    live : bool
+        Show a page in the browser that is updated during the run.
+    port : N
+        Port of that page and its /metrics; 0: any free port.
+    watch : bool
+        Track the relevance and reliance of each feature, and raise alerts by rules.
+    report : FILE
+        Write an HTML report at the end.
+    save : FILE
+        Save selector and learner at the end.
+
+    Examples
+    --------
+    `tamis follow sensors.csv --label state --checkpoint sensors.tamis --out sensors.jsonl`
+
+    `tamis follow 'parts/*.parquet' --label clicked --checkpoint clicks.tamis --live`
+
+    `tamis follow sensors.csv --label state --watch --live`
+
+    `producer | tamis follow - --label -1 --number serial --checkpoint run.tamis`
+    """
+    source = followed.check(reading, checkpoint, options)
     _check_watch(watch, alerting, live, port, options)
-    assert source is not None
     output = Output(report, None, checkpoint, as_json=False, quiet=quiet, save=save)
     out_file = None if out == "-" else out
     places = {
-        "--dead-letters": dead_letters,
+        "--dead-letters": followed.dead_letters,
         "--checkpoint": checkpoint,
         "--out": out_file,
         "--report": report,
     }
     check_outputs([source], {**places, "--save": save}, force=force)
-    with alone(checkpoint, out_file, dead_letters):
+    with alone(checkpoint, out_file, followed.dead_letters):
         position = None if checkpoint is None else _saved_position(checkpoint, source)
-        for place in (out_file, dead_letters) if position is None else ():
+        for place in (out_file, followed.dead_letters) if position is None else ():
             _truncate(place)
-        late = {"label_key": label_key, "max_waiting": max_waiting}
-        stream = _open_stream(
-            source,
-            reading,
-            number,
-            idle,
-            dead_letters,
-            late,
-            options.clock,
-            classes=not models.is_regression,
-            quiet=quiet,
-        )
+        stream = followed.open(reading, options.clock, classes=not models.is_regression, quiet=quiet)
         from tamis.persistence.journal import Journal
 
         journal = Journal(out)
@@ -292,45 +311,6 @@ def _truncate(place: str | None) -> None:
 
     if place is not None and os.path.isfile(place):
         os.truncate(place, 0)
-
-
-def _check(source: str | None, number: str | None, checkpoint: str | None, reading: ReadingOptions) -> None:
-    if source is None:
-        raise MisuseError("Name what to follow: a FILE, a folder, a pattern such as 'parts/*.csv', or -.")
-    if reading.label is None:
-        raise MisuseError("Name the label column: --label NAME (or its position).")
-    if reading.n_features is not None or reading.zero_based is not None or reading.format == "svmlight":
-        raise MisuseError("svmlight files cannot be followed: only CSV and Parquet.")
-    if source == "-" and checkpoint is not None and number is None:
-        raise MisuseError(
-            "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file and"
-            " follow that, or let the producer number them and add --number NAME."
-        )
-    if source != "-" and number is not None:
-        raise MisuseError(
-            "--number is for standard input: the rows of files are identified by their position."
-        )
-
-
-def _open_stream(
-    source: str, reading: ReadingOptions, number: str | None, idle: float | None, dead_letters: str | None,
-    late: dict[str, Any], clock: tuple[str, ...], *, classes: bool, quiet: bool,
-) -> FollowedStream:  # fmt: skip
-    from tamis.streams import follow_files
-
-    def judge(table: Table) -> dict[str, Any]:
-        is_mended = dead_letters is not None or late["label_key"] is not None
-        passed = _IGNORED_PROBLEMS if is_mended else ()
-        return reading.column_options(
-            table, classes=classes, quiet=quiet, ignored=passed, clock=clock, grows=True
-        )
-
-    label = reading.label_column()
-    assert label is not None
-    return follow_files(
-        source, label=label, format=reading.format, header=reading.header, **reading.dialect(), number=number,
-        idle=idle, dead_letters=dead_letters, judge=judge, **late, **reading.user_options(),
-    )  # fmt: skip
 
 
 def _run(

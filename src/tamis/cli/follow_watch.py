@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.alerting import Alerting, check_names
+from tamis.cli.alerting import Alerting, check_names, update_watch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,8 +49,6 @@ class FollowedWatch:
 
     def update(self, step: Step) -> list[dict[str, Any]]:
         """Add a batch, as predicted before anything learned from it; return its alerts."""
-        import numpy as np
-
         if step.batch is None or step.models.learner.n_known_classes == 0:
             return []
         X, y, predicted = step.batch
@@ -63,18 +61,7 @@ class FollowedWatch:
         live = _Numbers(step.models) if self.is_regression else _Probabilities(step.models)
         self.watched.set_model(live)
         try:
-            if self.delay == 0:
-                alerts = self.watched.update(X, predicted, y=y)
-            else:
-                alerts = self.watched.update(X, predicted)
-                self.waiting += y.tolist()
-                first = self.watched.n_rows_ - len(self.waiting)
-                due = self.watched.n_rows_ - self.delay - first
-                if due > 0:
-                    alerts += self.watched.update_labels(
-                        range(first, first + due), np.array(self.waiting[:due])
-                    )
-                    del self.waiting[:due]
+            alerts = update_watch(self.watched, self.waiting, X, predicted, y, self.delay)
         finally:
             self.watched.set_model(None)  # the models are saved by the run
         for alert in alerts:

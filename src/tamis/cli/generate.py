@@ -6,6 +6,8 @@ import itertools
 import json
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeAlias
 
@@ -13,62 +15,56 @@ import typer
 
 from tamis.cli.failure import MisuseError
 from tamis.cli.methods import part
-from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, option
+from tamis.cli.options import AsJSON, Force, Quiet, command
 from tamis.cli.output import check_outputs, print_json, progress, write_output
 
 if TYPE_CHECKING:
     from tamis.streams import SyntheticStream
 
-__all__ = ["add", "generate", "truth_of"]
+__all__ = ["generate", "truth_of"]
 
-_EXAMPLES = """\
-Examples:
-
-[bold]tamis generate SEA --rows 10000 --seed 1 --out sea.csv[/]
-
-[bold]tamis generate SEA:n_drifts=3,n_irrelevant=200 --out wide.parquet[/]
-
-[bold]tamis generate SEA --out - | tamis run - --label class[/]"""
 
 _ROWS = 5000  # written at a time
 _LABEL = "class"
 
 
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog=_EXAMPLES)(generate)
-
-
+@command()
 def generate(
     *,
-    stream: Annotated[
-        str,
-        typer.Argument(
-            metavar="STREAM",
-            help="Name of a stream (see [bold]tamis datasets[/]), with parameters as NAME:KEY=VALUE,KEY=VALUE.",
-        ),
-    ],
-    out: Annotated[
-        str,
-        option(
-            None, "FILE", "File to write: .csv, .parquet or .arff; - is standard output (CSV).", "--out", "-o"
-        ),
-    ],
-    rows: Annotated[
-        int | None, option(None, "N", "Number of rows; by default as published.", "--rows")
-    ] = None,
-    seed: Annotated[int, option(None, "N", "Seed; another seed gives another stream.")] = 0,
+    stream: Annotated[str, typer.Argument()],
+    out: Annotated[str, typer.Option("--out", "-o")],
+    rows: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
     force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
-    """Write a stream with known relevant features, and the relevant features at each row to a second file."""
-    check_whole("--rows", rows, 1)
-    check_whole("--seed", seed, 0)
+    """Write a stream with known relevant features to a file.
+
+    The relevant features at each row are written to a second file.
+
+    Parameters
+    ----------
+    stream : STREAM
+        Name of a stream (see `tamis datasets`), with parameters as NAME:KEY=VALUE,KEY=VALUE.
+    out : FILE
+        File to write: .csv, .parquet or .arff; - is standard output (CSV).
+    rows : N
+        Number of rows; by default as published.
+    seed : N
+        Seed; another seed gives another stream.
+
+    Examples
+    --------
+    `tamis generate SEA --rows 10000 --seed 1 --out sea.csv`
+
+    `tamis generate SEA:n_drifts=3,n_irrelevant=200 --out wide.parquet`
+
+    `tamis generate SEA --out - | tamis run - --label class`
+    """
     write, made = _writer(out), _open_stream(stream, rows, seed)
     if out == "-":
-        _write_csv(made, sys.stdout.buffer, lambda n: None)
+        write(made, sys.stdout.buffer, lambda n: None)
         return
     path = Path(out).absolute()
     truth = path.with_name(f"{path.stem}.truth.json")
@@ -146,9 +142,7 @@ _Write: TypeAlias = Callable[["SyntheticStream", BinaryIO, _Advance], None]
 def _writer(out: str) -> _Write:
     """Return the writer of the format given by a name."""
     writers: dict[str, _Write] = {".csv": _write_csv, ".parquet": _write_parquet, ".arff": _write_arff}
-    suffix = Path(out).suffix.lower()
-    if out == "-":
-        return _write_csv
+    suffix = ".csv" if out == "-" else Path(out).suffix.lower()
     if suffix not in writers:
         raise MisuseError(f"--out {out} has an unsupported format: end the name in .csv, .parquet or .arff.")
     return writers[suffix]
@@ -165,26 +159,18 @@ def _blocks(stream: SyntheticStream, advance: _Advance) -> Iterator[Any]:
         advance(len(y))
 
 
-def _write_csv(stream: SyntheticStream, file: BinaryIO, advance: _Advance) -> None:
-    from pyarrow import csv
-
+def _write_tables(module: str, name: str, stream: SyntheticStream, file: BinaryIO, advance: _Advance) -> None:
+    """Write the rows by a class of pyarrow."""
     writer = None
     for table in _blocks(stream, advance):
-        writer = writer or csv.CSVWriter(file, table.schema)
+        writer = writer or getattr(import_module(module), name)(file, table.schema)
         writer.write_table(table)
     if writer is not None:
         writer.close()
 
 
-def _write_parquet(stream: SyntheticStream, file: BinaryIO, advance: _Advance) -> None:
-    from pyarrow import parquet
-
-    writer = None
-    for table in _blocks(stream, advance):
-        writer = writer or parquet.ParquetWriter(file, table.schema)
-        writer.write_table(table)
-    if writer is not None:
-        writer.close()
+_write_csv = partial(_write_tables, "pyarrow.csv", "CSVWriter")
+_write_parquet = partial(_write_tables, "pyarrow.parquet", "ParquetWriter")
 
 
 def _write_arff(stream: SyntheticStream, file: BinaryIO, advance: _Advance) -> None:

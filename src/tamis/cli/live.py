@@ -14,7 +14,7 @@ from collections import Counter
 from typing import Any
 
 from tamis._json import null_nonfinite
-from tamis.cli.local_server import LocalHandler, content_policy, page_source, start_server
+from tamis.cli.local_server import LocalHandler, LocalPage
 
 __all__ = ["LivePage"]
 
@@ -22,7 +22,7 @@ _POINTS, _EVENTS, _ALERTS = 400, 30, 100  # sent to a page when it is opened
 _VIEWERS = 16  # at the same time
 
 
-class LivePage:
+class LivePage(LocalPage):
     """Shows the events of a running evaluation.
 
     Parameters
@@ -49,6 +49,8 @@ class LivePage:
     """
 
     def __init__(self, title: str, port: int = 0) -> None:
+        from tamis.report.page.text import shorten
+
         self.title = title
         self._lock = threading.Lock()
         self._points, self._strips = _Thinned(), _Thinned()  # lines of scores, and of a watch
@@ -58,11 +60,7 @@ class LivePage:
         self._n_seen = 0
         self._selected: dict[str, None] = {}
         self._viewers: list[queue.Queue[str]] = []
-        self._page = _page(title)
-        handler = type("_PageHandler", (_Handler,), {"page": self, "policy": _POLICY})
-        self._server, self.address = start_server(handler, port)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
+        super().__init__("live", _Handler, port, heading=html.escape(shorten(title, 300)))
 
     def publish(self, line: dict[str, Any]) -> None:
         """Send an event to all viewers."""
@@ -114,11 +112,6 @@ class LivePage:
             if viewer in self._viewers:
                 self._viewers.remove(viewer)
 
-    def close(self) -> None:
-        """Stop the server."""
-        self._server.shutdown()
-        self._server.server_close()
-
 
 class _Thinned:
     """The lines of one kind: fewer than 400, evenly spaced, and the last one."""
@@ -146,7 +139,7 @@ class _Handler(LocalHandler):
         if self.reject_foreign():
             return
         if self.path == "/":
-            self.answer(200, "text/html; charset=utf-8", self.page._page)
+            self.answer(200, "text/html; charset=utf-8", self.page.source)
         elif self.path == "/events":
             self._stream()
         elif self.path == "/metrics":
@@ -182,33 +175,3 @@ class _Handler(LocalHandler):
 
 def _as_event(line: dict[str, Any]) -> str:
     return f"data: {json.dumps(null_nonfinite(line))}\n\n"
-
-
-_STYLE, _SCRIPT = page_source("live.css"), page_source("live.js")
-_POLICY = content_policy(_STYLE, _SCRIPT)
-
-
-def _page(title: str) -> bytes:
-    from tamis.report.page.text import shorten
-
-    heading = html.escape(shorten(title, 300))
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<link rel="icon" href="data:,">\n<title>{heading}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n'
-        f'<header><h1>{heading}</h1><p id="state" role="status">waiting for rows</p></header>\n<main>\n'
-        '<dl id="figures"></dl>\n'
-        '<section><h2 id="judged">Accuracy of the last rows</h2><svg id="chart" viewBox="0 0 700 200" role="img"'
-        ' aria-label="Accuracy on the most recent rows, by rows seen"></svg>'
-        '<p class="key"><span class="ours">selection</span>'
-        '<span class="random">random subsets of the same size</span></p></section>\n'
-        '<section id="watched" hidden><h2>Relevance and reliance</h2><p class="key"><span class="relevance">'
-        'relevance for the label</span><span class="reliance">reliance of the predictions</span>'
-        "<span>▼ alert</span></p>\n"
-        '<div class="strips"><ol id="names"></ol><div class="plot"><canvas id="strips" role="img"></canvas>'
-        '<div id="marks" aria-hidden="true"></div></div><p id="rows"></p></div><ol id="alerts"></ol></section>\n'
-        '<section><h2>Selected now</h2><ul id="selected"></ul></section>\n'
-        '<section><h2>Events</h2><ol id="events"></ol></section>\n'
-        f"</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
-    ).encode()

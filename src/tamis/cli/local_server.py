@@ -11,17 +11,20 @@ import hashlib
 import io
 import socket
 import sys
+import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
+from string import Template
 from typing import Any
 
-__all__ = ["LocalHandler", "content_policy", "page_source", "start_server"]
+__all__ = ["LocalHandler", "LocalPage"]
 
 
 class LocalHandler(BaseHTTPRequestHandler):
-    """Answers requests; subclasses set the policy of the page."""
+    """Answers requests; a subclass of it is made for each page."""
 
+    page: Any
     policy: str
     timeout = 10.0  # seconds for the whole request, and for each part of the answer
 
@@ -87,27 +90,45 @@ class _LocalServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def start_server(handler: type[LocalHandler], port: int) -> tuple[ThreadingHTTPServer, str]:
-    """Return a server on the loopback address that has not started to serve, and its URL; port 0 is a free one."""
-    server = _LocalServer(("127.0.0.1", port), handler)
-    return server, f"http://127.0.0.1:{server.server_address[1]}/"
+class LocalPage:
+    """A page of this package, NAME.html with NAME.css and NAME.js, on a server of the loopback address.
 
+    Parameters
+    ----------
+    name : str
+    handler : type
+        Subclass of `LocalHandler`, whose `page` is the object.
+    port : int
+        0: a free port.
+    **texts
+        HTML in the places of their names.
 
-def page_source(name: str) -> str:
-    """Return the text of a style or script of this package."""
-    return files("tamis.cli").joinpath(name).read_text(encoding="utf-8")
-
-
-def content_policy(style: str, script: str) -> str:
-    """Return the content security policy of a page with this style and script.
-
-    >>> content_policy("", "")[:18]
-    "default-src 'none'"
+    Attributes
+    ----------
+    address : str
+        URL of the page.
     """
-    return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self'; img-src data:;"
-        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
+
+    def __init__(self, name: str, handler: type[LocalHandler], port: int, **texts: str) -> None:
+        folder = files("tamis.cli")
+        source, style, script = (
+            folder.joinpath(f"{name}.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
+        )
+        self.source = Template(source).substitute(texts, style=style, script=script).encode()
+        policy = (
+            f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; connect-src 'self';"
+            " img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        )
+        self._server = _LocalServer(
+            ("127.0.0.1", port), type("_", (handler,), {"page": self, "policy": policy})
+        )
+        self.address = f"http://127.0.0.1:{self._server.server_address[1]}/"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        """Stop the server."""
+        self._server.shutdown()
+        self._server.server_close()
 
 
 def _hash(text: str) -> str:

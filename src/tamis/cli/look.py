@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tamis.cli.options import AsJSON, Debug, Quiet, check_whole, grouped, option
+from tamis.cli.options import OUTPUT, AsJSON, Quiet, command
 from tamis.cli.output import print_json, terminal
 from tamis.cli.reading import Reading, dialect_text, option_words, stream_name
 
@@ -19,37 +19,39 @@ if TYPE_CHECKING:
 
     from tamis.streams.profile import ColumnProfile, TableProfile
 
-__all__ = ["add", "look"]
+__all__ = ["look"]
 
-_EXAMPLES = """\
-Examples:
-
-[bold]tamis look sensors.csv[/]
-
-[bold]tamis look sensors.csv --label state --missing mean[/]
-
-[bold]zcat log.csv.gz | tamis look - --json[/]"""
 
 _WIDEST = 100
 
 
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog=_EXAMPLES)(grouped(look))
-
-
+@command()
 def look(
     *,
     reading: Reading,
-    top: Annotated[int, option("Output", "N", "Number of columns to show.")] = 40,
+    top: Annotated[int, typer.Option(min=1), OUTPUT] = 40,
     as_json: AsJSON = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
-    """Profile the first rows of a file: its columns, and the options that the other commands need."""
+    """Profile a file: its columns, and the options to read it.
+
+    The first rows are read; the result is a command to copy.
+
+    Parameters
+    ----------
+    top : N
+        Number of columns to show.
+
+    Examples
+    --------
+    `tamis look sensors.csv`
+
+    `tamis look sensors.csv --label state --missing mean`
+
+    `zcat log.csv.gz | tamis look - --json`
+    """
     from tamis.streams.profile import profile_stream
 
-    check_whole("--top", top, 1)
     reading.check()
     table = None if reading.file is None else reading.table(reading.file)
     profile = profile_stream(reading.open(width="any")) if table is None else reading.profile(table)

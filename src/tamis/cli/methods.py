@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
+
+import typer
 
 from tamis.catalog import CATALOG, LEARNERS, Entry, find, find_learner
-from tamis.cli.failure import MisuseError
-from tamis.cli.options import check_whole, check_word, keys, option
+from tamis.cli.failure import MisuseError, suggestion
+from tamis.cli.options import EVALUATION, check_word
 from tamis.options import model_parameters, read_value
 
 __all__ = [
-    "Models", "amount", "assignment", "cells", "find_selector", "others", "parameters", "part", "selectors"
+    "Models", "amount", "assignment", "cells", "find_selector", "keys", "others", "parameters", "part", "selectors"
 ]  # fmt: skip
 
 _USUAL = {"classification": "logistic", "regression": "sgd-regressor"}
@@ -42,88 +43,54 @@ def find_selector(name: str) -> Entry:
     return find(name, "rows")
 
 
+def keys(entries: tuple[Entry, ...]) -> Callable[[], list[str]]:
+    """Return the function that completes the name of an entry."""
+    return lambda: [entry.key for entry in entries]
+
+
 @dataclass
 class Models:
-    """The selector and the learner of a run, as named on the command line."""
+    """The selector and the learner of a run, as named on the command line.
 
-    selector: Annotated[
-        str | None,
-        option(
-            "Selection",
-            "NAME",
-            "The selector: see [bold]tamis list[/]; none keeps all features, auto compares several and uses the best."
-            "  [dim]\\[default: auto][/]",
-            show_default=False,
-            autocompletion=keys(selectors()),
-        ),
-    ] = None
-    select: Annotated[
-        str | None,
-        option(
-            "Selection",
-            "N",
-            "Number of features to keep (5), or fraction (0.1).  [dim]\\[default: a tenth, or chosen"
-            " by the method][/]",
-            show_default=False,
-        ),
-    ] = None
-    assign: Annotated[
-        list[str] | None,
-        option(
-            "Selection",
-            "KEY=VALUE",
-            "A parameter of the selector (see [bold]tamis list NAME[/]); may be repeated.",
-            "--set",
-        ),
-    ] = None
-    seed: Annotated[int, option("Selection", "N", "Seed of selector and learner.")] = 0
-    task: Annotated[
-        str | None,
-        option(
-            "Evaluation",
-            "WHAT",
-            "Kind of label: classification (classes) or regression (a number).  [dim]\\[default: that of the learner,"
-            " or classification][/]",
-            show_default=False,
-        ),
-    ] = None
-    learner: Annotated[
-        str | None,
-        option(
-            "Evaluation",
-            "NAME",
-            "The learner: see [bold]tamis list[/].  [dim]\\[default: with auto, chosen on the first rows from"
-            " logistic, perceptron, naive-bayes and adaptive-random-forest; else logistic; sgd-regressor for"
-            " numbers][/]",
-            show_default=False,
-            autocompletion=keys(LEARNERS),
-        ),
-    ] = None
+    Parameters
+    ----------
+    selector : NAME
+        The selector: see `tamis list`; none keeps all features, auto compares several and uses the best. [default:
+        auto]
+    select : N
+        Number of features to keep (5), or fraction (0.1). [default: a tenth, or chosen by the method]
+    assign : KEY=VALUE
+        A parameter of the selector (see `tamis list NAME`); may be repeated.
+    seed : N
+        Seed of selector and learner.
+    task : WHAT
+        Kind of label: classification (classes) or regression (a number). [default: that of the learner, or
+        classification]
+    learner : NAME
+        The learner: see `tamis list`. [default: with auto, chosen on the first rows from logistic, perceptron,
+        naive-bayes and adaptive-random-forest; else logistic; sgd-regressor for numbers]
 
-    refit_every: Annotated[
-        int | None,
-        option(
-            "Evaluation",
-            "N",
-            "Rows between two fits of a learner without incremental updates: lightgbm, random-forest."
-            "  [dim]\\[default: 1000][/]",
-            show_default=False,
-        ),
-    ] = None
-    refit_window: Annotated[
-        int | None,
-        option(
-            "Evaluation",
-            "N",
-            "Largest number of recent rows that such a learner is fitted on.  [dim]\\[default: 10000][/]",
-            show_default=False,
-        ),
-    ] = None
+    Other Parameters
+    ----------------
+    refit_every : N
+        Rows between two fits of a learner without incremental updates: lightgbm, random-forest. [default: 1000]
+    refit_window : N
+        Largest number of recent rows that such a learner is fitted on. [default: 10000]
+    """
+
+    panel: ClassVar[str] = "Selection"
+
+    selector: Annotated[str | None, typer.Option(autocompletion=keys(selectors()))] = None
+    select: str | None = None
+    assign: Annotated[list[str] | None, typer.Option("--set")] = None
+    seed: Annotated[int, typer.Option(min=0)] = 0
+    task: Annotated[str | None, EVALUATION] = None
+    learner: Annotated[str | None, typer.Option(autocompletion=keys(LEARNERS)), EVALUATION] = None
+
+    refit_every: Annotated[int | None, typer.Option(min=1)] = None
+    refit_window: Annotated[int | None, typer.Option(min=2)] = None
 
     def __post_init__(self) -> None:
-        check_whole("--seed", self.seed, 0)
-        check_whole("--refit-every", self.refit_every, 1)
-        check_whole("--refit-window", self.refit_window, 2)
         self.make()  # wrong words are reported before a file is opened
 
     @functools.cached_property
@@ -200,8 +167,7 @@ def assignment(entry: Entry, text: str) -> tuple[str, Any]:
     if name == "n_features_to_select":
         raise MisuseError("The number of features is set with --select, not with --set.")
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = suggestion(name, known)
         raise MisuseError(f"{entry.name} has no parameter {name!r}{hint} It has: {', '.join(known)}.")
     return name, read_value(value)
 

@@ -1,140 +1,209 @@
-"""Options that several commands share; a command receives them as one dataclass argument."""
+"""Commands and their options: types from the signature, help from the docstring.
+
+A command is a function. Its docstring is the help page: the paragraphs before "Parameters" describe the command, the
+type of a parameter is the placeholder of its value, and "Notes" or "Examples" end the page. A parameter that is a
+dataclass stands for an option of each field, which several commands share.
+"""
 
 from __future__ import annotations
 
-import functools
+import copy
+import dataclasses
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Annotated, Any, get_type_hints
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, is_dataclass
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperGroup
+from typer.models import OptionInfo, ParameterInfo
 
-from tamis.catalog import Entry
 from tamis.cli.failure import MisuseError
-from tamis.options import Option, RunOptions
+from tamis.options import RunOptions
 
 __all__ = [
-    "AsJSON", "Debug", "Force", "Panel", "Quiet", "argument", "check_whole", "check_word", "grouped", "keys", "option",
+    "EVALUATION", "OUTPUT", "AsJSON", "Force", "Panel", "Quiet", "check_whole", "check_word", "command",
+    "parameter_texts", "root", "sections",
 ]  # fmt: skip
 
-
-def option(panel: str | None, metavar: str | None, help: str, *names: str, **more: Any) -> Any:
-    """Return an option of that panel of the help page."""
-    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=panel, **more)
-
-
-def argument(metavar: str, help: str) -> Any:
-    """Return an optional argument."""
-    return typer.Argument(metavar=metavar, help=help, show_default=False)
-
-
-def keys(entries: tuple[Entry, ...]) -> Callable[[], list[str]]:
-    """Return the function that completes the name of an entry."""
-    return lambda: [entry.key for entry in entries]
-
-
-AsJSON = Annotated[bool, option("Output", None, "Print one JSON document.", "--json")]
-Force = Annotated[bool, option("Output", None, "Overwrite files that are not from Tamis.", "--force")]
-Quiet = Annotated[bool, option("Output", None, "Show no progress.", "--quiet", "-q")]
-Debug = Annotated[bool, option("Output", None, "Show the traceback of an error.", "--debug")]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_RARE = "Rarely needed"  # the panel of the options under "Other Parameters"
+_RARE_OF_RUN = ("protocol", "stability_window", "n_draws", "frozen_after")
 
 
 @dataclass(frozen=True)
 class Panel:
-    """The panel of a help page for the options of a run, as in ``Annotated[RunOptions, Panel("Evaluation")]``."""
+    """The panel of an option on the help page, as in ``Annotated[int, Panel("Output")]``, or of those of a run."""
 
-    title: str
+    title: str | None
     without: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class _RunOptionsGroup:
-    """Turns the options of a run into options of the command line, and their values into `RunOptions`."""
+EVALUATION, OUTPUT = Panel("Evaluation"), Panel("Output")
+AsJSON = Annotated[bool, typer.Option("--json", help="Print one JSON document."), OUTPUT]
+Force = Annotated[bool, typer.Option(help="Overwrite files that are not from Tamis."), OUTPUT]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress."), OUTPUT]
+_Debug = Annotated[bool, typer.Option(help="Show the traceback of an error."), OUTPUT]
 
-    panel: Panel
 
-    @functools.cached_property
-    def known(self) -> dict[str, Option]:
-        every = RunOptions.known().items()
-        return {
-            name: one for name, one in every if one.help and one.is_setting and name not in self.panel.without
-        }
+class _Root(TyperGroup):
+    """The list of commands, on one screen of 24 lines."""
 
-    def parameters(self) -> Iterator[inspect.Parameter]:
-        types = get_type_hints(RunOptions)
-        for name, one in self.known.items():
-            default = getattr(RunOptions, name)
-            flags = [one.flag] if one.flag else []
-            kind = list[str] if one.flag else types[name] if one.read is None else str
-            yield inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=default if one.read is None else str(default),
-                annotation=Annotated[kind, option(self.panel.title, one.metavar, one.help, *flags)],
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.format_usage(ctx, formatter)
+        formatter.write(f"{self.help}\n\n")
+        formatter.write_dl([(name, one.get_short_help_str(68)) for name, one in self.commands.items()])
+        names = [" or ".join(reversed(one.opts)) for one in self.get_params(ctx)]
+        formatter.write(f"\nOptions: {', '.join(names)}\n{self.epilog}\n")
+
+
+root = typer.Typer(
+    cls=_Root,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def sections(thing: object) -> dict[str, str]:
+    """Return the sections of a docstring by their titles; the text before the first one has the title ""."""
+    parts = re.split(r"\n\n([A-Z][\w ]*)\n-+\n", inspect.getdoc(thing) or "")
+    return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
+
+
+def parameter_texts(section: str) -> dict[str, tuple[str, str]]:
+    """Return the type and the description of each parameter in a section of a docstring."""
+    result = {}
+    for head, text in re.findall(r"^(\S.*)\n?((?:(?: .*)?\n|  .*)*)", section, re.MULTILINE):
+        names, _, kind = head.partition(" : ")
+        result.update(dict.fromkeys(names.split(", "), (kind, " ".join(text.split()))))
+    return result
+
+
+def _markup(text: str) -> str:
+    """Return help with the markup of rich: code in bold, and a default in words as typer shows others."""
+    text = re.sub(r" \[default: (.*)\]$", r"  [dim]\\[default: \1][/]", text)
+    return re.sub(r"`([^`]+)`", r"[bold]\1[/]", text)
+
+
+def _options(
+    thing: Any, parameters: Sequence[tuple[str, Any, Any]], panel: str | None
+) -> Iterator[inspect.Parameter]:
+    """Yield the options for the parameters of a function, or for the fields of a class."""
+    texts: dict[str, tuple[str, str, str | None]] = {}
+    for one in reversed(thing.__mro__) if isinstance(thing, type) else [thing]:
+        for title, where in (("Parameters", panel), ("Other Parameters", _RARE)):
+            entries = parameter_texts(sections(one).get(title, "")) if one is not object else {}
+            texts.update({name: (*entry, where) for name, entry in entries.items()})
+    for name, hint, default in parameters:
+        kind, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        info = copy.copy(next((mark for mark in marks if isinstance(mark, ParameterInfo)), typer.Option()))
+        metavar, text, where = texts.get(name, ("", "", panel))
+        info.help = info.help or _markup(text)
+        if isinstance(info, OptionInfo):
+            info.rich_help_panel = next((mark.title for mark in marks if isinstance(mark, Panel)), where)
+        if kind is bool and not isinstance(info.default, str):  # a flag without its opposite
+            info.param_decls = [_spelled(name)]
+        elif metavar not in ("", "bool"):
+            info.metavar = metavar
+        yield inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+        )
+
+
+def _spelled(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _run_options(panel: Panel) -> tuple[list[inspect.Parameter], Callable[..., RunOptions]]:
+    """Return the options of a run, and the function that makes `RunOptions` of their values."""
+    known = {
+        name: one
+        for name, one in RunOptions.known().items()
+        if one.help and one.is_setting and name not in panel.without
+    }
+    types = get_type_hints(RunOptions)
+    parameters = []
+    for name, one in known.items():
+        default, where = getattr(RunOptions, name), _RARE if name in _RARE_OF_RUN else panel.title
+        flags = [one.flag] if one.flag else []
+        info = typer.Option(*flags, metavar=one.metavar, help=one.help, rich_help_panel=where)
+        kind = list[str] if one.flag else str if one.read else types[name]
+        default = str(default) if one.read else default
+        parameters.append(
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
             )
+        )
 
-    def take(self, given: dict[str, Any]) -> RunOptions:
-        values = {name: given.pop(name) for name in self.known}
-        for name, one in self.known.items():
+    def make(**values: Any) -> RunOptions:
+        for name, one in known.items():
             if one.read is not None:
                 values[name] = one.read(values[name])
             if one.least is not None and not isinstance(values[name], str):
-                check_whole(f"--{name.replace('_', '-')}", values[name], int(one.least))
+                check_whole(_spelled(name), values[name], int(one.least))
         return RunOptions(**values)
 
-
-@dataclass(frozen=True)
-class _Group:
-    """Turns the fields of a dataclass into options of the command line."""
-
-    kind: type[Any]
-
-    def parameters(self) -> Iterator[inspect.Parameter]:
-        types = get_type_hints(self.kind, include_extras=True)
-        for field in fields(self.kind):
-            yield inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=types[field.name],
-            )
-
-    def take(self, given: dict[str, Any]) -> Any:
-        return self.kind(**{field.name: given.pop(field.name) for field in fields(self.kind)})
+    return parameters, make
 
 
-def _group_of(hint: Any) -> _Group | _RunOptionsGroup | None:
-    if getattr(hint, "__origin__", None) is RunOptions:
-        return _RunOptionsGroup(hint.__metadata__[0])
-    return _Group(hint) if is_dataclass(hint) and isinstance(hint, type) else None
+def command(name: str | None = None, panel: str | None = None) -> Callable[[_Function], _Function]:
+    """Add a function to the commands; `panel` is that of the options which name no other."""
 
-
-def grouped(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a command accept dataclasses: each field becomes a separate option.
-
-    The command's own parameters keep their order; the fields replace the dataclass.
-    """
-    hints = get_type_hints(command, include_extras=True)
-    groups = {name: group for name, hint in hints.items() if (group := _group_of(hint)) is not None}
-
-    def parameters() -> Iterator[inspect.Parameter]:
-        for parameter in inspect.signature(command).parameters.values():
-            if (group := groups.get(parameter.name)) is not None:
-                yield from group.parameters()
+    def add(function: _Function) -> _Function:
+        hints = get_type_hints(function, include_extras=True)
+        groups: dict[str, tuple[list[str], Callable[..., Any]]] = {}
+        items: list[inspect.Parameter] = []
+        for one in inspect.signature(function).parameters.values():
+            kind: Any = hints[one.name]
+            make: Callable[..., Any]
+            if getattr(kind, "__origin__", None) is RunOptions:
+                made, make = _run_options(kind.__metadata__[0])
+            elif isinstance(kind, type) and is_dataclass(kind):
+                made, make = _fields(kind), kind
             else:
-                yield parameter.replace(annotation=hints[parameter.name], kind=parameter.KEYWORD_ONLY)
+                items += _options(function, [(one.name, kind, one.default)], panel)
+                continue
+            groups[one.name] = [option.name for option in made], make
+            items += made
 
-    @functools.wraps(command)
-    def call(**given: Any) -> Any:
-        taken = {name: group.take(given) for name, group in groups.items()}
-        return command(**given, **taken)
+        least: dict[str, int] = {}
+        for item in items:
+            info = item.annotation.__metadata__[0]
+            if info.min is not None:  # checked here, for a message like all others
+                least[item.name], info.min = int(info.min), None
 
-    items = list(parameters())
-    call.__signature__ = inspect.Signature(items)  # type: ignore[attr-defined]
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in items}
-    del call.__wrapped__
-    return call
+        def call(**given: Any) -> Any:
+            del given["debug"]  # which `main` reads
+            for name, smallest in least.items():
+                check_whole(_spelled(name), given[name], smallest)
+            made = {
+                group: make(**{option: given.pop(option) for option in names})
+                for group, (names, make) in groups.items()
+            }
+            return function(**given, **made)
+
+        items += _options(call, [("debug", _Debug, False)], panel)
+        # The panels of a page have the order of their first options.
+        items.sort(key=lambda item: item.annotation.__metadata__[0].rich_help_panel == _RARE)
+        call.__signature__ = inspect.Signature(items)  # type: ignore[attr-defined]
+        call.__annotations__ = {item.name: item.annotation for item in items}
+        page = sections(function)
+        help_, end = (_markup(page.get(title, "")) for title in ("", "Notes"))
+        if examples := _markup(page.get("Examples", "")):
+            end = f"Examples:\n\n{examples}" if "\n\n" in examples else f"Example: {examples}"
+        root.command(name or function.__name__, help=help_, epilog=end)(call)
+        return function
+
+    return add
+
+
+def _fields(kind: type[Any]) -> list[inspect.Parameter]:
+    hints = get_type_hints(kind, include_extras=True)
+    entries = [(one.name, hints[one.name], one.default) for one in dataclasses.fields(kind)]
+    return list(_options(kind, entries, kind.panel))
 
 
 def check_word(option: str, value: str, known: tuple[str, ...]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import html
 import json
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from tamis._json import null_nonfinite
 from tamis._validation import as_list
 from tamis.cli.dialogue import Dialogue, amount, decision_text, label_text
 from tamis.cli.failure import MisuseError
-from tamis.cli.local_server import LocalHandler, content_policy, page_source, start_server
+from tamis.cli.local_server import LocalHandler, LocalPage
 
 if TYPE_CHECKING:
     from tamis.cells import CellClassifier, Session
@@ -29,10 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["QuestionPage", "read_wording"]
 
 _LONGEST = 1 << 18  # bytes of a request
-_STYLE, _SCRIPT = page_source("question.css"), page_source("question.js")
 
 
-class QuestionPage:
+class QuestionPage(LocalPage):
     """Serves the acquisitions of a fitted model.
 
     Parameters
@@ -69,17 +67,8 @@ class QuestionPage:
         *, unavailable: Sequence[Any] = (),
     ) -> None:  # fmt: skip
         self.model, self.wording, self.unavailable = model, wording or {}, as_list("unavailable", unavailable)
-        self._page = _page(type(model).__name__, is_number=model._is_regression)
-        policy = content_policy(_STYLE, _SCRIPT)
-        handler = type("_PageHandler", (_Handler,), {"page": self, "policy": policy})
-        self._server, self.address = start_server(handler, port)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop the server."""
-        self._server.shutdown()
-        self._server.server_close()
+        belief = "Prediction" if model._is_regression else "Probabilities"
+        super().__init__("question", _Handler, port, heading=html.escape(type(model).__name__), belief=belief)
 
     def reply(self, message: Any) -> dict[str, Any]:
         """Return the state of a session after a message: the values observed so far, and possibly one more.
@@ -246,7 +235,7 @@ class _Handler(LocalHandler):
         if self.path != "/":
             self.send_error(404)
             return
-        self.answer(200, "text/html; charset=utf-8", self.page._page)
+        self.answer(200, "text/html; charset=utf-8", self.page.source)
 
     def do_POST(self) -> None:
         if self.reject_foreign():
@@ -270,30 +259,3 @@ class _Handler(LocalHandler):
     def _send(self, code: int, message: dict[str, Any]) -> None:
         body = json.dumps(null_nonfinite(message), default=str).encode()
         self.answer(code, "application/json", body)
-
-
-def _page(name: str, *, is_number: bool) -> bytes:
-    heading, belief = html.escape(name), "Prediction" if is_number else "Probabilities"
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f'<link rel="icon" href="data:,">\n<title>{heading}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n'
-        f'<header><h1>{heading}</h1><p id="when"></p></header>\n<main inert>\n'
-        '<section id="ask"><form id="form"><label id="text" for="value"></label><p id="reason"></p>'
-        '<div id="options"></div><input id="value" autocomplete="off" inputmode="decimal">'
-        '<div class="row"><button id="give" type="submit">Enter value</button>'
-        '<button id="missing" type="button">Not available</button></div>'
-        '<p id="error" role="alert"></p></form></section>\n'
-        '<section id="result"><h2 id="decision"></h2></section>\n'
-        '<div class="row"><button id="undo" type="button">Undo</button>'
-        '<button id="stop" type="button">Stop now</button><button id="new" type="button">New session</button>'
-        '<button id="print" type="button">Print record</button></div>\n'
-        f'<section><h2>{belief}</h2><div id="bars" role="status"></div></section>\n'
-        '<section><h2>Known values</h2><ol id="steps"></ol><p>Total price: <strong id="cost"></strong></p></section>\n'
-        '<section id="have"><h2>I already have these values</h2><form id="more"><select id="which"'
-        ' aria-label="Column"></select><input id="given" aria-label="Its value" autocomplete="off">'
-        '<button type="submit">Add</button><button id="refuse" type="button">Not available</button></form>'
-        "<p>They are free and used at once. Unavailable values are not asked for.</p></section>\n"
-        f"</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
-    ).encode()

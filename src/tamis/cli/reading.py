@@ -5,12 +5,15 @@ from __future__ import annotations
 import codecs
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
 
 from tamis.cli.failure import MisuseError, ProblemsError
-from tamis.cli.options import argument, check_whole, option
+from tamis.cli.options import Panel
 from tamis.cli.output import note
 from tamis.errors import StreamError
 
@@ -19,82 +22,75 @@ if TYPE_CHECKING:
     from tamis.streams.profile import Problem, TableProfile
     from tamis.streams.tables import Table
 
-__all__ = ["Reading", "ReadingOptions", "dialect_text", "option_words", "stream_name"]
-
-_FILE = "Reading the file"
+__all__ = ["Reading", "ReadingOptions", "ReadingWithMissing", "dialect_text", "option_words", "stream_name"]
 
 
 @dataclass
 class ReadingOptions:
-    """How a file is read."""
+    """How a file is read.
 
-    label: Annotated[
-        str | None, option(_FILE, "NAME", "The label column: its name, or position (-1 is the last).")
-    ] = None
-    format: Annotated[
-        str | None,
-        option(_FILE, "NAME", "csv, parquet, arrow, arff or svmlight; by default from the file name."),
-    ] = None
-    delimiter: Annotated[
-        str | None, option(_FILE, "CHAR", "Separator in CSV; by default detected in the first lines.")
-    ] = None
-    decimal: Annotated[
-        str | None,
-        option(_FILE, "CHAR", "Decimal mark in CSV (. or ,); by default detected in the first lines."),
-    ] = None
-    encoding: Annotated[
-        str | None,
-        option(
-            _FILE, "NAME", "CSV encoding: utf-8, utf-16, latin-1; by default detected in the first lines."
-        ),
-    ] = None
-    header: Annotated[
-        bool, option(_FILE, None, "Whether a CSV file begins with column names.", "--header/--no-header")
-    ] = True
-    na: Annotated[
-        list[str] | None, option(_FILE, "WORD", "Another word for a missing value in CSV; may be repeated.")
-    ] = None
-    categorical: Annotated[
-        list[str] | None,
-        option(_FILE, "NAMES", "Numeric columns that are categories: a,b or patterns."),
-    ] = None
-    drop: Annotated[
-        list[str] | None, option(_FILE, "NAMES", "Columns to exclude: a,b or patterns such as 'note_*'.")
-    ] = None
-    keep: Annotated[
-        list[str] | None,
-        option(_FILE, "NAMES", "Columns to keep although they look like identifiers; '*' keeps all."),
-    ] = None
-    missing: Annotated[
-        str, option(_FILE, "HOW", "Missing numbers: error, mean of the column so far, or keep.")
-    ] = "error"
-    times: Annotated[
-        str, option(_FILE, "HOW", "Dates and times: parts (year, weekday, hour) or seconds since 1970.")
-    ] = "parts"
-    time_format: Annotated[
-        str | None, option(_FILE, "FORMAT", "Format of dates in CSV, such as %d/%m/%Y.")
-    ] = None
-    max_quoted_lines: Annotated[
-        int | None,
-        option(
-            _FILE,
-            "N",
-            "Largest number of lines in a quoted CSV value; a longer one is reported as an unclosed quote."
-            "  [dim]\\[default: 100][/]",
-            show_default=False,
-        ),
-    ] = None
-    drop_unlabelled: Annotated[
-        bool, option(_FILE, None, "Skip rows without a label.", "--drop-unlabelled")
-    ] = False
-    n_features: Annotated[int | None, option(_FILE, "N", "Number of columns of an svmlight file.")] = None
-    zero_based: Annotated[
-        bool | None, option(_FILE, None, "Whether svmlight columns count from 0 or 1.", "--zero-based/--one-based")
-    ] = None  # fmt: skip
+    Parameters
+    ----------
+    label : NAME
+        The label column: its name, or position (-1 is the last).
+    format : NAME
+        csv, parquet, arrow, arff or svmlight; by default from the file name.
+    header : bool
+        Whether a CSV file begins with column names.
+    na : WORD
+        Another word for a missing value in CSV; may be repeated.
+    categorical : NAMES
+        Numeric columns that are categories: a,b or patterns.
+    drop : NAMES
+        Columns to exclude: a,b or patterns such as 'note_*'.
+    keep : NAMES
+        Columns to keep although they look like identifiers; '*' keeps all.
+    missing : HOW
+        Missing numbers: error, mean of the column so far, or keep.
+    times : HOW
+        Dates and times: parts (year, weekday, hour) or seconds since 1970.
+    drop_unlabelled : bool
+        Skip rows without a label.
+
+    Other Parameters
+    ----------------
+    delimiter : CHAR
+        Separator in CSV; by default detected in the first lines.
+    decimal : CHAR
+        Decimal mark in CSV (. or ,); by default detected in the first lines.
+    encoding : NAME
+        CSV encoding: utf-8, utf-16, latin-1; by default detected in the first lines.
+    time_format : FORMAT
+        Format of dates in CSV, such as %d/%m/%Y.
+    max_quoted_lines : N
+        Largest number of lines in a quoted CSV value; a longer one is reported as an unclosed quote. [default: 100]
+    n_features : N
+        Number of columns of an svmlight file.
+    zero_based : bool
+        Whether svmlight columns count from 0 or 1.
+    """
+
+    panel: ClassVar[str] = "Reading the file"
+
+    label: str | None = None
+    format: str | None = None
+    delimiter: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    header: Annotated[bool, typer.Option("--header/--no-header")] = True
+    na: list[str] | None = None
+    categorical: list[str] | None = None
+    drop: list[str] | None = None
+    keep: list[str] | None = None
+    missing: str = "error"
+    times: str = "parts"
+    time_format: str | None = None
+    max_quoted_lines: Annotated[int | None, typer.Option(min=1)] = None
+    drop_unlabelled: bool = False
+    n_features: Annotated[int | None, typer.Option(min=1)] = None
+    zero_based: Annotated[bool | None, typer.Option("--zero-based/--one-based")] = None
 
     def __post_init__(self) -> None:
-        check_whole("--n-features", self.n_features, 1)
-        check_whole("--max-quoted-lines", self.max_quoted_lines, 1)
         try:
             codecs.lookup(self.encoding or "utf-8")
         except LookupError:
@@ -106,28 +102,14 @@ class ReadingOptions:
                 f"--time-format {self.time_format} contains no date field: write it as in %d/%m/%Y %H:%M."
             )
 
-    def look(
-        self,
-        file: str,
-        *,
-        classes: bool = True,
-        most_texts: int | None = None,
-        quiet: bool = False,
-        clock: tuple[str, ...] = (),
-    ) -> tuple[Table | None, dict[str, Any]]:
+    def look(self, file: str, **how: Any) -> tuple[Table | None, dict[str, Any]]:
         """Profile a file, and return its table and the options to read it; None if its columns have no names.
 
         Parameters
         ----------
         file : str
-        classes : bool, default=True
-            Whether the label must be a class, not a number.
-        most_texts : int, optional
-            Exclude columns with more distinct texts.
-        quiet : bool, default=False
-            Whether to print no notes.
-        clock : tuple of str
-            Columns of times that are not features.
+        **how
+            As for `column_options`.
 
         Raises
         ------
@@ -135,29 +117,26 @@ class ReadingOptions:
             With all problems of the file.
         """
         table = self.table(file)
-        if table is None:
-            return None, {}
-        return table, self.column_options(
-            table, classes=classes, most_texts=most_texts, quiet=quiet, clock=clock
-        )
+        return table, {} if table is None else self.column_options(table, **how)
 
     def column_options(
-        self, table: Table, *, classes: bool = True, most_texts: int | None = None, quiet: bool = False,
-        ignored: tuple[str, ...] = (), clock: tuple[str, ...] = (), grows: bool = False,
+        self, table: Table, *, quiet: bool = False, ignored: Sequence[str] = (), clock: Sequence[str] = (), **how: Any
     ) -> dict[str, Any]:  # fmt: skip
         """Return the options to read a table.
 
         Parameters
         ----------
         table : Table
-        classes, most_texts, quiet, clock
-            As for `look`.
-        ignored : tuple of str
+        quiet : bool, default=False
+            Whether to print no notes.
+        ignored : sequence of str
             Options whose problems are ignored.
-        grows : bool, default=False
-            Whether rows will be appended.
+        clock : sequence of str
+            Columns of times that are not features.
+        **how
+            Of :func:`~tamis.streams.profile.profile_table`: `classes`, `most_texts`, `grows`.
         """
-        profile = self.profile(table, classes=classes, most_texts=most_texts, clock=clock, grows=grows)
+        profile = self.profile(table, clock, **how)
         if profile.whole and profile.n_rows == 0:
             raise StreamError(
                 f"{profile.path!r} has a header but no rows: add rows below it, or name another file."
@@ -168,9 +147,9 @@ class ReadingOptions:
         if not quiet:
             for line in _notes(profile, self.times):
                 note(line)
-        how = self.user_options()
+        options = self.user_options()
         excluded = [name for name in profile.excluded if name not in clock]
-        return {**how, "drop": [*how["drop"], *excluded], **({"clock": list(clock)} if clock else {})}
+        return {**options, "drop": [*options["drop"], *excluded], **({"clock": list(clock)} if clock else {})}
 
     def user_options(self) -> dict[str, Any]:
         """Return the column options that the user gave."""
@@ -190,24 +169,13 @@ class ReadingOptions:
         table = open_table(file, format=self.format, header=self.header, **self.dialect())
         return None if isinstance(table, Source) else table
 
-    def profile(
-        self,
-        table: Table,
-        *,
-        classes: bool = True,
-        most_texts: int | None = None,
-        clock: tuple[str, ...] = (),
-        grows: bool = False,
-    ) -> TableProfile:
+    def profile(self, table: Table, clock: Sequence[str] = (), **how: Any) -> TableProfile:
         """Return the profile of a table."""
         from tamis.streams.profile import profile_table
 
-        return profile_table(
-            table, self.label_column(), categorical=_split(self.categorical), drop=[*_split(self.drop), *clock],
-            keep=_split(self.keep), missing=self.missing, times=self.times,
-            drop_unlabelled=self.drop_unlabelled, classes=classes, most_texts=most_texts,
-            grows=grows,
-        )  # fmt: skip
+        options = self.user_options()
+        options["drop"] += clock
+        return profile_table(table, self.label_column(), keep=_split(self.keep), **options, **how)
 
     def dialect(self) -> dict[str, Any]:
         """Return the dialect options of a CSV file that the user gave."""
@@ -222,14 +190,18 @@ class ReadingOptions:
 
 @dataclass
 class Reading(ReadingOptions):
-    """The file or data set that a command reads, and how."""
+    """The file or data set that a command reads, and how.
 
-    file: Annotated[
-        str | None, argument("FILE", "CSV, Parquet, ARFF, svmlight ...; - is standard input.")
-    ] = None
-    dataset: Annotated[
-        str | None, option(None, "NAME", "A data set instead of a file: see [bold]tamis datasets[/].")
-    ] = None
+    Parameters
+    ----------
+    file : FILE
+        CSV, Parquet, ARFF, svmlight ...; - is standard input.
+    dataset : NAME
+        A data set instead of a file: see `tamis datasets`.
+    """
+
+    file: Annotated[str | None, typer.Argument()] = None
+    dataset: Annotated[str | None, Panel(None)] = None
 
     @property
     def inputs(self) -> list[str]:
@@ -250,16 +222,8 @@ class Reading(ReadingOptions):
             words.append("--zero-based" if self.zero_based else "--one-based")
         return words
 
-    def open(
-        self,
-        width: str | None = None,
-        *,
-        classes: bool = True,
-        most_texts: int | None = None,
-        quiet: bool = False,
-        clock: tuple[str, ...] = (),
-    ) -> Stream:
-        """Open the file or data set; `width` is that of an svmlight file where the user gives none."""
+    def open(self, width: str | None = None, **how: Any) -> Stream:
+        """Open the file or data set, as in `look`; `width` is that of an svmlight file where the user gives none."""
         from tamis.streams import open_file
         from tamis.streams.files import TableStream
 
@@ -267,7 +231,7 @@ class Reading(ReadingOptions):
         if self.dataset is not None:
             return self._dataset()
         assert self.file is not None
-        table, how = self.look(self.file, classes=classes, most_texts=most_texts, quiet=quiet, clock=clock)
+        table, how = self.look(self.file, **how)
         if table is None:
             return open_file(
                 self.file, label=self.label_column(), format=self.format, zero_based=self.zero_based,
@@ -301,6 +265,19 @@ class Reading(ReadingOptions):
         assert self.dataset is not None
         generated = {row["name"].lower() for row in list_streams()}
         return (load_stream if self.dataset.lower() in generated else load_dataset)(self.dataset)
+
+
+@dataclass
+class ReadingWithMissing(Reading):
+    """The same, for commands that skip missing values.
+
+    Parameters
+    ----------
+    missing : HOW
+        Missing numbers: keep (they are skipped), mean, or error.
+    """
+
+    missing: str = "keep"
 
 
 def _split(given: list[str] | None) -> list[str]:

@@ -9,57 +9,50 @@ import typer
 
 from tamis.catalog import find_learner
 from tamis.cli.failure import MisuseError
-from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
+from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
 from tamis.cli.output import check_outputs, print_json, progress, rerun_commands, terminal
 from tamis.cli.reading import Reading, stream_name
 
 if TYPE_CHECKING:
     from tamis.evaluate.recommendation import Recommendation
 
-__all__ = ["add", "recommend"]
-
-_EXAMPLES = """\
-Examples:
-
-[bold]tamis recommend sensors.csv --label state[/]
-
-[bold]tamis recommend sensors.csv --label state --max-rows 20000 --learner logistic --report which.html[/]"""
-
-_RACE = "Comparison"
+__all__ = ["recommend"]
 
 
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog=_EXAMPLES)(grouped(recommend))
-
-
+@command(panel="Comparison")
 def recommend(
     *,
-    max_rows: Annotated[
-        int | None,
-        option(_RACE, "N", "Number of first rows to use; by default 5,000, and more if a class is rare."),
-    ] = None,
-    learner: Annotated[
-        str,
-        option(
-            _RACE,
-            "NAME",
-            "The learner to use (see tamis list), or all: logistic, perceptron, naive-bayes and"
-            " adaptive-random-forest are compared, and one is recommended.",
-        ),
-    ] = "all",
-    n_draws: Annotated[int, option(_RACE, "N", "Number of random subsets of each size.")] = 3,
+    max_rows: Annotated[int | None, typer.Option(min=200)] = None,
+    learner: str = "all",
+    n_draws: Annotated[int, typer.Option(min=1)] = 3,
     reading: Reading,
-    report: Annotated[str | None, option("Output", "FILE", "Write an HTML page with the curves.")] = None,
+    report: Annotated[str | None, OUTPUT] = None,
     force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
-    """On the first rows, compare selectors and sizes with random subsets and all features; print a command to copy."""
-    if max_rows is not None:
-        check_whole("--max-rows", max_rows, 200)
-    check_whole("--n-draws", n_draws, 1)
+    """Recommend a selector and a number of features for a file.
+
+    On the first rows, compare selectors and sizes with random subsets and all features; print a command to copy.
+
+    Parameters
+    ----------
+    max_rows : N
+        Number of first rows to use; by default 5,000, and more if a class is rare.
+    learner : NAME
+        The learner to use (see tamis list), or all: logistic, perceptron, naive-bayes and adaptive-random-forest are
+        compared, and one is recommended.
+    n_draws : N
+        Number of random subsets of each size.
+    report : FILE
+        Write an HTML page with the curves.
+
+    Examples
+    --------
+    `tamis recommend sensors.csv --label state`
+
+    `tamis recommend sensors.csv --label state --max-rows 20000 --learner logistic --report which.html`
+    """
     if learner != "all" and "regression" in find_learner(learner).targets:
         raise MisuseError(f"--learner {learner} predicts numbers: choose a classifier of tamis list.")
     check_outputs(reading.inputs, {"--report": report}, force=force)

@@ -12,7 +12,7 @@ import typer
 
 from tamis.cli.failure import INTERRUPTED, MisuseError
 from tamis.cli.methods import Models
-from tamis.cli.options import AsJSON, Debug, Force, Panel, Quiet, check_whole, grouped, option
+from tamis.cli.options import OUTPUT, AsJSON, Force, Panel, Quiet, command
 from tamis.cli.output import (
     alone,
     check_outputs,
@@ -31,74 +31,65 @@ if TYPE_CHECKING:
     from tamis.streams import Stream
     from tamis.terminal import Watch
 
-__all__ = ["Output", "add", "evaluate", "title_of", "watch_of"]
+__all__ = ["Output", "evaluate", "title_of", "watch_of"]
 
-_EXAMPLES = """\
-Examples:
 
-[bold]tamis run sensors.csv --label state --report sensors.html[/]
-
-[bold]tamis run clicks.parquet --label clicked --select 20 --out results[/]
-
-[bold]tamis run --dataset electricity --selector ofs --set learning_rate=0.5[/]
-
-[bold]tamis run houses.csv --label price --task regression[/]
-
-[bold]zcat big.csv.gz | tamis run - --label -1 --json > result.json[/]"""
-
-_OUTPUT = "Output"
 _PROTOCOLS = {"honest": "test-then-train", "paper": "select, test, train"}
 
 
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog=_EXAMPLES)(grouped(run))
-
-
+@command(panel="Evaluation")
 def run(
     *,
     models: Models,
     options: Annotated[RunOptions, Panel("Evaluation")],
     reading: Reading,
-    delayed: Annotated[
-        list[str] | None,
-        option(
-            "Evaluation",
-            "FEATURE=ROWS",
-            "A feature whose values arrive this many rows after their row; may be repeated.",
-        ),
-    ] = None,
-    report: Annotated[str | None, option(_OUTPUT, "FILE", "Write an HTML report.")] = None,
-    out: Annotated[str | None, option(_OUTPUT, "FOLDER", "Save the result as Parquet and JSON.")] = None,
-    checkpoint: Annotated[
-        str | None,
-        option(_OUTPUT, "FILE", "Save the run periodically to this file; if it exists, resume from it."),
-    ] = None,
-    checkpoint_every: Annotated[
-        int, option(_OUTPUT, "N", RunOptions.known()["checkpoint_every"].help)
-    ] = RunOptions.checkpoint_every,
-    save: Annotated[
-        str | None,
-        option(
-            _OUTPUT,
-            "FILE",
-            "Save selector and learner at the end, and both as one pipeline for new rows.",
-        ),
-    ] = None,
-    columns: Annotated[
-        str | None,
-        option(
-            _OUTPUT, "FILE", "Write the names of the finally selected features, one per line (.csv: a table)."
-        ),
-    ] = None,
+    delayed: list[str] | None = None,
+    report: Annotated[str | None, OUTPUT] = None,
+    out: Annotated[str | None, OUTPUT] = None,
+    checkpoint: Annotated[str | None, OUTPUT] = None,
+    checkpoint_every: Annotated[int, typer.Option(min=1)] = RunOptions.checkpoint_every,
+    save: Annotated[str | None, OUTPUT] = None,
+    columns: Annotated[str | None, OUTPUT] = None,
     force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> int:
-    """Select features over a stream (test-then-train): accuracy, stability, and the selection over time."""
-    check_whole("--checkpoint-every", checkpoint_every, 1)
-    check_whole("--n-features", reading.n_features, 1)
+    """Select features over a stream, evaluated test-then-train.
+
+    Shows accuracy, stability, and the selection over time.
+
+    Parameters
+    ----------
+    delayed : FEATURE=ROWS
+        A feature whose values arrive this many rows after their row; may be repeated.
+    report : FILE
+        Write an HTML report.
+    out : FOLDER
+        Save the result as Parquet and JSON.
+    checkpoint : FILE
+        Save the run periodically to this file; if it exists, resume from it.
+    save : FILE
+        Save selector and learner at the end, and both as one pipeline for new rows.
+    columns : FILE
+        Write the names of the finally selected features, one per line (.csv: a table).
+
+    Other Parameters
+    ----------------
+    checkpoint_every : N
+        Number of steps between checkpoints.
+
+    Examples
+    --------
+    `tamis run sensors.csv --label state --report sensors.html`
+
+    `tamis run clicks.parquet --label clicked --select 20 --out results`
+
+    `tamis run --dataset electricity --selector ofs --set learning_rate=0.5`
+
+    `tamis run houses.csv --label price --task regression`
+
+    `zcat big.csv.gz | tamis run - --label -1 --json > result.json`
+    """
     if reading.file == "-" and checkpoint is not None:
         raise MisuseError(
             "--checkpoint cannot resume standard input, which can be read only once: save the rows to a file first."

@@ -15,10 +15,10 @@ import typer
 
 from tamis.catalog import Entry, find
 from tamis.cli.failure import MisuseError
-from tamis.cli.methods import assignment, cells
-from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, check_word, grouped, keys, option
+from tamis.cli.methods import assignment, cells, keys
+from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, check_word, command
 from tamis.cli.output import check_outputs, note, print_json, progress, rerun_commands, terminal
-from tamis.cli.reading import Reading
+from tamis.cli.reading import ReadingWithMissing
 from tamis.errors import DataError
 from tamis.options import model_parameters
 
@@ -29,103 +29,79 @@ if TYPE_CHECKING:
     from tamis.cells.candidates import Candidate
     from tamis.streams import Stream
 
-__all__ = ["Table", "add", "train"]
+__all__ = ["Table", "train"]
 
-_EXAMPLES = """\
-Examples:
 
-[bold]tamis train patients.csv --label ill --save clinic.tamis[/]
-
-[bold]tamis train patients.csv --label ill --method ifc2f --cost prices.json --save clinic.tamis --report clinic.html[/]
-
-Then [bold]tamis acquire clinic.tamis[/] asks for values one by one."""
-
-_LEARNING = "Learning"
 _AUTO = "auto"
 _COMPARED = 2_000  # rows of a comparison
 
 
 @dataclass
-class _Reading(Reading):
-    missing: Annotated[
-        str, option("Reading the file", "HOW", "Missing numbers: keep (they are skipped), mean, or error.")
-    ] = "keep"
-    task: Annotated[
-        str,
-        option(
-            "Reading the file",
-            "NAME",
-            "classification, or regression: the label is a number, with a squared-error cost.",
-        ),
-    ] = "classification"
+class _Reading(ReadingWithMissing):
+    """The rows to learn from, and their label.
+
+    Parameters
+    ----------
+    task : NAME
+        classification, or regression: the label is a number, with a squared-error cost.
+    """
+
+    task: str = "classification"
 
 
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog=_EXAMPLES)(grouped(train))
-
-
+@command(panel="Learning")
 def train(
     *,
     reading: _Reading,
-    method: Annotated[
-        str,
-        option(
-            _LEARNING,
-            "NAME",
-            "auto (the best of the others on held-out rows), adaptive, ifc2f, etana, fetana, aaco or fixed-subset.",
-            autocompletion=keys(cells()),
-        ),
-    ] = "auto",
-    cost: Annotated[
-        str,
-        option(
-            _LEARNING,
-            "PRICE",
-            "Price of each column, in units of --error-cost; or a JSON or CSV file of prices by column name.",
-        ),
-    ] = "0.01",
-    error_cost: Annotated[
-        float,
-        option(
-            _LEARNING,
-            "PRICE",
-            "Cost of a wrong decision, or of a squared error of one variance, in the currency of the prices.",
-        ),
-    ] = 1.0,
-    set_: Annotated[
-        list[str] | None,
-        option(_LEARNING, "NAME=VALUE", "A parameter of the method; may be repeated.", "--set"),
-    ] = None,
-    seed: Annotated[
-        int, option(_LEARNING, "N", "Seed of the method, and of the choice of held-out rows.")
-    ] = 0,
-    max_rows: Annotated[
-        int | None, option(_LEARNING, "N", "Use this many rows, drawn at random; all by default.")
-    ] = None,
-    held_out: Annotated[
-        float,
-        option(_LEARNING, "SHARE", "Share of held-out rows, to evaluate the model; 0 for none."),
-    ] = 0.25,
-    save: Annotated[
-        str | None, option("Output", "FILE", "File to save the model in, for tamis acquire.")
-    ] = None,
-    report: Annotated[
-        str | None,
-        option("Output", "FILE", "Write an HTML report: the costs and paths of the held-out rows."),
-    ] = None,
+    method: Annotated[str, typer.Option(autocompletion=keys(cells()))] = "auto",
+    cost: str = "0.01",
+    error_cost: float = 1.0,
+    set_: Annotated[list[str] | None, typer.Option("--set")] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    max_rows: Annotated[int | None, typer.Option(min=10)] = None,
+    held_out: float = 0.25,
+    save: Annotated[str | None, OUTPUT] = None,
+    report: Annotated[str | None, OUTPUT] = None,
     force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
-    """Train a model that decides which value of a row to acquire next, and when to stop."""
+    """Train a model that acquires the values of a row one by one.
+
+    It decides which value to acquire next, and when to stop.
+
+    Parameters
+    ----------
+    method : NAME
+        auto (the best of the others on held-out rows), adaptive, ifc2f, etana, fetana, aaco or fixed-subset.
+    cost : PRICE
+        Price of each column, in units of --error-cost; or a JSON or CSV file of prices by column name.
+    error_cost : PRICE
+        Cost of a wrong decision, or of a squared error of one variance, in the currency of the prices.
+    set_ : NAME=VALUE
+        A parameter of the method; may be repeated.
+    seed : N
+        Seed of the method, and of the choice of held-out rows.
+    max_rows : N
+        Use this many rows, drawn at random; all by default.
+    held_out : SHARE
+        Share of held-out rows, to evaluate the model; 0 for none.
+    save : FILE
+        File to save the model in, for tamis acquire.
+    report : FILE
+        Write an HTML report: the costs and paths of the held-out rows.
+
+    Examples
+    --------
+    `tamis train patients.csv --label ill --save clinic.tamis`
+
+    `tamis train patients.csv --label ill --method ifc2f --cost prices.json --save clinic.tamis --report clinic.html`
+
+    Then `tamis acquire clinic.tamis` asks for values one by one.
+    """
     import tamis
     from tamis.cells.candidates import winner
 
-    check_whole("--seed", seed, 0)
-    if max_rows is not None:
-        check_whole("--max-rows", max_rows, 10)
     check_word("--task", reading.task, ("classification", "regression"))
     is_number = reading.task == "regression"
     compares = method == _AUTO

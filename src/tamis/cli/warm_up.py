@@ -19,10 +19,10 @@ import typer
 
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.cli.failure import FAILED, MisuseError
-from tamis.cli.options import AsJSON, Debug, Quiet, argument, check_whole, option
+from tamis.cli.options import AsJSON, Quiet, command
 from tamis.cli.output import print_json, terminal
 
-__all__ = ["add", "use"]
+__all__ = ["use"]
 
 _N_ROWS, _N_COLUMNS = 2500, 8  # kernels that need a drift or a full window are compiled, too
 _ALL_DEFAULTS = "all defaults"
@@ -30,38 +30,36 @@ _ALL_DEFAULTS = "all defaults"
 _DEFAULTS = ("adaptive-random-forest", "joint", "forward", "nb")
 _RULES = {"penalised": "bic", "stepwise": "stepwise-bic"}  # other methods are rules of the same name
 
-_EXAMPLES = """\
-Examples:
 
-[bold]tamis warm-up[/] for tamis run with its defaults
-
-[bold]tamis warm-up fires nb osfs[/]
-
-[bold]tamis warm-up --all --jobs 4[/]"""
-
-
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command("warm-up", epilog=_EXAMPLES)(warm_up)
-
-
+@command("warm-up")
 def warm_up(
-    names: Annotated[
-        list[str] | None,
-        argument(
-            "METHODS", "Methods and learners of tamis list; by default those of a run with default options."
-        ),
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every method that a command uses.")] = False,
-    jobs: Annotated[
-        int | None, option(None, "N", "Processes that compile at the same time; by default one per core.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument()] = None,
+    everything: Annotated[bool, typer.Option("--all")] = False,
+    jobs: Annotated[int | None, typer.Option(min=1)] = None,
     as_json: AsJSON = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> int:
-    """Compile methods in advance, so that their first use is fast; compiled kernels are cached on disk."""
-    check_whole("--jobs", jobs, 1)
+    """Compile methods in advance, so that their first use is fast.
+
+    Compiled kernels are cached on disk.
+
+    Parameters
+    ----------
+    names : METHODS
+        Methods and learners of tamis list; by default those of a run with default options.
+    everything : bool
+        Every method that a command uses.
+    jobs : N
+        Processes that compile at the same time; by default one per core.
+
+    Examples
+    --------
+    `tamis warm-up` for tamis run with its defaults
+
+    `tamis warm-up fires nb osfs`
+
+    `tamis warm-up --all --jobs 4`
+    """
     known = _known()
     if names and everything:
         raise MisuseError("--all includes every method: omit the names, or --all.")

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tamis._json import null_nonfinite
-from tamis.cli.alerting import Alerting, check_names
+from tamis.cli.alerting import Alerting, check_names, update_watch
 from tamis.cli.failure import MisuseError
-from tamis.cli.options import AsJSON, Debug, Force, Quiet, check_whole, grouped, option
+from tamis.cli.options import OUTPUT, AsJSON, Force, Quiet, command
 from tamis.cli.output import alone, check_outputs, print_json, progress, rerun_commands, terminal
-from tamis.cli.reading import Reading
+from tamis.cli.reading import ReadingWithMissing
 from tamis.cli.watch_checkpoint import SavedWatch, saved_watch
 from tamis.errors import CheckpointError, DataError
 
@@ -28,67 +28,64 @@ if TYPE_CHECKING:
     from tamis.streams import Stream
     from tamis.watch import Watch
 
-__all__ = ["add", "watch"]
-
-_EXAMPLES = """\
-Examples:
-
-[bold]tamis watch predictions.parquet --label default --prediction score --time ts[/]
-
-[bold]tamis watch log.csv --label y --prediction p --delay 500 --rule 'auc drops by more than 0.05'[/]"""
-
-_WATCHING = "Watching"
+__all__ = ["watch"]
 
 
-@dataclass
-class _Reading(Reading):
-    missing: Annotated[
-        str, option("Reading the file", "HOW", "Missing numbers: keep (they are skipped), mean, or error.")
-    ] = "keep"
-
-
-def add(root: typer.Typer) -> None:
-    """Add the command."""
-    root.command(epilog=_EXAMPLES)(grouped(watch))
-
-
+@command(panel="Watching")
 def watch(
     *,
-    prediction: Annotated[
-        str,
-        option(
-            _WATCHING, "NAME", "Column with the predictions: scores of the larger label, labels or numbers."
-        ),
-    ],
-    time: Annotated[
-        str | None, option(_WATCHING, "NAME", "Column with the time of each row, shown in alerts.")
-    ] = None,
-    task: Annotated[str, option(_WATCHING, "NAME", "classification or regression.")] = "classification",
-    delay: Annotated[int, option(_WATCHING, "ROWS", "Delay of the labels, in rows.")] = 0,
-    half_life: Annotated[
-        float, option(_WATCHING, "ROWS", "Number of rows after which the weight of a row is halved.")
-    ] = 500,
-    patience: Annotated[int, option(_WATCHING, "ROWS", "Rows for which a state must persist.")] = 500,
-    batch_size: Annotated[int, option(_WATCHING, "N", "Rows between two checks of the rules.")] = 100,
-    reading: _Reading,
+    prediction: str,
+    time: str | None = None,
+    task: str = "classification",
+    delay: Annotated[int, typer.Option(min=0)] = 0,
+    half_life: float = 500,
+    patience: Annotated[int, typer.Option(min=0)] = 500,
+    batch_size: Annotated[int, typer.Option(min=1)] = 100,
+    reading: ReadingWithMissing,
     alerting: Alerting,
-    alerts: Annotated[
-        str | None, option("Output", "FILE", "Write the alerts as JSON lines, instead of printing them.")
-    ] = None,
-    report: Annotated[str | None, option("Output", "FILE", "Write an HTML report.")] = None,
-    checkpoint: Annotated[
-        str | None,
-        option("Output", "FILE", "Save the state to this file; if it exists, continue with the next row."),
-    ] = None,
+    alerts: Annotated[str | None, OUTPUT] = None,
+    report: Annotated[str | None, OUTPUT] = None,
+    checkpoint: Annotated[str | None, OUTPUT] = None,
     force: Force = False,
     as_json: AsJSON = False,
     quiet: Quiet = False,
-    debug: Debug = False,
 ) -> None:
-    """Find features that logged predictions rely on although they are no longer relevant, and other drift."""
+    """Find features of a prediction log that lost their relevance.
+
+    Alerts name features that the predictions rely on although they are no longer relevant, and other drift.
+
+    Parameters
+    ----------
+    prediction : NAME
+        Column with the predictions: scores of the larger label, labels or numbers.
+    time : NAME
+        Column with the time of each row, shown in alerts.
+    task : NAME
+        classification or regression.
+    delay : ROWS
+        Delay of the labels, in rows.
+    half_life : ROWS
+        Number of rows after which the weight of a row is halved.
+    patience : ROWS
+        Rows for which a state must persist.
+    batch_size : N
+        Rows between two checks of the rules.
+    alerts : FILE
+        Write the alerts as JSON lines, instead of printing them.
+    report : FILE
+        Write an HTML report.
+    checkpoint : FILE
+        Save the state to this file; if it exists, continue with the next row.
+
+    Examples
+    --------
+    `tamis watch predictions.parquet --label default --prediction score --time ts`
+
+    `tamis watch log.csv --label y --prediction p --delay 500 --rule 'auc drops by more than 0.05'`
+    """
     from tamis.watch import Watch
 
-    _check(reading, task, checkpoint, delay=delay, patience=patience, batch_size=batch_size)
+    _check(reading, task, checkpoint)
     rules, send = alerting.read_rules(), alerting.sender()
     places = {"--alerts": alerts, "--report": report, "--checkpoint": checkpoint}
     check_outputs(reading.inputs, places, force=force)
@@ -143,9 +140,7 @@ def watch(
         _show(saved.watched)
 
 
-def _check(reading: _Reading, task: str, checkpoint: str | None, **numbers: int) -> None:
-    for name, value in numbers.items():
-        check_whole(f"--{name.replace('_', '-')}", value, int(name == "batch_size"))
+def _check(reading: ReadingWithMissing, task: str, checkpoint: str | None) -> None:
     if task not in ("classification", "regression"):
         raise MisuseError(f"--task {task} must be classification or regression.")
     if reading.dataset is not None:
@@ -240,16 +235,7 @@ def _run(saved: SavedWatch, log: _Log, batches: Iterable[Any], delay: int) -> It
     for X, y in batches:
         predictions = log.predictions(X, y)
         rows = np.ascontiguousarray(X[:, log.features])
-        if delay == 0:
-            alerts = watched.update(rows, predictions, y=y)
-        else:
-            alerts = watched.update(rows, predictions)
-            saved.waiting += y.tolist()
-            first = watched.n_rows_ - len(saved.waiting)
-            due = watched.n_rows_ - delay - first
-            if due > 0:
-                alerts += watched.update_labels(range(first, first + due), np.array(saved.waiting[:due]))
-                del saved.waiting[:due]
+        alerts = update_watch(watched, saved.waiting, rows, predictions, y, delay)
         if log.time is not None:
             alerts = [alert | {"time": _iso(float(X[-1, log.time]))} for alert in alerts]
         saved.alerts = [*saved.alerts, *alerts][-1000:]

@@ -328,7 +328,7 @@ def test_categories_are_replaced_by_the_mean_targets_of_the_rows_before(rng):
         np.testing.assert_allclose(scale.encode(X[batch]), expected, rtol=1e-12)
         kept = np.array([2, 0])
         np.testing.assert_array_equal(
-            scale.of(kept).transform(X[batch][:, kept]), scale.transform(X[batch])[:, kept]
+            scale.take(kept).transform(X[batch][:, kept]), scale.transform(X[batch])[:, kept]
         )
         scale.update(X[batch])
         scale.learn_categories(X[batch], target[batch])

@@ -20,7 +20,7 @@ class QuantileTwin:
     def merge(self, other):
         self.update(other.rows, other.codes, other.weights)
 
-    def of(self, j):
+    def take(self, j):
         """Return the values of feature j in order, with their classes and weights."""
         known = np.flatnonzero(~np.isnan(self.rows[:, j]))
         order = known[np.argsort(self.rows[known, j], kind="stable")]
@@ -29,7 +29,7 @@ class QuantileTwin:
     def weight_below(self, cuts):
         found = np.zeros((*cuts.shape, self.n_classes))
         for j, of_feature in enumerate(cuts):
-            x, codes, weight = self.of(j)
+            x, codes, weight = self.take(j)
             for c in range(self.n_classes):
                 total = np.r_[0.0, np.cumsum(weight * (codes == c))]
                 found[j, :, c] = total[np.searchsorted(x, of_feature, "right")]
@@ -40,7 +40,7 @@ class QuantileTwin:
 
     def quantile(self, j, q):
         """Return the smallest x with F(x) >= q."""
-        x, _, weight = self.of(j)
+        x, _, weight = self.take(j)
         up_to = np.cumsum(weight)
         return x[min(np.searchsorted(up_to, q * up_to[-1] * (1 - 1e-12), "left"), len(x) - 1)]
 
@@ -48,7 +48,7 @@ class QuantileTwin:
         """Return the counts of bin(x) = #{h in 1..K-1 : x > q_h}."""
         found = np.zeros((self.rows.shape[1], n_bins, self.n_classes))
         for j in range(len(found)):
-            x, codes, weight = self.of(j)
+            x, codes, weight = self.take(j)
             if len(x):
                 cuts = [self.quantile(j, h / n_bins) for h in range(1, n_bins)]
                 np.add.at(found[j], (np.searchsorted(cuts, x, "left"), codes), weight)
@@ -59,7 +59,7 @@ class QuantileTwin:
         n_features = self.rows.shape[1]
         cuts = np.full((n_features, len(self.rows) + 1), np.inf)
         for j in range(n_features):
-            x = self.of(j)[0]
+            x = self.take(j)[0]
             cuts[j, : len(x)] = x
         gap = summary.weight_below(cuts) - self.weight_below(cuts)
         count = self.count()

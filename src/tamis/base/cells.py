@@ -404,7 +404,7 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         costs = self._costs()
         self._learn(X, codes)
         self.prices_ = costs[self.candidates_]
-        self._tariff: Tariff = self._whole_tariff().of(self.candidates_)
+        self._tariff: Tariff = self._whole_tariff().take(self.candidates_)
         self.__dict__.pop("_origin", None)
 
     def predict(self, X: Any) -> Array:
@@ -514,11 +514,11 @@ class CellClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: 
         state = self._start(len(rows), unavailable)
         alive = np.arange(len(rows))
         while len(alive):
-            part = state.of(alive)
+            part = state.take(alive)
             position = self._next(part)
             state.put(alive, part)
             alive, position = alive[position >= 0], position[position >= 0]
-            part, code, value = state.of(alive), codes[alive, position], values[alive, position]
+            part, code, value = state.take(alive), codes[alive, position], values[alive, position]
             price = np.where(code >= 0, self._price(part, position), 0.0)
             self._observe(part, position, code, value)
             part.spent += price

@@ -236,7 +236,7 @@ class Tariff:
             totals += np.where((paid & member).any(axis=1), fee, 0.0)
         return totals
 
-    def of(self, columns: Array) -> Tariff:
+    def take(self, columns: Array) -> Tariff:
         """Return the tariff of some features."""
         place = np.full(len(self.own), -1)
         place[columns] = np.arange(len(columns))

@@ -57,7 +57,7 @@ class State:
         counts: NDArray[np.int64] = self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
         return counts
 
-    def of(self, rows: Array) -> State:
+    def take(self, rows: Array) -> State:
         """Return the state of some rows."""
         return State(*(getattr(self, field.name)[rows] for field in fields(self)))
 
@@ -252,7 +252,7 @@ class Session(ThreadSafe):
             self._add(position, number, paid=not math.isnan(number) and position == self._position)
 
     def _add(self, position: int, number: float, *, paid: bool) -> None:
-        at, state = np.array([position]), self._state.of(np.array([0]))  # a copy
+        at, state = np.array([position]), self._state.take(np.array([0]))  # a copy
         code = self._model._codes(np.array([[number]]), at)[0]
         price = float(self._model._price(state, at)[0]) if paid else 0.0
         state.volunteered |= position != self._position and not math.isnan(number)

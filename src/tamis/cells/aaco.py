@@ -287,8 +287,8 @@ class AACO(CellClassifier):
             adjusted_mutual_information(tables[vary]) if len(self.classes_) > 1 else np.zeros(len(vary))
         )
         self.candidates_ = vary[np.argsort(-relevance, kind="stable")][: self.max_features]
-        self._bins: Bins = bins.of(self.candidates_)
-        self._tariff = self._whole_tariff().of(self.candidates_)
+        self._bins: Bins = bins.take(self.candidates_)
+        self._tariff = self._whole_tariff().take(self.candidates_)
         values = dense(X[:, self.candidates_])
         everything = np.arange(len(y))
         self._any_order = self._fit_any_order(values, y, everything)
@@ -375,10 +375,10 @@ class AACO(CellClassifier):
         codes, alive = self._codes(values, np.arange(len(self.candidates_))), np.arange(len(rows))
         before = self._goal.losses(state.posterior, self._bank_y[rows])
         while len(alive):
-            part = state.of(alive)
+            part = state.take(alive)
             position = self._choose(part, rows[alive])
             alive, position = alive[position >= 0], position[position >= 0]
-            part = state.of(alive)
+            part = state.take(alive)
             code = codes[alive, position]
             part.spent += np.where(code >= 0, self._price(part, position), 0.0)
             at = np.arange(len(alive))
@@ -393,7 +393,7 @@ class AACO(CellClassifier):
     # -- acquisition -----------------------------------------------------------------------------------------
 
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
-        return self._bins.of(positions).codes(values)
+        return self._bins.take(positions).codes(values)
 
     def _next(self, state: State) -> NDArray[np.int64]:
         if not self.pays_:

@@ -327,10 +327,10 @@ class AdaptiveIFC2F(CellClassifier):
     def _set_candidates(self, candidates: NDArray[np.int64], bins: Bins) -> None:
         """Set the columns that can be acquired."""
         self.candidates_ = candidates
-        self._bins: Bins = bins.of(self.candidates_)
+        self._bins: Bins = bins.take(self.candidates_)
         self.prices_ = self._costs()[self.candidates_]
         budget = np.inf if self.budget is None else float(self.budget)
-        self._tariff = self._whole_tariff().of(self.candidates_)
+        self._tariff = self._whole_tariff().take(self.candidates_)
         self._offers = Offers(self._tariff, budget, self.max_steps, self._distances)
 
     def _candidates(self, X: Rows, y: Array, tables: Array) -> NDArray[np.int64]:
@@ -505,7 +505,7 @@ class AdaptiveIFC2F(CellClassifier):
                 break
             at = order[active, step] = position[active]
             code = codes[active, at]
-            state.spent[active] += np.where(code >= 0, self._price(state.of(active), at), 0.0)
+            state.spent[active] += np.where(code >= 0, self._price(state.take(active), at), 0.0)
             state.values[active, at], state.asked[active, at] = code, True
         posterior, rate, spent = (pad_steps(np.stack(part), most + 1) for part in zip(*steps, strict=True))
         return Paths(posterior, rate, spent, order)
@@ -513,7 +513,7 @@ class AdaptiveIFC2F(CellClassifier):
     # -- acquisition ------------------------------------------------------------------------------------------
 
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
-        return self._bins.of(positions).codes(values)
+        return self._bins.take(positions).codes(values)
 
     def _first_belief(self) -> Floats:
         return self._tree.prior
@@ -525,7 +525,7 @@ class AdaptiveIFC2F(CellClassifier):
             return np.full(n, -1), np.zeros(n), np.tile(self._tree.prior, (n, 1))
         step, parts = max(1, _NUMBERS // K), []
         for at in range(0, n, step):
-            part = state.of(np.arange(at, min(at + step, n)))
+            part = state.take(np.arange(at, min(at + step, n)))
             parts.append(self._best_two(part) if self.lookahead == 2 else self._best_one(part))
         if not parts:
             return np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, len(self.classes_)))
@@ -541,7 +541,7 @@ class AdaptiveIFC2F(CellClassifier):
         key = np.concatenate([state.values, state.asked, state.unavailable], axis=1).astype(np.float64)
         key = np.concatenate([key, state.spent[:, None]], axis=1)
         _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
-        own = state.of(first)
+        own = state.take(first)
         posterior, table = self._tree.infer(own.values)
         information = self._tree.expected_information(own.values)[1]
         one, rate = self._offers.rates(own, posterior, information)
@@ -551,7 +551,9 @@ class AdaptiveIFC2F(CellClassifier):
             mine = np.flatnonzero((rate[:, j] >= 0.0) & np.isfinite(rate[:, j]))
             if len(mine):
                 share = (posterior[mine, None, :] * table[mine, j]).sum(axis=2)
-                pair[mine, j] = self._pair_rate(own.of(mine), j, information[mine, j], price[mine, j], share)
+                pair[mine, j] = self._pair_rate(
+                    own.take(mine), j, information[mine, j], price[mine, j], share
+                )
         rate = np.maximum(rate, pair)
         reached = rate.max(axis=1)
         best = np.where(rate == reached[:, None], one, -1.0).argmax(axis=1)

@@ -98,7 +98,7 @@ class Bins:
         edges = low[:, None] + width[:, None] * np.arange(1, n_bins)
         return cls(np.nextafter(edges, -np.inf))  # "at or above the edge" is "above the number before it"
 
-    def of(self, features: Array | slice) -> Bins:
+    def take(self, features: Array | slice) -> Bins:
         """Return the bins of some of the columns."""
         return Bins(self.edges[features], self.sizes[features], self.levels)
 
@@ -128,7 +128,7 @@ class Bins:
         return np.concatenate(blocks)
 
     def _dense_tables(self, X: Array, block: slice, y: Array, n_classes: int) -> NDArray[np.int64]:
-        codes = self.of(block).codes(X[:, block])
+        codes = self.take(block).codes(X[:, block])
         n = codes.shape[1]
         at = (np.arange(n) * self.n_bins + codes) * n_classes + y[:, None]
         return np.bincount(at[codes >= 0], minlength=n * self.n_bins * n_classes).reshape(n, self.n_bins, -1)

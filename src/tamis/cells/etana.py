@@ -90,14 +90,14 @@ class Independent(FixedOrder):
                 mrmr(
                     X[:, kept],
                     y,
-                    bins.of(kept),
+                    bins.take(kept),
                     counts[kept],
-                    self._whole_tariff().of(kept),
+                    self._whole_tariff().take(kept),
                     self._n_ordered(kept),
                 )
             ]
         order = self._within_budget(order)[: self.max_features][: self._most]
-        self.candidates_, self._bins = order, bins.of(order)
+        self.candidates_, self._bins = order, bins.take(order)
         network = np.ascontiguousarray(tables[order].transpose(0, 2, 1)[..., None])
         chain = Chain(np.full(len(order), -1), network, np.arange(len(order)))
         self._chain = chain

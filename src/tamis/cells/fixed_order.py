@@ -169,7 +169,7 @@ class FixedOrder(CellClassifier):
             order = order[np.maximum.accumulate(price <= float(self.mean_budget) + ROUNDING)]
         if self.budget is None:
             return order
-        left, kept, tariff = float(self.budget) + ROUNDING, [], self._whole_tariff().of(order)
+        left, kept, tariff = float(self.budget) + ROUNDING, [], self._whole_tariff().take(order)
         known = np.zeros((1, len(order)), dtype=bool)
         price = tariff.following(known)[0]
         for at, column in enumerate(order):
@@ -183,7 +183,7 @@ class FixedOrder(CellClassifier):
 
     def _order_by(self, worth: Floats, columns: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the order of the columns by worth per price after those before; same shape as `worth`."""
-        tariff = self._whole_tariff().of(columns)
+        tariff = self._whole_tariff().take(columns)
         known = np.zeros((1, len(columns)), dtype=bool)
         order: list[int] = []
         while True:
@@ -198,7 +198,7 @@ class FixedOrder(CellClassifier):
 
     def _stage_prices(self) -> Floats:
         """Return the price of each candidate after those before it."""
-        return self._whole_tariff().of(self.candidates_).in_order()
+        return self._whole_tariff().take(self.candidates_).in_order()
 
     def _n_ordered(self, kept: NDArray[np.int64]) -> int:
         """Return the number of columns to order by an expensive method: those that a walk can reach."""
@@ -234,7 +234,7 @@ class FixedOrder(CellClassifier):
 
     def _keep_mean_budget(self, X: Rows, mean_budget: float) -> None:
         """Reduce the largest number of values if the final model would exceed the mean budget on its rows."""
-        self._tariff = self._whole_tariff().of(self.candidates_)
+        self._tariff = self._whole_tariff().take(self.candidates_)
         if X.shape[0] > _WALKS:
             rng = np.random.default_rng(self.random_state)
             X = X[np.sort(rng.choice(X.shape[0], _WALKS, replace=False))]
@@ -419,7 +419,7 @@ class FixedOrder(CellClassifier):
                 np.zeros((3 if self.classifier is None else 1, *prior[None].shape)),
                 prior,
             )
-        model._tariff = self._whole_tariff().of(model.candidates_)
+        model._tariff = self._whole_tariff().take(model.candidates_)
         columns = model.candidates_[:_STEPS]
         evidence_model = model._fit_evidence_model(self._default_model, X, y, _STEPS)
         return (
@@ -503,7 +503,7 @@ class FixedOrder(CellClassifier):
         return np.where((code >= 0)[:, None], after, posterior)  # a missing value leaves every bit unchanged
 
     def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
-        return self._bins.of(positions).codes(values)
+        return self._bins.take(positions).codes(values)
 
     def _next(self, state: State) -> NDArray[np.int64]:
         position = np.full(len(state.stage), -1)
@@ -555,7 +555,7 @@ class FixedOrder(CellClassifier):
             rows = rows[state.asked[rows, state.stage[rows]]]
             if not len(rows):
                 return
-            part = state.of(rows)
+            part = state.take(rows)
             self._advance(part, part.values[np.arange(len(rows)), part.stage])
             state.put(rows, part)
 
@@ -576,9 +576,9 @@ class FixedOrder(CellClassifier):
         state.asked[rows, position] = True
         known = np.flatnonzero(state.volunteered & (code >= 0))
         if len(known):
-            state.posterior[known] = self._posterior_of_known(state.of(known))
+            state.posterior[known] = self._posterior_of_known(state.take(known))
         due = np.flatnonzero(position == state.stage)
-        part = state.of(due)
+        part = state.take(due)
         self._advance(part, code[due])
         state.put(due, part)
 

@@ -142,7 +142,7 @@ class FixedSubset(FixedOrder):
         self.candidates_ = self._within_budget(
             mrmr(X, y, bins, tables, self._whole_tariff(), self._n_steps())
         )
-        self._bins = bins.of(self.candidates_)
+        self._bins = bins.take(self.candidates_)
 
     def _n_steps(self) -> int:
         return _STEPS if self.n_features is None else max(self.n_features, 1) + self._n_spares()

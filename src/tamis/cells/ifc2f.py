@@ -280,7 +280,7 @@ class IFC2F(FixedOrder):
         ranked = passed[np.argsort(-self.scores_[passed], kind="stable")]
         self.kept_ = ranked[: self.max_features]
         kept = X[:, self.kept_]
-        self._kept_bins: Bins = bins.of(self.kept_)
+        self._kept_bins: Bins = bins.take(self.kept_)
         codes = self._kept_bins.codes(kept.toarray() if sp.issparse(kept) else kept)
         self.parent_ = self._parents(codes, y, rng)
         self._order = self._rank(X, y, tables)
@@ -293,7 +293,7 @@ class IFC2F(FixedOrder):
             self._order = self._order[np.isin(self.kept_[self._order], within)]
         self._order = self._order[: self._most]
         self.candidates_ = self.kept_[self._order]
-        self._bins = bins.of(self.candidates_)
+        self._bins = bins.take(self.candidates_)
         self._back_up(codes[:, self._order], rng)
 
     def _back_up(self, codes: Array, rng: np.random.Generator) -> None:
@@ -346,7 +346,7 @@ class IFC2F(FixedOrder):
                 y,
                 self._kept_bins,
                 tables[kept],
-                self._whole_tariff().of(kept),
+                self._whole_tariff().take(kept),
                 self._n_ordered(kept),
             )
         if self.order_ == "markov_blanket":

@@ -44,9 +44,9 @@ def mrmr(
     vary = np.count_nonzero(tables.sum(axis=2), axis=1) > 1
     relevance = np.where(vary, adjusted_mutual_information(tables), -np.inf)
     pool = np.argsort(-relevance, kind="stable")[: min(_POOL, int(vary.sum()))]
-    codes = bins.of(pool).codes(dense(X[:, pool]))
+    codes = bins.take(pool).codes(dense(X[:, pool]))
     tariff = (
-        price.of(pool)
+        price.take(pool)
         if isinstance(price, Tariff)
         else Tariff(price[pool], np.zeros((0, len(pool)), bool), np.zeros(0))
     )

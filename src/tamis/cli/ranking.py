@@ -72,7 +72,7 @@ class Ranking:
         if self.n_rows == 0:
             self.screening.set_params(categorical=getattr(self.stream, "categorical", None) or None)
         if self._slots is not None:
-            places = self._slots.of(X.indices)
+            places = self._slots.assign(X.indices)
             room = self.screening.n_features_in_ if self.n_rows else 1
             if len(self._slots.columns) > room:  # by halves, so that making room costs little in all
                 room = max(len(self._slots.columns), room + room // 2)
@@ -160,7 +160,7 @@ class _ColumnSlots:
         self._known: NDArray[Any] = self.columns  # the same in ascending order, and where each of them is
         self._slots: NDArray[Any] = self.columns
 
-    def of(self, columns: NDArray[Any]) -> NDArray[Any]:
+    def assign(self, columns: NDArray[Any]) -> NDArray[Any]:
         """Return the place of each of these columns; new ones get the next places."""
         import numpy as np
 

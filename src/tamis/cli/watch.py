@@ -100,7 +100,7 @@ def watch(
         first = next(batches, None)  # the categories of the stream are known from then on
         if first is None and saved.watched is None:
             raise DataError(f"{reading.file!r} has no rows: add rows below its header, or name another file.")
-        log = _Log.of(
+        log = _Log.find(
             stream, prediction, first if task == "classification" else None, has_time=time is not None
         )
         check_names(rules, log.names, task)
@@ -165,7 +165,7 @@ class _Log:
     stream: Stream
 
     @classmethod
-    def of(cls, stream: Stream, prediction: str, first: Any, *, has_time: bool) -> _Log:
+    def find(cls, stream: Stream, prediction: str, first: Any, *, has_time: bool) -> _Log:
         """Find the columns; the first batch shows whether the prediction is a label.
 
         Raises

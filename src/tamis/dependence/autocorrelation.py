@@ -425,7 +425,7 @@ class Inflation(NamedTuple):
     freedom: Floats  # degrees of freedom of the statistic, (n_features,)
     blocks: Floats  # degrees of freedom of the estimate, nu, (n_features,)
 
-    def of(self, columns: Array) -> Inflation:
+    def take(self, columns: Array) -> Inflation:
         """Return the inflation for some features."""
         return Inflation(self.inflation[:, columns], self.freedom[columns], self.blocks[columns])
 

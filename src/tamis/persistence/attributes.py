@@ -209,7 +209,7 @@ def _own_types(cls: type) -> dict[str, Any]:
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
             kinds[part.target.id] = _evaluate(part.annotation, scope)
         elif isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name):
-            inferred[part.targets[0].id] = _Inference(cls, scope, {}).of(part.value)
+            inferred[part.targets[0].id] = _Inference(cls, scope, {}).type_of(part.value)
         elif isinstance(part, ast.FunctionDef) and part.args.args:
             arguments = (*part.args.posonlyargs, *part.args.args, *part.args.kwonlyargs)
             local = {arg.arg: arg.annotation for arg in arguments}
@@ -217,7 +217,7 @@ def _own_types(cls: type) -> dict[str, Any]:
                 if annotation is not None:
                     kinds.setdefault(target, _evaluate(annotation, scope))
                 else:
-                    inferred.setdefault(target, _Inference(cls, scope, local).of(value))
+                    inferred.setdefault(target, _Inference(cls, scope, local).type_of(value))
     return inferred | kinds
 
 
@@ -270,7 +270,7 @@ class _Inference:
     scope: dict[str, Any]
     local: dict[str, ast.expr | None]  # annotations of the arguments
 
-    def of(self, value: ast.expr | None) -> Any:
+    def type_of(self, value: ast.expr | None) -> Any:
         """Return the type of an expression; Any if it is unknown."""
         if isinstance(value, ast.Constant):
             return Any if value.value is None else type(value.value)
@@ -280,7 +280,7 @@ class _Inference:
             constant = self._resolve(value)
             return type(constant) if isinstance(constant, int | float | str) else Any
         if isinstance(value, ast.UnaryOp):
-            return bool if isinstance(value.op, ast.Not) else self.of(value.operand)
+            return bool if isinstance(value.op, ast.Not) else self.type_of(value.operand)
         if isinstance(value, ast.Compare) and isinstance(value.comparators[0], ast.Constant):  # of a word
             return bool if isinstance(value.comparators[0].value, str) else Any
         if isinstance(value, ast.BoolOp):
@@ -290,15 +290,15 @@ class _Inference:
         if isinstance(value, ast.Call):
             return self._of_call(value)
         if isinstance(value, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in value.elts):
-            return tuple[tuple(map(self.of, value.elts))]  # type: ignore[misc]
+            return tuple[tuple(map(self.type_of, value.elts))]  # type: ignore[misc]
         if isinstance(value, ast.List) and value.elts:
             return list[self._either(*value.elts)]  # type: ignore[misc]
         if isinstance(value, ast.ListComp):
-            return list[self.of(value.elt)]  # type: ignore[misc]
+            return list[self.type_of(value.elt)]  # type: ignore[misc]
         return _DISPLAYS.get(type(value), Any)
 
     def _either(self, *values: ast.expr) -> Any:
-        kinds = [None if getattr(one, "value", one) is None else self.of(one) for one in values]
+        kinds = [None if getattr(one, "value", one) is None else self.type_of(one) for one in values]
         return Any if Any in kinds else typing.Union[tuple(kinds)]  # noqa: UP007  of a list
 
     def _of_call(self, call: ast.Call) -> Any:

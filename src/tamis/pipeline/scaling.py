@@ -171,7 +171,7 @@ class RunningScale:
             self.shift = self.moments.mean()[0]
             self.factor = np.divide(1.0, deviation, out=np.ones_like(deviation), where=deviation > 0.0)
 
-    def of(self, columns: NDArray[np.intp]) -> RunningScale:
+    def take(self, columns: NDArray[np.intp]) -> RunningScale:
         """Return the current scale of some features."""
         part = copy(self)
         part.shift, part.factor = self.shift[columns], self.factor[columns]

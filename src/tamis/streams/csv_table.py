@@ -112,7 +112,7 @@ class CSVTable(Table):
         return kept | {"types": schema.serialize().to_pybytes()}
 
     @classmethod
-    def of(cls, source: Source, facts: dict[str, Any]) -> CSVTable:
+    def from_state(cls, source: Source, facts: dict[str, Any]) -> CSVTable:
         """Return a table from such a state."""
         table = cls.__new__(cls)
         Table.__init__(table, source)

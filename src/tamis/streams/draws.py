@@ -79,7 +79,7 @@ class Ranges:
         """Return one range for `n` columns."""
         return cls(np.full(n, low), np.full(n, span), np.full(n, whole))
 
-    def of(self, columns: Array) -> Ranges:
+    def take(self, columns: Array) -> Ranges:
         """Return the ranges of some of the columns."""
         return Ranges(self.low[columns], self.span[columns], self.whole[columns])
 

@@ -249,7 +249,7 @@ class ExperimentResult:
             [self.cells[metric][self.finished(stream, method)] for method in self.methods]
             for stream in self.streams
         ]
-        return ScoreTable.of(metric, self.streams, self.methods, values, self._unranked_methods(metric))
+        return ScoreTable.build(metric, self.streams, self.methods, values, self._unranked_methods(metric))
 
     def _unranked_methods(self, metric: str) -> list[str]:
         """Return the methods that use the true features and, for selection metrics, those that keep all features."""

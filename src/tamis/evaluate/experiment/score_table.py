@@ -64,7 +64,7 @@ class ScoreTable:
     unranked: list[str]
 
     @classmethod
-    def of(
+    def build(
         cls,
         metric: str,
         streams: Sequence[str],
@@ -216,7 +216,7 @@ def significance(table: ScoreTable, *, alpha: float = 0.05, rope: float = 0.01) 
     Examples
     --------
     >>> values = [[np.array([0.9]), np.array([0.8])], [np.array([0.8]), np.array([0.6])]]
-    >>> result = significance(ScoreTable.of("accuracy", ["s", "t"], ["a", "b"], values))
+    >>> result = significance(ScoreTable.build("accuracy", ["s", "t"], ["a", "b"], values))
     >>> result.nemenyi.ranks
     {'a': 1.0, 'b': 2.0}
     """

@@ -135,7 +135,7 @@ class Pair:
         if self.selector.is_frozen:
             X = whole(X)
         rows = X.take(self.columns, axis=1) if isinstance(X, np.ndarray) else X[:, self.columns]
-        return self.learner.view(whole(rows), None, None, None if scale is None else scale.of(self.columns))
+        return self.learner.view(whole(rows), None, None, None if scale is None else scale.take(self.columns))
 
     def _count(self, scores: Array) -> None:
         window = len(self._ring)

@@ -124,7 +124,7 @@ class LeafClassifiers:
                 votes[rows] = 0.0
                 votes[rows[:, None], known.classes_.astype(np.int64)] = known.predict_proba(X[rows])
 
-    def of(self, birth: int) -> Any:
+    def classifier_of(self, birth: int) -> Any:
         """Return the classifier of a leaf, or None if it has none yet."""
         return self._by_birth.get(birth)
 
@@ -324,7 +324,7 @@ class HoeffdingTree(TreeClassifier):
         return (
             None
             if self._own_ is None
-            else self._own_.of(int(self._births(*self._encode(rows, learn=False))[0]))
+            else self._own_.classifier_of(int(self._births(*self._encode(rows, learn=False))[0]))
         )
 
     @property

@@ -687,7 +687,7 @@ class Screener(RowSelector):
         inflation = None
         if self._inflation(name) is not None:
             assert self._dependence is not None
-            inflation = self._dependence.tables(cuts=in_order).of(columns)
+            inflation = self._dependence.tables(cuts=in_order).take(columns)
         return partial(gini_statistic, in_order=in_order, inflation=inflation)
 
     def _pvalues_of_bins(self, name: str, tables: list[tuple[Array, Array, bool]]) -> NDArray[np.float64]:
@@ -710,7 +710,7 @@ class Screener(RowSelector):
             statistic, freedom = statistic_of(table * worth) if refined is None else refined
             pvalues[columns] = chi_square_pvalue(statistic, freedom)
             if inflation is not None:
-                by_blocks = inflation.of(columns).pvalue(statistic / np.maximum(freedom, 1))
+                by_blocks = inflation.take(columns).pvalue(statistic / np.maximum(freedom, 1))
                 pvalues[columns] = np.maximum(pvalues[columns], by_blocks)
         return pvalues
 

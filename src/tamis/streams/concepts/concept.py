@@ -120,7 +120,7 @@ class Concept(ABC):
 
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
         """Redraw the tied columns of rows until they have the required class, in place."""
-        self._redraw(draws, rows, values, y, self._ranges.of(np.array(self.tied)))
+        self._redraw(draws, rows, values, y, self._ranges.take(np.array(self.tied)))
 
     def _redraw(self, draws: Draws, rows: Array, values: Array, y: Array, ranges: Ranges) -> None:
         missing = np.flatnonzero(self.label(values) != y)

@@ -46,11 +46,11 @@ class RowDecoder:
         self._facts = {"format": table.format, "names": table.names(), **table.facts()}
 
     @classmethod
-    def of(cls, path: str, label: str | int, state: dict[str, Any]) -> RowDecoder:
+    def from_state(cls, path: str, label: str | int, state: dict[str, Any]) -> RowDecoder:
         """Return a decoder from a saved state."""
         facts, source = state["table"], BytesSource(path)
         table = (
-            CSVTable.of(source, facts)
+            CSVTable.from_state(source, facts)
             if facts["format"] == "csv"
             else SchemaTable(source, facts["format"], facts["names"], schema_types(facts["types"]))
         )

@@ -333,7 +333,7 @@ class FollowedStream(Stream):
                 " checkpoint."
             )
         try:
-            decoder = RowDecoder.of(self.path, self._label, position)
+            decoder = RowDecoder.from_state(self.path, self._label, position)
         except TamisError:
             raise
         except Exception as error:

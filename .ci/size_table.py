@@ -29,7 +29,7 @@ BUDGETS = {
     "evaluate": 5452,
     "summaries": 4490,
     # Raised by 2: shifted features.
-    "cells": 4332,
+    "cells": 4334,
     # Raised by 5: `macro_auc` in the charts.
     "report": 3512,
     # Raised by 2: `ColumnSelector` is a dataclass of the parameters that all selectors share.

@@ -341,23 +341,23 @@ def test_a_run_is_resumed_from_its_checkpoint(data: tuple[Any, Any], tmp_path: A
     stream, options = (X, y), {"batch_size": 50, "delay": 70, "baselines": "both"}
     whole = prequential(stream, FIRES(2), Refit(RandomForestClassifier(3), every=200, min_rows=60), **options)
     path = tmp_path / "run"
-    for most in (400, None):
+    for max_rows in (400, None):
         part = prequential(
             stream, FIRES(2), Refit(RandomForestClassifier(3), every=200, min_rows=60), **options,
-            max_rows=most, checkpoint=path,
-        ) if most is None else _first_rows(stream, path, most, options)  # fmt: skip
+            max_rows=max_rows, checkpoint=path,
+        ) if max_rows is None else _first_rows(stream, path, max_rows, options)  # fmt: skip
     timed = [name for name in whole.frames["steps"] if name.startswith("seconds") or name.endswith("bytes")]
     for name, column in whole.frames["steps"].items():
         if name not in timed:
             np.testing.assert_array_equal(part.frames["steps"][name], column)
 
 
-def _first_rows(stream: Any, path: Any, most: int, options: dict[str, Any]) -> Any:
+def _first_rows(stream: Any, path: Any, max_rows: int, options: dict[str, Any]) -> Any:
     class Stop(Exception):
         pass
 
     def stop(step: Any) -> None:
-        if step.values["n_seen"] >= most:
+        if step.values["n_seen"] >= max_rows:
             raise Stop
 
     model = Refit(RandomForestClassifier(3), every=200, min_rows=60)
@@ -429,7 +429,7 @@ def test_a_window_smaller_than_the_first_fit_shortens_it(data: tuple[Any, Any]) 
 def test_rows_are_joined_in_order() -> None:
     rows = RecentRows()
     for at in range(1000):
-        rows = rows.with_rows(Block(np.array([[float(at)]]), np.array([at]), None), most=130)
+        rows = rows.with_rows(Block(np.array([[float(at)]]), np.array([at]), None), max_rows=130)
         n = min(at + 1, 130)
         assert rows.concatenate().y.tolist() == list(range(at + 1 - n, at + 1))
         assert sum(len(y) for _, y, _ in (*rows.blocks, *rows.tail)) <= 130 + 2 * 64

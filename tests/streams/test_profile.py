@@ -76,7 +76,7 @@ def test_identifiers_and_dates_nobody_can_read_are_left_out_unless_kept(file):
     }
     rest = look(file, drop=["*d*", "still"], categorical=["serial"])
     assert set(rest.excluded) == {"person", "remark", "us"}
-    assert "town" in look(file, most_texts=50).excluded
+    assert "town" in look(file, max_texts=50).excluded
 
 
 def test_columns_of_the_same_values_are_noted(tmp_path):

@@ -188,7 +188,7 @@ def columns(
     output = Output(top, save, report, checkpoint, as_json, quiet)
     missing, reading.missing = reading.missing, "keep" if reading.missing == "mean" else "error"
     output.check(reading.inputs, force)
-    stream = reading.open(classes=False, most_texts=MOST_TEXTS, quiet=quiet)
+    stream = reading.open(classes=False, max_texts=MOST_TEXTS, quiet=quiet)
     table = Table.read(stream)
     matter = ColumnTask(table, str(stream.describe().get("label", "the label")), rule, deciding.model)
     groups = deciding.read_groups(matter)

@@ -329,11 +329,11 @@ class CSVTable(Table):
         """
         end = block.rfind(self.newline) + 1
         if b'"' in block:
-            data, most = bytes(block), self.options.get("max_quoted_lines") or MAX_LINES
+            data, max_lines = bytes(block), self.options.get("max_quoted_lines") or MAX_LINES
             starts, ends = spans = quoted_spans(data, self.delimiter)
-            if unclosed := first_unclosed(data, spans, self.delimiter, most, self.newline, whole=whole):
+            if unclosed := first_unclosed(data, spans, self.delimiter, max_lines, self.newline, whole=whole):
                 line = before + self.above.count("\n") + 1 + data.count(self.newline, 0, unclosed.at)
-                raise StreamError(unclosed.message(self.source.name, f"line {line}", most))
+                raise StreamError(unclosed.message(self.source.name, f"line {line}", max_lines))
             while end and (i := int(np.searchsorted(starts, end)) - 1) >= 0 and end <= ends[i]:
                 end = block.rfind(self.newline, 0, int(starts[i])) + 1
         return end
@@ -680,6 +680,6 @@ def _whole_numbers(plain: Any) -> Any:
     return None
 
 
-def _distinct(column: Any, most: int | None = _MAX_DISTINCT) -> list[str]:
+def _distinct(column: Any, max_texts: int | None = _MAX_DISTINCT) -> list[str]:
     """Return distinct values of a text column."""
-    return [value for value in column.unique()[:most].to_pylist() if value is not None]
+    return [value for value in column.unique()[:max_texts].to_pylist() if value is not None]

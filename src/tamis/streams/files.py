@@ -193,8 +193,8 @@ def open_table(
         raise ValueError(f"delimiter must be a single character, got {delimiter!r}.")
     if written.get("decimal") is not None:
         check_choice("decimal", written["decimal"], (".", ","))
-    if (most := check_max_quoted_lines(written.pop("max_quoted_lines", None))) is not None:
-        written["max_quoted_lines"] = most
+    if (max_lines := check_max_quoted_lines(written.pop("max_quoted_lines", None))) is not None:
+        written["max_quoted_lines"] = max_lines
     kind = _detect_format(os.fspath(path), format)
     source = Source(path, seekable=kind in ("parquet", "arrow"))
     if kind == "csv":

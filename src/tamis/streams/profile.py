@@ -158,7 +158,7 @@ def profile_table(
     times: str = "parts",
     drop_unlabelled: bool = False,
     classes: bool = True,
-    most_texts: int | None = None,
+    max_texts: int | None = None,
     grows: bool = False,
 ) -> TableProfile:
     """Profile the first rows of a table.
@@ -173,7 +173,7 @@ def profile_table(
         Columns, or patterns, that are never excluded.
     classes : bool, default=True
         Whether the label must be a class, not a number.
-    most_texts : int, optional
+    max_texts : int, optional
         Columns with more distinct texts are excluded.
     grows : bool, default=False
         Whether rows will be appended, so that an empty column may receive values.
@@ -218,7 +218,7 @@ def profile_table(
         _note_spelling(profile)
     _check_mixed(profile, table, dropped)
     _note_times(profile, table, dropped | text, times)
-    _exclude_columns(profile, dropped | kept | text, most_texts, grows=grows)
+    _exclude_columns(profile, dropped | kept | text, max_texts, grows=grows)
     excluded = dropped | set(profile.excluded)
     _note_copies(profile, head, excluded)
     _check_missing(profile, head, excluded | text | {problem.value for problem in profile.problems}, missing)
@@ -461,7 +461,7 @@ def _note_times(profile: TableProfile, table: Table, apart: set[str], times: str
         profile.change(column.name, note=f"becomes {encoded}")
 
 
-def _exclude_columns(profile: TableProfile, apart: set[str], most_texts: int | None, *, grows: bool) -> None:
+def _exclude_columns(profile: TableProfile, apart: set[str], max_texts: int | None, *, grows: bool) -> None:
     for column in profile.columns:
         if column.name in apart or column.kind == "label":
             continue
@@ -475,7 +475,7 @@ def _exclude_columns(profile: TableProfile, apart: set[str], most_texts: int | N
             profile.excluded.setdefault(column.name, f"{kind}, {column.note}")
         elif column.kind == "unreadable":
             profile.excluded[column.name] = f"it is of type {column.note}, which is neither a number nor text"
-        elif column.kind == "category" and most_texts is not None and column.n_unique > most_texts:
+        elif column.kind == "category" and max_texts is not None and column.n_unique > max_texts:
             profile.excluded[column.name] = f"text with {column.n_unique:,} distinct values"
 
 

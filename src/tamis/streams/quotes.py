@@ -41,7 +41,7 @@ class UnclosedQuote(NamedTuple):
     at: int
     at_end: bool
 
-    def message(self, name: str, place: str, most: int) -> str:
+    def message(self, name: str, place: str, max_lines: int) -> str:
         """Return the error message; `place` is the line or row where the quote opens."""
         if self.at_end:
             return (
@@ -49,17 +49,17 @@ class UnclosedQuote(NamedTuple):
                 " again if its end is missing."
             )
         return (
-            f"{name!r} has a quote in {place} that is not closed where a value ends within {most:,} lines: close or"
-            f" double it, or allow more by max_quoted_lines={10 * most}."
+            f"{name!r} has a quote in {place} that is not closed where a value ends within {max_lines:,} lines: close"
+            f" or double it, or allow more by max_quoted_lines={10 * max_lines}."
         )
 
 
-def check_max_quoted_lines(most: int | None) -> int | None:
+def check_max_quoted_lines(max_lines: int | None) -> int | None:
     """Validate `max_quoted_lines` and return it as an option of a file; None: the default."""
-    if most is None:
+    if max_lines is None:
         return None
-    check_number("max_quoted_lines", most, low=1, integer=True)
-    return None if most == MAX_LINES else int(most)
+    check_number("max_quoted_lines", max_lines, low=1, integer=True)
+    return None if max_lines == MAX_LINES else int(max_lines)
 
 
 def quoted_spans(block: bytes, delimiter: str) -> tuple[Array, Array]:
@@ -93,7 +93,7 @@ def first_unclosed(
     block: bytes,
     spans: tuple[Array, Array],
     delimiter: str,
-    most: int,
+    max_lines: int,
     newline: bytes = b"\n",
     *,
     whole: bool,
@@ -108,7 +108,7 @@ def first_unclosed(
         As returned by `quoted_spans`.
     delimiter : str
         Each of its characters may end a value.
-    most : int
+    max_lines : int
         Largest number of lines of a quoted value.
     newline : bytes, optional
     whole : bool
@@ -120,11 +120,11 @@ def first_unclosed(
     inside = ends < len(block) - 1
     is_wrong = np.zeros(len(starts), dtype=bool)
     is_wrong[inside] = ~np.isin(text[ends[inside] + 1], allowed)
-    is_long = ends - starts >= most
+    is_long = ends - starts >= max_lines
     if is_wrong.any() or is_long.any():
         lines = np.flatnonzero(text == newline[0])
         n = np.searchsorted(lines, ends) - np.searchsorted(lines, starts)
-        is_wrong = (n > 0) & (is_wrong | (n >= most) | (ends - starts > LONGEST_LINE))
+        is_wrong = (n > 0) & (is_wrong | (n >= max_lines) | (ends - starts > LONGEST_LINE))
         if is_wrong.any():
             return UnclosedQuote(int(starts[np.argmax(is_wrong)]), at_end=False)
     if whole and len(starts) and ends[-1] == len(block):
@@ -133,7 +133,7 @@ def first_unclosed(
 
 
 def row_ends(
-    block: bytes, delimiter: str, most: int, *, whole: bool
+    block: bytes, delimiter: str, max_lines: int, *, whole: bool
 ) -> tuple[list[int], UnclosedQuote | None]:
     r"""Return the ends of the rows of a block, and the unclosed quote in the last of them, if any.
 
@@ -155,7 +155,7 @@ def row_ends(
     quote: UnclosedQuote | None = None
     if b'"' in block:
         starts, stops = quoted_spans(block, delimiter)
-        quote = first_unclosed(block, (starts, stops), delimiter, most, newline, whole=whole)
+        quote = first_unclosed(block, (starts, stops), delimiter, max_lines, newline, whole=whole)
         if len(starts):
             at = np.searchsorted(starts, ends) - 1
             is_end = (at < 0) | (ends > stops[np.maximum(at, 0)])

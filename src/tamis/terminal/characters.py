@@ -74,11 +74,11 @@ def printable(name: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
-def width_of(names: Iterable[str], most: int) -> int:
+def width_of(names: Iterable[str], max_width: int) -> int:
     """Return the width of the longest name, at most `most`."""
     from rich.cells import cell_len
 
-    return min(max((cell_len(printable(name)) for name in names), default=0), most)
+    return min(max((cell_len(printable(name)) for name in names), default=0), max_width)
 
 
 def figure_text(value: float) -> str:

@@ -17,14 +17,14 @@ Floats = NDArray[np.float64]
 
 
 class PendingRows(ThreadSafe):
-    """Rows and their predictions; beyond `most` rows the oldest are dropped.
+    """Rows and their predictions; beyond `max_rows` rows the oldest are dropped.
 
     A batch takes time in proportion to its own rows, however many are pending. For that, snapshots do not contain the
     pending rows: `add` and `remove` must be the last step of an update.
 
     Examples
     --------
-    >>> rows = PendingRows(most=2)
+    >>> rows = PendingRows(max_rows=2)
     >>> rows.add(["a", "b", "c"], np.arange(3.0)[:, None], np.zeros((3, 1)))
     1
     >>> known, X, _ = rows.rows_of(["c", "a"])
@@ -38,8 +38,8 @@ class PendingRows(ThreadSafe):
     _shapes = """_slots fixed  _free fixed  _X? (s, j) float in (-inf, inf) or nan fixed
         _predictions? (s, c) float in (-inf, inf) fixed"""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, max_rows: int) -> None:
+        self.max_rows = max_rows
         self._slots: dict[Any, int] = {}  # by key, in the order of arrival
         self._free: list[int] = []  # slots whose content is of no use
         self._X: Floats | None = None
@@ -51,10 +51,10 @@ class PendingRows(ThreadSafe):
 
     def add(self, keys: list[Any], X: Floats, predictions: Floats) -> int:
         """Add rows; return how many were dropped."""
-        surplus = max(0, len(self._slots) + len(keys) - self.most)
+        surplus = max(0, len(self._slots) + len(keys) - self.max_rows)
         oldest = list(itertools.islice(self._slots, surplus))
         if surplus > len(oldest):  # of the batch itself
-            keys, X, predictions = keys[-self.most :], X[-self.most :], predictions[-self.most :]
+            keys, X, predictions = keys[-self.max_rows :], X[-self.max_rows :], predictions[-self.max_rows :]
         at = self._slots_for(len(keys), X, predictions)
         assert self._X is not None
         assert self._predictions is not None

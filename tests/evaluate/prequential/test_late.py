@@ -94,7 +94,7 @@ def test_no_more_rows_wait_than_may_and_who_is_given_up_is_counted():
     now = np.arange(3000.0)
     comes = now + np.where(np.arange(3000) % 2, 1e6, 0.0)  # every second label will not be there in time
     waiting = []
-    late = DelayedLabels(TIMES, most=200)
+    late = DelayedLabels(TIMES, max_rows=200)
     for start in range(0, 3000, 100):
         part = slice(start, start + 100)
         (found, _), upto = late.exchange(X[part], y[part], now[part], comes[part])

@@ -40,7 +40,7 @@ class DelayedLabels:
     delay : int or pair of str
         Delay of the labels in rows. Or two columns: the time of a row, and the time of its label. The
         label then arrives with the first row at or after that time, and never if it is NaN.
-    most : int, default=100_000
+    max_rows : int, default=100_000
         Maximum number of waiting rows if times are given; beyond it the oldest are dropped.
 
     Attributes
@@ -71,8 +71,8 @@ class DelayedLabels:
     ([21.0, 20.0], ['b', 'a'], [0, 0, 0, 2], 1)
     """
 
-    def __init__(self, delay: Delay, most: int = 100_000) -> None:
-        self.delay, self.most = delay, most
+    def __init__(self, delay: Delay, max_rows: int = 100_000) -> None:
+        self.delay, self.max_rows = delay, max_rows
         self.blocks: list[tuple[Rows, Array, Array, Array]] = []
         self.n_came = self.never = self.given_up = 0
         self.now = -np.inf  # the latest time of a row
@@ -162,7 +162,7 @@ class DelayedLabels:
 
     def _give_up(self) -> None:
         """Drop the oldest rows beyond the maximum number of waiting rows."""
-        while (over := self.n_waiting - self.most) > 0:
+        while (over := self.n_waiting - self.max_rows) > 0:
             block = self.blocks.pop(0)
             n = min(over, len(block[1]))
             self.given_up += n
@@ -176,7 +176,7 @@ class DelayedLabels:
 
     def state(self) -> dict[str, Any]:
         """Return the state to be saved."""
-        return {name: value for name, value in vars(self).items() if name not in ("delay", "most")}
+        return {name: value for name, value in vars(self).items() if name not in ("delay", "max_rows")}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore a saved state."""

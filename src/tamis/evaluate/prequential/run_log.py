@@ -56,7 +56,7 @@ class RunLog:
 
     Parameters
     ----------
-    most : int, optional
+    max_steps : int, optional
         Maximum number of steps, at which they are thinned. One step then represents 2, 4, 8 or more: counts and
         durations are summed, the accuracy (or error) of the batches is averaged, and a feature that entered and left
         within it is not recorded.
@@ -67,7 +67,7 @@ class RunLog:
 
     Examples
     --------
-    >>> log = RunLog(most=8)
+    >>> log = RunLog(max_steps=8)
     >>> for step in range(8):
     ...     log.add_step((step, 10 * step, 10, *[0.0] * (len(CLASSIFICATION.columns) - 3)))
     >>> log.steps.rows[:, :3].tolist()
@@ -75,9 +75,9 @@ class RunLog:
     """
 
     def __init__(
-        self, most: int | None = None, task: Task = CLASSIFICATION, metrics: Sequence[str] = ()
+        self, max_steps: int | None = None, task: Task = CLASSIFICATION, metrics: Sequence[str] = ()
     ) -> None:
-        self.most, self.columns, self.measure = most, result_columns(task, metrics), task.measure
+        self.max_steps, self.columns, self.measure = max_steps, result_columns(task, metrics), task.measure
         self.at_total = self.columns.index("seconds_total")
         self.steps = Table(len(self.columns))
         self.changes = Table(3)  # step, feature, 1 for enter or 0 for leave
@@ -87,8 +87,8 @@ class RunLog:
     def add_step(self, values: tuple[float, ...]) -> None:
         """Write the values of a step, in the order of the columns of the task."""
         self.steps.more(1)[0] = values
-        if self.most is not None and len(self.steps.rows) >= self.most:
-            self._thin(self.most // 2)
+        if self.max_steps is not None and len(self.steps.rows) >= self.max_steps:
+            self._thin(self.max_steps // 2)
 
     def add_changes(self, step: int, features: Array, entered: Array) -> None:
         """Record which features entered and left the selection."""
@@ -103,12 +103,12 @@ class RunLog:
         """Record the scores of some features."""
         _fill(self.scores, step, features, scores)
 
-    def _thin(self, most: int) -> None:
-        """Keep at most `most` steps, evenly spaced, and their records."""
+    def _thin(self, max_steps: int) -> None:
+        """Keep at most `max_steps` steps, evenly spaced, and their records."""
         steps = self.steps.rows
         first, last = steps[0, 0], steps[-1, 0]
         stride = 1
-        while (last - first) // stride + 2 > most:
+        while (last - first) // stride + 2 > max_steps:
             stride *= 2
         groups = steps[:, 0] // stride
         ends = np.append(np.flatnonzero(np.diff(groups)), len(groups) - 1)

@@ -38,7 +38,7 @@ class RecentRows:
     --------
     >>> rows = RecentRows()
     >>> for at in range(5):
-    ...     rows = rows.with_rows(Block(np.array([[float(at)]]), np.array([at]), None), most=3)
+    ...     rows = rows.with_rows(Block(np.array([[float(at)]]), np.array([at]), None), max_rows=3)
     >>> rows.concatenate().y.tolist()
     [2, 3, 4]
     """
@@ -54,14 +54,14 @@ class RecentRows:
     def __deepcopy__(self, memo: dict[int, Any]) -> RecentRows:
         return RecentRows(self.blocks, self.tail, self.n_rows)
 
-    def with_rows(self, block: Block, most: int) -> RecentRows:
-        """Return the last `most` rows after appending a block, which must not be written to later.
+    def with_rows(self, block: Block, max_rows: int) -> RecentRows:
+        """Return the last `max_rows` rows after appending a block, which must not be written to later.
 
-        Fewer than `most` rows, one block and 64 rows are stored.
+        Fewer than `max_rows` rows, one block and 64 rows are stored.
         """
         n_new = len(block.y)
         blocks, tail = self.blocks, (*self.tail, tuple(block))
-        n_rows = min(self.n_rows + n_new, most)
+        n_rows = min(self.n_rows + n_new, max_rows)
         if n_new >= _MIN_BLOCK or len(tail) >= _MIN_BLOCK or sum(len(y) for _, y, _ in tail) >= _MIN_BLOCK:
             blocks, tail = (*blocks, tuple(_join(tail))), ()
             first, n_held = 0, sum(len(y) for _, y, _ in blocks)

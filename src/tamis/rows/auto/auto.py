@@ -611,7 +611,7 @@ class Auto(RowSelector):
             return auc_loss(scores if self._rare == 1 else -scores, y == self._rare)
 
         if self._is_linear(X):
-            young = wrong = losses(self._learners.scores(Scale(self._old).of(X), self._masks))
+            young = wrong = losses(self._learners.scores(Scale(self._old).standardise(X), self._masks))
             return wrong, young
         if self._kind == "trees":
             scores = self._forests.scores(X)
@@ -658,10 +658,10 @@ class Auto(RowSelector):
             # At first on all features, so that a feature selected later has a weight.
             masks = self._masks if self._rows >= _BLOCK else np.ones_like(self._masks)
             if isinstance(learners, LinearRegressions):
-                learners.fit_step(scale.of(X), y, weight, masks, *self._centre_and_deviation())
+                learners.fit_step(scale.standardise(X), y, weight, masks, *self._centre_and_deviation())
             else:
                 rng = np.random.default_rng([self._seed, self._blocks, 1])
-                learners.learn(scale.of(X), y, weight, masks, rng)
+                learners.learn(scale.standardise(X), y, weight, masks, rng)
             self._learners = learners
         self._young.update(X, codes, weight, _YOUNG**n, _YOUNG ** np.arange(n - 1, -1, -1.0))
 

@@ -129,7 +129,7 @@ class Scale:
         square = (count * (moments.variance() + (mean - self.shift) ** 2)).sum(axis=0) / total
         self.factor = np.divide(1.0, np.sqrt(square), out=np.ones_like(square), where=square > 0.0)
 
-    def of(self, X: Rows) -> Rows:
+    def standardise(self, X: Rows) -> Rows:
         """Return the rows standardised, clipped at five deviations; sparse rows are only divided."""
         if sp.issparse(X):
             scaled = X.astype(np.float64)

@@ -18,7 +18,7 @@ class PendingRows:
 
     Parameters
     ----------
-    most : int
+    max_rows : int
         Maximum number of waiting rows; beyond that, the oldest are dropped.
 
     Attributes
@@ -39,8 +39,8 @@ class PendingRows:
     (['a'], 1)
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, max_rows: int) -> None:
+        self.max_rows = max_rows
         self.waiting: dict[str, tuple[int, Array]] = {}  # position of arrival, and the values
         self.counts: Counter[str] = Counter()
         self._n_came = 0
@@ -82,7 +82,7 @@ class PendingRows:
         self.waiting[key] = self._n_came, row.copy()
         self._n_came += 1
         self._since.append((key, self.waiting[key], True))
-        if len(self.waiting) > self.most:
+        if len(self.waiting) > self.max_rows:
             self._release(next(iter(self.waiting)))
             self.counts["given_up"] += 1
 

@@ -207,12 +207,12 @@ class FollowedStream(Stream):
     def _begin_at(self, position: dict[str, Any] | None) -> None:
         """Reset to a position, or to the beginning."""
         known = position or {"counts": {}, "last": None, "notes": [], "places": {}}
-        most = self._written["max_quoted_lines"] or MAX_LINES
+        max_lines = self._written["max_quoted_lines"] or MAX_LINES
         skips = {"skips_long_lines": self._bad.is_enabled}
         self._files = (
-            None if self.is_pipe else FollowedFiles(self.path, self._format, self._header, most, **skips)
+            None if self.is_pipe else FollowedFiles(self.path, self._format, self._header, max_lines, **skips)
         )
-        self._pipe = StandardInput(self._header, most, **skips) if self.is_pipe else None
+        self._pipe = StandardInput(self._header, max_lines, **skips) if self.is_pipe else None
         self._current: FollowedFile | None = self._pipe
         self._counts = Counter(known["counts"])
         self._delayed = None if self._label_key is None else PendingRows(self._max_waiting)

@@ -30,10 +30,10 @@ class BadLine(bytes):
     n_bytes = 0  # length of a line that is too long
     end = b""  # its last bytes
 
-    def message(self, name: str, row: str, most: int) -> str:
+    def message(self, name: str, row: str, max_lines: int) -> str:
         """Return the error message; `row` is its place."""
         if self.quote is not None:
-            return self.quote.message(name, row, most)
+            return self.quote.message(name, row, max_lines)
         return (
             f"{name!r} has more than {LONGEST_LINE >> 20} MB in {row}: look for a quote that is not closed, or a"
             " newline that is missing."
@@ -58,7 +58,7 @@ class FollowedText(FollowedFile):
         self, name: str, header: bool, max_quoted_lines: int, *, skips_long_lines: bool = False
     ) -> None:
         super().__init__(name)
-        self.header, self.most, self.skips_long_lines = header, max_quoted_lines, skips_long_lines
+        self.header, self.max_lines, self.skips_long_lines = header, max_quoted_lines, skips_long_lines
         self._start_at(0)
 
     def _start_at(self, at: int) -> None:
@@ -134,7 +134,7 @@ class FollowedText(FollowedFile):
         if len(self._held) <= LONGEST_LINE:
             return
         if not self.skips_long_lines:
-            raise StreamError(BadLine().message(self.name, f"row {self.n_ready() + 1}", self.most))
+            raise StreamError(BadLine().message(self.name, f"row {self.n_ready() + 1}", self.max_lines))
         held = bytes(self._held)
         self._held.clear()
         self._long = BadLine(held[: held.find(b"\n", 0, _KEPT) + 1 or _KEPT])
@@ -158,7 +158,7 @@ class FollowedText(FollowedFile):
         while start < len(block):
             is_rest = start + size >= len(block)
             piece = block[start : start + size]
-            ends, unclosed = row_ends(piece, _delimiters(table), self.most, whole=last and is_rest)
+            ends, unclosed = row_ends(piece, _delimiters(table), self.max_lines, whole=last and is_rest)
             self._ready.extend(piece[i:j] for i, j in pairwise([0, *ends]))
             if unclosed is not None:
                 line = self._ready[-1] = BadLine(self._ready[-1])
@@ -176,7 +176,7 @@ class FollowedText(FollowedFile):
         table.source.name = self.name
         for row, line in enumerate(rows, start=before + 1):
             if isinstance(line, BadLine):
-                raise StreamError(line.message(self.name, f"row {row}", self.most))
+                raise StreamError(line.message(self.name, f"row {row}", self.max_lines))
         try:
             block = _as_utf8(b"".join(rows), table.encoding)
             items = list(table.parts(block, self.names, before))
@@ -261,15 +261,15 @@ class FollowedText(FollowedFile):
             row = head[: head.find(b"\n") + 1]
             if b'"' not in row and b"\r" not in row[:-2] and row:
                 return row
-            ends, unclosed = row_ends(head, _delimiters(None), self.most, whole=False)
+            ends, unclosed = row_ends(head, _delimiters(None), self.max_lines, whole=False)
             if unclosed is not None and len(ends) == 1:
-                raise StreamError(unclosed.message(self.name, "the names of its columns", self.most))
+                raise StreamError(unclosed.message(self.name, "the names of its columns", self.max_lines))
             if ends or len(head) < size:
                 return head[: ends[0]] if ends else b""
         self._raise_bad_header(BadLine())
 
     def _raise_bad_header(self, line: BadLine) -> NoReturn:
-        raise StreamError(line.message(self.name, "the names of its columns", self.most))
+        raise StreamError(line.message(self.name, "the names of its columns", self.max_lines))
 
     def _read(self) -> bytes:
         self.open()

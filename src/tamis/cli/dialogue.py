@@ -108,13 +108,7 @@ class Dialogue:
 
     def path(self) -> list[dict[str, Any]]:
         """Return the acquired values in order, each with the class probabilities after it."""
-        return [
-            {
-                **step,
-                "posterior": rounded(step["posterior"]),
-            }
-            for step in self.session.explain()
-        ]
+        return [{**step, "posterior": rounded(step["posterior"])} for step in self.session.explain()]
 
 
 def amount(model: CellClassifier, price: float) -> str:

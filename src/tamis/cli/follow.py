@@ -160,13 +160,8 @@ def follow(
     _check_watch(watch, alerting, live, port, options)
     output = Output(report, None, checkpoint, as_json=False, quiet=quiet, save=save)
     out_file = None if out == "-" else out
-    places = {
-        "--dead-letters": followed.dead_letters,
-        "--checkpoint": checkpoint,
-        "--out": out_file,
-        "--report": report,
-    }
-    check_outputs([source], {**places, "--save": save}, force=force)
+    places = {"--checkpoint": checkpoint, "--out": out_file, "--report": report, "--save": save}
+    check_outputs([source], {"--dead-letters": followed.dead_letters, **places}, force=force)
     with alone(checkpoint, out_file, followed.dead_letters):
         position = None if checkpoint is None else _saved_position(checkpoint, source)
         for place in (out_file, followed.dead_letters) if position is None else ():

@@ -621,9 +621,9 @@ class Run:
             "interrupted": self.interrupted,
         }
         if getattr(self.selector, "n_seen_", 0) and hasattr(self.selector, "comparison_summary"):
-            race = self.selector.comparison_summary()
-            if race["followed"]:  # no race with a single class
-                settings["comparison"] = race
+            comparison = self.selector.comparison_summary()
+            if comparison["followed"]:  # no comparison with a single class
+                settings["comparison"] = comparison
         if self.positive is not None and len(self.labels) > 2:
             settings["third_class"] = plain(self.labels[2])
         if self.delayed.is_timed:

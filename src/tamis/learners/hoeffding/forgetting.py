@@ -302,7 +302,7 @@ def _add_empty_children(tree: Arrays, node: int) -> None:
 
 
 @njit()
-def _challenger(tree: Arrays, node: int, rules: SplitOptions) -> tuple[int, float, int, int, float]:
+def _best_split(tree: Arrays, node: int, rules: SplitOptions) -> tuple[int, float, int, int, float]:
     """Return feature, threshold, category, branches and merit of the split chosen by (1); feature -1: none."""
     slot, own, n_classes = (
         tree.links[node, SLOT],
@@ -316,13 +316,13 @@ def _challenger(tree: Arrays, node: int, rules: SplitOptions) -> tuple[int, floa
     present = max(split_merit(tree, slot, own, -1.0, rules, work)[0], 0.0)
     eps = hoeffding_bound(n_classes, tree.numbers[node, WEIGHT], rules)
     required = present + (min(eps, 0.5 * rules.tie_threshold) if eps < rules.tie_threshold else eps)
-    best, challenger = required, none
+    best, candidate = required, none
     for f in range(tree.gaussians.shape[3] + tree.totals.shape[2]):
         if f != own:
             merit, at, cell, branches = split_merit(tree, slot, f, best, rules, work)
             if merit > best:
-                best, challenger = merit, (f, at, cell, branches, merit)
-    return challenger
+                best, candidate = merit, (f, at, cell, branches, merit)
+    return candidate
 
 
 @njit()
@@ -331,7 +331,7 @@ def _check_splits(tree: Arrays, rules: SplitOptions) -> None:
     for node in range(len(tree.links)):
         links = tree.links[node]
         if links[ALIVE] == 1 and links[LEFT] >= 0 and links[ALTERNATE] < 0:
-            branches = _challenger(tree, node, rules)[3]
+            branches = _best_split(tree, node, rules)[3]
             if branches > 0:
                 queue_change(tree, START, node, branches + 1)
 
@@ -339,7 +339,7 @@ def _check_splits(tree: Arrays, rules: SplitOptions) -> None:
 @njit()
 def _start_alternate(tree: Arrays, trials: Floats, node: int, rules: SplitOptions) -> None:
     """Add an alternate node with the statistics of the split, split by the better feature."""
-    feature, threshold, category, _, merit = _challenger(tree, node, rules)
+    feature, threshold, category, _, merit = _best_split(tree, node, rules)
     other = new_leaf(tree, node, tree.links[node, DEPTH])
     mine, its = tree.links[node, SLOT], tree.links[other, SLOT]
     tree.gaussians[its], tree.counts[its], tree.totals[its] = (

@@ -2,7 +2,7 @@
 
     python experiments/discuss_rare.py [--data FOLDER] [--rows 12000] [--seeds 1] [--streams NAMES] [--shares]
 
-The streams with a rare class of `experiments/auto_race.py` (1 %, or 5 % of one class of a real set), prequential
+The streams with a rare class of `experiments/auto_candidates.py` (1 %, or 5 % of one class of a real set), prequential
 evaluation in batches of 100 rows with Gaussian naive Bayes; 10 features asked for (5 where there are 10 or fewer). For
 each variant: the AUC, and the mean number of features that are kept once the first window is full.
 
@@ -23,7 +23,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from auto_race import RARE, ROOT, rare_rows, rows_of
+from auto_candidates import RARE, ROOT, rare_rows, rows_of
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 

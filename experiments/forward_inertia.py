@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from auto_race import ROOT
-from auto_race import rows_of as race_rows
+from auto_candidates import ROOT
+from auto_candidates import rows_of as candidate_rows
 from fires_classes import KEEL, Learners
 from fires_classes import rows_of as class_rows
 from fires_default import sensors
@@ -35,7 +35,7 @@ def rows_of(name: str, data: Path, n_rows: int) -> tuple[Any, Any]:
         order = np.random.default_rng(0).permutation(len(y))
         X, y = X[order], y[order]
     else:
-        X, y = race_rows(name, data, 4000, 1)
+        X, y = candidate_rows(name, data, 4000, 1)
     X, y = np.asarray(X, dtype=float)[:n_rows], np.unique(y, return_inverse=True)[1][:n_rows]
     low, width = X.min(axis=0), np.ptp(X, axis=0)
     return (X - low) / np.where(width > 0, width, 1.0), y

@@ -1,7 +1,7 @@
-"""`Auto` beside every selector it races, fixed, on drifting streams and on real ones.
+"""`Auto` beside every candidate, fixed, on drifting streams and on real ones.
 
-    python experiments/auto_race.py [--data FOLDER] [--out FOLDER] [--rows 20000] [--streams NAMES] [--learners NAMES]
-        [--seed 1] [--orders 0]
+    python experiments/auto_candidates.py [--data FOLDER] [--out FOLDER] [--rows 20000] [--streams NAMES]
+        [--learners NAMES] [--seed 1] [--orders 0]
 
 Prequential evaluation in batches of 100 rows, accuracy in percent; Gaussian naive Bayes and a logistic regression on
 standardised features. A method that asks for it has the learner reset. Drifting streams have five drifts of 500 rows,
@@ -15,8 +15,8 @@ method that is best on half of the stretches, on the other half.
 and with other columns from half-way; handwritten digits with 64 columns of noise; 60 columns of which each is like the
 one before it, or that hold still in time.
 
-`--orders 4` races nothing: it measures how far logistic regressions with every column differ if only the order differs
-in which they learn the rows of a batch.
+`--orders 4` compares nothing: it measures how far logistic regressions with every column differ if only the order
+differs in which they learn the rows of a batch.
 
 `--streams rare` has streams of 20,000 rows of which 1 % are of one class: columns with copies, with many weak signals,
 with one strong signal and its copies, with heavy tails, whose signals change half-way, that tell nothing, that tell by
@@ -215,7 +215,7 @@ def hindsight(batches: np.ndarray, n_draws: int = 200) -> tuple[float, float]:
 def main() -> None:
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    given.add_argument("--out", type=Path, default=ROOT / "results" / "auto_race")
+    given.add_argument("--out", type=Path, default=ROOT / "results" / "auto_candidates")
     given.add_argument("--rows", type=int, default=20_000)
     given.add_argument("--streams", default=",".join((*DRIFTING, *REAL)))
     given.add_argument(

@@ -94,18 +94,18 @@ def test_no_more_rows_wait_than_may_and_who_is_given_up_is_counted():
     now = np.arange(3000.0)
     comes = now + np.where(np.arange(3000) % 2, 1e6, 0.0)  # every second label will not be there in time
     waiting = []
-    late = DelayedLabels(TIMES, max_rows=200)
+    delayed = DelayedLabels(TIMES, max_rows=200)
     for start in range(0, 3000, 100):
         part = slice(start, start + 100)
-        (found, _), upto = late.exchange(X[part], y[part], now[part], comes[part])
-        waiting.append(late.n_waiting)
+        (found, _), upto = delayed.exchange(X[part], y[part], now[part], comes[part])
+        waiting.append(delayed.n_waiting)
         np.testing.assert_array_equal(found, X[part][::2])
         np.testing.assert_array_equal(upto, np.arange(2, 102) // 2)
     assert max(waiting) == 200
-    assert sum(len(block[0]) for block in late.blocks) == 200
-    assert late.counts() == {"waiting": 200, "never": 0, "given_up": 1300}
+    assert sum(len(block[0]) for block in delayed.blocks) == 200
+    assert delayed.counts() == {"waiting": 200, "never": 0, "given_up": 1300}
     result = prequential(timed(X, y, now, comes), FIRES(3), delay=TIMES, max_waiting=200)
-    assert result.settings["labels"] == late.counts()
+    assert result.settings["labels"] == delayed.counts()
     assert "1,300 labels arrived too late: more than max_waiting rows waited" in result.remarks()[-1]
 
 

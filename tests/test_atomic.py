@@ -28,7 +28,7 @@ from tamis._atomic import Snapshot, atomically, parts
 from tamis._guard import ThreadSafe
 from tamis._interrupts import ACTION_SIZE, defer_interrupts, sigaction, stop_signals_as_interrupt
 from tamis.base import RowSelector
-from tamis.base import rows as base_rows
+from tamis.base import row_intake
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.errors import DataError, StateError
 from tamis.summaries.class_moments import ClassMoments
@@ -530,14 +530,14 @@ def test_an_error_after_a_batch_leaves_the_state_before(
     assert tamis.dumps(model.partial_fit(*batch)) == tamis.dumps(whole)
 
 
-def _raising_late(patch: pytest.MonkeyPatch, cls: type[Any], name: str) -> None:
-    done = getattr(cls, name)
+def _raising_late(patch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+    done = getattr(owner, name)
 
-    def late(self: Any, *args: Any, **kwargs: Any) -> None:
-        done(self, *args, **kwargs)
+    def late(*args: Any, **kwargs: Any) -> None:
+        done(*args, **kwargs)
         raise MemoryError
 
-    patch.setattr(cls, name, late)
+    patch.setattr(owner, name, late)
 
 
 @pytest.mark.parametrize("entry", SELECTORS, ids=lambda entry: entry.key)
@@ -561,7 +561,9 @@ def test_an_error_leaves_a_selector_as_before_it_was_widened_or_merged(
         return
     other = model.clone_unfitted().partial_fit(rows[200:300], Y[200:300], classes=[0, 1])
     with monkeypatch.context() as patch:
-        _raising_late(patch, type(model), "_joint_classes")
+        for name, module in list(sys.modules.items()):
+            if name.startswith("tamis.rows.") and hasattr(module, "joint_classes"):
+                _raising_late(patch, module, "joint_classes")
         with pytest.raises(MemoryError):
             model.merge(other, "after")
     assert tamis.dumps(model) == before
@@ -602,7 +604,7 @@ def test_memory_that_runs_out_before_anything_changes(monkeypatch: pytest.Monkey
     def failing(*args: Any) -> None:
         raise MemoryError
 
-    for owner, name in ((base_rows, "encode_labels"), (_atomic, "Snapshot"), (type(model), "_learn")):
+    for owner, name in ((row_intake, "encode_labels"), (_atomic, "Snapshot"), (type(model), "_learn")):
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, failing)
             with pytest.raises(MemoryError):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 from unittest import SkipTest
 
+import narwhals as nw
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tamis import DISCUSS, FIRES, OFS, Auto, FisherScore, JointScreening, MonteCarloFIRES, Screening, TScore
 from tamis.base import RowSelector
 from tamis.base.declarations import Inputs
+from tamis.base.rows import feature_names, joint_classes
 from tamis.catalog import CATALOG
 from tamis.checks import Report, check_row_selector, row_selector_checks
 from tamis.errors import DataError
@@ -76,7 +78,7 @@ class MeanGap(RowSelector):
         return means.max(axis=0) - means.min(axis=0) + self.shift
 
     def merge(self, other: MeanGap) -> Self:
-        codes, joint = self._joint_classes(other)
+        codes, joint = joint_classes(self, other)
         self.__dict__.update(joint)
         self._grow()
         np.add.at(self._counts, codes, other._counts[: len(codes)])
@@ -437,11 +439,11 @@ class DropsNames(MeanGap):
 class IgnoresOrder(MeanGap):
     """frame_pandas frame_polars frame_pyarrow"""
 
-    def _check_same_columns(self, X: Any, names: list[str] | None) -> None:
-        known = self._names()
-        super()._check_same_columns(
-            X, known if names is not None and sorted(names) == sorted(known or []) else names
-        )
+    def _fit_atomic(self, X: Any, *arguments: Any, forget: bool) -> Any:
+        known, frame = feature_names(self), nw.from_native(X, eager_only=True, pass_through=True)
+        if known and isinstance(frame, nw.DataFrame) and sorted(frame.columns) == sorted(known):
+            X = frame.rename(dict(zip(frame.columns, known, strict=True))).to_native()
+        return super()._fit_atomic(X, *arguments, forget=forget)
 
 
 class IgnoresEmptyBatches(MeanGap):
@@ -508,11 +510,13 @@ class SelectsAnyNumber(MeanGap):
     def __init__(self, n_features_to_select: Any = 0.5, shift: float = 0.0) -> None:
         super().__init__(n_features_to_select, shift)
 
-    def _initialize(self, X: Any, names: Any, classes: Any) -> None:
+    def _fit_atomic(self, *arguments: Any, forget: bool) -> Any:
         asked = self.n_features_to_select
         self.n_features_to_select = 1
-        super()._initialize(X, names, classes)
-        self.n_features_to_select = asked
+        try:
+            return super()._fit_atomic(*arguments, forget=forget)
+        finally:
+            self.n_features_to_select = asked
 
 
 class NeedsTwoRows(MeanGap):

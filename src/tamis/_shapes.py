@@ -531,6 +531,7 @@ def _expression(path: str, optional: bool, size: str, owner: str = "model") -> s
     if "?." in path:
         part, rest = path.split("?.", 1)
         inside = _expression(rest, optional, size, "part")
+        owner, _, part = f"{owner}.{part}".rpartition(".")
         return f"(None if (part := getattr({owner}, {part!r}, None)) is None else {inside})"
     if "[]" in path:
         many, rest = path.split("[]", 1)

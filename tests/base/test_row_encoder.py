@@ -138,7 +138,7 @@ def test_a_numeric_target_encodes_categories_and_columns_can_be_added():
 
 
 def test_three_classes_and_many_categories_in_bounded_memory(monkeypatch):
-    encoder = FIRES(1).fit(np.eye(2), [0, 1])._encoder
+    encoder = FIRES(1).fit(np.eye(2), [0, 1])._intake.encoder
     monkeypatch.setattr(type(encoder), "_most", 50)
     rng = np.random.default_rng(0)
     state = rng.integers(0, 9, 900)
@@ -147,8 +147,8 @@ def test_three_classes_and_many_categories_in_bounded_memory(monkeypatch):
     )
     model = ForwardPartialCorrelation(1).fit(frame, (state % 3).astype(str))
     assert model.get_feature_names_out().tolist() == ["state"]
-    assert len(model._encoder.categories[2]) == 50
-    assert model._encoder.tables[2].shape == (51, 2)
+    assert len(model._intake.encoder.categories[2]) == 50
+    assert model._intake.encoder.tables[2].shape == (51, 2)
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,6 @@ from tamis._validation import (
     Rows,
     as_classes,
     as_column,
-    as_rows,
-    as_target,
     as_weights,
     check_number,
     checked,
@@ -34,14 +32,23 @@ from tamis._validation import (
     short_repr,
 )
 from tamis._validation.parameters import check_parameters, number, parameters
-from tamis.base.categories import split_rows
 from tamis.base.declarations import Claims, Inputs
-from tamis.base.row_encoder import RowEncoder, class_targets
+from tamis.base.row_encoder import RowEncoder
+from tamis.base.row_intake import RowIntake
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.errors import DataError
 
-__all__ = ["RowSelector", "check_columns", "n_to_select", "top_mask"]
+__all__ = [
+    "RowSelector",
+    "check_columns",
+    "check_mergeable",
+    "feature_names",
+    "joint_classes",
+    "n_to_select",
+    "reject_categories",
+    "top_mask",
+]
 
 
 class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -70,8 +77,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     _shapes = """
         n_features_in_ (=j)  feature_names_in_? fixed  classes_? (c) labels fixed  _unseen (*) int64 in [0, c) fixed
-        n_seen_ in [0, 2**62)  _levels? (its own) fixed  _levels?.cuts (c-1)  _encoder? (its own) fixed
-        _encoder?.totals (2, j) fill "[[0.0], [its.totals[1].max(initial=0.0)]]"
+        n_seen_ in [0, 2**62)  _intake? fixed  _intake.n_unlabelled in [0, 2**62)
+        _intake.levels? (its own)  _intake.levels?.cuts (c-1)  _intake.encoder? (its own)
+        _intake.encoder?.totals (2, j) fill "[[0.0], [its.totals[1].max(initial=0.0)]]"
     """
 
     n_features_to_select: int | float
@@ -80,8 +88,8 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     n_features_in_: int
     n_seen_: int
     _unseen: Array = np.empty(0, np.int64)  # codes of declared classes that have not occurred yet
-    _encoder: RowEncoder | None = None  # if the method requires complete numeric rows
-    _levels: TargetLevels | None = None  # of a numeric target, for classification methods
+    feature_names_in_: NDArray[Any]
+    _intake: RowIntake = RowIntake()  # replaced by each update that changes it
 
     _allowed = parameters(n_features_to_select=number("(0, inf)"))
 
@@ -92,8 +100,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     # Number of categories of a feature that are encoded by their index: for methods that count values.
     _n_exact_categories = 0
-
-    _n_unlabelled = 0  # unlabelled rows; an instance attribute only once there are any
 
     _invariant_to_shifts = True  # False: a constant added to a feature changes the scores
     _ignores_constants = True  # False: a large constant feature may be the best
@@ -145,16 +151,11 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     @property
     def _can_widen(self) -> bool:
-        return type(self)._widen is not RowSelector._widen or self._fills_features
+        return type(self)._widen is not RowSelector._widen or _fills_features(self)
 
     @property
     def _can_forget_columns(self) -> bool:
-        return type(self)._forget_columns is not RowSelector._forget_columns or self._fills_features
-
-    @property
-    def _fills_features(self) -> bool:
-        """Whether the class declares fill values of its arrays, and of all."""
-        return bool(self._state_spec.n_filled("j") > RowSelector._state_spec.n_filled("j"))
+        return type(self)._forget_columns is not RowSelector._forget_columns or _fills_features(self)
 
     @property
     def _counts_columns(self) -> bool:
@@ -236,7 +237,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             dense rows and cannot grow after that.
         """
         _ = self.warming_up_  # raises if not fitted
-        if self._names() is not None:
+        if feature_names(self) is not None:
             raise ValueError(
                 f"n_features cannot be changed to {n_features!r} when the columns have names: create a new selector."
             )
@@ -301,7 +302,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
 
     def _fit_atomic(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, forget: bool) -> Self:
         check_parameters(self)
-        raw, X, names = self._split(X, is_first=forget or not hasattr(self, "n_features_in_"))
+        is_first = forget or not hasattr(self, "n_features_in_")
+        intake = RowIntake() if is_first else self._intake
+        raw, X, names = intake.split(self, X)
         # Missing labels are rejected when labels are encoded, so known labels need no extra pass.
         y = (
             None
@@ -310,183 +313,30 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         )
         if sample_weight is not None:
             sample_weight = as_weights(sample_weight, X.shape[0], some=forget)
-        is_first = forget or not hasattr(self, "n_features_in_")
         if not is_first:
-            self._check_same_columns(X, names)
-            names = self._names()
+            known = feature_names(self)
+            check_columns(type(self).__name__, X, names, self.n_features_in_, known)
+            names = known
         if not (self.accepts.checked_in_kernel or self.accepts.categories):
             reject_nonfinite(X, names, allow_nan=self.accepts.nan)
         if sample_weight is not None and not sample_weight.all():
             reject_nonfinite(X, names, allow_nan=self.accepts.nan)
-            self._check_target(y)
+            intake.check_target(self, y)
             there = np.flatnonzero(sample_weight)
             if not len(there):
                 return self
             raw = {j: [values[i] for i in there] for j, values in raw.items()}
             X, y, sample_weight = X[there], None if y is None else y[there], sample_weight[there]
         # Before anything changes: the snapshot may run out of memory too.
-        target = () if is_first else self._target_of(y, X.shape[0])
+        target = () if is_first else intake.target_of(self, y, X.shape[0])
         n_bytes = _n_bytes(X)
         in_parts = n_bytes > LARGEST_PART[self.claims.equals_rows]
         atomically(
-            self, self._partial_fit, X, raw, names, y, classes, sample_weight, target, in_parts,
+            self, _update, self, X, raw, names, y, classes, sample_weight, target, in_parts,
             n_bytes=n_bytes, n_rows=X.shape[0] if sample_weight is None else None, in_parts=in_parts,
             from_scratch=is_first,
         )  # fmt: skip
         return self
-
-    def _reset(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)  # `_start` allocates the rest of the state again
-        if "_n_unlabelled" in vars(self):
-            del self._n_unlabelled
-
-    def _partial_fit(
-        self,
-        X: Rows,
-        raw: dict[int, list[Any]],
-        names: Any,
-        y: Array | None,
-        classes: Any,
-        sample_weight: Array | None,
-        target: tuple[Any, ...],
-        in_parts: bool,
-    ) -> None:
-        if not target:
-            self._reset()
-            self._initialize(X, names, classes)
-            if self.accepts.categories:
-                self._encoder = RowEncoder(self.n_features_in_, list(raw), self._n_exact_categories)
-            target = self._target_of(y, X.shape[0])
-        if y is None:
-            self._n_unlabelled += X.shape[0]
-        y, *known = target
-        if known:
-            n_classes = len(self.classes_)
-            self.classes_, self._unseen, self._levels = known
-            if n_classes < len(self.classes_) or not self.n_seen_:
-                self._state_spec.extend(self, "c", len(self.classes_))
-        if self._encoder is not None:
-            numbers = class_targets(y) if raw and known and self._levels is None else y
-            X, self._encoder = self._encoder.with_rows(X, raw, numbers, sample_weight, self._names())
-        if in_parts:
-            for rows in parts(len(y), _n_bytes(X), self.claims.equals_rows):
-                self._learn(X[rows], y[rows], None if sample_weight is None else sample_weight[rows])
-        else:
-            self._learn(X, y, sample_weight)
-        self.n_seen_ += X.shape[0]
-
-    def _initialize(self, X: Rows, names: list[str] | None, classes: Any) -> None:
-        self.n_features_in_ = X.shape[1]
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        if not self._chooses_count:
-            n_to_select(self.n_features_to_select, self.n_features_in_)
-        self._levels = None
-        if not self._is_regression():
-            self.classes_ = np.array([]) if classes is None else as_classes(classes)
-            self._unseen = np.arange(len(self.classes_))
-        elif self.accepts.levels:
-            self.classes_ = self._unseen = np.arange(N_LEVELS)
-            self._levels = TargetLevels()
-        self.n_seen_ = 0
-        self._start(self.n_features_in_)
-
-    def _check_target(self, y: Array | None) -> None:
-        """Reject a target with missing values, of rows of weight 0 too."""
-        if y is not None and (self._is_regression() or self._levels is not None):
-            as_target(y)
-        elif y is not None:
-            encode_labels(y, np.array([]))
-
-    def _target_of(self, y: Array | None, n_rows: int) -> tuple[Any, ...]:
-        """Return the target of a regression, or codes, with all classes, those not seen yet, and the levels."""
-        levels = self._levels
-        if y is None:
-            known = () if self._is_regression() else (self.classes_, self._unseen, levels)
-            return np.zeros(n_rows, np.float64 if self._is_regression() else np.int64), *known
-        if levels is not None:
-            codes, levels, classes = *levels.with_rows(as_target(y)), self.classes_
-        elif self._is_regression():
-            return (as_target(y),)
-        else:
-            codes, classes = encode_labels(y, self.classes_)
-        n_known, unseen = len(self.classes_), self._unseen
-        if len(unseen) or len(classes) > n_known:
-            unseen = np.concatenate([unseen, np.arange(n_known, len(classes))])
-            unseen = np.setdiff1d(unseen, codes)
-        return codes, classes, unseen, levels
-
-    def _joint_classes(self, other: RowSelector) -> tuple[Array, dict[str, Array]]:
-        """Return the codes that the classes of another selector have here, and the attributes of the merged one."""
-        codes, classes = encode_labels(other.classes_, self.classes_)
-        unseen = np.ones(len(classes), dtype=bool)
-        unseen[: len(self.classes_)][np.delete(np.arange(len(self.classes_)), self._unseen)] = False
-        unseen[np.delete(codes, other._unseen)] = False
-        return codes, {"classes_": classes, "_unseen": np.flatnonzero(unseen)}
-
-    def _check_mergeable(self, other: Self, may_differ: tuple[str, ...]) -> bool:
-        """Return whether both selectors are fitted; reject other classes, parameters or columns.
-
-        A selector that is not fitted becomes a copy of the other.
-        """
-        if type(other) is not type(self):
-            raise TypeError(
-                f"A {type(self).__name__} can be merged only with another one, got a {type(other).__name__}."
-            )
-        for name, mine in self.get_params(deep=False).items():
-            theirs = getattr(other, name)
-            if name not in may_differ and not np.array_equal(mine, theirs):
-                raise ValueError(
-                    f"{name} is {mine!r} here and {theirs!r} there: merge selectors with the same {name}."
-                )
-        if self.accepts.levels and self._is_regression():
-            raise ValueError(
-                "task='regression' discretises the target by the rows of each part, so parts cannot be merged: fit one"
-                " selector on all rows, or pass classes."
-            )
-        if not hasattr(other, "n_seen_"):
-            return False
-        if not hasattr(self, "n_seen_"):
-            self.__dict__.update({**copy.deepcopy(vars(other)), **self.get_params(deep=False)})
-            return False
-        if self._names() != other._names() or self.n_features_in_ != other.n_features_in_:
-            raise ValueError(
-                f"The columns differ, {self.n_features_in_} here and {other.n_features_in_} there: merge"
-                " selectors of the same columns."
-            )
-        return True
-
-    def _check_no_categories(self, other: RowSelector) -> None:
-        """Reject parts with categories."""
-        for one in (self, other):
-            if one._encoder is not None and one._encoder.categories:
-                raise ValueError(
-                    "Categories are encoded by the target of earlier rows, so parts cannot be merged: pass numbers."
-                )
-
-    def _split(self, X: Any, *, is_first: bool) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
-        """Return the categories of the rows, the rows with 0 in their place, and the names of the columns."""
-        if not self.accepts.categories:
-            return {}, *as_rows(X)
-        encoder = None if is_first else self._encoder
-        declared = vars(self).get("categorical") if encoder is None else list(encoder.categories) or None
-        if declared is None and not hasattr(type(X), "columns") and not hasattr(X, "column_names"):
-            return {}, *as_rows(X)
-        raw, rows, names = split_rows(X, declared)
-        if encoder is not None and (new := [j for j in raw if j not in encoder.categories]):
-            raise DataError(
-                f"Column {names[new[0]] if names else new[0]!r} has categories, but had numbers in earlier rows:"
-                f" name it in categorical, and start a new {type(self).__name__}."
-            )
-        return raw, rows, names
-
-    def _check_same_columns(self, X: Rows, names: list[str] | None) -> None:
-        check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
-
-    def _names(self) -> list[str] | None:
-        names = vars(self).get("feature_names_in_")
-        return None if names is None else list(names)
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -501,12 +351,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         if self._is_regression():
-            return self._levels is not None and (self._levels.warming_up or self._n_seen_classes < 2)
-        return self._n_seen_classes < 2 and not self._n_unlabelled
-
-    @property
-    def _n_seen_classes(self) -> int:
-        return len(self.classes_) - len(self._unseen)
+            levels = self._intake.levels
+            return levels is not None and (levels.warming_up or len(self.classes_) - len(self._unseen) < 2)
+        return len(self.classes_) - len(self._unseen) < 2 and not self._intake.n_unlabelled
 
     def transform(self, X: Any) -> Any:
         """Return the currently selected features.
@@ -525,13 +372,13 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             If the columns differ from those of the earlier rows, or a value is infinite (or NaN, if the method does
             not accept missing values).
         """
-        plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64)
-        if plain and vars(self).get("n_features_in_") == X.shape[1] and self._names() is None and len(X):
+        plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in (np.float32, np.float64) and len(X)
+        if plain and vars(self).get("n_features_in_") == X.shape[1] and feature_names(self) is None:
             reject_nonfinite(X, allow_nan=self.accepts.nan)
             if (mask := self._get_support_mask()).any():
                 return X[:, mask]
         if self.accepts.categories:
-            _, rows, names = self._split(X := fill_masked(X), is_first="n_features_in_" not in vars(self))
+            _, rows, names = self._intake.split(self, X := fill_masked(X))
             reject_nonfinite(rows, names, allow_nan=True)
             return super().transform(X)
         return super().transform(checked(X, allow_nan=self.accepts.nan))
@@ -552,6 +399,126 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         tags.input_tags.allow_nan = self.accepts.nan
         tags.target_tags.required = self.accepts.labels
         return tags
+
+
+def _update(
+    selector: RowSelector,
+    X: Rows,
+    raw: dict[int, list[Any]],
+    names: list[str] | None,
+    y: Array | None,
+    classes: Any,
+    sample_weight: Array | None,
+    target: tuple[Any, ...],
+    in_parts: bool,
+) -> None:
+    """Learn validated rows; without a `target`, begin with them."""
+    if not target:
+        _begin(selector, X, list(raw), names, classes)
+        target = selector._intake.target_of(selector, y, X.shape[0])
+    intake = selector._intake
+    levels, n_unlabelled = intake.levels, intake.n_unlabelled + (X.shape[0] if y is None else 0)
+    y, *known = target
+    if known:
+        n_classes = len(selector.classes_)
+        selector.classes_, selector._unseen, levels = known
+        if n_classes < len(selector.classes_) or not selector.n_seen_:
+            selector._state_spec.extend(selector, "c", len(selector.classes_))
+    X, encoder = intake.encode(X, raw, y, sample_weight, names)
+    if encoder is not intake.encoder or levels is not intake.levels or n_unlabelled > intake.n_unlabelled:
+        selector._intake = RowIntake(encoder, levels, n_unlabelled)
+    if in_parts:
+        for rows in parts(len(y), _n_bytes(X), selector.claims.equals_rows):
+            selector._learn(X[rows], y[rows], None if sample_weight is None else sample_weight[rows])
+    else:
+        selector._learn(X, y, sample_weight)
+    selector.n_seen_ += X.shape[0]
+
+
+def _begin(
+    selector: RowSelector, X: Rows, categorical: list[int], names: list[str] | None, classes: Any
+) -> None:
+    for name in [name for name in vars(selector) if name.endswith("_")]:
+        delattr(selector, name)  # `_start` allocates the rest of the state again
+    selector.n_features_in_ = X.shape[1]
+    if names is not None:
+        selector.feature_names_in_ = np.array(names, dtype=object)
+    if not selector._chooses_count:
+        n_to_select(selector.n_features_to_select, selector.n_features_in_)
+    selector._intake = RowIntake()
+    if not selector._is_regression():
+        selector.classes_ = np.array([]) if classes is None else as_classes(classes)
+        selector._unseen = np.arange(len(selector.classes_))
+    elif selector.accepts.levels:
+        selector.classes_ = selector._unseen = np.arange(N_LEVELS)
+        selector._intake = RowIntake(levels=TargetLevels())
+    selector.n_seen_ = 0
+    selector._start(selector.n_features_in_)
+    if selector.accepts.categories:
+        encoder = RowEncoder(selector.n_features_in_, categorical, selector._n_exact_categories)
+        selector._intake = RowIntake(encoder, selector._intake.levels)
+
+
+def feature_names(selector: Any) -> list[str] | None:
+    """Return the names of the columns of the first rows, if they had any."""
+    names = vars(selector).get("feature_names_in_")
+    return None if names is None else list(names)
+
+
+def _fills_features(selector: RowSelector) -> bool:
+    """Return whether the class declares fill values of its arrays, and of all."""
+    return bool(selector._state_spec.n_filled("j") > RowSelector._state_spec.n_filled("j"))
+
+
+def joint_classes(selector: RowSelector, other: RowSelector) -> tuple[Array, dict[str, Array]]:
+    """Return the codes that the classes of another selector have in this one, and the attributes of the merged one."""
+    codes, classes = encode_labels(other.classes_, selector.classes_)
+    unseen = np.ones(len(classes), dtype=bool)
+    unseen[: len(selector.classes_)][np.delete(np.arange(len(selector.classes_)), selector._unseen)] = False
+    unseen[np.delete(codes, other._unseen)] = False
+    return codes, {"classes_": classes, "_unseen": np.flatnonzero(unseen)}
+
+
+def check_mergeable(selector: RowSelector, other: Any, may_differ: tuple[str, ...]) -> bool:
+    """Return whether both selectors are fitted; reject other types, parameters or columns.
+
+    A selector that is not fitted becomes a copy of the other.
+    """
+    if type(other) is not type(selector):
+        raise TypeError(
+            f"A {type(selector).__name__} can be merged only with another one, got a {type(other).__name__}."
+        )
+    for name, mine in selector.get_params(deep=False).items():
+        theirs = getattr(other, name)
+        if name not in may_differ and not np.array_equal(mine, theirs):
+            raise ValueError(
+                f"{name} is {mine!r} here and {theirs!r} there: merge selectors with the same {name}."
+            )
+    if selector.accepts.levels and selector._is_regression():
+        raise ValueError(
+            "task='regression' discretises the target by the rows of each part, so parts cannot be merged: fit one"
+            " selector on all rows, or pass classes."
+        )
+    if not hasattr(other, "n_seen_"):
+        return False
+    if not hasattr(selector, "n_seen_"):
+        selector.__dict__.update({**copy.deepcopy(vars(other)), **selector.get_params(deep=False)})
+        return False
+    if feature_names(selector) != feature_names(other) or selector.n_features_in_ != other.n_features_in_:
+        raise ValueError(
+            f"The columns differ, {selector.n_features_in_} here and {other.n_features_in_} there: merge"
+            " selectors of the same columns."
+        )
+    return True
+
+
+def reject_categories(*selectors: RowSelector) -> None:
+    """Reject parts with categories."""
+    for one in selectors:
+        if one._intake.encoder is not None and one._intake.encoder.categories:
+            raise ValueError(
+                "Categories are encoded by the target of earlier rows, so parts cannot be merged: pass numbers."
+            )
 
 
 def _n_bytes(X: Rows) -> int:

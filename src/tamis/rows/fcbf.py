@@ -51,6 +51,7 @@ from tamis._validation import Array, Rows, are_categories, check_choice, columns
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
+from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.merging import MERGE_DOCS
 from tamis.rows.row_repetition import repeat_rows
 from tamis.summaries.entropy import WindowCounts
@@ -188,7 +189,7 @@ class FCBF(RowSelector):
         n_features = self.n_features_in_
         return WindowCounts(
             n_features, n_classes, self.window, n_bins=self.n_bins, discretizer="quantile",
-            categorical=columns_of(self.categorical, n_features, self._names()),
+            categorical=columns_of(self.categorical, n_features, feature_names(self)),
         )  # fmt: skip
 
     def _most(self, n_features: int) -> int:
@@ -246,9 +247,9 @@ class FCBF(RowSelector):
         True
         """
         check_choice("when", when, ("after", "before"))
-        if not self._check_mergeable(other, ("n_features_to_select", "threshold", "bias_correction")):
+        if not check_mergeable(self, other, ("n_features_to_select", "threshold", "bias_correction")):
             return self
-        codes, joint = self._joint_classes(other)
+        codes, joint = joint_classes(self, other)
         n_classes = len(joint["classes_"])
         earlier, later = (self, other) if when == "after" else (other, self)
         parts = [

@@ -60,6 +60,7 @@ from tamis._validation import Array, check_choice, is_integer
 from tamis._validation.parameters import SEED, number, parameters
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
+from tamis.base.rows import check_mergeable, joint_classes
 from tamis.merging import MERGE_DOCS
 from tamis.rows.linear_classes import LinearClasses, row_margin
 
@@ -461,9 +462,9 @@ class OFS(LinearClasses):
         array([17, 42])
         """
         check_choice("when", when, ("after", "before", None))
-        if not self._check_mergeable(other, ("random_state",)):
+        if not check_mergeable(self, other, ("random_state",)):
             return self
-        codes, joint = self._joint_classes(other)
+        codes, joint = joint_classes(self, other)
         theirs = codes[other._order]
         order = np.r_[self._order, theirs[~np.isin(theirs, self._order)]]
         share = other.n_seen_ / max(self.n_seen_ + other.n_seen_, 1)

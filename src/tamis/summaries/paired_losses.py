@@ -66,7 +66,7 @@ class PairedLosses:
     """
 
     _state_spec = Shapes(
-        "losses (n, a) float in [0, inf)  weight (n) float in [0, inf)  max_rows in [1, 2**62)"
+        "losses (n, a) float in [0, inf) fixed  weight (n) float in [0, inf) fixed  max_rows in [1, 2**62)"
     )
 
     def __init__(self, n_candidates: int, max_rows: int = 2000) -> None:

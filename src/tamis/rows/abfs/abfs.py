@@ -58,6 +58,7 @@ from tamis._validation import Array, Rows, are_categories, columns_of
 from tamis._validation.parameters import COLUMNS, number, parameters
 from tamis.base import RowSelector
 from tamis.base.declarations import Claims
+from tamis.base.rows import feature_names
 from tamis.drift import DETECTOR, Detector, DriftDetector, make
 from tamis.rows.abfs.stumps import Observers, Stump, Values
 
@@ -266,7 +267,7 @@ class ABFS(RowSelector):
 
     def _start(self, n_features: int) -> None:
         self._new_detector()
-        columns = columns_of(self.categorical, n_features, self._names())
+        columns = columns_of(self.categorical, n_features, feature_names(self))
         self._values = Values(columns)
         self._numeric = np.setdiff1d(np.arange(n_features), columns)
         self._units: list[_Unit] = []

@@ -54,6 +54,8 @@ from tamis._validation import Array, Rows, check_choice, columns_of, short_repr
 from tamis._validation.parameters import COLUMNS, SEED, number, parameters, with_methods
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
+from tamis.base.row_intake import RowIntake
+from tamis.base.rows import check_mergeable, feature_names, joint_classes, reject_categories
 from tamis.base.target_levels import N_LEVELS, TargetLevels
 from tamis.drift import HDDMA
 from tamis.errors import DataError
@@ -332,7 +334,7 @@ class Auto(RowSelector):
     # -- candidates ----------------------------------------------------------------------------------------------
 
     def _start(self, n_features: int) -> None:
-        columns_of(self.categorical, n_features, self._names())
+        columns_of(self.categorical, n_features, feature_names(self))
         if self._is_regression() and self._kind == "naive-bayes":
             raise ValueError(
                 "learner='naive-bayes' predicts classes, but task='regression': choose 'linear' or 'trees'."
@@ -851,9 +853,9 @@ class Auto(RowSelector):
                 f"The learner is of kind {self._kind!r} here and {other._kind!r} there:"
                 " merge selectors of the same kind."
             )
-        if not self._check_mergeable(other, ("learner", "random_state")):
+        if not check_mergeable(self, other, ("learner", "random_state")):
             return self
-        self._check_no_categories(other)
+        reject_categories(self, other)
         earlier, later = (self, other) if when == "after" else (other, self)
         merged = copy.deepcopy(earlier)
         merged._append(copy.deepcopy(later))
@@ -864,7 +866,7 @@ class Auto(RowSelector):
         """Add a later part, which is changed."""
         joint: dict[str, Any] = {"n_seen_": self.n_seen_ + later.n_seen_}
         if not self._is_regression():
-            codes, classes = self._joint_classes(later)
+            codes, classes = joint_classes(self, later)
             joint.update(classes)
             if not np.array_equal(codes, np.arange(len(codes))):
                 raise ValueError(
@@ -878,8 +880,8 @@ class Auto(RowSelector):
             pending = (later._pending.rows(),) if later._pending.n_rows else ()
             if later._window or pending:
                 X, y, weight = concatenate((*later._window, *pending))
-                if self._encoder is not None:
-                    self._encoder = self._encoder.with_rows(X, {}, y)[1]
+                encoder = self._intake.encode(X, {}, y, None, None)[1]
+                self._intake = RowIntake(encoder, self._intake.levels, self._intake.n_unlabelled)
                 self._learn(X, y, weight)
         else:
             for part in (self, later):

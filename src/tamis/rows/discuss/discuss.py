@@ -80,6 +80,7 @@ from tamis._validation import (
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select
 from tamis.base.declarations import Claims, Inputs
+from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.merging import MERGE_DOCS
 from tamis.rows.discuss.bayes_watch import empty_watch, expect, judge
 from tamis.rows.discuss.present import LOOK, Present
@@ -348,7 +349,7 @@ class DISCUSS(RowSelector):
     def _start(self, n_features: int) -> None:
         self._most(n_features)
         self._places = self._known = None
-        self._start_places(n_features, columns_of(self.categorical, n_features, self._names()))
+        self._start_places(n_features, columns_of(self.categorical, n_features, feature_names(self)))
 
     def _start_places(self, n_features: int, columns: NDArray[np.intp]) -> None:
         """Allocate the state of some features; `columns` are the categorical ones."""
@@ -630,7 +631,7 @@ class DISCUSS(RowSelector):
         (4000, False, array([2, 5]))
         """
         check_choice("when", when, ("after", "before"))
-        if not self._check_mergeable(other, ()):
+        if not check_mergeable(self, other, ()):
             return self
         earlier, later = (self, other) if when == "after" else (other, self)
         merged = copy.deepcopy(earlier)
@@ -639,7 +640,7 @@ class DISCUSS(RowSelector):
         return self
 
     def _append(self, later: Self) -> None:
-        codes, classes = self._joint_classes(later)
+        codes, classes = joint_classes(self, later)
         joint = {**classes, "n_seen_": self.n_seen_ + later.n_seen_}
         if 0 < later._counts.n_seen <= self.window and self._counts.n_seen:
             self.__dict__.update(joint)

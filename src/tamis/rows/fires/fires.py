@@ -72,6 +72,7 @@ from tamis._validation import Array, Rows, check_choice, reject_nonfinite
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
+from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.errors import DataError
 from tamis.merging import MERGE_DOCS
 from tamis.rows.fires.normal_linear import NormalLinear
@@ -350,7 +351,7 @@ class FIRES(RowSelector):
         if not self._is_regression() and len(self.classes_) > 2 and len(self.classes_) > len(self._models.mu):
             self._models.grow(len(self.classes_))
         if n_rows > size:  # an error in a part would give the wrong row number
-            reject_nonfinite(X, self._names())
+            reject_nonfinite(X, feature_names(self))
         weight = _NOTHING if sample_weight is None else sample_weight
         if n_rows <= size and len(self._models.mu) == 1:
             self._learn_step(X, y, weight)
@@ -426,7 +427,7 @@ class FIRES(RowSelector):
         array([3, 7])
         """
         check_choice("when", when, ("after", "before"))
-        if not self._check_mergeable(other, ("n_features_to_select", "uncertainty_penalty", "class_reduce")):
+        if not check_mergeable(self, other, ("n_features_to_select", "uncertainty_penalty", "class_reduce")):
             return self
         earlier, later = (self, other) if when == "after" else (other, self)
         merged = copy.deepcopy(earlier)
@@ -437,7 +438,7 @@ class FIRES(RowSelector):
     def _append(self, later: Self) -> None:
         keep = 1.0 if self.half_life is None else 0.5 ** (later.n_seen_ / self.half_life)
         if not self._is_regression():
-            codes, joint = self._joint_classes(later)
+            codes, joint = joint_classes(self, later)
             n_classes = len(joint["classes_"])
             for part, at in ((self, np.arange(len(self.classes_))), (later, codes)):
                 counts = np.zeros(n_classes)
@@ -564,7 +565,7 @@ class FIRES(RowSelector):
         return math.log(max(self._target.mean[0], 0.5 / total)) if total > 0.0 else 0.0
 
     def _refuse(self, X: Rows) -> NoReturn:
-        reject_nonfinite(X, self._names())
+        reject_nonfinite(X, feature_names(self))
         largest = np.abs(X.data if sp.issparse(X) else X).max()
         raise DataError(
             f"X contains values up to {largest:g}, whose squares are too large to sum: rescale the features."

@@ -55,6 +55,7 @@ from tamis._validation import Array, Rows, check_choice, check_number
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
+from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.merging import MERGE_DOCS
 from tamis.rows.forward.error_watch import ErrorWatch
 from tamis.rows.forward.linear_model import guess, inverse, inverse_root, solve, target_scales, unscale
@@ -664,7 +665,7 @@ class ForwardPartialCorrelation(RowSelector):
         """Why each feature is selected or not: one row per feature; it can be converted to a data frame."""
         _ = self.warming_up_
         now, n = self._now(), self.n_features_in_
-        names = np.array(self._names() or [f"x{j}" for j in range(n)], dtype=object)
+        names = np.array(feature_names(self) or [f"x{j}" for j in range(n)], dtype=object)
         alone, added, entered = np.zeros(n), np.zeros(n), np.zeros(n, np.int64)
         if now._marginals is not None:
             alone = now._gain_alone(now._marginals) / (1.0 + now._ridge)
@@ -708,7 +709,7 @@ class ForwardPartialCorrelation(RowSelector):
                 raise ValueError(
                     f"age={age!r} needs a half_life: without one, fading depends on the weight of the rows."
                 )
-        if not self._check_mergeable(other, ("n_features_to_select",)):
+        if not check_mergeable(self, other, ("n_features_to_select",)):
             return self
         if self._marginals is not None:
             raise ValueError(
@@ -729,7 +730,7 @@ class ForwardPartialCorrelation(RowSelector):
                 part._take_block()
         codes, n_classes = np.zeros(1, np.int64), 1
         if not self._is_regression():
-            codes, joint = self._joint_classes(later)
+            codes, joint = joint_classes(self, later)
             self.__dict__.update(joint)
             n, n_classes = len(self._columns), len(self.classes_)
             self._scatter.grow(n + n_classes)

@@ -50,6 +50,7 @@ from tamis._validation import Array, Rows, check_choice
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, top_mask
 from tamis.base.declarations import Claims, Inputs
+from tamis.base.rows import check_mergeable, joint_classes, reject_categories
 from tamis.dependence.e_values import e_bh, restart_level
 from tamis.drift.cusum import log_likelihood_steps, update_cusum
 from tamis.merging import MERGE_DOCS
@@ -641,10 +642,10 @@ class JointScreening(RowSelector):
             raise ValueError(
                 f"level is {self.level!r}, but the evidence of parts cannot be added: merge with level=None."
             )
-        if not self._check_mergeable(other, ()) or not other.n_seen_:
+        if not check_mergeable(self, other, ()) or not other.n_seen_:
             return self
-        self._check_no_categories(other)
-        codes, joint = self._joint_classes(other)
+        reject_categories(self, other)
+        codes, joint = joint_classes(self, other)
         n_seen = self.n_seen_ + other.n_seen_
         if self._counts_with(other):
             self._add(other, codes, when)
@@ -654,7 +655,7 @@ class JointScreening(RowSelector):
             self._learn(X, codes[y], None)
         else:
             earlier, (X, y) = copy.deepcopy(other), self._stored_rows()
-            codes, joint = earlier._joint_classes(self)
+            codes, joint = joint_classes(earlier, self)
             earlier.__dict__.update(joint)
             earlier._learn(X, codes[y], None)
             self.__dict__.update(vars(earlier))

@@ -22,6 +22,7 @@ from tamis._validation import Array, Rows, check_choice, check_number, columns_o
 from tamis._validation.parameters import COLUMNS, integer, number, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims, Inputs
+from tamis.base.rows import check_mergeable, feature_names, joint_classes
 from tamis.dependence.autocorrelation import Inflation, uncertainty
 from tamis.dependence.e_values import e_bh, restart_level
 from tamis.dependence.mean_band import mean_band
@@ -248,7 +249,7 @@ class Screener(RowSelector):
         # The moments are updated first. If they contain features, the bins cannot reject the batch afterwards; if they
         # only count rows, they are a copy until the bins are updated. So no batch is partially learned.
         if self._bins is not None:
-            self._bins.check_categories(X, self._names())
+            self._bins.check_categories(X, feature_names(self))
         uncut = 0 if self._bins is None else self._bins.rows_until_cut
         moments = self._moments if self._bins is None else copy.copy(self._moments)
         rows = X if self._bins is None or moments.n_features else np.empty((len(y), 0))
@@ -293,11 +294,11 @@ class Screener(RowSelector):
         return np.concatenate([self._ticks, np.full(n_classes - len(self._ticks), begun)])
 
     def _refuse(self, X: Rows) -> NoReturn:
-        reject_nonfinite(X, self._names(), allow_nan=True)
+        reject_nonfinite(X, feature_names(self), allow_nan=True)
         raise DataError("X contains values whose squares are too large to sum: rescale the features.")
 
     def _column(self, at: int) -> str:
-        names = self._names()
+        names = feature_names(self)
         return repr(names[at]) if names else str(at)
 
     @property
@@ -422,7 +423,7 @@ class Screener(RowSelector):
         if self._n_restarts or getattr(other, "_n_restarts", 0):
             raise ValueError("A selector that was restarted cannot be merged: merge first, then restart.")
         when, age = self._age(when, age)
-        if self._check_mergeable(other, self._may_differ()):
+        if check_mergeable(self, other, self._may_differ()):
             self._merge(other, when, age)
         return self
 
@@ -450,7 +451,7 @@ class Screener(RowSelector):
         return ("n_features_to_select", "select_by") if self.level is None else ("n_features_to_select",)
 
     def _merge(self, other: Self, when: str, age: Any) -> None:
-        codes, joint = self._joint_classes(other)
+        codes, joint = joint_classes(self, other)
         n_classes = len(joint["classes_"])
         order = np.argsort(np.r_[codes, np.setdiff1d(np.arange(n_classes), codes)])
         my_ticks, their_ticks = self._ticks_with(n_classes), other._ticks_with(n_classes)[order]
@@ -770,7 +771,7 @@ class BinScreener(Screener):
     summary = "thinned"  # no parameter of screens of one score
 
     def _new_bins(self, n_features: int) -> BinCounts | None:
-        categorical = columns_of(self.categorical, n_features, self._names())
+        categorical = columns_of(self.categorical, n_features, feature_names(self))
         eps = float(np.clip(2e-6 * n_features, 0.001, 0.01)) if self.eps is None else self.eps
         cut_every = np.inf if self._factor == 1.0 else max(256.0, 8.0 * np.log(0.5) / np.log(self._factor))
         per_call = self.fade_per == "batch"

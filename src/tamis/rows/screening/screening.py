@@ -16,6 +16,7 @@ from tamis._docstrings import fill_docstring
 from tamis._validation import check_choice
 from tamis._validation.parameters import Kind, parameters
 from tamis.base.html_repr import html_repr
+from tamis.base.rows import feature_names
 from tamis.dependence.e_values import restart_level
 from tamis.rows.screening.bin_counts import BinCounts
 from tamis.rows.screening.mean_variance import f_statistic
@@ -563,7 +564,7 @@ class Screening(BinScreener):
     def table_(self) -> dict[str, NDArray[Any]]:
         """All scores and their p-values, one row per feature; it can be converted to a data frame."""
         names = tuple(dict.fromkeys(self.scores))
-        features = self._names() or [f"x{j}" for j in range(self.n_features_in_)]
+        features = feature_names(self) or [f"x{j}" for j in range(self.n_features_in_)]
         table: dict[str, NDArray[Any]] = {
             "feature": np.array(features, dtype=object),
             "n_observed": self.n_observed_,

@@ -18,7 +18,8 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "tamis"
 TOP = "(top)"  # modules beside the folders
 BUDGETS = {
-    "rows": 10173,
+    # Raised by 9: claims that depend on parameters are one method.
+    "rows": 10182,
     # Raised by 74: wrappers check the names of columns, and trees bound the categories that they distinguish.
     "learners": 7112,
     # Raised by 664: labels of files are exact, every odd cell is named, and a followed file is recognised by its data.
@@ -32,12 +33,12 @@ BUDGETS = {
     "cells": 4334,
     # Raised by 5: `macro_auc` in the charts.
     "report": 3512,
-    # Raised by 2: `ColumnSelector` is a dataclass of the parameters that all selectors share.
-    "base": 2249,
-    # Raised by 305: what follows from `_shapes`, snapshots too, handlers in C, and exceptions of any class.
-    TOP: 2191,
-    # Raised by 221: reads that are interrupted, the same rows in every form, weights and shifts.
-    "checks": 1717,
+    # Raised by 36: parameters as fields, and input handling that an author of a selector need not see.
+    "base": 2283,
+    # Raised by 306: what follows from `_shapes`, snapshots too, handlers in C, and exceptions of any class.
+    TOP: 2192,
+    # Raised by 222: reads that are interrupted, the same rows in every form, weights and shifts.
+    "checks": 1718,
     # Raised by 45: a batch takes time in proportion to its own rows.
     "watch": 1466,
     # Raised by 52: River's rows are validated on arrival.

@@ -27,8 +27,7 @@ from tamis import _atomic, _guard
 from tamis._atomic import Snapshot, atomically, parts
 from tamis._guard import ThreadSafe
 from tamis._interrupts import ACTION_SIZE, defer_interrupts, sigaction, stop_signals_as_interrupt
-from tamis.base import RowSelector
-from tamis.base import row_intake
+from tamis.base import RowSelector, row_intake
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.errors import DataError, StateError
 from tamis.summaries.class_moments import ClassMoments

@@ -26,6 +26,7 @@ from numpydoc.docscrape import FunctionDoc
 from packaging.version import Version
 
 import tamis
+from tamis.base import CellClassifier, ColumnSelector, RowSelector
 from tamis.catalog import CATALOG, Entry, find
 from tamis.checks import suite
 from tests import test_atomic, test_catalog, test_defaults, test_html_repr, test_shapes
@@ -524,3 +525,17 @@ def test_extras_bring_what_is_imported_in_functions() -> None:
     assert extras(*later_extras) <= later
     core = {re.split(r"[<>=]", line)[0] for line in PYPROJECT["project"]["dependencies"]}
     assert core == CORE - {"sklearn"} | {"scikit-learn", "numba"}
+
+
+# What an author of a method must know to exist; fewer is better.
+PRIVATE_NAMES = {RowSelector: 16, ColumnSelector: 25, CellClassifier: 48}
+
+
+@pytest.mark.parametrize("cls", PRIVATE_NAMES)
+def test_a_base_class_has_few_private_names(cls: type) -> None:
+    names = {
+        name
+        for name in (*vars(cls), *cls.__annotations__)
+        if re.match(r"_(?!abc_|sklearn_|state_spec)[a-z]", name)
+    }
+    assert len(names) <= PRIVATE_NAMES[cls], sorted(names)

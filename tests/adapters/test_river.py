@@ -25,6 +25,7 @@ from tamis.adapters.river import (
     RiverSelector,
 )
 from tamis.base import RowSelector
+from tamis.base.rows import can_widen
 from tamis.catalog import CATALOG, LEARNERS
 from tamis.drift import DriftDetector
 from tamis.errors import DataError
@@ -309,7 +310,7 @@ def test_rivers_own_checks_pass(key):
     cls = next(entry for entry in CATALOG if entry.key == key).load()
     seed = {"random_state": 0} if "random_state" in cls().get_params() else {}
     selector = cls(**seed)
-    model = Sorts(selector, every=20, max_columns=None if selector._can_widen else 8)
+    model = Sorts(selector, every=20, max_columns=None if can_widen(selector) else 8)
     names = set()
     for check in checks.yield_checks(model):
         check(model.clone())

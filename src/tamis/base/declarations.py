@@ -63,6 +63,16 @@ class Claims:
         How a row of weight w differs from w copies of it; "" if it does not.
     ranks_relevance : bool
         Whether the scores rank the relevance of the features to the target.
+    invariant_to_shifts : bool
+        Whether a constant added to a feature leaves the scores unchanged.
+    ignores_constants : bool
+        Whether a large constant feature is never the best.
+    counts_columns : bool
+        Whether the state depends on the number of features, including those that are always 0.
+    widens, forgets_columns : bool
+        Whether features can be appended, and single ones reset, if the class defines how.
+    first_rows : int
+        Number of first rows that fix how all are counted, such as bin edges.
 
     Examples
     --------
@@ -76,3 +86,9 @@ class Claims:
     merges_exactly: bool = True
     copies_differ: str = ""
     ranks_relevance: bool = True
+    invariant_to_shifts: bool = True
+    ignores_constants: bool = True
+    counts_columns: bool = False
+    widens: bool = True
+    forgets_columns: bool = True
+    first_rows: int = 0

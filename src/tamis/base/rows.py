@@ -41,6 +41,8 @@ from tamis.errors import DataError
 
 __all__ = [
     "RowSelector",
+    "can_forget_columns",
+    "can_widen",
     "check_columns",
     "check_mergeable",
     "feature_names",
@@ -101,9 +103,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
     # Number of categories of a feature that are encoded by their index: for methods that count values.
     _n_exact_categories = 0
 
-    _invariant_to_shifts = True  # False: a constant added to a feature changes the scores
-    _ignores_constants = True  # False: a large constant feature may be the best
-
     _chooses_count = False  # True: `_selection` determines how many features are kept
 
     @abstractmethod
@@ -133,8 +132,6 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         """Reset features, in new arrays, as if they were 0 in all rows so far: those with a fill value."""
         self._state_spec.reset(self, "j", columns)
 
-    _n_first = 0  # first rows that fix how all are counted, such as bin edges
-
     def clone_unfitted(self) -> Self:
         """Return an unfitted selector that can learn other rows elsewhere and then be merged with this one.
 
@@ -149,18 +146,9 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         fresh: Self = clone(self)
         return fresh
 
-    @property
-    def _can_widen(self) -> bool:
-        return type(self)._widen is not RowSelector._widen or _fills_features(self)
-
-    @property
-    def _can_forget_columns(self) -> bool:
-        return type(self)._forget_columns is not RowSelector._forget_columns or _fills_features(self)
-
-    @property
-    def _counts_columns(self) -> bool:
-        """Whether the state depends on the number of features, including those that are always 0."""
-        return False
+    def _claims(self) -> Claims:
+        """Return what the method guarantees with its parameters."""
+        return self.claims
 
     def _is_regression(self) -> bool:
         return False
@@ -242,7 +230,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
                 f"n_features cannot be changed to {n_features!r} when the columns have names: create a new selector."
             )
         check_number("n_features", n_features, low=self.n_features_in_, integer=True)
-        if not self._can_widen:
+        if not can_widen(self):
             raise ValueError(f"{type(self).__name__} has a fixed number of columns: create a new one.")
         self._widen(int(n_features))
         RowSelector._state_spec.extend(self, "j", int(n_features))
@@ -274,7 +262,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
             raise ValueError(
                 f"columns must be from 0 to {self.n_features_in_ - 1}, got {short_repr(columns)}."
             )
-        if not self._can_forget_columns:
+        if not can_forget_columns(self):
             raise ValueError(f"{type(self).__name__} cannot forget single columns: create a new one.")
         self._forget_columns(places)
         RowSelector._state_spec.reset(self, "j", places)
@@ -463,6 +451,18 @@ def feature_names(selector: Any) -> list[str] | None:
     """Return the names of the columns of the first rows, if they had any."""
     names = vars(selector).get("feature_names_in_")
     return None if names is None else list(names)
+
+
+def can_widen(selector: RowSelector) -> bool:
+    """Return whether features can be appended."""
+    is_defined = type(selector)._widen is not RowSelector._widen or _fills_features(selector)
+    return is_defined and selector._claims().widens
+
+
+def can_forget_columns(selector: RowSelector) -> bool:
+    """Return whether single features can be reset."""
+    is_own = type(selector)._forget_columns is not RowSelector._forget_columns
+    return (is_own or _fills_features(selector)) and selector._claims().forgets_columns
 
 
 def _fills_features(selector: RowSelector) -> bool:

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from tamis._validation import Array
 from tamis.base import RowSelector, n_to_select, top_mask
 from tamis.base.declarations import Claims
+from tamis.base.rows import can_widen
 from tamis.checks import shared
 from tamis.checks.subject import NAMES, RowSubject, compare_scores, fail, rejects, skip, table
 from tamis.checks.suite import Report, entry_of, named_checks, run_all
@@ -332,10 +333,10 @@ def _columns_that_come_later(subject: RowSubject) -> None:
     """After `widen`, new columns score as if they had been zero from the start; or `widen` is rejected."""
     (X, y), (later, target) = subject.rows(), subject.rows(seed=1)
     X[:, 4:] = 0.0
-    if not subject.prototype._can_widen:
+    if not can_widen(subject.prototype):
         rejects(lambda: subject.new().partial_fit(X, y).widen(7), "widen", "number of columns")
         skip("the method has a fixed number of columns")
-    if subject.prototype._counts_columns:
+    if subject.prototype._claims().counts_columns:
         skip("what the method learns depends on the number of columns")
     grown = subject.new().partial_fit(sp.csr_matrix(X[:, :4]), y).widen(6)
     grown.partial_fit(sp.csr_matrix(later), target)
@@ -516,13 +517,13 @@ def _one_feature(subject: RowSubject) -> None:
 
 def _constant_features(subject: RowSubject) -> None:
     """Constant columns of any size leave the scores finite and are never the best."""
-    if not subject.prototype.claims.ranks_relevance and not subject.prototype.accepts.labels:
+    if not (claims := subject.prototype._claims()).ranks_relevance and not subject.prototype.accepts.labels:
         skip("the scores do not rank relevance")
     X, y = subject.rows()
     large = [1e9, 1e-9, *([] if subject.tags.positive_only else [-10.0, -1e9])]
-    for value in (3.0, *(large if subject.prototype._ignores_constants else [])):
+    for value in (3.0, *(large if claims.ignores_constants else [])):
         # A method that standardises features cannot distinguish rounding errors from other variation.
-        for noise in (0.0,) if subject.prototype._invariant_to_shifts else (0.0, np.finfo(np.float64).eps):
+        for noise in (0.0,) if claims.invariant_to_shifts else (0.0, np.finfo(np.float64).eps):
             X[:, 0], X[:, 5] = 0.0, value * (1.0 + noise * (np.arange(len(X)) % 3))
             selector = subject.new().fit(X, y).partial_fit(X, y)
             what = f"column 0 is zero and column 5 is {value:g}{', up to rounding' if noise else ''}"
@@ -533,8 +534,8 @@ def _constant_features(subject: RowSubject) -> None:
 
 
 def _shifted_features(subject: RowSubject) -> None:
-    """A constant added to the features leaves the scores unchanged, unless `_invariant_to_shifts` is False."""
-    if not subject.prototype._invariant_to_shifts:
+    """A constant added to the features leaves the scores unchanged, unless `claims` exclude it."""
+    if not subject.prototype._claims().invariant_to_shifts:
         skip("the scores depend on the location of the features")
     X, y = subject.rows(600)
     plain = subject.new().partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])

@@ -39,6 +39,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import Kind, check_parameters, integer, parameters
 from tamis.base import RowSelector, n_to_select, top_mask
+from tamis.base.rows import can_forget_columns, can_widen
 from tamis.errors import DataError
 
 __all__ = ["ByName", "named_cells"]
@@ -238,7 +239,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"budget={self.budget} cannot be combined with max_columns or absent='missing': omit these."
             )
-        if not self.selector._can_forget_columns:
+        if not can_forget_columns(self.selector):
             raise ValueError(
                 f"budget={self.budget}, but {type(self.selector).__name__} with these parameters cannot forget single"
                 " columns: omit budget, or level, restarts and categorical, if they were given."
@@ -257,7 +258,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             )
         if not hasattr(selector, "n_seen_") or n_names <= selector.n_features_in_:
             return False
-        if not selector._can_widen:
+        if not can_widen(selector):
             raise DataError(
                 f"{n_names - selector.n_features_in_} columns are new, but {type(selector).__name__} cannot grow:"
                 f" reserve room for new names, as in ByName(..., max_columns={2 * n_names})."
@@ -268,7 +269,7 @@ class ByName(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         """Grow the selector by at least a quarter, if necessary and supported."""
         if not self._check_room(selector, n_names):
             return
-        room = n_names if selector._counts_columns else int(_GROWTH * selector.n_features_in_)
+        room = n_names if selector._claims().counts_columns else int(_GROWTH * selector.n_features_in_)
         selector.widen(max(n_names, room if self.budget is None else min(room, self.budget)))
 
     def check_row(self, row: dict[Any, Any], y: Any, n_names: int) -> None:

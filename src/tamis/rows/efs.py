@@ -45,6 +45,8 @@ Errata of public versions, and our deviations, each with its reason:
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -290,6 +292,7 @@ class EFS(IncrementalClasses):
         equals_rows="exactly",
         sparse_time=True,
         copies_differ="the exponent of an update, one for each mistake",
+        invariant_to_shifts=False,
     )
 
     _shapes = """
@@ -299,7 +302,6 @@ class EFS(IncrementalClasses):
         _negative (o-(o==2)+(o==0), j+1) float in [2.0**-200, 2.0**200] fill "3.0 - self._first_u()"
     """
 
-    _invariant_to_shifts = False
     _allowed = parameters(
         promotion=number("(1, inf)"),
         demotion=number("(0, 1)"),
@@ -333,9 +335,8 @@ class EFS(IncrementalClasses):
         self._negative = np.full((1, n_features + 1), _FIRST_V)
         self._order = np.zeros(0, np.int64)
 
-    @property
-    def _counts_columns(self) -> bool:
-        return self.normalize == "range"  # every row changes all features
+    def _claims(self) -> Claims:
+        return replace(self.claims, counts_columns=self.normalize == "range")  # a row changes all features
 
     def _first_u(self) -> NDArray[np.float64]:
         first_u = np.full((self._positive.shape[0], 1), _FIRST_U)

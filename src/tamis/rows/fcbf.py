@@ -38,6 +38,7 @@ Deviations, each with its reason:
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -196,9 +197,8 @@ class FCBF(RowSelector):
         most = self.n_features_to_select
         return n_features if most is None else n_to_select(most, n_features)
 
-    @property
-    def _counts_columns(self) -> bool:
-        return self.threshold == "chance"  # the level of the tests
+    def _claims(self) -> Claims:
+        return replace(self.claims, counts_columns=self.threshold == "chance")  # the level of the tests
 
     def _widen(self, n_features: int) -> None:
         self._counts = copy.copy(self._counts)

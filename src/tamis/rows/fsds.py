@@ -113,10 +113,10 @@ class FSDS(SketchedRows):
     claims = Claims(
         equals_rows="exactly",
         ranks_relevance=False,
+        invariant_to_shifts=False,  # the sketch is of rows as they are
         copies_differ="a row is multiplied by the root of its weight; copies fill the sketch sooner",
     )
     accepts = Inputs(targets=("binary", "multiclass", "regression"), labels=False)
-    _invariant_to_shifts = False  # the sketch is of rows as they are
 
     _allowed = parameters(
         n_components=integer("[1, 100]"),

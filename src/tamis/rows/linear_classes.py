@@ -62,7 +62,8 @@ class LinearClasses(IncrementalClasses):
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         start, n = 0, len(y)
         counted = np.arange(n) if sample_weight is None else np.flatnonzero(sample_weight)
-        for at in counted[: 2 - self._n_counted].tolist() if self._ignores_constants else []:
+        is_first = self._n_counted < 2 and self._claims().ignores_constants
+        for at in counted[: 2 - self._n_counted].tolist() if is_first else []:
             part = slice(start, at + 1)
             self._learn_varying(X[part], y[part], None if sample_weight is None else sample_weight[part])
             if self._n_counted == 0:

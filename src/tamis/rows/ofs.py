@@ -46,6 +46,7 @@ Errata of public versions, and our deviations, each with its reason:
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -338,12 +339,12 @@ class OFS(LinearClasses):
         _random (1) uint64 any "the state of random numbers"
     """
 
-    _invariant_to_shifts = False
     claims = Claims(
         equals_rows="exactly",
         sparse_time=True,
         merges_exactly=False,
         copies_differ="the step of the gradient",
+        invariant_to_shifts=False,
     )
     _allowed = parameters(
         learning_rate=number("(0, inf)"),
@@ -400,13 +401,10 @@ class OFS(LinearClasses):
         if hasattr(self, "n_features_in_") and (np.diff(self._support[: self._n_kept]) <= 0).any():
             raise state_error("'_support' of an OFS is not in ascending order")
 
-    @property
-    def _ignores_constants(self) -> bool:  # type: ignore[override]
-        return self.information == "full"
-
-    @property
-    def _counts_columns(self) -> bool:
-        return self.information == "partial" or not is_integer(self.n_features_to_select)
+    def _claims(self) -> Claims:
+        is_full = self.information == "full"
+        by_count = not is_full or not is_integer(self.n_features_to_select)
+        return replace(self.claims, ignores_constants=is_full, counts_columns=by_count)
 
     def _widen(self, n_features: int) -> None:
         super()._widen(n_features)

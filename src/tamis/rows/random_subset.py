@@ -72,7 +72,7 @@ class RandomSubset(RowSelector):
     (array([2, 7]), array([1, 2, 6, 7]))
     """
 
-    claims = Claims(equals_rows="exactly", sparse_time=True, ranks_relevance=False)
+    claims = Claims(equals_rows="exactly", sparse_time=True, ranks_relevance=False, counts_columns=True)
     accepts = Inputs(targets=("binary", "multiclass", "regression"), labels=False)
     _shapes = "_rank (j) int64 in [0, j) distinct"
 
@@ -97,10 +97,6 @@ class RandomSubset(RowSelector):
 
     def _start(self, n_features: int) -> None:
         self._rank = np.argsort(check_random_state(self.random_state).permutation(n_features))
-
-    @property
-    def _counts_columns(self) -> bool:
-        return True
 
     def _widen(self, n_features: int) -> None:
         """Insert each new column at a random position, so that the order stays uniformly random."""

@@ -17,6 +17,7 @@ are U.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -101,9 +102,8 @@ class SketchedRows(RowSelector):
             )
         return int(self.sketch_size)
 
-    @property
-    def _counts_columns(self) -> bool:
-        return self.sketch_size is None
+    def _claims(self) -> Claims:
+        return replace(self.claims, counts_columns=self.sketch_size is None)
 
     def _widen(self, n_features: int) -> None:
         super()._widen(n_features)

@@ -35,6 +35,8 @@ Our deviations, each with its reason:
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -225,8 +227,8 @@ class SOFS(LinearClasses):
         sparse_time=True,
         ranks_relevance=False,
         copies_differ="the confidence of an update, one for each mistake",
+        invariant_to_shifts=False,
     )
-    _invariant_to_shifts = False
 
     _allowed = parameters(smoothing=number("[1e-9, 1e9]"))
 
@@ -274,9 +276,8 @@ class SOFS(LinearClasses):
         if self._n_kept > self._n_most or (certain[1:] < above[1:]).any():
             raise state_error("'_heap' of a SOFS is not a heap")
 
-    @property
-    def _counts_columns(self) -> bool:
-        return not is_integer(self.n_features_to_select)
+    def _claims(self) -> Claims:
+        return replace(self.claims, counts_columns=not is_integer(self.n_features_to_select))
 
     def _widen(self, n_features: int) -> None:
         super()._widen(n_features)

@@ -66,10 +66,10 @@ def collect(rows: FrameRows | FileRows, verb: str, task: dict[str, Any]) -> list
 
 def _with_first_rows(rows: FrameRows | FileRows, selector: Any, classes: Any) -> Any:
     """Return an unfitted selector with the settings that the first rows determine; None without rows."""
-    if not selector._n_first:
+    if not selector._claims().first_rows:
         return selector
     some = False
-    for X, y, weights in _run_job(lambda: list(rows.first(selector._n_first))):
+    for X, y, weights in _run_job(lambda: list(rows.first(selector._claims().first_rows))):
         selector.partial_fit(X, y, classes, weights)
         some = True
     return selector.clone_unfitted() if some else None

@@ -44,7 +44,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -299,12 +299,12 @@ class ABFS(RowSelector):
         self._observers = self._observers.widened(numeric, values)
         self._values, self._numeric = values, numeric
 
-    @property
-    def _can_forget_columns(self) -> bool:
-        return self.categorical is None  # values are numbered in the order of all rows
+    def _claims(self) -> Claims:
+        # Values are numbered in the order of all rows.
+        return replace(self.claims, forgets_columns=self.categorical is None)
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
-        if not self._can_forget_columns:
+        if not self._claims().forgets_columns:
             super()._forget_columns(columns)
         self._observers = self._observers.without(columns)
         units = np.flatnonzero(np.isin(self.selected_, columns))

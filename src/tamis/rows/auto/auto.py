@@ -40,6 +40,7 @@ selector should be reset and trained on these.
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Self
 
@@ -798,7 +799,8 @@ class Auto(RowSelector):
 
     # -- merging -------------------------------------------------------------------------------------------
 
-    _n_first = _BLOCK
+    def _claims(self) -> Claims:
+        return replace(self.claims, first_rows=_BLOCK)
 
     def clone_unfitted(self) -> Self:
         """Return an unfitted selector with the classes of this one; see `RowSelector.clone_unfitted`."""

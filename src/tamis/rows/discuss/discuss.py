@@ -58,6 +58,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -390,9 +391,9 @@ class DISCUSS(RowSelector):
             return int(n)
         return n_to_select(n, n_features)
 
-    @property
-    def _counts_columns(self) -> bool:
-        return self.threshold is None or self._watches  # the levels of the tests
+    def _claims(self) -> Claims:
+        by_chance = self.threshold is None or self._watches  # the levels of the tests
+        return replace(self.claims, counts_columns=by_chance, first_rows=min(int(self.window), _FIRST))
 
     def _widen(self, n_features: int) -> None:
         if self._places is not None:
@@ -571,17 +572,13 @@ class DISCUSS(RowSelector):
 
     # -- merging -------------------------------------------------------------------------------------------
 
-    @property
-    def _n_first(self) -> int:  # type: ignore[override]
-        return min(int(self.window), _FIRST)
-
     def clone_unfitted(self) -> Self:
         """Return an unfitted selector that scales and bins as this one; see `RowSelector.clone_unfitted`.
 
         Parts of the same origin add all of their counts. (Not of sparse rows, whose features differ by part.)
         """
         fresh = super().clone_unfitted()
-        if self._places is not None or self._counts.n_rows < self._n_first:
+        if self._places is not None or self._counts.n_rows < self._claims().first_rows:
             return fresh
         part, scaler = copy.copy(self), self._scaler
         part._unseen, part.n_seen_ = np.arange(len(self.classes_)), 0

@@ -58,6 +58,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -259,11 +260,14 @@ class FIRES(RowSelector):
         half_life=(number("(0, inf]"), None),
     )
 
-    @property
-    def _invariant_to_shifts(self) -> bool:  # type: ignore[override]
-        return self.scaling is not None
-
-    _ignores_constants = _invariant_to_shifts
+    def _claims(self) -> Claims:
+        is_scaled = self.scaling is not None
+        return replace(
+            self.claims,
+            invariant_to_shifts=is_scaled,
+            ignores_constants=is_scaled,
+            counts_columns=self.learning_rate is None,  # the step depends on the number of features
+        )
 
     def __init__(
         self,
@@ -339,10 +343,6 @@ class FIRES(RowSelector):
         if not hasattr(self, "n_seen_"):
             return False
         return self.redundancy == "discount" or (self.redundancy == "auto" and len(self._models.mu) > 1)
-
-    @property
-    def _counts_columns(self) -> bool:
-        return self.learning_rate is None  # the step depends on the number of features
 
     def _learn(self, X: Rows, y: Array, sample_weight: Array | None) -> None:
         if self.model == "poisson":

@@ -53,6 +53,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -61,7 +62,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._validation import Array
 from tamis._validation.parameters import SEED, integer, number, parameters, with_methods
-from tamis.base.declarations import Inputs
+from tamis.base.declarations import Claims, Inputs
 from tamis.errors import DataError
 from tamis.rows.fires.sampled_models import HIDDEN, Network, SampledModel, SoftTree
 from tamis.rows.scaled_batches import Floats, ScaledBatches, ScaledRows
@@ -198,11 +199,12 @@ class MonteCarloFIRES(ScaledBatches):
         random_state=SEED,
     )
 
-    @property
-    def _invariant_to_shifts(self) -> bool:  # type: ignore[override]
-        return self.scaling is not None
-
-    _ignores_constants = _invariant_to_shifts
+    def _claims(self) -> Claims:
+        is_scaled = self.scaling is not None
+        can_grow = isinstance(self.model, str)
+        return replace(
+            self.claims, invariant_to_shifts=is_scaled, ignores_constants=is_scaled, widens=can_grow
+        )
 
     def __init__(
         self,
@@ -280,10 +282,6 @@ class MonteCarloFIRES(ScaledBatches):
         if self._is_regression():
             self._target, self._error = RunningMoments(1), np.zeros(2)
         self._make_room(self._most_outputs)
-
-    @property
-    def _can_widen(self) -> bool:
-        return isinstance(self.model, str)
 
     def _widen(self, n_features: int) -> None:
         new = n_features - self.n_features_in_

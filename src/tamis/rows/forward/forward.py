@@ -199,7 +199,9 @@ class ForwardPartialCorrelation(RowSelector):
     """
 
     claims = Claims(
-        equals_rows="up to rounding", copies_differ="blocks of rows, windows and fading count rows"
+        equals_rows="up to rounding",
+        copies_differ="blocks of rows, windows and fading count rows",
+        counts_columns=True,  # the ridge (3), the level (5) and the memory in rows
     )
     accepts = Inputs(targets=("binary", "multiclass", "regression"), nan=True, categories=True)
     _shapes = f"""
@@ -301,10 +303,6 @@ class ForwardPartialCorrelation(RowSelector):
         self._settled = 0  # the row from which on a new set does not signal the drift
         self._start_row = self._young = 0  # the last drift, and the rows before it that are its evidence
         self._reset_selection(n_columns)
-
-    @property
-    def _counts_columns(self) -> bool:
-        return True  # the ridge (3), the level (5) and the memory in rows
 
     def _reset_selection(self, n_columns: int) -> None:
         self._order, self._entered, self._more = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.int64)

@@ -34,6 +34,7 @@ more features become significant with more rows.
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -208,7 +209,8 @@ class JointScreening(RowSelector):
     ([3, 8], 8)
     """
 
-    claims = Claims(equals_rows="exactly")
+    # The levels of the tests, and the number of levels of a feature, depend on the number of columns.
+    claims = Claims(equals_rows="exactly", counts_columns=True)
     _shapes = """
         _recent (w, j?) ring w[its._seen[0]]
         _labels (w) int64 in [0, max(c, 1))
@@ -309,10 +311,6 @@ class JointScreening(RowSelector):
         self._working = []
         self.partners_ = np.full(n_features, -1)
         self._scores = np.zeros(n_features)
-
-    @property
-    def _counts_columns(self) -> bool:
-        return True  # the levels of the tests, and the number of levels of a feature
 
     def _widen(self, n_features: int) -> None:
         new = n_features - self.n_features_in_
@@ -563,7 +561,8 @@ class JointScreening(RowSelector):
 
     # -- merging -------------------------------------------------------------------------------------------
 
-    _n_first = _FIRST
+    def _claims(self) -> Claims:
+        return replace(self.claims, first_rows=_FIRST)
 
     def clone_unfitted(self) -> Self:
         """Return an unfitted selector that counts in the levels of this one; see `RowSelector.clone_unfitted`.

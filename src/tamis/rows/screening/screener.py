@@ -10,6 +10,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, Self
 
@@ -331,11 +332,10 @@ class Screener(RowSelector):
             if part is not None and (name != "_moments" or part.n_features):
                 setattr(self, name, part.widened(n_features))
 
-    @property
-    def _can_forget_columns(self) -> bool:
-        """Return False with `level`: its guarantee covers all features ever seen, including those that return."""
+    def _claims(self) -> Claims:
+        # With `level`, the guarantee covers all features ever seen, including those that return.
         alone = self.level is None and self.restarts is None
-        return alone and vars(self).get("categorical") is None
+        return replace(self.claims, forgets_columns=alone and vars(self).get("categorical") is None)
 
     def _forget_columns(self, columns: NDArray[np.intp]) -> None:
         super()._forget_columns(columns)
@@ -719,7 +719,8 @@ class Screener(RowSelector):
 class BinScreener(Screener):
     """A screener whose scores are computed from bin counts."""
 
-    _n_first = FIRST
+    def _claims(self) -> Claims:
+        return replace(super()._claims(), first_rows=FIRST)
 
     _shapes = """
         _bins.numeric (p) int64 in [0, j) increasing

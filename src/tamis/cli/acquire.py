@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -107,7 +106,7 @@ def _serve(dialogue: Dialogue, wording: str | None, port: int) -> None:
 def _run_json(dialogue: Dialogue) -> None:
     dialogue.advice = "enter null"
     _print_line(_status(dialogue))
-    for line in _lines():
+    for line in filter(str.strip, sys.stdin):
         try:
             stop = _handle_message(dialogue, line)
         except (ValueError, TypeError) as error:
@@ -151,12 +150,6 @@ def _status(dialogue: Dialogue) -> dict[str, Any]:
 def _print_line(message: dict[str, Any]) -> None:
     line = json.dumps(message, ensure_ascii=False, default=str)
     print(line if line.isprintable() else json.dumps(message, default=str), flush=True)
-
-
-def _lines() -> Iterator[str]:
-    for line in sys.stdin:
-        if line.strip():
-            yield line
 
 
 # -- for people --------------------------------------------------------------------------------------------
@@ -222,16 +215,12 @@ def _bars(console: Console, posterior: dict[Any, float], before: dict[Any, float
         move = (
             ""
             if before is None or math.isclose(p, before[label], abs_tol=5e-4)
-            else f"  {_change_text(p - before[label])}"
+            else f"  {p - before[label]:+.3f}"
         )
         drawn = bar(p, _BAR, console.options.ascii_only)
         console.print(f"  {label_text(label)[:24]:<{widest}}  {p:.3f}  {drawn:<{_BAR}}{move}", markup=False)
     if (left := len(posterior) - len(likeliest)) > 0:
         console.print(f"  and {left} less likely classes", style="dim")
-
-
-def _change_text(change: float) -> str:
-    return f"{'+' if change > 0 else '-'}{abs(change):.3f}"
 
 
 def _show_decision(console: Console, dialogue: Dialogue) -> None:

@@ -17,7 +17,7 @@ from tamis.cli.options import EVALUATION, check_word
 from tamis.options import model_parameters, read_value
 
 __all__ = [
-    "Models", "amount", "assignment", "cells", "find_selector", "keys", "others", "parameters", "part", "selectors"
+    "Models", "amount", "assignment", "cells", "keys", "others", "parameters", "part", "selectors"
 ]  # fmt: skip
 
 _USUAL = {"classification": "logistic", "regression": "sgd-regressor"}
@@ -36,11 +36,6 @@ def others() -> tuple[Entry, ...]:
 def cells() -> tuple[Entry, ...]:
     """Return the classifiers that acquire values one by one."""
     return tuple(entry for entry in CATALOG if entry.family == "cells")
-
-
-def find_selector(name: str) -> Entry:
-    """Return the catalogue entry with a name."""
-    return find(name, "rows")
 
 
 def keys(entries: tuple[Entry, ...]) -> Callable[[], list[str]]:
@@ -118,7 +113,7 @@ class Models:
         name = self.selector or "auto"
         if name.lower() == "none":
             return None, learner
-        entry = find_selector(name)
+        entry = find(name, "rows")
         if self.is_regression and "regression" not in entry.targets:
             known = ", ".join(one.key for one in selectors() if "regression" in one.targets)
             raise MisuseError(

@@ -114,9 +114,13 @@ class QuestionPage(LocalPage):
         ]
         known = {step["feature"] for step in session.explain()} | set(session.unavailable)
         names = [self.model.name_of(k) for k in range(len(self.model.candidates_))]
+        question = None
+        if not session.finished:
+            price, reason = self._amount(session.next_cost), self._reason(dialogue)
+            question = {**self._column(dialogue, session.next_feature), "price": price, "reason": reason}
         return {
             **session.state(), "steps": steps, "finished": session.finished,
-            "question": None if session.finished else self._question(dialogue),
+            "question": question,
             "others": [self._column(dialogue, name) for name in names if name not in known],
             "posterior": bars,
             "number": [_interval("at first", first), _interval("now", session)] if is_number else None,
@@ -131,15 +135,6 @@ class QuestionPage(LocalPage):
         if deviation is None:
             return f"largest probability {row.max():.3f}"
         return f"prediction {self.model._decide(row)[0]:.5g} ± {deviation[0]:.2g}"
-
-    def _question(self, dialogue: Dialogue) -> dict[str, Any]:
-        session = dialogue.session
-        price = self._amount(session.next_cost)
-        return {
-            **self._column(dialogue, session.next_feature),
-            "price": price,
-            "reason": self._reason(dialogue),
-        }
 
     def _column(self, dialogue: Dialogue, name: Any) -> dict[str, Any]:
         options = [str(one) for one in dialogue.categories.get(name, [])]

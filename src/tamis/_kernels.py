@@ -12,6 +12,7 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from enum import EnumType
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -90,6 +91,8 @@ class _Kernel:
                 parts.append(f"{name}: {value._digest}")
             elif isinstance(value, int | float | str | tuple | np.generic | np.ndarray):
                 parts.append(f"{name} = {value if not isinstance(value, np.ndarray) else value.tolist()!r}")
+            elif isinstance(value, EnumType):
+                parts.append(f"{name} = {list(value)!r}")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
     def _compile(self, suffix: str = "", **options: Any) -> Any:

@@ -2,6 +2,9 @@
 
 from tamis._validation.arrays import (
     Array,
+    Floats,
+    Ints,
+    Mask,
     Rows,
     are_categories,
     as_array,
@@ -40,6 +43,9 @@ from tamis._validation.values import (
 
 __all__ = [
     "Array",
+    "Floats",
+    "Ints",
+    "Mask",
     "Rows",
     "are_categories",
     "as_array",

@@ -19,6 +19,9 @@ from tamis._validation.values import is_integer, is_missing, short_repr
 from tamis.errors import DataError
 
 Array: TypeAlias = NDArray[Any]
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # in native byte order
 
 _WEIGHTS = (1e-100, 1e15)  # squares and sums of weights in this range are finite

@@ -1,8 +1,10 @@
 """Constraints of estimator parameters: a table next to the constructor, validated before anything changes.
 
 A class has ``_allowed = parameters(window=integer("[8, inf)"), cuts=("robust", "range"), alpha=number("(0, 1)"))``:
-one kind, or several alternatives. Kinds are intervals, classes, :class:`Kind` and literal values. A subclass extends
-the tables of its bases. Constraints that depend on the data, or on two parameters, are validated where they are known.
+one kind, or several alternatives. A dataclass states them with the default, as in
+``window: int = parameter(integer("[8, inf)"), default=100)``. Kinds are intervals, classes, :class:`Kind` and literal
+values. A subclass extends the tables of its bases. Constraints that depend on the data, or on two parameters, are
+validated where they are known.
 
 scikit-learn's equivalent is private; it accepts True as 1, and quotes values of any length.
 """
@@ -14,7 +16,7 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Mapping, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,7 @@ __all__ = [
     "integer",
     "name_or",
     "number",
+    "parameter",
     "parameters",
     "with_methods",
 ]
@@ -89,6 +92,18 @@ def parameters(**kinds: Any) -> Mapping[str, tuple[Any, ...]]:
     return {name: kind if isinstance(kind, tuple) else (kind,) for name, kind in kinds.items()}
 
 
+def parameter(*kinds: Any, default: Any) -> Any:
+    """Return the field of a parameter in a class that is a dataclass: its kinds, and its default.
+
+    >>> @dataclass
+    ... class Window:
+    ...     size: int = parameter(integer("[8, inf)"), default=100)
+    >>> Window().size, allowed(Window)["size"][0].description
+    (100, 'an integer in [8, inf)')
+    """
+    return field(default=default, metadata={"kinds": kinds})
+
+
 def _inside(interval: str) -> Callable[[float], bool]:
     low, high = (float(end) for end in interval[1:-1].split(","))
     above = operator.gt if interval[0] == "(" else operator.ge
@@ -125,8 +140,19 @@ SEED = (
 def allowed(cls: Any) -> dict[str, tuple[Any, ...]]:
     """Return the kinds of each parameter of a class, including inherited ones."""
     known = inspect.signature(cls.__init__).parameters
-    tables = [vars(base).get("_allowed", {}) for base in reversed(cls.__mro__)]
+    tables = [
+        table
+        for base in reversed(cls.__mro__)
+        for table in (vars(base).get("_allowed", {}), _of_fields(base))
+    ]
     return {name: kinds for table in tables for name, kinds in table.items() if name in known}
+
+
+def _of_fields(cls: Any) -> Mapping[str, tuple[Any, ...]]:
+    """Return the kinds of the fields that a dataclass itself declares."""
+    fields = vars(cls).get("__dataclass_fields__", {})
+    own = [fields[name] for name in vars(cls).get("__annotations__", {}) if name in fields]
+    return {one.name: one.metadata["kinds"] for one in own if "kinds" in one.metadata}
 
 
 @functools.cache

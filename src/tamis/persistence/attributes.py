@@ -75,7 +75,7 @@ def _required_attributes(cls: type) -> frozenset[str]:
     if issubclass(cls, BaseEstimator):
         return _parameters(cls)
     if dataclasses.is_dataclass(cls):
-        return frozenset(field.name for field in dataclasses.fields(cls))
+        return _assigned_attributes(cls, "__post_init__") | {field.name for field in dataclasses.fields(cls)}
     return _assigned_attributes(cls, "__init__") if cls.__module__.startswith("tamis.") else frozenset()
 
 

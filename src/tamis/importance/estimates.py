@@ -12,15 +12,12 @@ The rows of `sums`, of shape (4, g), are sum w, sum w^2, the mean, and the weigh
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from tamis._kernels import njit
-from tamis._validation import Array, check_choice, check_number
+from tamis._validation import Array, Floats, check_choice, check_number
 
 __all__ = ["add_contributions", "bands", "means", "merged_sums", "variances"]
-
-Floats = NDArray[np.float64]
 
 
 @njit(strict=True)

@@ -6,16 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import columns_of, short_repr
+from tamis._validation import Ints, columns_of, short_repr
 
 __all__ = ["group_columns"]
 
 
 def group_columns(
     groups: Mapping[str, list[Any]] | None, n_columns: int, names: list[str] | None
-) -> tuple[NDArray[np.int64], list[Any]]:
+) -> tuple[Ints, list[Any]]:
     """Return the feature of each column, and the names of the features: the groups, then the other columns.
 
     Raises

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tamis._atomic import atomically, deliver_signals
 from tamis._docstrings import fill_docstring
 from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
+    Floats,
+    Ints,
+    Mask,
     Rows,
     as_column,
     as_rows,
@@ -24,7 +28,7 @@ from tamis._validation import (
     reject_nonfinite,
     short_repr,
 )  # fmt: skip
-from tamis._validation.parameters import Kind, check_parameters, integer, number, parameters
+from tamis._validation.parameters import Kind, check_parameters, integer, number, parameter
 from tamis.errors import DataError
 from tamis.importance.estimates import add_contributions, bands, means, merged_sums, variances
 from tamis.importance.groups import group_columns
@@ -33,7 +37,6 @@ from tamis.importance.reservoir import draw_donors
 
 __all__ = ["IncrementalImportance", "Plan"]
 
-Floats = NDArray[np.float64]
 
 _MOST_VALUES = 1 << 21  # values of altered rows in memory: 16 MiB
 
@@ -56,32 +59,21 @@ random_state : int or None, default=None
 }
 
 
+_GROUPS = Kind("a dict of lists of columns", lambda value: isinstance(value, Mapping))
+_SEED = Kind("an integer from 0 to 2**32 - 1", integer("[0, 4294967295]").accepts)
+
+
 class Plan(NamedTuple):
     """The features to measure in each row, and the evaluations of the model that they require."""
 
-    features: NDArray[np.int64]  # (n, k)
-    replaced: NDArray[np.bool_]  # (n, e, j): the columns that an evaluation replaces
-    steps: NDArray[np.int64]  # (n, k): number of features added before, for SAGE
+    features: Ints  # (n, k)
+    replaced: Mask  # (n, e, j): the columns that an evaluation replaces
+    steps: Ints  # (n, k): number of features added before, for SAGE
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class IncrementalImportance(ThreadSafe, ABC):
     """An importance that is estimated from altered rows; a subclass plans them and takes differences of losses."""
-
-    _allowed = parameters(
-        loss=LOSSES,
-        groups=(None, Kind("a dict of lists of columns", lambda value: isinstance(value, Mapping))),
-        half_life=(number("[0.01, inf]"), None),
-        max_calls_per_row=(integer("[2, inf)"), None),
-        sampling=("marginal", "conditional"),
-        n_samples=integer("[1, inf)"),
-        reservoir_size=integer("[1, inf)"),
-        n_neighbours=integer("[1, inf)"),
-        restart_with_model=(True, False),
-        random_state=(
-            Kind("an integer from 0 to 2**32 - 1", integer("[0, 4294967295]").accepts),
-            None,
-        ),
-    )
 
     # sums: weight, squared weight, mean and sum of squared deviations of the contributions of each feature.
     _shapes = (
@@ -95,37 +87,25 @@ class IncrementalImportance(ThreadSafe, ABC):
 
     _shares_donors = False  # whether the evaluations of a row replace values by those of the same rows
 
-    def __init__(
-        self,
-        *,
-        loss: str = "auto",
-        groups: Mapping[str, list[Any]] | None = None,
-        half_life: float | None = 1000,
-        max_calls_per_row: int | None = 3,
-        sampling: str = "marginal",
-        n_samples: int = 1,
-        reservoir_size: int = 100,
-        n_neighbours: int = 5,
-        restart_with_model: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.groups = groups
-        self.half_life = half_life
-        self.max_calls_per_row = max_calls_per_row
-        self.sampling = sampling
-        self.n_samples = n_samples
-        self.reservoir_size = reservoir_size
-        self.n_neighbours = n_neighbours
-        self.restart_with_model = restart_with_model
-        self.random_state = random_state
+    loss: str = parameter(*LOSSES, default="auto")
+    groups: Mapping[str, list[Any]] | None = parameter(None, _GROUPS, default=None)
+    half_life: float | None = parameter(number("[0.01, inf]"), None, default=1000)
+    max_calls_per_row: int | None = parameter(integer("[2, inf)"), None, default=3)
+    sampling: str = parameter("marginal", "conditional", default="marginal")
+    n_samples: int = parameter(integer("[1, inf)"), default=1)
+    reservoir_size: int = parameter(integer("[1, inf)"), default=100)
+    n_neighbours: int = parameter(integer("[1, inf)"), default=5)
+    restart_with_model: bool = parameter(True, False, default=False)
+    random_state: int | None = parameter(_SEED, None, default=None)
+
+    def __post_init__(self) -> None:
         check_parameters(self)
         self._clear()
 
     def _clear(self) -> None:
         self._rng = np.random.default_rng(self.random_state)
         self._store: Floats | None = None
-        self._group_of: NDArray[np.int64] | None = None
+        self._group_of: Ints | None = None
         self._names: list[str] | None = None
         self._feature_names: list[Any] = []
         self._classes: Array = np.empty(0, dtype=np.int64)
@@ -260,9 +240,7 @@ class IncrementalImportance(ThreadSafe, ABC):
     def _keep(self) -> float:
         return 1.0 if self.half_life is None else float(0.5 ** (1.0 / self.half_life))
 
-    def _replace_features(
-        self, X: Floats, replaced: NDArray[np.bool_], u_donor: Floats, u_slot: Floats
-    ) -> Floats:
+    def _replace_features(self, X: Floats, replaced: Mask, u_donor: Floats, u_slot: Floats) -> Floats:
         """Return the rows with replaced columns, shape (n, e * n_samples, j), and store the rows."""
         replaced = np.repeat(replaced, self.n_samples, axis=1)
         n, e, _ = replaced.shape

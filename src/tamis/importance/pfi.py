@@ -23,16 +23,13 @@ term (1 - alpha)^t). With a budget, each row measures only some features, and al
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 from tamis._validation.parameters import parameters
 from tamis.importance.incremental import IncrementalImportance, Plan
 from tamis.importance.predictions import CHANGE, LOSSES
 
 __all__ = ["IncrementalPFI"]
-
-Floats = NDArray[np.float64]
 
 
 class IncrementalPFI(IncrementalImportance):
@@ -123,7 +120,7 @@ class IncrementalPFI(IncrementalImportance):
         return np.asarray(losses - self._losses(base, y)[:, None])
 
 
-def draw_subsets(u: Floats, n: int) -> NDArray[np.int64]:
+def draw_subsets(u: Floats, n: int) -> Ints:
     """Return for each row distinct numbers in [0, n), drawn uniformly (Floyd's method).
 
     >>> draw_subsets(np.array([[0.0, 0.0], [0.99, 0.99]]), 3)

@@ -12,14 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array, short_repr
+from tamis._validation import Array, Floats, short_repr
 from tamis.errors import DataError
 
 __all__ = ["CHANGE", "LOSSES", "from_scores", "is_numeric", "loss", "outputs"]
 
-Floats = NDArray[np.float64]
 
 LOSSES = ("auto", "log", "brier", "squared", "absolute")
 CHANGE = "change"  # change of the predictions, instead of a loss

@@ -26,20 +26,17 @@ equally likely, so the expected contribution is the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array, encode_labels
-from tamis._validation.parameters import parameters
+from tamis._validation import Array, Floats, encode_labels
+from tamis._validation.parameters import parameter
 from tamis.importance.incremental import IncrementalImportance, Plan
 
 __all__ = ["IncrementalSAGE"]
-
-Floats = NDArray[np.float64]
 
 
 @njit(strict=True)
@@ -53,6 +50,7 @@ def _faded_means(values: Array, keep: float, weight: float, sums: Array, means: 
     return weight
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class IncrementalSAGE(IncrementalImportance):
     """Shapley values of the loss that the features of any model explain, over a stream.
 
@@ -114,49 +112,26 @@ class IncrementalSAGE(IncrementalImportance):
 
     _shares_donors = True
 
-    _allowed = parameters(empty_set=("sampled", "mean"))
+    _shapes = "_marginal (c) float in (-inf, inf)  _marginal_weight float in [0, inf)"
 
-    _shapes = "_marginal? (c) float in (-inf, inf)  _marginal_weight float in [0, inf)"
-
-    def __init__(
-        self,
-        *,
-        loss: str = "auto",
-        groups: Mapping[str, list[Any]] | None = None,
-        half_life: float | None = 1000,
-        max_calls_per_row: int | None = 3,
-        sampling: str = "marginal",
-        n_samples: int = 1,
-        empty_set: str = "sampled",
-        reservoir_size: int = 100,
-        n_neighbours: int = 5,
-        restart_with_model: bool = False,
-        random_state: int | None = None,
-    ) -> None:
-        self.empty_set = empty_set
-        super().__init__(
-            loss=loss, groups=groups, half_life=half_life, max_calls_per_row=max_calls_per_row, sampling=sampling,
-            n_samples=n_samples, reservoir_size=reservoir_size, n_neighbours=n_neighbours,
-            restart_with_model=restart_with_model, random_state=random_state,
-        )  # fmt: skip
+    empty_set: str = parameter("sampled", "mean", default="sampled")
 
     def _restart(self, n_features: int) -> None:
         super()._restart(n_features)
-        self._marginal: Floats | None = None  # faded sum of the predictions
+        self._marginal = np.zeros(0)  # faded sum of the predictions
         self._marginal_weight = 0.0
 
     def _merge_estimates(self, other: Self, keep: float) -> None:
         super()._merge_estimates(other, keep)
         self._marginal_weight = keep * self._marginal_weight + other._marginal_weight
-        if other._marginal is None:
+        if not len(other._marginal):
             return
         # The columns are the classes in the order in which each part first observed them.
         codes, classes = np.arange(len(other._marginal)), self._classes
         if len(other._classes):
             codes, classes = encode_labels(other._classes, self._classes)
         total = np.zeros(max(len(classes), len(other._marginal)))
-        if self._marginal is not None:
-            total[: len(self._marginal)] = keep * self._marginal
+        total[: len(self._marginal)] = keep * self._marginal
         total[codes[: len(other._marginal)]] += other._marginal
         self._marginal = total
 
@@ -213,8 +188,7 @@ class IncrementalSAGE(IncrementalImportance):
     def _mean_predictions(self, base: Floats) -> Floats:
         """Return the smoothed mean of the predictions up to each row, and store the last one."""
         past = np.zeros(base.shape[1])
-        if self._marginal is not None:
-            past[: len(self._marginal)] = self._marginal
+        past[: len(self._marginal)] = self._marginal
         means = np.empty_like(base)
         self._marginal_weight = _faded_means(base, self._keep, self._marginal_weight, past, means)
         self._marginal = past

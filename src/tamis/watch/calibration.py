@@ -13,13 +13,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
+from tamis._validation import Floats, Ints
+
 __all__ = ["find_exponents", "fit_calibration", "recalibrate"]
 
-Floats = NDArray[np.float64]
 
 _LEAST = 1e-3  # lower bound on a probability
 _GRID = np.arange(1, 31) / 20
@@ -27,7 +27,7 @@ _BLOCK = 20
 _DEPENDENT = 1.5
 
 
-def fit_calibration(p: Floats, codes: NDArray[np.int64]) -> Floats:
+def fit_calibration(p: Floats, codes: Ints) -> Floats:
     """Return b, a_0, ..., a_{c-1}.
 
     Parameters

@@ -30,12 +30,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import Array, check_choice, check_number
+from tamis._validation import Array, Floats, check_choice, check_number
 from tamis._validation.labels import encode_labels
 from tamis.errors import DataError
 from tamis.streams import as_stream
@@ -43,7 +42,6 @@ from tamis.summaries.entropy import WindowCounts
 
 __all__ = ["MAGNITUDES", "DriftMagnitude", "drift_over_time"]
 
-Floats = NDArray[np.float64]
 MAGNITUDES = ("covariate", "class_conditional", "posterior", "joint")
 _DISTANCES = ("hellinger", "total-variation")
 

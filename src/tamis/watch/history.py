@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
+from tamis._validation import Ints
 
 __all__ = ["History"]
 
@@ -53,7 +54,7 @@ class History(ThreadSafe):
         self._rows[self._n], self._values[self._n] = row, (relevance, reliance)
         self._n += 1
 
-    def read(self) -> tuple[NDArray[np.int64], Floats, Floats]:
+    def read(self) -> tuple[Ints, Floats, Floats]:
         """Return the rows, shape (n,), and both measures, shape (n, n_features)."""
         n = self._n
         return self._rows[:n].copy(), self._values[:n, 0].copy(), self._values[:n, 1].copy()

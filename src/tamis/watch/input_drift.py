@@ -17,16 +17,14 @@ import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._atomic import atomically
 from tamis._guard import ThreadSafe
-from tamis._validation import check_choice, check_number
+from tamis._validation import Floats, Ints, Mask, check_choice, check_number
 from tamis.summaries.quantiles import QuantileSummary
 
 __all__ = ["InputDrift"]
 
-Floats = NDArray[np.float64]
 
 _MOST_CATEGORIES = 100  # categories of a column with separate bins; rarer ones are treated as new
 
@@ -60,8 +58,8 @@ class InputDrift(ThreadSafe):
     """
 
     _shapes = (
-        "_n_seen in [0, inf)  _edges? (j, e) float  _is_category? (j) bool  _counts? (2, j, e+3) float in [0, inf)"
-        "  _n_bins? (j) int64 in [1, e+1]  _summary? (its own)"
+        "_n_seen in [0, inf)  _edges (j, e) float  _is_category (j) bool  _counts (2, j, e+3) float in [0, inf)"
+        "  _n_bins (j) int64 in [1, e+1]  _summary? (its own)"
     )
 
     def __init__(
@@ -75,11 +73,12 @@ class InputDrift(ThreadSafe):
         self._n_seen = 0
         self._summary: QuantileSummary | None = None
         self._found: dict[int, dict[float, float]] = {}  # values of each categorical column and their counts
-        self._missing: Floats | None = None
-        self._edges: Floats | None = None
-        self._is_category: NDArray[np.bool_] | None = None
-        self._n_bins: NDArray[np.int64] | None = None
-        self._counts: Floats | None = None  # counts of the reference, and of the recent rows
+        self._missing: Floats = np.zeros(0)
+        # Once the reference is complete:
+        self._edges: Floats = np.empty((0, 0))
+        self._is_category: Mask = np.empty(0, dtype=bool)
+        self._n_bins: Ints = np.empty(0, dtype=np.int64)
+        self._counts: Floats = np.empty((2, 0, 3))  # counts of the reference, and of the recent rows
 
     @property
     def is_ready(self) -> bool:
@@ -92,7 +91,7 @@ class InputDrift(ThreadSafe):
         if first:
             self._add_to_reference(np.ascontiguousarray(X[:first], dtype=np.float64))
         self._n_seen += len(X)
-        if self._edges is None and self._n_seen >= self.reference:
+        if not len(self._edges) and self._n_seen >= self.reference:
             self._freeze()
         if len(X) > first:
             self._add_to_current(np.asarray(X[first:], dtype=np.float64))
@@ -102,7 +101,6 @@ class InputDrift(ThreadSafe):
             self._missing = np.zeros(X.shape[1])
             self._summary = QuantileSummary(X.shape[1], 1, dtype=np.float64)
         self._summary.update(X, np.zeros(len(X), dtype=np.int64))
-        assert self._missing is not None
         self._missing += np.isnan(X).sum(axis=0)
         for j in self.categorical:
             counts = self._found.setdefault(j, {})
@@ -113,7 +111,6 @@ class InputDrift(ThreadSafe):
     def _freeze(self) -> None:
         """Define the bins and count the reference in them."""
         assert self._summary is not None
-        assert self._missing is not None
         n_features = len(self._missing)
         cuts = self._summary.quantile(np.arange(1, self.n_bins) / self.n_bins)
         edges = []
@@ -144,9 +141,6 @@ class InputDrift(ThreadSafe):
         self._summary, self._found = None, {}
 
     def _add_to_current(self, X: Floats) -> None:
-        assert self._edges is not None
-        assert self._is_category is not None
-        assert self._counts is not None
         keep = 0.5 ** (1.0 / self.half_life)
         weights = keep ** np.arange(len(X) - 1, -1, -1.0)
         self._counts[1] *= keep ** len(X)
@@ -195,16 +189,14 @@ class InputDrift(ThreadSafe):
         return self.reference, self.n_bins, self.half_life, self.categorical
 
     def _has_reference_of(self, other: InputDrift) -> bool:
-        if self._edges is None or other._edges is None:  # both parts must belong to the reference
-            n_columns = {len(one._missing) for one in (self, other) if one._missing is not None}
-            is_open = self._edges is None and other._edges is None
+        if not (len(self._edges) and len(other._edges)):  # both parts must belong to the reference
+            n_columns = {len(one._missing) for one in (self, other) if len(one._missing)}
+            is_open = not (len(self._edges) or len(other._edges))
             return is_open and len(n_columns) == 1 and self._n_seen + other._n_seen <= self.reference
-        assert self._counts is not None
-        assert other._counts is not None
         return np.array_equal(self._edges, other._edges) and np.array_equal(self._counts[0], other._counts[0])
 
     def _merge(self, other: InputDrift, when: str) -> None:
-        if self._counts is not None and other._counts is not None:
+        if len(self._edges) and len(other._edges):
             n_after = other._n_seen - self.reference
             keep = 0.5 ** (n_after / self.half_life) if when == "after" else 1.0
             self._counts[1] = keep * self._counts[1] + other._counts[1]
@@ -215,8 +207,6 @@ class InputDrift(ThreadSafe):
             self._missing, self._summary = np.zeros_like(other._missing), copy.deepcopy(other._summary)
         else:
             self._summary.merge(other._summary)
-        assert self._missing is not None
-        assert other._missing is not None
         self._missing = self._missing + other._missing
         for j, counts in other._found.items():
             mine = dict(self._found.get(j, {}))
@@ -236,12 +226,10 @@ class InputDrift(ThreadSafe):
             of categories not in the reference; and "gone", the number of categories of the reference that no longer
             occur.
         """
-        if self._counts is None or not self.is_ready:
-            n = 0 if self._missing is None else len(self._missing)
+        if not self.is_ready:
+            n = len(self._missing)
             names = ("psi", "js", "ks", "missing", "missing_before", "new", "gone")
             return {name: np.full(n, np.nan) for name in names}
-        assert self._n_bins is not None
-        assert self._is_category is not None
         width = self._counts.shape[2]
         is_bin = np.arange(width) < self._n_bins[:, None]
         is_bin[:, -2:] = (self._counts[:, :, -2:] > 0.0).any(axis=0)

@@ -35,17 +35,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import Array, encode_labels
+from tamis._validation import Array, Floats, Ints, encode_labels
 from tamis.importance.predictions import outputs
 from tamis.watch.calibration import find_exponents, fit_calibration, recalibrate
 
 __all__ = ["LostRelevance"]
 
-Floats = NDArray[np.float64]
 
 _FIRST = 200  # labelled rows before the features are chosen, when their reliance has been estimated
 _REFERENCE = 1000
@@ -214,9 +212,7 @@ class LostRelevance(ThreadSafe):
         self.lost = self.lost & np.isin(np.arange(len(self.lost)), features)
         self._reset_runs()
 
-    def _probabilities(
-        self, model: Any, X: Floats, y: Array, names: list[str] | None
-    ) -> tuple[Floats, NDArray[np.int64]]:
+    def _probabilities(self, model: Any, X: Floats, y: Array, names: list[str] | None) -> tuple[Floats, Ints]:
         """Return the predictions and those with each feature replaced, of shape (n, f + 1, c), and the classes."""
         n, f, s = len(X), len(self._features), len(self._stored)
         ranks = (np.arange(_N_DONORS) + self._rng.random((n, f, _N_DONORS))) * (s / _N_DONORS)
@@ -232,7 +228,7 @@ class LostRelevance(ThreadSafe):
         replaced = proba[n:].reshape(n, f, _N_DONORS, -1).mean(axis=2)
         return np.concatenate([proba[:n, None], replaced], axis=1), np.asarray(codes, dtype=np.int64)
 
-    def _add(self, p: Floats, codes: NDArray[np.int64]) -> list[tuple[int, int]]:
+    def _add(self, p: Floats, codes: Ints) -> list[tuple[int, int]]:
         n_classes = p.shape[2]
         if len(self._calibration) not in (0, n_classes + 1):  # the model has other classes
             self._tested[:], self._phase = False, _COLLECTING
@@ -261,7 +257,7 @@ class LostRelevance(ThreadSafe):
         self._phase = _CALIBRATED
         self._reset_reference()
 
-    def _ratios(self, p: Floats, codes: NDArray[np.int64]) -> Floats:
+    def _ratios(self, p: Floats, codes: Ints) -> Floats:
         """Return the log-likelihood ratio of each hypothesis, shape (n, 2 f + 2)."""
         shares = np.append(self._shares, 1.0 / _REFERENCE)[np.minimum(codes, len(self._shares))][:, None]
         # The probability of a class unknown to the model is 0.
@@ -274,7 +270,7 @@ class LostRelevance(ThreadSafe):
         values[:, -2:] = np.column_stack([0.5 * (own + shares), shares])
         return np.asarray(np.log(values / own))
 
-    def _test(self, p: Floats, codes: NDArray[np.int64]) -> list[tuple[int, int]]:
+    def _test(self, p: Floats, codes: Ints) -> list[tuple[int, int]]:
         """Return the columns detected as lost in these rows, and the lengths of their runs."""
         lost: list[tuple[int, int]] = []
         if not self.is_testing or not len(p):

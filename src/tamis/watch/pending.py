@@ -6,14 +6,12 @@ import itertools
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
+from tamis._validation import Floats
 
 __all__ = ["PendingRows"]
-
-Floats = NDArray[np.float64]
 
 
 class PendingRows(ThreadSafe):
@@ -35,15 +33,15 @@ class PendingRows(ThreadSafe):
     []
     """
 
-    _shapes = """_slots fixed  _free fixed  _X? (s, j) float in (-inf, inf) or nan fixed
-        _predictions? (s, c) float in (-inf, inf) fixed"""
+    _shapes = """_slots fixed  _free fixed  _X (s, j) float in (-inf, inf) or nan fixed
+        _predictions (s, c) float in (-inf, inf) fixed"""
 
     def __init__(self, max_rows: int) -> None:
         self.max_rows = max_rows
         self._slots: dict[Any, int] = {}  # by key, in the order of arrival
         self._free: list[int] = []  # slots whose content is of no use
-        self._X: Floats | None = None
-        self._predictions: Floats | None = None
+        self._X: Floats = np.empty((0, 0))
+        self._predictions: Floats = np.empty((0, 0))
 
     def is_repeated(self, keys: list[Any]) -> bool:
         """Return whether a key occurs twice or is already pending."""
@@ -56,8 +54,6 @@ class PendingRows(ThreadSafe):
         if surplus > len(oldest):  # of the batch itself
             keys, X, predictions = keys[-self.max_rows :], X[-self.max_rows :], predictions[-self.max_rows :]
         at = self._slots_for(len(keys), X, predictions)
-        assert self._X is not None
-        assert self._predictions is not None
         self._X[at], self._predictions[at] = X, predictions
         self._slots.update(zip(keys, at, strict=True))
         del self._free[len(self._free) - len(at) :]
@@ -66,7 +62,7 @@ class PendingRows(ThreadSafe):
 
     def _slots_for(self, n: int, X: Floats, predictions: Floats) -> list[int]:
         """Return free slots; the arrays become larger if there are too few."""
-        if self._X is None or self._predictions is None:
+        if not len(self._X):
             self._X, self._predictions = X[:0], predictions[:0]
         size = len(self._X)
         if n > len(self._free):
@@ -81,14 +77,14 @@ class PendingRows(ThreadSafe):
     def rows_of(self, keys: list[Any]) -> tuple[list[int], Floats, Floats]:
         """Return the indices of the pending keys, and their rows and predictions."""
         known = [i for i, key in enumerate(keys) if key in self._slots]
-        if not known or self._X is None or self._predictions is None:
+        if not known:
             return [], np.empty((0, 0)), np.empty((0, 0))
         at = [self._slots[keys[i]] for i in known]
         return known, self._X[at], self._predictions[at]
 
     def fits(self, n_features: int, low: float, high: float) -> bool:
         """Return whether loaded rows have that many features, and predictions in a range."""
-        if self._X is None or self._predictions is None:
+        if not len(self._X):
             return True
         values, width = self._predictions, self._predictions.shape[1]
         return (
@@ -107,6 +103,6 @@ class PendingRows(ThreadSafe):
         StateError
             If one has none.
         """
-        n = 0 if self._X is None or self._predictions is None else len(self._X)
+        n = len(self._X)
         if sorted([*self._slots.values(), *self._free]) != [*range(n)]:
             raise state_error("The keys of the pending rows do not match the rows")

@@ -6,18 +6,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
-from tamis._validation import Array, as_target, encode_labels, short_repr
+from tamis._validation import Array, Floats, Ints, as_target, encode_labels, short_repr
 from tamis.errors import DataError
 from tamis.evaluate.metrics.classification import RunningMetrics
 from tamis.evaluate.metrics.ranking import SlidingAUC, SlidingMacroAUC
 from tamis.evaluate.metrics.regression import RunningErrors
 
 __all__ = ["Performance", "predicted_classes"]
-
-Floats = NDArray[np.float64]
 
 
 class Performance(ThreadSafe):
@@ -97,7 +94,7 @@ def order_by_label(classes: Array) -> list[int]:
         return list(range(len(labels)))
 
 
-def predicted_classes(predictions: Floats, kind: str) -> NDArray[np.int64]:
+def predicted_classes(predictions: Floats, kind: str) -> Ints:
     """Return the predicted class; for a score, 1 above one half."""
     if kind == "probabilities":
         return np.asarray(predictions.argmax(axis=1), dtype=np.int64)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._guard import ThreadSafe
+from tamis._validation import Floats, Ints, Mask
 
 __all__ = ["STATES", "FeatureStates", "share"]
 
-Floats = NDArray[np.float64]
 
 # By 2 * used + relevant, and 4 if used and never relevant before; -1 is unknown.
 STATES = (
@@ -46,13 +45,7 @@ class FeatureStates(ThreadSafe):
 
         self._was_relevant = np.zeros(n_features, dtype=bool)
 
-    def update(
-        self,
-        used: NDArray[np.bool_],
-        relevant: NDArray[np.bool_],
-        row: int,
-        ages: NDArray[np.int64] | None = None,
-    ) -> None:
+    def update(self, used: Mask, relevant: Mask, row: int, ages: Ints | None = None) -> None:
         """Add the states after `row` rows; an age above 0 means a detected loss that many rows ago, without delay.
 
         With ages, a feature without a detection is lost only after four times `patience` rows without relevance.
@@ -72,12 +65,12 @@ class FeatureStates(ThreadSafe):
         self._was_relevant |= (self._state == 1) | (self._state == 3)
 
     @property
-    def is_relevant(self) -> NDArray[np.bool_]:
+    def is_relevant(self) -> Mask:
         """Whether each feature is in a state of relevant features."""
         return np.isin(self._state, (1, 3))
 
     @property
-    def is_used(self) -> NDArray[np.bool_]:
+    def is_used(self) -> Mask:
         """Whether each feature is in a state of features that the model uses."""
         return self._state >= 2
 

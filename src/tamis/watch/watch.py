@@ -26,6 +26,9 @@ from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
 from tamis._validation import (
     Array,
+    Floats,
+    Ints,
+    Mask,
     as_array,
     as_classes,
     as_column,
@@ -56,7 +59,6 @@ from tamis.watch.states import FeatureStates, share
 
 __all__ = ["DEFAULT_RULES", "Watch", "check_rules"]
 
-Floats = NDArray[np.float64]
 
 DEFAULT_RULES = ('state("*") == "used but no longer relevant"', 'psi("*") > 0.2 for 500 rows')
 
@@ -209,10 +211,9 @@ class Watch(ThreadSafe):
         self._kind = ""  # kind of the predictions
         self._labels: Array = np.empty(0, dtype=np.int64)  # predicted labels
         self._pending = PendingRows(self.max_pending)
-        self._states: FeatureStates | None = None
-        self._history: History | None = None
+        self._states, self._history = FeatureStates(0, self.patience), History(0)
         self._lost: LostRelevance | None = None
-        self._performance: Performance | None = None
+        self._performance = Performance(task, self.window, np.empty(0, dtype=np.int64))
         self._target_quantiles, self._prediction_quantiles = (
             QuantileSummary(1, 1, dtype=np.float64) for _ in range(2)
         )
@@ -430,12 +431,11 @@ class Watch(ThreadSafe):
         if not np.isfinite(values).all():
             raise DataError("predictions must be finite: drop the rows without one.")
         self._kind = kind
-        assert self._performance is not None
         if kind == "probabilities" and not len(self._performance.classes):
             self._performance.classes = np.arange(values.shape[1])
         return values
 
-    def _classes_of(self, values: Floats, quantiles: QuantileSummary) -> NDArray[np.int64]:
+    def _classes_of(self, values: Floats, quantiles: QuantileSummary) -> Ints:
         """Return a numeric target as classes: fifths of the values so far."""
         if self._kind in ("label", "probabilities") and quantiles is self._prediction_quantiles:
             return predicted_classes(values, self._kind)
@@ -445,8 +445,6 @@ class Watch(ThreadSafe):
         return np.searchsorted(np.unique(cuts), numbers[:, 0], side="left").astype(np.int64)
 
     def _learn_labels(self, X: Floats, values: Floats, y: Array) -> None:
-        assert self._performance is not None
-        assert self._states is not None
         self.n_labelled_ += len(y)
         target = self._performance.codes(y)
         predicted, kind = values, self._kind
@@ -467,14 +465,14 @@ class Watch(ThreadSafe):
             lost = False if self._lost is None else self._lost.lost
             self._states.update(used, relevant & ~np.asarray(lost), self.n_rows_, ages)
 
-    def _find_lost(self, X: Floats, y: Array) -> NDArray[np.int64] | None:
+    def _find_lost(self, X: Floats, y: Array) -> Ints | None:
         """Return for each feature the number of rows since it was last relevant, if detected now; otherwise 0."""
         if self._lost is None or self.model is None or is_numeric("auto", self.model):
             return None
         names = self._names if self._has_names else None
         return np.array(self._lost.update(self.model, X, y, names, self._reliances()), dtype=np.int64)
 
-    def _is_relevant(self, selector: Any, was: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    def _is_relevant(self, selector: Any, was: Mask) -> Mask | None:
         """Return which features are relevant by a selector; None before two classes are seen.
 
         The threshold to become relevant is stricter than that to cease to be relevant; with a single threshold, a
@@ -488,15 +486,13 @@ class Watch(ThreadSafe):
         passes = selector.get_support() if pvalues is None else np.asarray(pvalues) < level
         return np.asarray(passes & _is_large(scores, was))
 
-    def _is_used(self, was: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    def _is_used(self, was: Mask) -> Mask | None:
         if self.model is None:
             return self._is_relevant(self._of_predictions, was)
         values = np.nan_to_num(self._reliances(), nan=0.0)
         return np.asarray((values > 0.0) & _is_large(values, was))
 
     def _alerts(self) -> list[dict[str, Any]]:
-        assert self._performance is not None
-        assert self._history is not None
         values, position = self._values(), {name: j for j, name in enumerate(self._names)}
         self._history.add(self.n_rows_, values["relevance"], values["reliance"])
         return self._alert_log.update(
@@ -529,8 +525,6 @@ class Watch(ThreadSafe):
 
     def _values(self) -> dict[str, Any]:
         """Return each measure of a feature, in the order of the features."""
-        assert self._states is not None
-        assert self._input_drift is not None
         return {
             "relevance": share(self._relevances()),
             "reliance": share(self._reliances()),
@@ -539,8 +533,7 @@ class Watch(ThreadSafe):
         }
 
     def _drift(self) -> dict[str, Floats]:
-        assert self._input_drift is not None
-        return self._input_drift.measures()
+        return {} if self._input_drift is None else self._input_drift.measures()
 
     def table(self) -> list[dict[str, Any]]:
         """Return one row per feature, for `pandas.DataFrame` or `polars.DataFrame`.
@@ -552,8 +545,6 @@ class Watch(ThreadSafe):
             shares of the sum over the features, and the measures of :meth:`InputDrift.measures
             <tamis.watch.input_drift.InputDrift.measures>`.
         """
-        if self._states is None:
-            return []
         columns = {
             "feature": self._names,
             "state": self._states.names,
@@ -575,12 +566,12 @@ class Watch(ThreadSafe):
             "row" of shape (n_points,), the number of rows before each point; "relevance" and "reliance" of shape
             (n_points, n_features), as shares of the sum over the features.
         """
-        rows, relevance, reliance = (np.empty(0),) * 3 if self._history is None else self._history.read()
+        rows, relevance, reliance = self._history.read()
         return {"row": rows, "relevance": relevance, "reliance": reliance}
 
     def performance(self) -> dict[str, float]:
         """Return the measures of the last `window` labelled rows and of the baselines; NaN before the first."""
-        return {} if self._performance is None else self._performance.measures()
+        return self._performance.measures() if self._names else {}
 
 
 def check_rules(rules: Sequence[Rule], features: Sequence[str], task: str) -> None:
@@ -612,6 +603,6 @@ def _learn(selector: Any, X: Floats, codes: Array) -> Any:
     return selector
 
 
-def _is_large(values: Floats, was: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _is_large(values: Floats, was: Mask) -> Mask:
     """Return which values are large relative to the largest; half as much suffices for those that already were."""
     return np.asarray(values >= np.where(was, _LEAST_SHARE / 2.0, _LEAST_SHARE) * values.max())

@@ -346,10 +346,8 @@ def test_a_saved_selector_with_a_parameter_out_of_its_range_is_refused(
 
 # Arrays whose values depend on one another, in ways that no range can express: what validates them at load.
 VALIDATED_BY = {
-    **dict.fromkeys(
-        ("Pools.links", "Pools.lists", "Pools.next_cell", "Pools.notes", "Pools.state"), "check_trees"
-    ),
-    **dict.fromkeys(("RuleSet.features", "RuleSet.operators", "RuleSet.order"), "RuleSet.check"),
+    **dict.fromkeys(("Pools.links", "Pools.notes", "Pools.state"), "check_trees"),
+    "RuleSet.order": "RuleSet.check",
     "Member.drawn": "Member.check",
     "Categories._table": "check_trees",
     "ClassLikelihoods._start": "ClassLikelihoods.check_state",

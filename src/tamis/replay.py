@@ -11,6 +11,8 @@ The code that runs the learner stores these rows, and trains a new learner on th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy, deepcopy
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,6 +64,14 @@ class Replay:
         self.selector, self.replay = selector, replay
         self.batches: list[tuple[Rows, Array]] = []
         self._n_kept = 0  # rows in them, cached: counting them per row takes longer than learning
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Replay:
+        twin = copy(self)
+        twin.selector, twin.batches = (
+            deepcopy(self.selector, memo),
+            [*self.batches],
+        )  # which are never modified
+        return twin
 
     @property
     def n_rows(self) -> int:

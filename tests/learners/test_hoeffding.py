@@ -19,7 +19,7 @@ from tamis import CVFDT, VFDR, AdaptiveRandomForest, HoeffdingAdaptiveTree, Hoef
 from tamis.errors import DataError
 from tamis.learners import export_text, plot_tree
 from tamis.learners.hoeffding.categories import MAX_CATEGORIES, Categories
-from tamis.learners.hoeffding.nodes import RIGHT_BY_BAYES, RIGHT_BY_MAJORITY, Pools
+from tamis.learners.hoeffding.nodes import Number, Pools
 from tamis.learners.hoeffding.splits import update_statistics
 from tests.twins.hoeffding import HoeffdingTwin
 
@@ -418,4 +418,4 @@ def test_both_votes_of_a_leaf_are_counted_by_the_weight_of_the_rows():
     model = HoeffdingAdaptiveTree(leaf="nb-adaptive", random_state=0)
     model.partial_fit(X, np.zeros(100, dtype=int), classes=[0, 1])
     numbers = model._pools_.numbers[0]
-    assert numbers[RIGHT_BY_MAJORITY] == numbers[RIGHT_BY_BAYES] > 0
+    assert numbers[Number.RIGHT_BY_MAJORITY] == numbers[Number.RIGHT_BY_BAYES] > 0

@@ -109,4 +109,4 @@ def test_impossible_counts_are_rejected(name, value):
     model = HoeffdingTree(splitter="quantiles").fit(X, X[:, 0] > 0)
     getattr(model._pools_, name)[0, 0, ..., 1] = value
     with pytest.raises(StateError, match=name):
-        model.check_state()
+        model._state_spec.check_values(model)

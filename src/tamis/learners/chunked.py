@@ -12,14 +12,12 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import deliver_signals
+from tamis._validation import Floats, Ints
 from tamis.base.declarations import Claims
 from tamis.catalog import find_learner
 from tamis.learners.dense_rows import DenseRowClassifier
 
 __all__ = ["ChunkedEnsemble", "new_classifier"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def new_classifier(estimator: Any) -> Any:
@@ -89,7 +87,7 @@ class ChunkedEnsemble(DenseRowClassifier):
             votes[:] = 1.0 / max(votes.shape[1], 1)
         return votes
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class: the weighted mean over the members.
 
         Parameters
@@ -105,5 +103,5 @@ class ChunkedEnsemble(DenseRowClassifier):
         votes = np.zeros((len(rows), len(self.classes_)))
         for model, columns, weight in self._voting_members():
             votes += weight * self._member_proba(model, rows[:, columns])
-        proba: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
+        proba: Floats = votes / votes.sum(axis=1, keepdims=True)
         return proba

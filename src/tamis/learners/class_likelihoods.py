@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 from tamis.errors import StateError
 from tamis.learners.class_counts import learn_rows, move_tables
 from tamis.summaries.categories import find_slot, insert, n_slots_for
@@ -233,7 +233,7 @@ class ClassLikelihoods:
 
     def _build_tables(self, sizes: Array) -> None:
         """Allocate an empty table for each categorical column."""
-        self._start: NDArray[np.int64] = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._start: Ints = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._keys = np.full(self._start[-1], np.nan)
         self._counts = np.zeros((self._start[-1], len(self.n_rows)))
         self._used = np.zeros(len(sizes), np.int64)
@@ -260,16 +260,6 @@ class ClassLikelihoods:
                 "The categories of a ClassLikelihoods fit no columns: the model was changed from outside, so fit it"
                 " again or load it from where it was saved."
             )
-
-    def grow(self, n_classes: int) -> None:
-        """Allocate space for new classes, whose codes follow the existing ones."""
-        more = n_classes - len(self.n_rows)
-        self.n_rows = np.pad(self.n_rows, (0, more))
-        self.n, self.mean, self.m2 = (
-            np.pad(part, ((0, more), (0, 0))) for part in (self.n, self.mean, self.m2)
-        )
-        self._counts = np.pad(self._counts, ((0, 0), (0, more)))
-        self._constants = None
 
     def update(self, X: Array, codes: Array) -> None:
         """Update with rows, oldest first; the state does not depend on the batch size.
@@ -311,10 +301,10 @@ class ClassLikelihoods:
         move_tables(start, keys, counts, self._start, self._keys, self._counts)
         self._used = self._n_categories()
 
-    def _n_categories(self) -> NDArray[np.int64]:
+    def _n_categories(self) -> Ints:
         """Return the number of occupied slots of each table."""
         occupied = np.concatenate([[0], np.cumsum(~np.isnan(self._keys))])
-        n_occupied: NDArray[np.int64] = occupied[self._start[1:]] - occupied[self._start[:-1]]
+        n_occupied: Ints = occupied[self._start[1:]] - occupied[self._start[:-1]]
         return n_occupied
 
     def select(self, columns: NDArray[np.intp]) -> ClassLikelihoods:
@@ -365,7 +355,7 @@ class ClassLikelihoods:
         _priors(self.n_rows, level, prior, base)
         self._constants = prior, centre, pull, level, miss, base, np.flatnonzero(miss), table
 
-    def joint(self, X: Array) -> NDArray[np.float64]:
+    def joint(self, X: Array) -> Floats:
         """Return (3) for each class: the logarithm of its probability together with the row.
 
         Parameters

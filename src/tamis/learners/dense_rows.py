@@ -7,21 +7,37 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import validate_data
 
 from tamis._atomic import LARGEST_PART, atomically, parts
 from tamis._docstrings import fill_docstring
 from tamis._guard import ThreadSafe
 from tamis._kernels import njit
-from tamis._validation import Array, as_column, as_rows, encode_labels, reject_nonfinite
+from tamis._validation import (
+    Array,
+    Floats,
+    Ints,
+    as_classes,
+    as_column,
+    as_rows,
+    encode_labels,
+    reject_nonfinite,
+)
 from tamis._validation.parameters import COLUMNS, check_parameters, integer, parameters
 from tamis.base.declarations import Claims
 from tamis.errors import DataError
 
-__all__ = ["LARGEST", "SHARED_DOCS", "DenseRowClassifier", "first_out_of_range", "is_third_party"]
+__all__ = [
+    "LARGEST",
+    "SHARED_DOCS",
+    "DenseRowClassifier",
+    "FittedColumns",
+    "Wrapper",
+    "first_out_of_range",
+    "is_third_party",
+]
 
 LARGEST = 1e150  # its square is finite
 
@@ -40,7 +56,7 @@ SHARED_DOCS = {
     ------
     ValueError
         If a parameter is invalid, when the first rows are passed.
-    """,
+    """
 }
 
 
@@ -64,12 +80,58 @@ def is_third_party(model: Any) -> bool:
     return not type(model).__module__.startswith("tamis.")
 
 
-class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class FittedColumns:
+    """The columns of an estimator that stores what it learns under names that end with an underscore."""
+
+    n_features_in_: int
+    n_seen_: int
+
+    def _forget(self) -> None:
+        """Delete all that was learned."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _set_columns(self, n_features: int, names: list[str] | None) -> None:
+        self.n_features_in_ = n_features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def _names(self) -> list[str] | None:
+        names = vars(self).get("feature_names_in_")
+        return None if names is None else list(names)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_seen_")
+
+
+class Wrapper(FittedColumns):
+    """A classifier or regressor, as the estimator that it trains."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy, or for a regressor R^2, on held-out rows."""
+        from sklearn.metrics import accuracy_score, r2_score
+
+        measure = r2_score if is_regressor(self) else accuracy_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))  # type: ignore[attr-defined]
+
+    def _tags_like(self, tags: Tags, estimator: Any) -> Tags:
+        """Return tags with those of the estimator."""
+        inner = get_tags(estimator)
+        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = (
+            inner.input_tags.sparse,
+            inner.input_tags.allow_nan,
+        )
+        return tags
+
+
+class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Learns from rows in order; NaN is a missing value, labels may be of any type, and new labels may appear.
 
-    A subclass implements three hooks: `_initialize` checks parameters, sets `classes_` and `n_seen_`, allocates the
-    state, `_grow` allocates space for new classes, `_learn` updates the state with rows and codes and cannot fail.
-    State is stored under names that end with an underscore.
+    A subclass implements two hooks: `_initialize` checks parameters and allocates the state for the classes that were
+    declared, `_learn` updates the state with rows and codes and cannot fail. State is stored under names that end with
+    an underscore. It overrides `_grow` if new classes need more than arrays with a fill value.
     """
 
     _shared_docs = SHARED_DOCS  # paragraphs for the docstrings of subclasses
@@ -92,8 +154,6 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
 
     _shapes = "n_seen_ in [0, 2**62)  classes_ fixed  feature_names_in_? fixed"
     classes_: Array
-    n_features_in_: int
-    n_seen_: int
 
     @property
     def _has_third_party_parts(self) -> bool:
@@ -101,15 +161,15 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
         return False
 
     @abstractmethod
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
         """Check the parameters and allocate the state."""
 
-    @abstractmethod
     def _grow(self, n_classes: int) -> None:
-        """Allocate space for new classes."""
+        """Allocate space for new classes, in new arrays: those with a fill value in `_shapes`."""
+        self._state_spec.extend(self, "c", n_classes)
 
     @abstractmethod
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+    def _learn(self, rows: Floats, codes: Ints) -> None:
         """Update the state with rows and the codes of their labels."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -172,10 +232,10 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
         return labels
 
     @abstractmethod
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n_rows, n_classes)."""
 
-    def _votes(self, X: Any) -> NDArray[np.float64]:
+    def _votes(self, X: Any) -> Floats:
         """Return the score of each class, shape (n_rows, n_classes); the class with the largest score is predicted."""
         return self.predict_proba(X)
 
@@ -204,12 +264,16 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
 
     def _begin(self, X: Any, y: Any, classes: Any) -> None:
         """Reset the model, then learn from the first rows."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        self._forget()
         rows = self._check_range(self._rows(X, True))
         y = as_column(y, rows.shape[0], type(self).__name__, allow_missing=True)
-        self._initialize(rows.shape[1], self._names(), classes)
+        self._start(rows.shape[1], classes)
         self._partial_fit(rows, y)
+
+    def _start(self, n_features: int, classes: Any) -> None:
+        self.classes_ = np.array([]) if classes is None else as_classes(classes)
+        self.n_seen_ = 0
+        self._initialize(n_features, self._names())
 
     def _partial_fit(self, rows: Array, y: Array) -> None:
         codes, known = encode_labels(y, self.classes_)
@@ -223,9 +287,6 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
         for part in parts(len(codes), rows.nbytes, self.claims.equals_rows):
             self._learn(rows[part], codes[part])
             self.n_seen_ += len(rows[part])
-
-    def _names(self) -> list[str] | None:
-        return list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
 
     def _rows(self, X: Any, first: bool) -> Array:
         """Return the rows as float64 after checking their columns."""
@@ -252,9 +313,6 @@ class DenseRowClassifier(ThreadSafe, ClassifierMixin, BaseEstimator, ABC):  # ty
             f"Column {names[column] if names else column!r} contains {rows[row, column]} in row {row} of the batch,"
             f" whose square overflows: scale it to less than {LARGEST:g}."
         )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_seen_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

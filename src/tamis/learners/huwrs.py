@@ -35,6 +35,7 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -44,7 +45,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._validation import Array, as_classes, columns_of
+from tamis._validation import Array, Floats, Ints, columns_of
 from tamis._validation.parameters import (
     SEED,
     Kind,
@@ -52,19 +53,17 @@ from tamis._validation.parameters import (
     integer,
     name_or,
     number,
-    parameters,
+    parameter,
     with_methods,
 )
 from tamis.catalog import find_learner
 from tamis.learners.chunked import ChunkedEnsemble, new_classifier
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.dense_rows import is_third_party
-from tamis.learners.subsets import balanced_subsets
+from tamis.learners.subsets import COUNT_OR_FRACTION, balanced_subsets, resolve_max_features
 
 __all__ = ["HUWRS", "SubspaceMember"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _CLASSIFIER = with_methods("a classifier with partial_fit and predict_proba", "partial_fit", "predict_proba")
 _LEARNER = name_or("a learner", find_learner, _CLASSIFIER)
 
@@ -82,7 +81,7 @@ class SubspaceMember(NamedTuple):
         Agreement of the distributions of its features with its reference chunk, in [0, 1].
     """
 
-    columns: NDArray[np.int64]
+    columns: Ints
     model: Any
     weight: float
 
@@ -141,6 +140,7 @@ def _bin_edges(column: Floats, n_bins: int, *, is_category: bool) -> Floats:
     return np.pad(cuts, (0, n_bins - 1 - len(cuts)), constant_values=np.inf)
 
 
+@dataclass(repr=False, eq=False)
 class HUWRS(ChunkedEnsemble):
     """An ensemble on random feature subspaces whose members are reset when their features drift.
 
@@ -209,31 +209,11 @@ class HUWRS(ChunkedEnsemble):
     """
 
     _shapes = """
-        classes_ (k) labels  n_features_in_ (=j)  _chunk_ (=c)  _size_ (=n)
-        _rows_ (c, j) float in [-1e150, 1e150] or nan  _codes_ (c) in [0, max(k, 1))  _is_category_ (j) bool
-        _columns_ (n, s) in [0, j)  _cuts_ (n, s, q) float in [-inf, inf]  _reference_ (n, k, s, q+1) in [0, c]
-        weights_ (n) float in [0, 1]  _models_[].classes_ in [0, max(k, 1))
+        classes_ (c) labels  n_features_in_ (=j)  _chunk_ (=b)  _size_ (=n)
+        _rows_ (b, j) float in [-1e150, 1e150] or nan  _codes_ (b) in [0, max(c, 1))  _is_category_ (j) bool
+        _columns_ (n, s) in [0, j)  _cuts_ (n, s, q) float in [-inf, inf]  _reference_ (n, c, s, q+1) in [0, b] fill 0
+        weights_ (n) float in [0, 1]  _models_[].classes_ in [0, max(c, 1))
     """
-
-    _allowed = parameters(
-        n_estimators=integer("[1, 1000]"),
-        chunk_size=integer("[8, 1000000]"),
-        max_features=Kind(
-            "an integer from 1 on or a float in (0, 1]",
-            lambda value: (
-                integer("[1, inf)").accepts(value)
-                or (isinstance(value, float) and number("(0, 1]").accepts(value))
-            ),
-        ),
-        estimator=Kind(
-            "a learner with predict_proba, by name or as a classifier",
-            lambda value: _LEARNER.accepts(value) and _CLASSIFIER.accepts(new_classifier(value)),
-        ),
-        retrain_below=number("[0, 1]"),
-        silent_below=number("[0, 1]"),
-        n_bins=integer("[2, 1000]"),
-        random_state=SEED[0],
-    )
 
     # State:
     #   _models_         n classifiers
@@ -241,30 +221,22 @@ class HUWRS(ChunkedEnsemble):
     #   _cuts_           (n, s, b-1)   float64  upper bin edges, or the categories with a bin; padded with inf
     #   _reference_      (n, K, s, b)  int64    rows of the reference chunk of a member, by class and bin
     #   weights_         (n,)          float64  w_i
-    _models_: list[BaseEstimator]
-
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        chunk_size: int = 500,
-        *,
-        max_features: int | float = 0.5,
-        estimator: Any = "nb-su",
-        retrain_below: float = 0.95,
-        silent_below: float = 0.8,
-        n_bins: int = 10,
-        categorical: Any = None,
-        random_state: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.chunk_size = chunk_size
-        self.max_features = max_features
-        self.estimator = estimator
-        self.retrain_below = retrain_below
-        self.silent_below = silent_below
-        self.n_bins = n_bins
-        self.categorical = categorical
-        self.random_state = random_state
+    n_estimators: int = parameter(integer("[1, 1000]"), default=10)
+    chunk_size: int = parameter(integer("[8, 1000000]"), default=500)
+    _: KW_ONLY
+    max_features: int | float = parameter(COUNT_OR_FRACTION, default=0.5)
+    estimator: Any = parameter(
+        Kind(
+            "a learner with predict_proba, by name or as a classifier",
+            lambda value: _LEARNER.accepts(value) and _CLASSIFIER.accepts(new_classifier(value)),
+        ),
+        default="nb-su",
+    )
+    retrain_below: float = parameter(number("[0, 1]"), default=0.95)
+    silent_below: float = parameter(number("[0, 1]"), default=0.8)
+    n_bins: int = parameter(integer("[2, 1000]"), default=10)
+    categorical: Any = None
+    random_state: int = parameter(SEED[0], default=0)
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -272,23 +244,20 @@ class HUWRS(ChunkedEnsemble):
     def _has_third_party_parts(self) -> bool:
         return is_third_party(self._models_[0])
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
         self._is_category_ = np.zeros(n_features, dtype=bool)
         self._is_category_[columns_of(self.categorical, n_features, names)] = True
-        self.classes_ = np.array([]) if classes is None else as_classes(classes)
         self._initialize_chunks(self.chunk_size, n_features)
         self._size_, self.n_seen_ = int(self.n_estimators), 0
-        share = self.max_features if isinstance(self.max_features, float) else self.max_features / n_features
-        size = min(max(1, round(share * n_features)), n_features)
+        size = resolve_max_features(self.max_features, n_features)
         self._columns_ = balanced_subsets(self._size_, size, n_features, int(self.random_state))
         self._cuts_ = np.full((self._size_, size, int(self.n_bins) - 1), np.inf)
         self._reference_ = np.zeros((self._size_, len(self.classes_), size, int(self.n_bins)), dtype=np.int64)
         self.weights_, self.drifts_ = np.ones(self._size_), list[int]()
-        self._models_ = [self._new(m) for m in range(self._size_)]
+        self._models_: list[BaseEstimator] = [self._new(m) for m in range(self._size_)]
 
     def _grow(self, n_classes: int) -> None:
-        more = n_classes - self._reference_.shape[1]
-        self._reference_ = np.pad(self._reference_, ((0, 0), (0, more), (0, 0), (0, 0)))
+        super()._grow(n_classes)
         if is_third_party(self._models_[0]):  # it cannot add a class
             self._models_ = [self._new(m) for m in range(self._size_)]
 

@@ -29,27 +29,22 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
-from copy import copy
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import (
-    as_classes,
-    columns_of,
-    reject_nonfinite,
-)
-from tamis._validation.parameters import integer, parameters
-from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_out_of_range
+from tamis._validation import Floats, Ints
+from tamis._validation.parameters import integer, parameter
 from tamis.learners.neighbours import Neighbours
-from tamis.learners.weighting import WindowWeights
+from tamis.learners.weighting import WeightedClassifier
 
 __all__ = ["WeightedKNN"]
 
 
-class WeightedKNN(DenseRowClassifier):
+@dataclass(repr=False, eq=False)
+class WeightedKNN(WeightedClassifier):
     """A feature-weighted nearest-neighbours classifier over a sliding window.
 
     Parameters
@@ -116,65 +111,31 @@ class WeightedKNN(DenseRowClassifier):
         _neighbours_._next in [0, max(its.n_rows, 1)]  _k_? in [1, 2**62]
     """
 
-    _allowed = parameters(
-        n_neighbors=integer("[1, inf)"),
-    )
+    n_neighbors: int = parameter(integer("[1, inf)"), default=10)
+    window: int = 1000
 
-    def __init__(
-        self,
-        n_neighbors: int = 10,
-        window: int = 1000,
-        *,
-        weight: str | None = "su",
-        score_window: int = 200,
-        categorical: Any = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.window = window
-        self.weight = weight
-        self.score_window = score_window
-        self.categorical = categorical
-
-    _neighbours_: Neighbours
-    _weighting_: WindowWeights
-    _weights_now_: NDArray[np.float64] | None = None  # set in a view: the weights of its columns
+    # Set in a view: the weights of its columns.
+    _weights_now_: Floats | None = field(default=None, init=False)
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        columns = columns_of(self.categorical, n_features, names)
-        self.classes_ = np.array([]) if classes is None else as_classes(classes)
-        n_classes = len(self.classes_)
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
+        columns = self._initialize_weighting(n_features, names)
         self._neighbours_ = Neighbours(n_features, self.window, columns)
-        self._weighting_ = WindowWeights(n_features, n_classes, self.weight, self.score_window, columns)
         self._k_ = int(self.n_neighbors)
-        self.n_seen_ = 0
 
-    def _grow(self, n_classes: int) -> None:
-        self._weighting_.grow(n_classes)
-
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+    def _learn(self, rows: Floats, codes: Ints) -> None:
         self._weighting_.update(rows, codes)
         self._neighbours_.update(rows, codes)
 
     # -- reading -------------------------------------------------------------------------------------------
 
     @property
-    def weights_(self) -> NDArray[np.float64]:
+    def weights_(self) -> Floats:
         """Current weight of each feature."""
         return self._fitted_weighting().weights()
 
-    @property
-    def unweighted_(self) -> bool:
-        """Whether no weights are in use."""
-        return self._fitted_weighting().neutral
-
-    def _fitted_weighting(self) -> WindowWeights:
-        if "n_seen_" not in vars(self):
-            check_is_fitted(self)
-        return self._weighting_
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the proportion of each class among the nearest rows.
 
         Parameters
@@ -187,7 +148,7 @@ class WeightedKNN(DenseRowClassifier):
         ndarray of shape (n_rows, n_classes), float64
         """
         votes = self._votes(X)
-        proba: NDArray[np.float64] = votes / votes.sum(axis=1, keepdims=True)
+        proba: Floats = votes / votes.sum(axis=1, keepdims=True)
         return proba
 
     def restrict_columns(self, columns: NDArray[np.intp]) -> WeightedKNN:
@@ -203,16 +164,11 @@ class WeightedKNN(DenseRowClassifier):
         WeightedKNN
             A model for rows of these columns. It shares the fitted state and must not be trained.
         """
-        weights = self._fitted_weighting().weights()[columns]
-        view = copy(self)
-        view.__dict__.pop("feature_names_in_", None)
-        view.n_features_in_, view._neighbours_ = len(columns), self._neighbours_.select(columns)
+        view, weights = self._view_of(columns)
+        view._neighbours_ = self._neighbours_.select(columns)
         view._weights_now_ = weights if weights.any() else np.ones_like(weights)
         return view
 
-    def _votes(self, X: Any) -> NDArray[np.float64]:
+    def _votes(self, X: Any) -> Floats:
         weights = self._fitted_weighting().weights() if self._weights_now_ is None else self._weights_now_
-        rows = self._rows(X, False)
-        if first_out_of_range(rows, LARGEST) >= 0:
-            reject_nonfinite(rows, allow_nan=True)
-        return self._neighbours_.votes(rows, weights, self._k_, len(self.classes_))
+        return self._neighbours_.votes(self._rows_to_predict(X), weights, self._k_, len(self.classes_))

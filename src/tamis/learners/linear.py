@@ -34,6 +34,7 @@ Deviations, each with its reason:
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Self
 
@@ -47,13 +48,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from tamis._atomic import atomically
 from tamis._kernels import njit
-from tamis._validation import Array, Rows, as_classes, as_column, as_weights, encode_labels, reject_nonfinite
-from tamis._validation.parameters import check_parameters, integer, number, parameters
+from tamis._validation import (
+    Array,
+    Floats,
+    Ints,
+    Rows,
+    as_column,
+    as_weights,
+    encode_labels,
+    reject_nonfinite,
+)
+from tamis._validation.parameters import check_parameters, integer, number, parameter, parameters
 from tamis.base.declarations import Claims
 from tamis.errors import DataError
 from tamis.learners.dense_rows import LARGEST, SHARED_DOCS, DenseRowClassifier
 
-__all__ = ["Perceptron", "SGDLinearSVM", "SGDLogisticRegression", "are_alike", "predict_and_train"]
+__all__ = [
+    "Perceptron",
+    "SGDLinearSVM",
+    "SGDLogisticRegression",
+    "are_alike",
+    "codes_of_margins",
+    "predict_and_train",
+    "shares_of_margins",
+]
 
 _PERCEPTRON, _HINGE, _LOGISTIC = 0, 1, 2
 _RATES = {"constant": 0, "invscaling": 1, "optimal": 2}
@@ -241,7 +259,7 @@ def _predict_and_train(
 
 
 @lru_cache(maxsize=16)
-def _orders(seed: int | None, n_models: int, n_rows: int) -> NDArray[np.int64]:
+def _orders(seed: int | None, n_models: int, n_rows: int) -> Ints:
     """Return the order in which each model learns the rows, as scikit-learn shuffles them; None: that of the rows."""
     orders = np.tile(np.arange(n_rows), (n_models, 1))
     if seed is None or n_rows == 1:
@@ -268,6 +286,22 @@ def _shuffle(order: Array, seed: int) -> None:
         order[i], order[j] = order[j], order[i]
 
 
+def codes_of_margins(margins: Floats) -> NDArray[np.intp]:
+    """Return the class of each row from its margin, or from those of each class; among equal ones the first."""
+    return (margins > 0.0).astype(np.intp) if margins.ndim == 1 else margins.argmax(axis=1)
+
+
+def shares_of_margins(margins: Floats) -> Floats:
+    """Return the probability of each class; of three or more those against the rest, divided by their sum."""
+    inside = scipy.special.expit(margins)
+    if inside.ndim == 1:
+        return np.column_stack([1.0 - inside, inside])
+    inside = np.maximum(inside, np.finfo(np.float64).tiny)
+    proba: Floats = inside / inside.sum(axis=1, keepdims=True)
+    return proba
+
+
+@dataclass(repr=False, eq=False, kw_only=True)
 class _LinearClassifier(DenseRowClassifier):
     """Base class of the losses: validation, the state, and one pass over each batch."""
 
@@ -275,7 +309,7 @@ class _LinearClassifier(DenseRowClassifier):
     wants_scale = True
     # a batch is shuffled
     claims = Claims(sparse_time=True, copies_differ="the step of the gradient")
-    _loss: int
+    _loss = _PERCEPTRON
     _shared_docs = _SHARED_DOCS
 
     _shapes = """
@@ -284,31 +318,17 @@ class _LinearClassifier(DenseRowClassifier):
         _mean_of_b_ (a) float in [-1e300, 1e300]
     """
 
-    _allowed = parameters(
-        penalty=("l2", None),
-        alpha=number("(0, inf)"),
-        learning_rate=tuple(_RATES),
-        eta0=number("(0, inf)"),
-        power_t=number("(-inf, inf)"),
-        average=(bool, integer("[0, inf)")),
-        fit_intercept=bool,
-        shuffle=bool,
-        random_state=integer("[0, inf)"),
-    )
+    _allowed = parameters(learning_rate=tuple(_RATES), power_t=number("(-inf, inf)"))
 
-    penalty: str | None
-    alpha: float
-    learning_rate: str = "constant"
-    eta0: float
-    power_t: float = 0.5
-    average: bool | int
-    fit_intercept: bool
-    shuffle: bool
-    random_state: int
-    _coef_: NDArray[np.float64]
-    _intercept_: NDArray[np.float64]
-    _mean_: NDArray[np.float64]
-    _mean_of_b_: NDArray[np.float64]
+    penalty: str | None = parameter("l2", None, default=None)
+    alpha: float = parameter(number("(0, inf)"), default=1e-4)
+    eta0: float = parameter(number("(0, inf)"), default=1.0)
+    average: bool | int = parameter(bool, integer("[0, inf)"), default=False)
+    fit_intercept: bool = parameter(bool, default=True)
+    shuffle: bool = parameter(bool, default=True)
+    random_state: int = parameter(integer("[0, inf)"), default=0)
+
+    learning_rate, power_t = "constant", 0.5  # no parameters of a perceptron
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -367,15 +387,14 @@ class _LinearClassifier(DenseRowClassifier):
 
     def _update(self, X: Any, y: Any, classes: Any, sample_weight: Any, begins: bool) -> None:
         if begins:
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)
+            self._forget()
         rows = self._check_range(self._rows(X, begins))
         y = as_column(y, rows.shape[0], type(self).__name__)
         weight = as_weights(sample_weight, rows.shape[0], some=True)
         if weight is not None and not weight.all():
             rows, y, weight = rows[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
         if begins:
-            self._initialize(rows.shape[1], self._names(), classes)
+            self._start(rows.shape[1], classes)
         codes, known = encode_labels(y, self.classes_)
         if len(known) != len(self.classes_):
             self._grow(len(known))
@@ -384,12 +403,10 @@ class _LinearClassifier(DenseRowClassifier):
             self._learn(rows, codes, weight)
         self.n_seen_ += len(codes)
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        self.classes_ = np.array([]) if classes is None else as_classes(classes)
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
         n_models = len(self.classes_) - (len(self.classes_) == 2)
         self._coef_, self._intercept_ = np.zeros((n_models, n_features)), np.zeros(n_models)
         self._mean_, self._mean_of_b_ = np.zeros((0, n_features)), np.zeros(0)
-        self.n_seen_ = 0
 
     def _grow(self, n_classes: int) -> None:
         n_before = len(self.classes_)
@@ -404,7 +421,7 @@ class _LinearClassifier(DenseRowClassifier):
         if len(self._mean_):
             self._mean_, self._mean_of_b_ = append_models(self._mean_), append_models(self._mean_of_b_)
 
-    def _learn(self, rows: Rows, codes: NDArray[np.int64], weight: Array | None = None) -> None:
+    def _learn(self, rows: Rows, codes: Ints, weight: Array | None = None) -> None:
         n_rows, n_features = rows.shape
         is_sparse = sp.issparse(rows)
         weight = np.ones(n_rows) if weight is None else weight
@@ -425,7 +442,7 @@ class _LinearClassifier(DenseRowClassifier):
             raise DataError(_OVERFLOW)
         self._coef_, self._intercept_, self._mean_, self._mean_of_b_ = coef, intercept, mean, mean_of_b
 
-    def _order(self, n_rows: int) -> NDArray[np.int64]:
+    def _order(self, n_rows: int) -> Ints:
         return _orders(int(self.random_state) if self.shuffle else None, len(self._coef_), n_rows)
 
     def _options(self, step_of_b: float) -> tuple[int, int, float, float, float, float, float]:
@@ -451,18 +468,18 @@ class _LinearClassifier(DenseRowClassifier):
         return bool(self.average) and len(self._mean_) > 0 and int(self.average) <= self.n_seen_
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> Floats:
         """Weights of the features, one model for two classes, else one per class against the rest."""
         check_is_fitted(self)
         return self._mean_ if self._is_averaged else self._coef_
 
     @property
-    def intercept_(self) -> NDArray[np.float64]:
+    def intercept_(self) -> Floats:
         """Intercept of each model."""
         check_is_fitted(self)
         return self._mean_of_b_ if self._is_averaged else self._intercept_
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return p of each row: (n_rows,) for two classes, else (n_rows, n_classes).
 
         Parameters
@@ -473,10 +490,10 @@ class _LinearClassifier(DenseRowClassifier):
         if "n_seen_" not in vars(self):
             check_is_fitted(self)
         rows = self._check_range(self._rows(X, False))
-        values: NDArray[np.float64] = rows @ self.coef_.T + self.intercept_
+        values: Floats = rows @ self.coef_.T + self.intercept_
         return values[:, 0] if len(self.classes_) == 2 else values
 
-    def predict_with_scores(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
+    def predict_with_scores(self, X: Any) -> tuple[Array, Floats]:
         """Return the label of each row, and p as in :meth:`decision_function`.
 
         Parameters
@@ -485,13 +502,7 @@ class _LinearClassifier(DenseRowClassifier):
             Finite.
         """
         scores = self.decision_function(X)
-        return self._labels_of(scores), scores
-
-    def _labels_of(self, scores: NDArray[np.float64]) -> Array:
-        """Return the label of each row; among classes of equal p the first."""
-        codes = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: Array = self.classes_[codes]
-        return labels
+        return self.classes_[codes_of_margins(scores)], scores
 
     def predict(self, X: Any) -> Array:
         """Return the label of each row.
@@ -506,10 +517,11 @@ class _LinearClassifier(DenseRowClassifier):
         ndarray of shape (n_rows,)
             Among classes of equal p the first.
         """
-        return self._labels_of(self.decision_function(X))
+        codes = codes_of_margins(self.decision_function(X))  # raises if not fitted
+        return np.asarray(self.classes_[codes])
 
     @available_if(lambda self: self._loss == _LOGISTIC)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n_rows, n_classes); logistic regression only.
 
         With three classes or more, the probabilities of each class against the rest, divided by their sum.
@@ -519,12 +531,7 @@ class _LinearClassifier(DenseRowClassifier):
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
             Finite.
         """
-        proba = scipy.special.expit(self.decision_function(X))
-        if proba.ndim == 1:
-            return np.column_stack([1.0 - proba, proba])
-        proba = np.maximum(proba, np.finfo(np.float64).tiny)
-        shares: NDArray[np.float64] = proba / proba.sum(axis=1, keepdims=True)
-        return shares
+        return shares_of_margins(self.decision_function(X))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -573,53 +580,15 @@ class Perceptron(_LinearClassifier):
     (True, [1, 3])
     """
 
-    _loss = _PERCEPTRON
 
-    def __init__(
-        self,
-        *,
-        penalty: str | None = None,
-        alpha: float = 1e-4,
-        eta0: float = 1.0,
-        average: bool | int = False,
-        fit_intercept: bool = True,
-        shuffle: bool = True,
-        random_state: int = 0,
-    ) -> None:
-        self.penalty = penalty
-        self.alpha = alpha
-        self.eta0 = eta0
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.random_state = random_state
-
-
+@dataclass(repr=False, eq=False, kw_only=True)
 class _SGDClassifier(_LinearClassifier):
     """Base class of logistic regression and the support vector machine: their parameters."""
 
-    def __init__(
-        self,
-        *,
-        penalty: str | None = "l2",
-        alpha: float = 1e-4,
-        learning_rate: str = "optimal",
-        eta0: float = 0.01,
-        power_t: float = 0.5,
-        average: bool | int = False,
-        fit_intercept: bool = True,
-        shuffle: bool = True,
-        random_state: int = 0,
-    ) -> None:
-        self.penalty = penalty
-        self.alpha = alpha
-        self.learning_rate = learning_rate
-        self.eta0 = eta0
-        self.power_t = power_t
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.random_state = random_state
+    penalty: str | None = "l2"
+    learning_rate: str = "optimal"
+    eta0: float = 0.01
+    power_t: float = 0.5
 
 
 class SGDLogisticRegression(_SGDClassifier):
@@ -710,9 +679,7 @@ def are_alike(models: list[Any]) -> bool:
     )
 
 
-def predict_and_train(
-    models: list[Any], rows: Array, subsets: NDArray[np.intp], codes: NDArray[np.int64]
-) -> list[NDArray[np.float64]]:
+def predict_and_train(models: list[Any], rows: Array, subsets: NDArray[np.intp], codes: Ints) -> list[Floats]:
     """Test several classifiers on a batch, then train them with it, each on its own subset of the columns.
 
     The batch is validated once, and processed by one kernel. The result is that of calls of `decision_function` and

@@ -31,28 +31,22 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
-from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import (
-    Array,
-    as_classes,
-    columns_of,
-    reject_nonfinite,
-)
-from tamis._validation.parameters import integer, parameters
+from tamis._validation import Array, Floats, Ints
+from tamis._validation.parameters import integer, parameter
 from tamis.learners.class_likelihoods import ClassLikelihoods
-from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_out_of_range
-from tamis.learners.weighting import WindowWeights
+from tamis.learners.weighting import WeightedClassifier
 
 __all__ = ["WeightedNaiveBayes"]
 
 
-class WeightedNaiveBayes(DenseRowClassifier):
+@dataclass(repr=False, eq=False)
+class WeightedNaiveBayes(WeightedClassifier):
     """A feature-weighted naive Bayes classifier over a sliding window.
 
     Parameters
@@ -109,80 +103,47 @@ class WeightedNaiveBayes(DenseRowClassifier):
     """
 
     _shapes = """
-        classes_ (k) labels  _weighting_.n_classes (=k)
-        _weighting_.counts?._class_counts (k) int
-        _likelihoods_.n_rows (k) float in [0, inf)  _likelihoods_.n (k, j) float in [0, inf)
-        _likelihoods_.mean (k, j) float in [-1e150, 1e150]  _likelihoods_.m2 (k, j) float in [0, inf)
+        classes_ (c) labels  _weighting_.n_classes (=c)
+        _weighting_.counts?._class_counts (c) int
+        _likelihoods_.n_rows (c) float in [0, inf) fill 0  _likelihoods_.n (c, j) float in [0, inf) fill 0
+        _likelihoods_.mean (c, j) float in [-1e150, 1e150] fill 0  _likelihoods_.m2 (c, j) float in [0, inf) fill 0
         _likelihoods_._rows (w, j) float in [-1e150, 1e150] or nan ring w[its._clock[0]]
-        _likelihoods_._row_codes (w) in [-1, max(k, 1)) ring w[its._clock[0]]  _likelihoods_._constants fixed
+        _likelihoods_._row_codes (w) in [-1, max(c, 1)) ring w[its._clock[0]]  _likelihoods_._constants fixed
         _likelihoods_._clock (1) in [0, 2**62)  _likelihoods_._n_categorical (=v)
         _likelihoods_._columns (v) in [0, j) fixed  _likelihoods_._is_number (j) bool fixed
         _likelihoods_._start (j+1) int
         _likelihoods_._used (j) in [0, its._start[1:] - its._start[:-1]]  _likelihoods_._keys (m)
-        _likelihoods_._counts (m, k) float in [0, inf)  n_features_in_ in [j, j]
+        _likelihoods_._counts (m, c) float in [0, inf) fill 0  n_features_in_ in [j, j]
     """
 
-    _allowed = parameters(
-        window=(integer("[1, 10000000]"), None),
-        formulation=("exponents", "roots", "printed"),
-    )
-
-    def __init__(
-        self,
-        window: int | None = 1000,
-        *,
-        weight: str | None = "su",
-        score_window: int = 200,
-        formulation: str = "exponents",
-        categorical: Any = None,
-    ) -> None:
-        self.window = window
-        self.weight = weight
-        self.score_window = score_window
-        self.formulation = formulation
-        self.categorical = categorical
-
-    _likelihoods_: ClassLikelihoods
-    _weighting_: WindowWeights
+    window: int | None = parameter(integer("[1, 10000000]"), None, default=1000)
+    _: KW_ONLY
+    formulation: str = parameter("exponents", "roots", "printed", default="exponents")
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        columns = columns_of(self.categorical, n_features, names)
-        self.classes_ = np.array([]) if classes is None else as_classes(classes)
-        n_classes = len(self.classes_)
-        self._likelihoods_ = ClassLikelihoods(n_features, n_classes, self.window, columns)
-        self._weighting_ = WindowWeights(n_features, n_classes, self.weight, self.score_window, columns)
-        self.n_seen_ = 0
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
+        columns = self._initialize_weighting(n_features, names)
+        self._likelihoods_ = ClassLikelihoods(n_features, len(self.classes_), self.window, columns)
 
     def _grow(self, n_classes: int) -> None:
-        self._likelihoods_.grow(n_classes)
-        self._weighting_.grow(n_classes)
+        super()._grow(n_classes)
+        self._likelihoods_._constants = None
 
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+    def _learn(self, rows: Floats, codes: Ints) -> None:
         self._weighting_.update(rows, codes)
         self._likelihoods_.update(rows, codes)
 
     # -- reading -------------------------------------------------------------------------------------------
 
     @property
-    def weights_(self) -> NDArray[np.float64]:
+    def weights_(self) -> Floats:
         """Current weight of each feature, the largest 1."""
         weights = self._fitted_weighting().weights()
-        relative: NDArray[np.float64] = weights / weights.max()
+        relative: Floats = weights / weights.max()
         return relative
 
-    @property
-    def unweighted_(self) -> bool:
-        """Whether no weights are in use."""
-        return self._fitted_weighting().neutral
-
-    def _fitted_weighting(self) -> WindowWeights:
-        if "n_seen_" not in vars(self):
-            check_is_fitted(self)
-        return self._weighting_
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class.
 
         Parameters
@@ -196,7 +157,7 @@ class WeightedNaiveBayes(DenseRowClassifier):
         """
         return _shares(self._votes(X))
 
-    def predict_with_scores(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
+    def predict_with_scores(self, X: Any) -> tuple[Array, Floats]:
         """Return the label of each row, and the probability of each class.
 
         Parameters
@@ -207,20 +168,17 @@ class WeightedNaiveBayes(DenseRowClassifier):
         joint = self._votes(X)
         return self.classes_[joint.argmax(axis=1)], _shares(joint)
 
-    def _votes(self, X: Any) -> NDArray[np.float64]:
+    def _votes(self, X: Any) -> Floats:
         """Return the logarithm of the joint density of each row and class."""
-        if "n_seen_" not in vars(self):
-            check_is_fitted(self)
-        rows = self._rows(X, False)
-        if first_out_of_range(rows, LARGEST) >= 0:
-            reject_nonfinite(rows, allow_nan=True)
+        self._fitted_weighting()
+        rows = self._rows_to_predict(X)
         if not self._likelihoods_.ready:
             self._likelihoods_.prepare(self._exponents(self.weights_))
         return self._likelihoods_.joint(rows)
 
-    def _exponents(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _exponents(self, weights: Floats) -> Floats:
         power = {"exponents": 1.0, "roots": 0.5, "printed": 0.0}[self.formulation]
-        exponents: NDArray[np.float64] = weights**power
+        exponents: Floats = weights**power
         return exponents
 
     def restrict_columns(self, columns: NDArray[np.intp]) -> WeightedNaiveBayes:
@@ -236,18 +194,16 @@ class WeightedNaiveBayes(DenseRowClassifier):
         WeightedNaiveBayes
             A model for rows of these columns. It shares the fitted state and must not be trained.
         """
-        weights = self._fitted_weighting().weights()[columns]
-        view = copy(self)
-        view.__dict__.pop("feature_names_in_", None)
-        view.n_features_in_, view._likelihoods_ = len(columns), self._likelihoods_.select(columns)
+        view, weights = self._view_of(columns)
+        view._likelihoods_ = self._likelihoods_.select(columns)
         view._likelihoods_.prepare(
             self._exponents(weights / weights.max()) if weights.any() else np.ones_like(weights)
         )
         return view
 
 
-def _shares(joint: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(joint: Floats) -> Floats:
     """Return probabilities from the logarithms of joint densities."""
     share = np.exp(joint - joint.max(axis=1, keepdims=True))
-    proba: NDArray[np.float64] = share / share.sum(axis=1, keepdims=True)
+    proba: Floats = share / share.sum(axis=1, keepdims=True)
     return proba

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
+from tamis._validation import Array, Floats, Ints
 
 __all__ = ["Neighbours"]
 
@@ -234,10 +234,10 @@ class Neighbours:
     def _empty(self) -> None:
         # `_next` is the position of the next row: that of the oldest row, once the window is full.
         self.n_rows = self._next = 0
-        self._bounds: NDArray[np.float64] = np.tile([np.inf, -np.inf], (len(self._columns), 1))
+        self._bounds: Floats = np.tile([np.inf, -np.inf], (len(self._columns), 1))
         self._n_missing = np.zeros(len(self._columns), np.int64)
 
-    def update(self, X: Array, codes: NDArray[np.int64]) -> None:
+    def update(self, X: Array, codes: Ints) -> None:
         """Update with rows, oldest first; the results do not depend on the batch size.
 
         Parameters
@@ -269,7 +269,7 @@ class Neighbours:
         view._n_missing, view._is_number = self._n_missing[columns], self._is_number[columns]
         return view
 
-    def distances(self, X: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def distances(self, X: Array, weights: Floats) -> Floats:
         """Return the distances (1) of the rows of X to the stored rows, the most recent first.
 
         Parameters
@@ -281,17 +281,17 @@ class Neighbours:
         -------
         ndarray of shape (n_rows of X, n_rows stored)
         """
-        distances: NDArray[np.float64] = np.sqrt(self._squares(X, weights))
+        distances: Floats = np.sqrt(self._squares(X, weights))
         return distances
 
-    def _squares(self, X: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _squares(self, X: Array, weights: Floats) -> Floats:
         """Return the squared distances, which determine the order: the roots of two different squares may be equal."""
         squares = np.empty((len(X), self.n_rows))
         _compare(X, self._columns, self._bounds, self._n_missing, self._is_number, weights, squares)
         order = (self._next - 1 - np.arange(self.n_rows)) % self.n_rows
         return squares[:, order]
 
-    def votes(self, X: Array, weights: NDArray[np.float64], k: int, n_classes: int) -> NDArray[np.float64]:
+    def votes(self, X: Array, weights: Floats, k: int, n_classes: int) -> Floats:
         """Return the number of the k nearest rows in each class; of all rows, if k or fewer are stored.
 
         Parameters

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from copy import copy, deepcopy
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +25,8 @@ from tamis._guard import ThreadSafe, locked_and_validated
 from tamis._shapes import state_error
 from tamis._validation import (
     Array,
+    Floats,
+    Mask,
     Rows,
     as_classes,
     as_column,
@@ -32,20 +35,22 @@ from tamis._validation import (
     reject_nonfinite,
     short_repr,
 )
-from tamis._validation.parameters import check_parameters, name_or, parameters, with_methods
+from tamis._validation.parameters import check_parameters, name_or, parameter, with_methods
 from tamis.base.rows import check_columns
 from tamis.catalog import find_learner
 from tamis.drift import DETECTOR, DriftDetector, make
 from tamis.errors import DataError
+from tamis.learners.chunked import new_classifier
 from tamis.learners.column_masking import masking_strategy, restrict_columns
-from tamis.learners.dense_rows import DenseRowClassifier, is_third_party
+from tamis.learners.dense_rows import DenseRowClassifier, FittedColumns, is_third_party
 
-__all__ = ["ResetOnDrift"]
+__all__ = ["ResetOnDrift", "new_detector"]
 
 _MIN_ROWS = 30  # rows before the errors of a classifier are informative
 
 
-class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(repr=False, eq=False)
+class ResetOnDrift(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that is replaced by a new one when a drift detector signals an increase of its errors.
 
     Parameters
@@ -93,22 +98,16 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     _shapes = "classes_ (*) labels"
 
-    _allowed = parameters(
-        estimator=name_or(
-            "a learner", find_learner, with_methods("a classifier with partial_fit", "partial_fit")
-        ),
-        detector=DETECTOR,
+    estimator: Any = parameter(
+        name_or("a learner", find_learner, with_methods("a classifier with partial_fit", "partial_fit")),
+        default="naive-bayes",
     )
-
-    def __init__(self, estimator: Any = "naive-bayes", detector: str | DriftDetector = "adwin") -> None:
-        self.estimator = estimator
-        self.detector = detector
+    detector: str | DriftDetector = parameter(DETECTOR, default="adwin")
+    classes_: Array = field(init=False)
+    estimator_: BaseEstimator = field(init=False)
+    background_: BaseEstimator | None = field(init=False)
 
     adapts_itself = True  # see `tamis.learners.traits`
-
-    classes_: Array
-    estimator_: BaseEstimator
-    background_: BaseEstimator | None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Reset the model, then learn from the rows in order."""
@@ -119,8 +118,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         return self
 
     def _refit(self, X: Rows, names: list[str] | None, labels: Array) -> None:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        self._forget()
         self._begin(encode_labels(labels, np.array([]))[1], X.shape[1], names)
         for at in range(0, X.shape[0], 100):
             deliver_signals()
@@ -187,14 +185,10 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.n_seen_ += X.shape[0]
 
     def _begin(self, labels: Array, n_features: int, names: list[str] | None) -> None:
-        self.classes_, self.n_features_in_ = _in_order(labels), n_features
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
+        self._set_columns(n_features, names)
+        self.classes_ = _in_order(labels)
         self.estimator_ = self.new_estimator()
-        self.detector_: DriftDetector = (
-            make(self.detector) if isinstance(self.detector, str) else deepcopy(self.detector)
-        )
-        self.detector_.reset()
+        self.detector_ = new_detector(self.detector)
         self.background_ = None
         self._age = self._background_age = 0  # rows learned by each
         self.drifts_: list[int] = []
@@ -204,10 +198,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         """Return validated rows, and the names of their columns, which must be those of the first rows."""
         X, names = as_rows(X)
         if not reset:
-            known = vars(self).get("feature_names_in_")
-            check_columns(
-                type(self).__name__, X, names, self.n_features_in_, None if known is None else known.tolist()
-            )
+            check_columns(type(self).__name__, X, names, self.n_features_in_, self._names())
         try:
             reject_nonfinite(X, names)
         except DataError:
@@ -218,10 +209,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def new_estimator(self) -> Any:
         """Return a new, unfitted classifier."""
-        if isinstance(self.estimator, str):
-            entry = find_learner(self.estimator)
-            return entry.load()(**dict(entry.parameters))
-        return clone(self.estimator)
+        return new_classifier(self.estimator)
 
     def _learn_until_drift(self, X: Rows, y: Array, start: int, columns: Any) -> int:
         """Learn from the rows from `start` to the first drift; return the index of the next row."""
@@ -266,11 +254,11 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         self.background_.partial_fit(X, y, classes=self.classes_)
         self._background_age += X.shape[0]
 
-    def _errors(self, X: Rows, y: Array, columns: Any) -> NDArray[np.float64]:
+    def _errors(self, X: Rows, y: Array, columns: Any) -> Floats:
         predicted = (
             self.predict(X) if columns is None else self.restrict_columns(columns).predict(X[:, columns])
         )
-        wrong: NDArray[np.bool_] = predicted != y
+        wrong: Mask = predicted != y
         return wrong.astype(np.float64)
 
     @property
@@ -306,7 +294,7 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         return labels
 
     @available_if(lambda self: hasattr(self.new_estimator(), "predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n_rows, n_classes); only if the classifier supports it."""
         check_is_fitted(self)
         X, _ = self._rows(X)
@@ -337,14 +325,18 @@ class ResetOnDrift(ThreadSafe, ClassifierMixin, BaseEstimator):  # type: ignore[
         ):
             raise state_error("'classes_' of a ResetOnDrift are not those of its classifier, in order")
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "estimator_")
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.new_estimator()).input_tags
         tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
         return tags
+
+
+def new_detector(detector: str | DriftDetector) -> DriftDetector:
+    """Return a detector that has seen nothing, by name or as a copy of another one."""
+    new: DriftDetector = make(detector) if isinstance(detector, str) else deepcopy(detector)
+    new.reset()
+    return new
 
 
 def _in_order(labels: Array) -> Array:

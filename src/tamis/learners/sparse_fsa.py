@@ -39,12 +39,11 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-import scipy.special
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
@@ -56,6 +55,8 @@ from tamis._guard import ThreadSafe
 from tamis._kernels import njit
 from tamis._validation import (
     Array,
+    Floats,
+    Mask,
     Rows,
     as_column,
     as_rows,
@@ -64,11 +65,12 @@ from tamis._validation import (
     encode_labels,
     reject_nonfinite,
 )
-from tamis._validation.parameters import SEED, check_parameters, integer, number, parameters
+from tamis._validation.parameters import SEED, check_parameters, integer, number, parameter
 from tamis.base import n_to_select, top_mask
 from tamis.base.declarations import Claims
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
+from tamis.learners.linear import codes_of_margins, shares_of_margins
 
 __all__ = ["SparseFSA"]
 
@@ -144,6 +146,7 @@ def _epoch(
             weights[j, c] = scale * (weights[j, c] - common[c] * centre[j]) if alive[j] else 0.0
 
 
+@dataclass(repr=False, eq=False)
 class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier that starts with all features and drops those with the smallest weights during training.
 
@@ -225,46 +228,19 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
         intercept_ (c-(c==2)) float in [-1e150, 1e150]  _support (j) bool
     """
 
-    _allowed = parameters(
-        n_features_to_select=number("(0, inf)"),
-        loss=tuple(_LOSSES),
-        n_epochs=integer("[1, 1000000]"),
-        annealing=number("[0, inf)"),
-        learning_rate=number("(0, inf)"),
-        ridge=number("[0, inf)"),
-        batch_size=integer("[1, inf)"),
-        scaling=("max", None),
-        class_weight=(dict, "balanced", None),
-        random_state=SEED,
-    )
-
-    def __init__(
-        self,
-        n_features_to_select: int | float = 0.5,
-        *,
-        loss: str = "logistic",
-        n_epochs: int = 30,
-        annealing: float = 10.0,
-        learning_rate: float = 1.0,
-        ridge: float = 1e-5,
-        batch_size: int = 100,
-        scaling: str | None = "max",
-        class_weight: str | dict[Any, float] | None = "balanced",
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.loss = loss
-        self.n_epochs = n_epochs
-        self.annealing = annealing
-        self.learning_rate = learning_rate
-        self.ridge = ridge
-        self.batch_size = batch_size
-        self.scaling = scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-
-    classes_: Array
-    _support: NDArray[np.bool_]
+    n_features_to_select: int | float = parameter(number("(0, inf)"), default=0.5)
+    _: KW_ONLY
+    loss: str = parameter(*_LOSSES, default="logistic")
+    n_epochs: int = parameter(integer("[1, 1000000]"), default=30)
+    annealing: float = parameter(number("[0, inf)"), default=10.0)
+    learning_rate: float = parameter(number("(0, inf)"), default=1.0)
+    ridge: float = parameter(number("[0, inf)"), default=1e-5)
+    batch_size: int = parameter(integer("[1, inf)"), default=100)
+    scaling: str | None = parameter("max", None, default="max")
+    class_weight: str | dict[Any, float] | None = parameter(dict, "balanced", None, default="balanced")
+    random_state: int | np.random.RandomState | None = parameter(*SEED, default=None)
+    classes_: Array = field(init=False)
+    _support: Mask = field(init=False)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Reset the model, then fit it to the rows. If it raises, the model is unchanged.
@@ -356,7 +332,7 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
                 weights, alive = weights[alive], np.ones(np.count_nonzero(alive), dtype=bool)
         return left[alive], weights[alive], bias
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return the margin of each row: (n_rows,) for two classes, else (n_rows, n_classes).
 
         Parameters
@@ -365,7 +341,7 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
         """
         check_is_fitted(self)
         X = validate_data(self, checked(X), accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        margins: NDArray[np.float64] = X @ self.coef_.T + self.intercept_
+        margins: Floats = X @ self.coef_.T + self.intercept_
         return margins[:, 0] if len(self.classes_) == 2 else margins
 
     def transform(self, X: Any) -> Any:
@@ -384,13 +360,11 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
         """
-        margins = self.decision_function(X)
-        codes = (margins > 0).astype(np.intp) if margins.ndim == 1 else margins.argmax(axis=1)
-        classes: Array = self.classes_[codes]
-        return classes
+        codes = codes_of_margins(self.decision_function(X))  # raises if not fitted
+        return np.asarray(self.classes_[codes])
 
     @available_if(lambda self: self.loss == "logistic")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n_rows, n_classes); for the logistic loss only.
 
         With the default `class_weight="balanced"`, the probabilities are those of a population in which all classes
@@ -400,14 +374,9 @@ class SparseFSA(ThreadSafe, ClassifierMixin, SelectorMixin, BaseEstimator):  # t
         ----------
         X : array-like, CSR matrix or frame of shape (n_rows, n_features)
         """
-        inside = scipy.special.expit(self.decision_function(X))
-        if inside.ndim == 1:
-            return np.column_stack([1.0 - inside, inside])
-        inside = np.maximum(inside, np.finfo(np.float64).tiny)
-        proba: NDArray[np.float64] = inside / inside.sum(axis=1, keepdims=True)
-        return proba
+        return shares_of_margins(self.decision_function(X))
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return self._support
 
@@ -438,19 +407,19 @@ def _scale_rows(X: Rows, row_weight: Array, scaled: bool) -> tuple[Rows, Array, 
     return rows, mean / scale if sp.issparse(X) else np.zeros(len(mean)), mean, scale
 
 
-def _means(X: Rows, row_weight: Array) -> NDArray[np.float64]:
+def _means(X: Rows, row_weight: Array) -> Floats:
     """Return the weighted mean of each column; the weights have mean 1."""
-    means: NDArray[np.float64] = np.asarray(X.T @ row_weight).ravel() / len(row_weight)
+    means: Floats = np.asarray(X.T @ row_weight).ravel() / len(row_weight)
     return means
 
 
-def _class_indicators(codes: Array, n_classes: int) -> NDArray[np.bool_]:
+def _class_indicators(codes: Array, n_classes: int) -> Mask:
     """Return whether each row is in the class of each model, shape (n_rows, n_models); for two classes, the second."""
-    inside: NDArray[np.bool_] = codes[:, None] == (np.arange(n_classes) if n_classes > 2 else [1])
+    inside: Mask = codes[:, None] == (np.arange(n_classes) if n_classes > 2 else [1])
     return inside
 
 
-def _model_row_weights(inside: Array, row_weight: Array, balanced: bool) -> NDArray[np.float64]:
+def _model_row_weights(inside: Array, row_weight: Array, balanced: bool) -> Floats:
     """Return the weight of each row in each model, shape (n_rows, n_models)."""
     model_weights = np.repeat(row_weight[:, None], inside.shape[1], axis=1)
     if balanced:

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis._validation import Ints
 from tamis._validation.parameters import Kind, integer, number
 
 __all__ = ["COUNT_OR_FRACTION", "balanced_subsets", "resolve_max_features"]
@@ -33,7 +33,7 @@ def resolve_max_features(max_features: Any, n_features: int) -> int:
     return min(count, n_features)
 
 
-def balanced_subsets(n_subsets: int, size: int, n_features: int, seed: int) -> NDArray[np.int64]:
+def balanced_subsets(n_subsets: int, size: int, n_features: int, seed: int) -> Ints:
     """Return random subsets of the features such that the frequencies of two features differ by at most one.
 
     Parameters

@@ -12,15 +12,19 @@ log2(classes) - H(Y); the information gain gives it 0, and equals (7.3) for bala
 
 from __future__ import annotations
 
-from typing import Any
+from copy import copy
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array, Rows, check_choice
+from tamis._validation import Array, Floats, Ints, Rows, check_choice, columns_of, reject_nonfinite
+from tamis.learners.dense_rows import LARGEST, DenseRowClassifier, first_out_of_range
 from tamis.summaries.entropy import WindowCounts
 
-__all__ = ["WindowWeights"]
+__all__ = ["WeightedClassifier", "WindowWeights"]
 
 
 class WindowWeights:
@@ -84,7 +88,7 @@ class WindowWeights:
         if self.counts is not None:
             self.counts.grow(n_classes)
 
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """Return the weights, shape (n_features,): not negative, not normalised, all 1 where `neutral`."""
         weights = self._informative_weights()
         return np.ones(self.n_features) if weights is None else weights
@@ -94,7 +98,7 @@ class WindowWeights:
         """Whether all weights are 1 because the features cannot be distinguished."""
         return self._informative_weights() is None
 
-    def _informative_weights(self) -> NDArray[np.float64] | None:
+    def _informative_weights(self) -> Floats | None:
         counts = self.counts
         if counts is None or 2 * counts.n_rows < counts.window:
             return None
@@ -105,3 +109,48 @@ class WindowWeights:
         else:
             weights = np.maximum(np.log2(self.n_classes) - counts.conditional_entropy(), 0.0)
         return weights if weights.any() else None
+
+
+@dataclass(repr=False, eq=False)
+class WeightedClassifier(DenseRowClassifier):
+    """A classifier that weights features by their relevance in a sliding window."""
+
+    _: KW_ONLY
+    weight: str | None = "su"
+    score_window: int = 200
+    categorical: Any = None
+
+    def _initialize_weighting(self, n_features: int, names: list[str] | None) -> Ints:
+        """Return the categorical columns."""
+        columns: Ints = columns_of(self.categorical, n_features, names)
+        n_classes = len(self.classes_)
+        self._weighting_ = WindowWeights(n_features, n_classes, self.weight, self.score_window, columns)
+        return columns
+
+    def _grow(self, n_classes: int) -> None:
+        super()._grow(n_classes)
+        self._weighting_.grow(n_classes)
+
+    @property
+    def unweighted_(self) -> bool:
+        """Whether no weights are in use."""
+        return self._fitted_weighting().neutral
+
+    def _fitted_weighting(self) -> WindowWeights:
+        if "n_seen_" not in vars(self):
+            check_is_fitted(self)
+        return self._weighting_
+
+    def _rows_to_predict(self, X: Any) -> Array:
+        rows = self._rows(X, False)
+        if first_out_of_range(rows, LARGEST) >= 0:
+            reject_nonfinite(rows, allow_nan=True)
+        return rows
+
+    def _view_of(self, columns: NDArray[np.intp]) -> tuple[Self, Floats]:
+        """Return a shallow copy for rows of some columns, and their weights."""
+        weights = self._fitted_weighting().weights()[columns]
+        view = copy(self)
+        view.__dict__.pop("feature_names_in_", None)
+        view.n_features_in_ = len(columns)
+        return view, weights

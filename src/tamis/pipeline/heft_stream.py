@@ -33,6 +33,7 @@ Deviations, each with its reason:
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,8 +44,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._validation import as_classes, columns_of
-from tamis._validation.parameters import SEED, Kind, integer, parameters, with_methods
+from tamis._validation import Floats, Ints, Mask, columns_of
+from tamis._validation.parameters import SEED, Kind, integer, parameter, with_methods
 from tamis.learners.chunked import ChunkedEnsemble, new_classifier
 from tamis.learners.column_masking import accepts_nan
 from tamis.learners.dense_rows import is_third_party
@@ -53,9 +54,6 @@ from tamis.rows import FCBF
 
 __all__ = ["HEFTStream", "Member"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 _Model = tuple[int, int, BaseEstimator]
 _SHARES: Floats = pdtr(np.arange(20), 1.0)  # P[K <= 0], P[K <= 1], ...
 
@@ -99,6 +97,7 @@ def _times(seed: int, first: int, born: int, shares: Floats, times: Ints) -> Non
         times[i] = k
 
 
+@dataclass(repr=False, eq=False)
 class HEFTStream(ChunkedEnsemble):
     """An ensemble of several kinds of classifiers, renewed when the selection changes (HEFT-Stream).
 
@@ -160,48 +159,31 @@ class HEFTStream(ChunkedEnsemble):
     """
 
     _shapes = """
-        classes_ (k) labels  n_features_in_ (=j)  _chunk_ (=b)  _selector_ (its own)
-        _rows_ (b, j) float in [-1e150, 1e150] or nan  _codes_ (b) in [0, max(k, 1))
-        _counts_ (k) in [0, 2**62)  _size_ (=n)  _weights_ (n) float in [0, 1]
+        classes_ (c) labels  n_features_in_ (=j)  _chunk_ (=b)  _selector_ (its own)
+        _rows_ (b, j) float in [-1e150, 1e150] or nan  _codes_ (b) in [0, max(c, 1))
+        _counts_ (c) in [0, 2**62) fill 0  _size_ (=n)  _weights_ (n) float in [0, 1]
         _models_[][0] in [0, len(estimators))  _models_[][1] in [0, _begun_)
-        _models_[][2].classes_ in [0, max(k, 1))  _models_before_[][2].classes_ in [0, max(k, 1))
+        _models_[][2].classes_ in [0, max(c, 1))  _models_before_[][2].classes_ in [0, max(c, 1))
         _begun_ in [0, 2**62)  selected_ in [0, j)  _knows_ (n, j) bool  _knew_ (n, j) bool
     """
-
-    _allowed = parameters(
-        n_estimators=integer("[1, 1000]"),
-        chunk_size=integer("[8, 1000000]"),
-        estimators=Kind(
-            "a sequence of learners, by name or as classifiers with predict_proba", _are_learners
-        ),
-        selector=(with_methods("a row selector", "partial_fit", "get_support"), None),
-        random_state=SEED[0],
-    )
 
     # State:
     #   _models_, _models_before_   n of (kind, serial number, classifier): now, and before the chunk
     #   _knows_, _knew_    (n, J) bool    their features, now and before the chunk
     #   _weights_          (n,)   float64 w_i, sum 1
     #   _counts_           (K,)   int64   rows of each class in the chunk
-    _models_: list[_Model]
-    _models_before_: list[_Model]
-
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        chunk_size: int = 150,
-        *,
-        estimators: Any = ("nb", "hoeffding-tree"),
-        selector: Any = None,
-        categorical: Any = None,
-        random_state: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.chunk_size = chunk_size
-        self.estimators = estimators
-        self.selector = selector
-        self.categorical = categorical
-        self.random_state = random_state
+    n_estimators: int = parameter(integer("[1, 1000]"), default=10)
+    chunk_size: int = parameter(integer("[8, 1000000]"), default=150)
+    _: KW_ONLY
+    estimators: Any = parameter(
+        Kind("a sequence of learners, by name or as classifiers with predict_proba", _are_learners),
+        default=("nb", "hoeffding-tree"),
+    )
+    selector: Any = parameter(
+        with_methods("a row selector", "partial_fit", "get_support"), None, default=None
+    )
+    categorical: Any = None
+    random_state: int = parameter(SEED[0], default=0)
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -211,9 +193,8 @@ class HEFTStream(ChunkedEnsemble):
             is_third_party(one) for one in (self._selector_, *(model for _, _, model in self._models_))
         )
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
         self._categorical_ = columns_of(self.categorical, n_features, names)
-        self.classes_ = np.array([]) if classes is None else as_classes(classes)
         self._selector_ = (
             FCBF(window=self.chunk_size, categorical=self._categorical_.tolist())
             if self.selector is None
@@ -223,14 +204,14 @@ class HEFTStream(ChunkedEnsemble):
         self._size_, self._begun_, self.n_seen_ = int(self.n_estimators), 0, 0
         self._counts_ = np.zeros(len(self.classes_), dtype=np.int64)
         self.selected_, self.drifts_ = np.arange(n_features), list[int]()
-        self._models_ = [self._new(m % len(self.estimators)) for m in range(self._size_)]
-        self._models_before_ = []  # none before the first chunk
+        self._models_: list[_Model] = [self._new(m % len(self.estimators)) for m in range(self._size_)]
+        self._models_before_: list[_Model] = []  # none before the first chunk
         self._knows_ = np.ones((self._size_, n_features), dtype=bool)
         self._knew_ = self._knows_
         self._weights_ = np.full(self._size_, 1.0 / self._size_)
 
     def _grow(self, n_classes: int) -> None:
-        self._counts_ = np.pad(self._counts_, (0, n_classes - len(self._counts_)))
+        super()._grow(n_classes)
         # A classifier of another library cannot add a class.
         self._models_ = [
             (kind, born, new_classifier(self.estimators[kind]) if is_third_party(model) else model)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from tamis._shapes import Shapes
-from tamis._validation import Array, Rows, encode_labels
+from tamis._validation import Array, Mask, Rows, encode_labels
 from tamis.learners.column_masking import accepts_nan, masking_strategy, restrict_columns
 from tamis.learners.reset import ResetOnDrift
 from tamis.learners.traits import accepts_new_classes
@@ -52,7 +52,7 @@ class MaskedLearner:
     """
 
     _state_spec = Shapes(
-        "n_known_classes in [0, 2**31)  restarts in [0, 2**53)  _rows_of_class (*) in [0, 2**53)"
+        "classes (*) labels  n_known_classes in [0, 2**31)  restarts in [0, 2**53)  _rows_of_class (*) in [0, 2**53)"
     )
 
     def __init__(self, model: BaseEstimator, classes: Array, masking: str = "auto") -> None:
@@ -69,24 +69,16 @@ class MaskedLearner:
         return type(self)(clone(self.model), self.classes, self.masking)
 
     def view(
-        self,
-        X: Rows,
-        mask: NDArray[np.bool_] | None,
-        support: NDArray[np.intp] | None,
-        scale: RunningScale | None,
+        self, X: Rows, mask: Mask | None, support: NDArray[np.intp] | None, scale: RunningScale | None
     ) -> View:
         """Return the learner's view of a batch; without a mask, all columns."""
-        if mask is None or support is None:
-            rows = X if scale is None else self._at_mean(scale.transform(X))
-            return View(rows, rows, self.model, None)
-        if self.way == "columns":
-            rows = X if scale is None else self._at_mean(scale.transform(X))
-            return View(rows, rows, self.model, support)
-        if self.way != "whole":
+        if mask is not None and support is not None and self.way in ("missing", "zeros"):
             rows = self._masker.mask(X, mask, support, scale)
             rows = rows if scale is None else self._at_mean(rows)
             return View(rows, rows, self.model, support)
         rows = X if scale is None else self._at_mean(scale.transform(X))
+        if mask is None or support is None or self.way == "columns":
+            return View(rows, rows, self.model, None if mask is None else support)
         asked = rows[:, support] if sp.issparse(rows) else rows.take(support, axis=1)
         predictor = (
             restrict_columns(self.model, support) if self.n_known_classes and len(support) else self.model
@@ -103,7 +95,7 @@ class MaskedLearner:
         stored[np.isnan(stored)] = 0.0
         return imputed
 
-    def _impute_unselected(self, rows: Rows, mask: NDArray[np.bool_]) -> Rows:
+    def _impute_unselected(self, rows: Rows, mask: Mask) -> Rows:
         """Return the rows with missing values of unselected features replaced by their mean so far (0 if unknown)."""
         if sp.issparse(rows) or not np.isnan(rows.sum()):
             return rows
@@ -289,9 +281,7 @@ class MaskedRegressor(MaskedLearner):
         errors: Array = np.abs(predicted - y)
         return errors
 
-    def losses(self, predicted: Array, y: Array) -> Array:
-        """Return the absolute error of each prediction."""
-        return self.row_scores(predicted, y)
+    losses = row_scores
 
     def learn(self, view: View, y: Array, classes: Array) -> None:
         """Learn from a batch."""

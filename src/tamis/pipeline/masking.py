@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis._kernels import njit
 from tamis._shapes import Shapes
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Mask, Rows
 from tamis.pipeline.scaling import RunningScale, bounded
 
 __all__ = ["Masker"]
@@ -67,12 +67,11 @@ class Masker:
         self._masked: Array = np.empty((0, 0))  # the last batch, with zeros outside `_selected`
         self._selected = _NOTHING
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Masker:
+        return Masker(self.blank)  # the last batch is not needed
+
     def mask(
-        self,
-        X: Rows,
-        mask: NDArray[np.bool_],
-        selected: NDArray[np.intp],
-        scale: RunningScale | None = None,
+        self, X: Rows, mask: Mask, selected: NDArray[np.intp], scale: RunningScale | None = None
     ) -> Rows:
         """Return the rows with unselected features blank; dense rows are valid only until the next call.
 
@@ -101,7 +100,7 @@ class Masker:
         return self._masked
 
 
-def _drop_stored(X: Rows, mask: NDArray[np.bool_]) -> Rows:
+def _drop_stored(X: Rows, mask: Mask) -> Rows:
     kept = mask[X.indices]
     before = np.zeros(len(kept) + 1, dtype=X.indptr.dtype)  # number of kept values before each
     np.cumsum(kept, out=before[1:])

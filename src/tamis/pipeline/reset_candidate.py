@@ -8,13 +8,12 @@ every batch.
 from __future__ import annotations
 
 import math
-from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.pipeline.masked_learner import MaskedLearner, MaskedRegressor
+from tamis.pipeline.masked_learner import MaskedLearner
 from tamis.summaries.paired_losses import log_evidence
 
 __all__ = ["LEVEL", "MAX_ROWS", "ResetCandidate"]
@@ -69,16 +68,6 @@ class ResetCandidate:
     def is_over(self) -> bool:
         """Whether it is significantly worse, or the comparison has lasted long enough."""
         return self.n_rows >= MAX_ROWS or log_evidence(self.n_behind, self.n_ahead) >= -math.log(self.level)
-
-    def another(self) -> ResetCandidate:
-        """Return a copy that can be updated independently."""
-        twin = copy(self)
-        twin.learner = copy(self.learner)
-        twin.learner.model = deepcopy(self.learner.model)
-        twin.learner.release_buffers()
-        if isinstance(twin.learner, MaskedRegressor):
-            twin.learner.target = deepcopy(twin.learner.target)
-        return twin
 
     def state(self) -> dict[str, Any]:
         """Return the state to save."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from tamis._deferred import is_instance
 from tamis._kernels import njit
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Rows
 from tamis.base.row_encoder import PRIOR
 from tamis.learners.reset import ResetOnDrift
 from tamis.summaries.class_moments import ClassMoments
@@ -103,13 +103,13 @@ class RunningScale:
 
     def __init__(self, n_features: int, categorical: Sequence[int] = ()) -> None:
         self.moments = ClassMoments(n_features, 1)
-        self.shift: NDArray[np.float64] = np.zeros(n_features)
-        self.factor: NDArray[np.float64] = np.ones(n_features)
+        self.shift: Floats = np.zeros(n_features)
+        self.factor: Floats = np.ones(n_features)
         # For each categorical feature, (n_categories, 2): number of rows, sum of targets.
-        self.tables: dict[int, NDArray[np.float64]] = {int(j): np.zeros((0, 2)) for j in categorical}
-        self.total: NDArray[np.float64] = np.zeros(2)
+        self.tables: dict[int, Floats] = {int(j): np.zeros((0, 2)) for j in categorical}
+        self.total: Floats = np.zeros(2)
 
-    def learn_categories(self, X: Rows, target: NDArray[np.float64]) -> None:
+    def learn_categories(self, X: Rows, target: Floats) -> None:
         """Learn the mean target of each category from labelled rows.
 
         Parameters

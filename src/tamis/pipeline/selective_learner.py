@@ -12,8 +12,8 @@ The first batch trains both: the learner then uses all features, and the scaler 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy, deepcopy
-from typing import Any, Self
+from copy import deepcopy
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_regressor
 
 from tamis._shapes import Shapes
-from tamis._validation import Array, Rows, encode_labels, reject_nonfinite, short_repr
+from tamis._validation import Array, Mask, Rows, encode_labels, reject_nonfinite, short_repr
 from tamis._validation.parameters import with_methods
 from tamis.base import RowSelector
 from tamis.base.row_encoder import class_targets
@@ -121,7 +121,7 @@ class SelectiveLearner:
         self.tries_resets = replay == "auto"
         self.candidate: ResetCandidate | None = None
         self.replays = self.challenges = self.failures = 0
-        self.mask: NDArray[np.bool_] | None = None
+        self.mask: Mask | None = None
         self.support: NDArray[np.intp] | None = None
         self.is_started = False  # whether the first batch was processed
         self.n_features, self.n_seen, self.is_sparse = 0, 0, False  # of the rows
@@ -205,12 +205,15 @@ class SelectiveLearner:
         self._learn_categories(X, y, classes)
 
     def _train(self, view: View, X: Rows, y: Array, classes: Array, *, renewed: bool) -> None:
-        if self.candidate is not None:
-            self._compare(view, X, y)
+        if (candidate := self.candidate) is not None:
+            losses = candidate.learner.losses(
+                candidate.learner.predict(self._candidate_view(candidate, view, X)), y
+            )
+            candidate.compare(losses, self.learner.losses(self.learner.predict(view), y))
         self.learner.learn(view, y, classes)
-        if self.candidate is not None:
-            self.candidate.learner.learn(self._candidate_view(view, X), y, classes)
-            self._decide()
+        if candidate is not None:
+            candidate.learner.learn(self._candidate_view(candidate, view, X), y, classes)
+            self._decide(candidate)
         if renewed and self.candidate is None:
             self._challenge(classes)
 
@@ -229,36 +232,27 @@ class SelectiveLearner:
             self.candidate = ResetCandidate(learner, self.failures)
             self.challenges += 1
 
-    def _candidate_view(self, view: View, X: Rows) -> View:
+    def _candidate_view(self, candidate: ResetCandidate, view: View, X: Rows) -> View:
         """Return the candidate's view of rows, with the features of the current learner's view."""
-        assert self.candidate is not None
         if view.support is None:
-            return self.candidate.learner.view(X, None, None, self.scale)
+            return candidate.learner.view(X, None, None, self.scale)
         mask = np.zeros(X.shape[1], dtype=bool)
         mask[view.support] = True
-        return self.candidate.learner.view(X, mask, view.support, self.scale)
+        return candidate.learner.view(X, mask, view.support, self.scale)
 
-    def _compare(self, view: View, X: Rows, y: Array) -> None:
-        """Compare the predictions of both learners on rows that neither was trained on."""
-        assert self.candidate is not None
-        other = self.candidate.learner
-        ours = other.losses(other.predict(self._candidate_view(view, X)), y)
-        self.candidate.compare(ours, self.learner.losses(self.learner.predict(view), y))
-
-    def _decide(self) -> None:
+    def _decide(self, candidate: ResetCandidate) -> None:
         """Swap the two if the candidate is better, and drop it when the comparison is over.
 
         The old learner then challenges the new one, since a temporary advantage may not last.
         """
-        assert self.candidate is not None
-        if self.candidate.is_ahead:
-            was_old = self.candidate.is_old
+        if candidate.is_ahead:
+            was_old = candidate.is_old
             self.failures += was_old
             self.replays += 1 - 2 * was_old
-            self.learner.swap(self.candidate.learner)
-            self.candidate = ResetCandidate(self.candidate.learner, self.failures, not was_old)
-        elif self.candidate.is_over:
-            self.failures += not self.candidate.is_old
+            self.learner.swap(candidate.learner)
+            self.candidate = ResetCandidate(candidate.learner, self.failures, not was_old)
+        elif candidate.is_over:
+            self.failures += not candidate.is_old
             self.candidate = None
 
     def reset(self, classes: Array) -> None:
@@ -287,20 +281,6 @@ class SelectiveLearner:
         reject_nonfinite(seen, names, allow_nan=takes)
 
     # -- state ---------------------------------------------------------------------------------------------
-
-    def another(self) -> Self:
-        """Return a copy that can be updated independently."""
-        twin = copy(self)
-        twin.replay, twin.learner = copy(self.replay), copy(self.learner)
-        twin.replay.restore([*self.replay.batches])  # batches are never modified
-        twin.selector = twin.replay.selector = deepcopy(self.selector)
-        twin.learner.model = deepcopy(self.learner.model)
-        twin.learner.release_buffers()
-        twin.scale = deepcopy(self.scale)
-        if isinstance(twin.learner, MaskedRegressor):
-            twin.learner.target = deepcopy(twin.learner.target)
-        twin.candidate = None if self.candidate is None else self.candidate.another()
-        return twin
 
     def state(self) -> dict[str, Any]:
         """Return the state to save."""

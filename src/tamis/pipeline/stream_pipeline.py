@@ -8,13 +8,14 @@ batch and predicts until the batch is complete, so the predictions depend only o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -24,6 +25,8 @@ from tamis._atomic import atomically, deliver_signals
 from tamis._guard import ThreadSafe
 from tamis._validation import (
     Array,
+    Floats,
+    Mask,
     Rows,
     as_classes,
     as_column,
@@ -32,11 +35,12 @@ from tamis._validation import (
     is_integer,
     reject_nonfinite,
 )
-from tamis._validation.parameters import Kind, check_parameters, integer, parameters
+from tamis._validation.parameters import Kind, check_parameters, integer, parameter
 from tamis.base.categories import MAX_CATEGORIES, CategoryCodes, split_rows
 from tamis.base.rows import check_columns
 from tamis.base.selector_mixin import SelectorMixin
 from tamis.errors import DataError
+from tamis.learners.dense_rows import Wrapper
 from tamis.options import RunOptions
 from tamis.pipeline.masked_learner import in_order
 from tamis.pipeline.scaling import wants_scale
@@ -63,7 +67,8 @@ def _if_learner_has(name: str) -> Any:
     return available_if(lambda self: hasattr(self._learner(), name))
 
 
-class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(repr=False, eq=False)
+class StreamPipeline(ThreadSafe, Wrapper, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """A running scaler, a row selector and a learner, as one incremental model.
 
     :func:`tamis.prequential` evaluates the same model, with the same predictions. Unselected features are removed in
@@ -152,26 +157,14 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
     True
     """
 
-    _allowed = parameters(
-        selector=(SELECTOR, None),
-        learner=(LEARNER, None),
-        batch_size=integer("[1, inf)"),
-        scale=("auto", "standard", "none"),
-        replay=(_REPLAY, "auto", "always", "never"),
-        masking=("auto", "zeros"),
-    )
-    categories_: dict[int, list[Any]]
-
-    def __init__(
-        self, selector: Any = None, learner: Any = None, *, batch_size: int = 100, scale: str = "auto",
-        replay: str | int = "auto", masking: str = "auto",
-    ) -> None:  # fmt: skip
-        self.selector = selector
-        self.learner = learner
-        self.batch_size = batch_size
-        self.scale = scale
-        self.replay = replay
-        self.masking = masking
+    selector: Any = parameter(SELECTOR, None, default=None)
+    learner: Any = parameter(LEARNER, None, default=None)
+    _: KW_ONLY
+    batch_size: int = parameter(integer("[1, inf)"), default=100)
+    scale: str = parameter("auto", "standard", "none", default="auto")
+    replay: str | int = parameter(_REPLAY, "auto", "always", "never", default="auto")
+    masking: str = parameter("auto", "zeros", default="auto")
+    categories_: dict[int, list[Any]] = field(init=False)
 
     @classmethod
     def of_run(
@@ -201,13 +194,10 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             selector, clone(models.learner.model), batch_size=options.rows_per_block, scale=options.scale,
             replay=options.replay, masking=options.masking,
         )  # fmt: skip
-        pipeline._models, pipeline._waiting, pipeline._declared = models.another(), [], None
+        pipeline._models, pipeline._waiting, pipeline._declared = deepcopy(models), [], None
         pipeline.categories_ = {j: list(values) for j, values in categories.items()}
-        pipeline.n_features_in_ = models.n_features
-        pipeline.is_sparse_ = models.is_sparse
-        pipeline.n_seen_ = models.n_seen
-        if names is not None:
-            pipeline.feature_names_in_ = np.array(names, dtype=object)
+        pipeline._set_columns(models.n_features, names)
+        pipeline.is_sparse_, pipeline.n_seen_ = models.is_sparse, models.n_seen
         return pipeline
 
     # -- learning ------------------------------------------------------------------------------------------
@@ -255,8 +245,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         forget: bool,
     ) -> None:
         if forget:
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)
+            self._forget()
             self.__dict__.pop("_models", None)
         if not hasattr(self, "_models"):
             self._begin(X, raw, names, classes)
@@ -287,10 +276,8 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         return rows
 
     def _begin(self, X: Rows, raw: dict[int, list[Any]], names: list[str] | None, classes: Any) -> None:
-        self.n_features_in_: int = X.shape[1]
+        self._set_columns(X.shape[1], names)
         self.categories_ = {j: [] for j in raw}
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
         self.is_sparse_ = bool(sp.issparse(X))
         self._declared = None if classes is None else as_classes(classes)
         self._models = self._new_models()
@@ -318,7 +305,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         rows = concatenate_rows([*(X for X, _ in self._waiting), X])
         labels = concatenate_labels([*(y for _, y in self._waiting), y])
         whole = len(labels) - len(labels) % self.batch_size
-        models = self._models.another() if whole else self._models
+        models = deepcopy(self._models) if whole else self._models
         for at in range(0, whole, self.batch_size):
             deliver_signals()
             self._learn_batch(models, rows[at : at + self.batch_size], labels[at : at + self.batch_size])
@@ -326,14 +313,14 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         ahead = self._ahead_of(models, rest)
         self._models, self._waiting = models, rest
         _ahead[self] = ahead
-        self.n_seen_: int = ahead.n_seen
+        self.n_seen_ = ahead.n_seen
 
     def _ahead_of(self, models: SelectiveLearner, rest: list[tuple[Rows, Array]]) -> SelectiveLearner:
         """Return models that have also learned the incomplete batch."""
         models.learner.release_buffers()
         if not rest:
             return models
-        ahead = models.another()
+        ahead = deepcopy(models)
         for block in rest:
             self._learn_batch(ahead, *block)
         ahead.learner.release_buffers()
@@ -367,10 +354,6 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
             return X
         return sp.csr_matrix(X) if self.is_sparse_ else X.toarray()
 
-    def _names(self) -> list[str] | None:
-        names = vars(self).get("feature_names_in_")
-        return None if names is None else list(names)
-
     @np.errstate(divide="ignore", invalid="ignore")  # log 0: naive Bayes for a class without rows
     def _apply_learner(self, X: Any, verb: str) -> Any:
         """Return the learner's output for rows."""
@@ -399,23 +382,16 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         return labels
 
     @_if_learner_has("predict_proba")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n_rows, n_classes); only if the learner has it."""
-        proba: NDArray[np.float64] = self._apply_learner(X, "predict_proba")
+        proba: Floats = self._apply_learner(X, "predict_proba")
         return proba
 
     @_if_learner_has("decision_function")  # type: ignore[untyped-decorator]
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Return the score of each class, or of the second of two; only if the learner has it."""
-        scores: NDArray[np.float64] = self._apply_learner(X, "decision_function")
+        scores: Floats = self._apply_learner(X, "decision_function")
         return scores
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, or for a regressor R^2, on held-out rows."""
-        from sklearn.metrics import accuracy_score, r2_score
-
-        measure = r2_score if is_regression_learner(self.selector, self._learner()) else accuracy_score
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     def transform(self, X: Any) -> Any:
         """Return the selected features, unscaled.
@@ -430,7 +406,7 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         """
         return super().transform(X)
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         mask = self._current_models().mask
         return np.ones(self.n_features_in_, dtype=bool) if mask is None else mask.copy()
 
@@ -453,25 +429,19 @@ class StreamPipeline(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         return self._current_models().learner.model
 
     @property
-    def scores_(self) -> NDArray[np.float64]:
+    def scores_(self) -> Floats:
         """The selector's score of each feature; larger is more relevant."""
         selector: Any = self._current_models().selector
-        scores: NDArray[np.float64] = selector.scores_
+        scores: Floats = selector.scores_
         return scores
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_seen_")
-
     def __sklearn_tags__(self) -> Tags:
-        tags, learner = super().__sklearn_tags__(), self._learner()
-        inner = get_tags(learner)
-        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
-        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        learner = self._learner()
+        tags = self._tags_like(super().__sklearn_tags__(), learner)
         tags.target_tags.required = True
-        tags.input_tags.sparse = inner.input_tags.sparse
         passes_nan = self.selector is None or get_tags(self.selector).input_tags.allow_nan
         is_scaled = self.scale == "standard" or (self.scale == "auto" and wants_scale(learner))
         tags.input_tags.allow_nan = passes_nan and (
-            inner.input_tags.allow_nan or (is_scaled and self.selector is not None)
+            tags.input_tags.allow_nan or (is_scaled and self.selector is not None)
         )
         return tags

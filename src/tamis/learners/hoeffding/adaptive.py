@@ -14,19 +14,10 @@ import numpy as np
 
 from tamis._kernels import njit
 from tamis.learners.hoeffding.nodes import (
-    ALTERNATE,
-    CELL,
-    DEPTH,
-    DETECTOR,
-    DROPPED,
-    LEFT,
-    NEXT,
-    PARENT,
-    REPLACED,
-    ROOT,
-    START,
-    STARTED,
     Arrays,
+    Change,
+    Link,
+    State,
     assign_detector,
     drop_subtree,
     new_leaf,
@@ -66,24 +57,25 @@ def poisson(seed: int, row: int, born: int) -> float:
 @njit()
 def start_alternate(tree: Arrays, node: int) -> None:
     """Start an alternate tree at a split; it learns from the next row on."""
-    other = new_leaf(tree, node, tree.links[node, DEPTH])
+    other = new_leaf(tree, node, tree.links[node, Link.DEPTH])
     assign_detector(tree, other)
-    tree.links[node, ALTERNATE] = other
-    tree.state[STARTED] += 1
+    tree.links[node, Link.ALTERNATE] = other
+    tree.state[State.STARTED] += 1
 
 
 @njit()
 def compare_alternate(tree: Arrays, node: int, risen: bool) -> bool:
     """Queue an alternate tree if errors have risen, drop it if it is worse; return whether it replaced the split."""
-    other = tree.links[node, ALTERNATE]
+    other = tree.links[node, Link.ALTERNATE]
     if risen:
         if other >= 0:
             drop_alternate(tree, node)
-        queue_change(tree, START, node, 1)
+        queue_change(tree, Change.START, node, 1)
         return False
     if other < 0:
         return False
-    mine, its = tree.detectors[tree.links[node, DETECTOR]], tree.detectors[tree.links[other, DETECTOR]]
+    mine = tree.detectors[tree.links[node, Link.DETECTOR]]
+    its = tree.detectors[tree.links[other, Link.DETECTOR]]
     if min(mine[_WIDTH], its[_WIDTH]) <= _LEAST_WIDTH:
         return False
     error, its_error = mine[_TOTAL] / mine[_WIDTH], its[_TOTAL] / its[_WIDTH]
@@ -100,31 +92,28 @@ def compare_alternate(tree: Arrays, node: int, risen: bool) -> bool:
 @njit()
 def drop_alternate(tree: Arrays, node: int) -> None:
     """Drop the alternate tree of a split."""
-    drop_subtree(tree, tree.links[node, ALTERNATE])
-    tree.links[node, ALTERNATE] = -1
-    tree.state[DROPPED] += 1
+    drop_subtree(tree, tree.links[node, Link.ALTERNATE])
+    tree.links[node, Link.ALTERNATE] = -1
+    tree.state[State.DROPPED] += 1
 
 
 @njit()
 def replace_split(tree: Arrays, node: int, other: int) -> None:
     """Replace a split with its alternate tree, and drop the subtree of the split."""
-    links, parent = tree.links, tree.links[node, PARENT]
-    links[other, PARENT], links[other, NEXT], links[other, CELL] = (
-        parent,
-        links[node, NEXT],
-        links[node, CELL],
-    )
+    links, parent = tree.links, tree.links[node, Link.PARENT]
+    links[other, Link.PARENT], links[other, Link.NEXT] = parent, links[node, Link.NEXT]
+    links[other, Link.CELL] = links[node, Link.CELL]
     if parent < 0:
-        tree.state[ROOT] = other
-    elif links[parent, ALTERNATE] == node:
-        links[parent, ALTERNATE] = other
-    elif links[parent, LEFT] == node:
-        links[parent, LEFT] = other
+        tree.state[State.ROOT] = other
+    elif links[parent, Link.ALTERNATE] == node:
+        links[parent, Link.ALTERNATE] = other
+    elif links[parent, Link.LEFT] == node:
+        links[parent, Link.LEFT] = other
     else:
-        child = links[parent, LEFT]
-        while links[child, NEXT] != node:
-            child = links[child, NEXT]
-        links[child, NEXT] = other
-    links[node, ALTERNATE] = -1
+        child = links[parent, Link.LEFT]
+        while links[child, Link.NEXT] != node:
+            child = links[child, Link.NEXT]
+        links[child, Link.NEXT] = other
+    links[node, Link.ALTERNATE] = -1
     drop_subtree(tree, node)
-    tree.state[REPLACED] += 1
+    tree.state[State.REPLACED] += 1

@@ -23,20 +23,19 @@ Deviations, each with its reason:
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
-from tamis._validation.parameters import SEED, integer, parameters
+from tamis._validation import Array, Floats, Ints
+from tamis._validation.parameters import SEED, integer, parameter
 from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.hoeffding.classifier import LEAVES
 from tamis.learners.hoeffding.forest import TreeEnsemble
 from tamis.learners.hoeffding.learning import attempt_split, has_room, queue_branches, register_categories
 from tamis.learners.hoeffding.member import Sampling, apply_pending, learn_row
-from tamis.learners.hoeffding.nodes import PATH, PENDING, Arrays
+from tamis.learners.hoeffding.nodes import Arrays, Note, State
 from tamis.learners.hoeffding.splits import SplitOptions
 
 __all__ = ["OzaBoost"]
@@ -68,7 +67,7 @@ def _learn(
     part, part_cells = np.empty(tree.gaussians.shape[3]), np.empty(cells.shape[1], np.int64)
     votes, no_guesses = np.empty(tree.weights.shape[1]), np.empty(0, np.int64)
     for i in range(start, len(codes) + 1):
-        if tree.state[PENDING] > 0:
+        if tree.state[State.PENDING] > 0:
             if not has_room(tree):
                 return i
             apply_pending(tree, drawn, X.shape[1], rules)
@@ -80,7 +79,7 @@ def _learn(
             tree, drawn, X[i], cells[i], codes[i], count, rules, sampling, part, part_cells, no_guesses, votes
         )
         if due:
-            attempt_split(tree, tree.notes[PATH, length - 1], rules)
+            attempt_split(tree, tree.notes[Note.PATH, length - 1], rules)
         if count > 0.0:
             queue_branches(tree, length, X[i], cells[i])
         tally[1] += rates[i]
@@ -91,6 +90,7 @@ def _learn(
     return len(codes)
 
 
+@dataclass(repr=False, eq=False)
 class OzaBoost(TreeEnsemble):
     """Online boosting: each Hoeffding tree concentrates on the rows misclassified by the trees before it.
 
@@ -145,61 +145,36 @@ class OzaBoost(TreeEnsemble):
     True
     """
 
-    _allowed = parameters(n_estimators=integer("[1, 1000]"), random_state=SEED[0])
+    n_estimators: int = parameter(integer("[1, 1000]"), default=10)
+    _: KW_ONLY
+    random_state: int = parameter(SEED[0], default=0)
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        *,
-        grace_period: int = 200,
-        delta: float = 1e-7,
-        tie_threshold: float = 0.05,
-        leaf: str = "nb-adaptive",
-        n_cuts: int = 10,
-        categorical: Any = None,
-        binary_splits: bool = False,
-        max_depth: int | None = None,
-        max_nodes: int | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.grace_period = grace_period
-        self.delta = delta
-        self.tie_threshold = tie_threshold
-        self.leaf = leaf
-        self.n_cuts = n_cuts
-        self.categorical = categorical
-        self.binary_splits = binary_splits
-        self.max_depth = max_depth
-        self.max_nodes = max_nodes
-        self.random_state = random_state
-
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        super()._initialize(n_features, names, classes)
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
+        super()._initialize(n_features, names)
         self._n_drawn_ = n_features
         self._trees_ = [self._create_tree(t) for t in range(self.n_estimators)]
 
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+    def _learn(self, rows: Floats, codes: Ints) -> None:
         numbers, cells = self._encode(rows, learn=True)
         rules, rates = self._split_options(watched=True), np.ones(len(codes))
         for t, tree in enumerate(self._trees_):
             seed = (int(self.random_state) << 24) + (1 << 23) + t
             sampling, at = Sampling(seed, tree.key, False, np.zeros(1), 0.0, 0.0), 0
             tree.make_writable()
-            while at < len(codes) or tree.pools.state[PENDING]:
+            while at < len(codes) or tree.pools.state[State.PENDING]:
                 at = _learn(
                     tree.pools.arrays(), tree.drawn, tree.tally, numbers, cells, codes, rates, at, self.n_seen_,
                     rules, sampling,
                 )  # fmt: skip
                 tree.make_room()
 
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         """Return the votes of the trees (3), 1 each while none is better than chance."""
         right, total = np.array([tree.tally for tree in self._trees_]).T
-        weights: NDArray[np.float64] = np.maximum(np.log((right + 1.0) / (total - right + 1.0)), 0.0)
+        weights: Floats = np.maximum(np.log((right + 1.0) / (total - right + 1.0)), 0.0)
         return weights if weights.any() else np.ones_like(weights)
 
-    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+    def _vote(self, rows: Array, numbers: Array, cells: Ints, votes: Array) -> None:
         mode, each = LEAVES.index(self.leaf), np.arange(len(votes))
         votes[:] = 0.0
         weights = self._weights()
@@ -210,8 +185,8 @@ class OzaBoost(TreeEnsemble):
         votes /= weights.sum()
 
     @property
-    def tree_errors_(self) -> NDArray[np.float64]:
+    def tree_errors_(self) -> Floats:
         """Weighted error rate of each tree, on rows that it had not learned; 0 before the first row."""
         right, total = np.array([tree.tally for tree in self._trees_]).T
-        errors: NDArray[np.float64] = (total - right) / np.maximum(total, 1e-300)
+        errors: Floats = (total - right) / np.maximum(total, 1e-300)
         return errors

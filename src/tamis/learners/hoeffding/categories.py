@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._validation import Floats, Ints
 from tamis.learners.hoeffding.nodes import MISSING, UNKNOWN
 
 __all__ = ["Categories"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 MAX_CATEGORIES = 1000  # of a feature: each may have a branch, whose leaf counts all of them
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array, as_classes, columns_of
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation import Array, Floats, Ints, columns_of
+from tamis._validation.parameters import integer, number, parameter, parameters
 from tamis.learners.dense_rows import DenseRowClassifier
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.leaves import GIVEN
+from tamis.learners.hoeffding.nodes import Pools
 from tamis.learners.hoeffding.splits import SplitOptions
 from tamis.learners.hoeffding.validation import require
 
@@ -22,41 +23,31 @@ __all__ = ["LEAVES", "TreeClassifier"]
 LEAVES = ("majority", "nb", "nb-adaptive")  # in the order of their codes
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class TreeClassifier(DenseRowClassifier):
     """A classifier of one or more trees, or of rules. Subclasses implement training and voting."""
 
-    _allowed = parameters(
-        grace_period=integer("[1, inf)"),
-        delta=number("(0, 1)"),
-        tie_threshold=number("[0, inf)"),
-        leaf=LEAVES,
-        n_cuts=integer("[1, 10000]"),
-        splitter=("normal", "quantiles"),
-        binary_splits=(True, False),
-        max_depth=(integer("[0, inf)"), None),
-        max_nodes=(integer("[1, inf)"), None),
-        new_feature_penalty=number("[0, 1)"),
-    )
+    _allowed = parameters(splitter=("normal", "quantiles"), new_feature_penalty=number("[0, 1)"))
 
-    grace_period: int
-    delta: float
-    tie_threshold: float
-    leaf: Any
-    n_cuts: int
-    categorical: Any
-    binary_splits: bool
-    max_depth: int | None
-    max_nodes: int | None
-    new_feature_penalty: float = 0.0  # no parameter of most methods
-    splitter: str = "normal"  # likewise
-    _categories_: Categories
+    grace_period: int = parameter(integer("[1, inf)"), default=200)
+    delta: float = parameter(number("(0, 1)"), default=1e-7)
+    tie_threshold: float = parameter(number("[0, inf)"), default=0.05)
+    leaf: Any = parameter(*LEAVES, default="nb-adaptive")
+    n_cuts: int = parameter(integer("[1, 10000]"), default=10)
+    categorical: Any = None
+    binary_splits: bool = parameter(True, False, default=False)
+    max_depth: int | None = parameter(integer("[0, inf)"), None, default=None)
+    max_nodes: int | None = parameter(integer("[1, inf)"), None, default=None)
+
+    new_feature_penalty = 0.0  # no parameter of most methods
+    splitter = "normal"  # likewise
+
+    def _every_pool(self) -> list[Pools]:
+        """Return the pools that have an entry for each category."""
+        return [self._pools_]
 
     @abstractmethod
-    def _grow_cells(self, n_cells: int) -> None:
-        """Allocate space for new categories."""
-
-    @abstractmethod
-    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+    def _vote(self, rows: Array, numbers: Array, cells: Ints, votes: Array) -> None:
         """Write the class probabilities into `votes`."""
 
     @abstractmethod
@@ -81,19 +72,18 @@ class TreeClassifier(DenseRowClassifier):
             require(fits, "_numeric_")
         self._check_trees()
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
         self._categorical_ = columns_of(self.categorical, n_features, names)
-        self._numeric_: NDArray[np.int64] = np.setdiff1d(np.arange(n_features), self._categorical_)
-        self.classes_ = np.array([]) if classes is None else as_classes(classes)
+        self._numeric_: Ints = np.setdiff1d(np.arange(n_features), self._categorical_)
         self._categories_ = Categories()
-        self.n_seen_ = 0
 
-    def _encode(self, rows: Array, *, learn: bool) -> tuple[Array, NDArray[np.int64]]:
+    def _encode(self, rows: Array, *, learn: bool) -> tuple[Array, Ints]:
         """Return the numeric columns, and the cells of the categorical ones."""
         if not len(self._categorical_):
             return rows, np.empty((len(rows), 0), dtype=np.int64)
         cells = self._categories_.cells(rows[:, self._categorical_], learn=learn)
-        self._grow_cells(self._categories_.n_cells)
+        for pools in self._every_pool():
+            pools.grow_cells(self._categories_.n_cells)
         return np.ascontiguousarray(rows[:, self._numeric_]), cells
 
     def _split_options(self, *, watched: bool = False, seed: int = -1) -> SplitOptions:
@@ -106,7 +96,7 @@ class TreeClassifier(DenseRowClassifier):
             float(self.new_feature_penalty),
         )  # fmt: skip
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class.
 
         Parameters

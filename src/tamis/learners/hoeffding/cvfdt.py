@@ -32,21 +32,21 @@ Deviations, each with its reason:
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis._validation import Array
-from tamis._validation.parameters import integer, parameters
+from tamis._validation import Array, Ints
+from tamis._validation.parameters import integer, parameter, parameters
 from tamis.learners.hoeffding.classifier import LEAVES
 from tamis.learners.hoeffding.forgetting import CheckSchedule, RowWindow, learn, predict_votes
-from tamis.learners.hoeffding.nodes import PENDING
+from tamis.learners.hoeffding.nodes import State
 from tamis.learners.hoeffding.tree import AlternateTreeBase
 
 __all__ = ["CVFDT"]
 
 
+@dataclass(repr=False, eq=False)
 class CVFDT(AlternateTreeBase):
     """A Hoeffding tree over a sliding window that replaces splits when another feature becomes better (CVFDT).
 
@@ -112,42 +112,22 @@ class CVFDT(AlternateTreeBase):
 
     _shapes = f"""{AlternateTreeBase._shapes}
         _window_ (=w)  _rows_ (w, p) float in [-1e150, 1e150] or nan  _cells_ (w, q) in [-2, _categories_.n_cells)
-        _codes_ (w) in [0, max(k, 1))  _births_ (w) any "only compared"
+        _codes_ (w) in [0, max(c, 1))  _births_ (w) any "only compared"
         _trials_ (n, 3) float in [-inf, inf]
     """
 
-    _allowed = parameters(
-        leaf=LEAVES,
-        check_every=integer("[1, inf)"),
-        test_every=integer("[1, inf)"),
-        test_rows=integer("[1, inf)"),
-    )
+    _allowed = parameters(leaf=LEAVES)
 
-    def __init__(
-        self,
-        window: int = 5000,
-        check_every: int = 500,
-        test_every: int = 1000,
-        test_rows: int = 200,
-        *,
-        grace_period: int = 200,
-        delta: float = 0.01,
-        tie_threshold: float = 0.05,
-        leaf: str = "nb-adaptive",
-        n_cuts: int = 10,
-        categorical: Any = None,
-        binary_splits: bool = False,
-        max_depth: int | None = None,
-        max_nodes: int | None = None,
-    ) -> None:
-        super().__init__(
-            grace_period, delta, tie_threshold, leaf=leaf, n_cuts=n_cuts, categorical=categorical,
-            binary_splits=binary_splits, max_depth=max_depth, max_nodes=max_nodes,
-        )  # fmt: skip
-        self.window = window
-        self.check_every = check_every
-        self.test_every = test_every
-        self.test_rows = test_rows
+    window: int = 5000
+    check_every: int = parameter(integer("[1, inf)"), default=500)
+    test_every: int = parameter(integer("[1, inf)"), default=1000)
+    test_rows: int = parameter(integer("[1, inf)"), default=200)
+    _: KW_ONLY
+    grace_period: int = 200
+    delta: float = 0.01
+    tie_threshold: float = 0.05
+    splitter: str = field(default="normal", init=False)
+    new_feature_penalty: float = field(default=0.0, init=False)
 
     # State in addition to that of the tree:
     #   _rows_, _cells_, _codes_   (window, p), (window, q), (window,)  the last rows, at row number modulo the size
@@ -157,12 +137,12 @@ class CVFDT(AlternateTreeBase):
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
         if self.test_rows > self.test_every:
             raise ValueError(
                 f"test_rows={self.test_rows} exceeds test_every={self.test_every}: choose a smaller test_rows."
             )
-        super()._initialize(n_features, names, classes)
+        super()._initialize(n_features, names)
         self._window_ = size = int(self.window)
         self._rows_ = np.zeros((size, len(self._numeric_)))
         self._cells_ = np.zeros((size, len(self._categorical_)), dtype=np.int64)
@@ -181,13 +161,13 @@ class CVFDT(AlternateTreeBase):
         schedule = CheckSchedule(
             self._window_, int(self.check_every), int(self.test_every), int(self.test_rows)
         )
-        while at < len(codes) or pools.state[PENDING]:
+        while at < len(codes) or pools.state[State.PENDING]:
             at = learn(pools.arrays(), self._row_window(), numbers, cells, codes, at, rules, schedule)
-            if pools.state[PENDING]:
+            if pools.state[State.PENDING]:
                 pools.make_room()
                 self._trials_ = np.pad(self._trials_, ((0, len(pools.links) - len(self._trials_)), (0, 0)))
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+    def _vote(self, rows: Array, numbers: Array, cells: Ints, votes: Array) -> None:
         predict_votes(self._pools_.arrays(), numbers, cells, LEAVES.index(self.leaf), votes)

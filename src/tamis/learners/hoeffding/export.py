@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -225,15 +226,8 @@ def _condition(nodes: list[Node], at: int, names: list[str], decimals: int) -> s
 
 
 def _depth_below(nodes: list[Node], top: int) -> int:
-    below = [node.depth for node in _subtree(nodes, top)]
-    return max(below) - nodes[top].depth + 1
-
-
-def _subtree(nodes: list[Node], top: int) -> list[Node]:
-    stop = top + 1
-    while stop < len(nodes) and nodes[stop].depth > nodes[top].depth:
-        stop += 1
-    return nodes[top:stop]
+    below = takewhile(lambda one: one.depth > nodes[top].depth, nodes[top + 1 :])
+    return max((one.depth for one in below), default=nodes[top].depth) - nodes[top].depth + 1
 
 
 def _places(nodes: list[Node]) -> list[float]:

@@ -26,16 +26,16 @@ import functools
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._guard import record_of
-from tamis._validation import Array
-from tamis._validation.parameters import SEED, integer, number, parameters
+from tamis._validation import Array, Floats, Ints
+from tamis._validation.parameters import SEED, integer, number, parameter
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.member import NOTHING, WARNING, Member, Sampling
 from tamis.learners.hoeffding.members import (
@@ -51,7 +51,7 @@ from tamis.learners.hoeffding.members import (
     new_progress,
     vote_members,
 )
-from tamis.learners.hoeffding.nodes import LIVE
+from tamis.learners.hoeffding.nodes import Pools, State
 from tamis.learners.hoeffding.records import Node, importances, node_records
 from tamis.learners.hoeffding.validation import require
 from tamis.learners.subsets import COUNT_OR_FRACTION, resolve_max_features
@@ -63,9 +63,9 @@ class TreeEnsemble(TreeClassifier):
     """Base class of ensembles: the trees, and what is read from them. A subclass creates the trees."""
 
     _shapes = """
-        classes_ (k) labels  _numeric_ (p) int  _categorical_ (q) int  _trees_[] (its own)
-        _trees_[].pools.weights (*, k)
-        _trees_[].pools.lists (2, q) int  _categories_.values (v)  _categories_._table (2*v, 3) int
+        classes_ (c) labels  _numeric_ (p) int  _categorical_ (q) int  _trees_[] (its own)
+        _trees_[].pools.weights (*, c)  _trees_[].pools.lists (2, q) int  _categories_.values (v)
+        _categories_._table (2*v, 3) int
     """
 
     _n_drawn_: int
@@ -86,20 +86,19 @@ class TreeEnsemble(TreeClassifier):
 
     def _grow(self, n_classes: int) -> None:
         for tree in self._all():
-            tree.pools.grow_classes(n_classes)
+            tree.grow(n_classes)
 
-    def _grow_cells(self, n_cells: int) -> None:
-        for tree in self._all():
-            tree.pools.grow_cells(n_cells)
+    def _every_pool(self) -> list[Pools]:
+        return [tree.pools for tree in self._all()]
 
     @property
-    def n_nodes_(self) -> NDArray[np.int64]:
+    def n_nodes_(self) -> Ints:
         """Number of nodes of each tree that votes."""
         check_is_fitted(self)
-        return np.array([tree.pools.state[LIVE] for tree in self._trees_])
+        return np.array([tree.pools.state[State.LIVE] for tree in self._trees_])
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """Merit times weight of all splits, summed by feature; the sum is 1, or 0 before the first split."""
         check_is_fitted(self)
         return importances(chain.from_iterable(self._nodes()), self.n_features_in_)
@@ -109,6 +108,7 @@ class TreeEnsemble(TreeClassifier):
         return [node_records(tree.pools, self._categories_, columns) for tree in self._trees_]
 
 
+@dataclass(repr=False, eq=False)
 class AdaptiveRandomForest(TreeEnsemble):
     """A forest of Hoeffding trees that sample features at each leaf and are replaced when their errors rise (ARF).
 
@@ -182,71 +182,32 @@ class AdaptiveRandomForest(TreeEnsemble):
     """
 
     _shapes = """
-        _events_ (2, t) in [0, inf)  _background_[] (its own)  _background_[].pools.weights (*, k)
+        _events_ (2, t) in [0, inf)  _background_[] (its own)  _background_[].pools.weights (*, c)
         _background_[].pools.lists (2, q) int
     """
 
     _by_leaf = True
 
-    _allowed = parameters(
-        n_estimators=integer("[1, 1000]"),
-        max_features=("sqrt", COUNT_OR_FRACTION, None),
-        bagging=(number("(0, 100]"), None),
-        warning=(number("(0, 1)"), None),
-        drift=(number("(0, 1)"), None),
-        random_state=SEED[0],
-        n_jobs=(integer("[1, 1000]"), -1, None),
-    )
-
-    _background_: list[Member | None]
-
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        max_features: Any = None,
-        *,
-        bagging: float | None = 6,
-        warning: float | None = 0.01,
-        drift: float | None = 0.001,
-        grace_period: int = 50,
-        delta: float = 0.01,
-        tie_threshold: float = 0.05,
-        leaf: str = "nb-adaptive",
-        n_cuts: int = 10,
-        categorical: Any = None,
-        binary_splits: bool = False,
-        max_depth: int | None = None,
-        max_nodes: int | None = None,
-        new_feature_penalty: float = 0.0,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_features = max_features
-        self.bagging = bagging
-        self.warning = warning
-        self.drift = drift
-        self.grace_period = grace_period
-        self.delta = delta
-        self.tie_threshold = tie_threshold
-        self.leaf = leaf
-        self.n_cuts = n_cuts
-        self.categorical = categorical
-        self.binary_splits = binary_splits
-        self.max_depth = max_depth
-        self.max_nodes = max_nodes
-        self.new_feature_penalty = new_feature_penalty
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = parameter(integer("[1, 1000]"), default=10)
+    max_features: Any = parameter("sqrt", COUNT_OR_FRACTION, None, default=None)
+    _: KW_ONLY
+    bagging: float | None = parameter(number("(0, 100]"), None, default=6)
+    warning: float | None = parameter(number("(0, 1)"), None, default=0.01)
+    drift: float | None = parameter(number("(0, 1)"), None, default=0.001)
+    grace_period: int = 50
+    delta: float = 0.01
+    new_feature_penalty: float = 0.0
+    random_state: int = parameter(SEED[0], default=0)
+    n_jobs: int | None = parameter(integer("[1, 1000]"), -1, None, default=None)
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        super()._initialize(n_features, names, classes)
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
+        super()._initialize(n_features, names)
         self._n_drawn_ = resolve_max_features(self.max_features, n_features)
         self._events_ = np.zeros((2, self.n_estimators), dtype=np.int64)  # warnings and drifts of each tree
         self._trees_ = [self._new_tree(t) for t in range(self.n_estimators)]
-        self._background_ = [None] * self.n_estimators
+        self._background_: list[Member | None] = [None] * self.n_estimators
 
     def _new_tree(self, t: int) -> Member:
         born = int(self._events_[:, t].sum()) * self.n_estimators + t
@@ -260,7 +221,7 @@ class AdaptiveRandomForest(TreeEnsemble):
         require(len(self._trees_) == len(self._background_) == n_trees, "_trees_")
         super()._check_trees()
 
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+    def _learn(self, rows: Floats, codes: Ints) -> None:
         numbers, cells = self._encode(rows, learn=True)
         rules, sampling = self._split_options(watched=True), self._sampling()
         if not self._events_.flags.writeable:  # memory-mapped from a file
@@ -318,7 +279,7 @@ class AdaptiveRandomForest(TreeEnsemble):
         seed = (int(self.random_state) << 24) + (1 << 23)
         return Sampling(seed, 0, self._by_leaf, counts, float(self.warning or 0.0), float(self.drift or 0.0))
 
-    def _unblock(self, t: int, progress: NDArray[np.int64], table: MemberTable, undo: RowUndo | None) -> None:
+    def _unblock(self, t: int, progress: Ints, table: MemberTable, undo: RowUndo | None) -> None:
         """Give a tree room for its pending changes, or replace it after an event."""
         background, status = self._background_[t], progress[STATUS]
         if status != SIGNAL:
@@ -346,7 +307,7 @@ class AdaptiveRandomForest(TreeEnsemble):
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+    def _vote(self, rows: Array, numbers: Array, cells: Ints, votes: Array) -> None:
         mode = LEAVES.index(self.leaf)
 
         table = self._table()
@@ -374,6 +335,7 @@ class AdaptiveRandomForest(TreeEnsemble):
         return int(self._events_[1].sum())
 
 
+@dataclass(repr=False, eq=False)
 class StreamingRandomPatches(AdaptiveRandomForest):
     """An ensemble of trees, each on a random subset of the features and rows, replaced when errors rise (SRP).
 
@@ -424,40 +386,14 @@ class StreamingRandomPatches(AdaptiveRandomForest):
 
     _by_leaf = False
 
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        max_features: Any = 0.6,
-        *,
-        bagging: float | None = 6,
-        warning: float | None = 0.01,
-        drift: float | None = 0.001,
-        grace_period: int = 50,
-        delta: float = 0.01,
-        tie_threshold: float = 0.05,
-        leaf: str = "nb-adaptive",
-        n_cuts: int = 10,
-        categorical: Any = None,
-        binary_splits: bool = False,
-        max_depth: int | None = None,
-        max_nodes: int | None = None,
-        new_feature_penalty: float = 0.0,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_estimators, max_features, bagging=bagging, warning=warning, drift=drift, grace_period=grace_period,
-            delta=delta, tie_threshold=tie_threshold, leaf=leaf, n_cuts=n_cuts, categorical=categorical,
-            binary_splits=binary_splits, max_depth=max_depth, max_nodes=max_nodes,
-            new_feature_penalty=new_feature_penalty, random_state=random_state, n_jobs=n_jobs,
-        )  # fmt: skip
+    max_features: Any = 0.6
 
 
 @functools.cache
-def _poisson_shares(rate: float) -> NDArray[np.float64]:
+def _poisson_shares(rate: float) -> Floats:
     """Return P[K <= 0], P[K <= 1], ... until the remaining probability is negligible."""
     from scipy.stats import poisson
 
     last = int(poisson.isf(1e-15, rate))
-    shares: NDArray[np.float64] = poisson.cdf(np.arange(last + 1), rate)
+    shares: Floats = poisson.cdf(np.arange(last + 1), rate)
     return shares

@@ -3,44 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._validation import Floats, Ints, Mask
 from tamis.drift.adwin import update_window
 from tamis.learners.hoeffding.adaptive import compare_alternate, poisson, start_alternate
 from tamis.learners.hoeffding.leaves import BAYES_OR_MAJORITY, GIVEN, MAJORITY, bayes, uses_bayes, vote
 from tamis.learners.hoeffding.nodes import (
-    ALTERNATE,
-    BORN,
-    BRANCH,
-    DEPTH,
-    DETECTOR,
-    FEATURE,
-    FIRST,
-    FREE_DETECTORS,
-    FREE_NODES,
-    FREE_SLOTS,
-    KIND,
-    LEFT,
-    LIVE,
-    MULTIWAY,
-    N_CELLS,
-    NUMBER,
-    PATH,
-    PENDING,
-    RIGHT_BY_BAYES,
-    RIGHT_BY_MAJORITY,
-    ROOT,
-    ROWS,
-    SINCE_TRY,
-    SLOT,
-    SPLIT,
-    STACK,
-    START,
-    WEIGHT,
-    WHAT,
-    WHERE,
     Arrays,
+    Chain,
+    Change,
+    Kind,
+    Link,
+    Note,
+    Number,
+    State,
     assign_detector,
     child_of,
     leaf_of,
@@ -71,9 +48,6 @@ __all__ = [
     "update_leaf",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 @njit()
 def learn(
@@ -93,7 +67,7 @@ def learn(
     """
     votes = np.empty(tree.weights.shape[1])
     for i in range(start, len(codes) + 1):
-        if tree.state[PENDING] > 0:
+        if tree.state[State.PENDING] > 0:
             if not has_room(tree):
                 return i
             _apply_pending(tree, rules)
@@ -102,7 +76,7 @@ def learn(
         if i < len(codes):
             register_categories(tree, cells[i])
             births[i] = _learn_row(tree, X[i], cells[i], codes[i], guesses, rules, votes)
-            tree.state[ROWS] += 1
+            tree.state[State.ROWS] += 1
     return len(codes)
 
 
@@ -110,28 +84,26 @@ def learn(
 def has_room(tree: Arrays) -> bool:
     """Return whether the pending changes fit in the pools."""
     nodes, slots, detectors = required_room(tree)
-    state = tree.state
-    return bool(
-        state[FREE_NODES] >= nodes and state[FREE_SLOTS] >= slots and state[FREE_DETECTORS] >= detectors
-    )
+    has_nodes = tree.state[State.FREE_NODES] >= nodes and tree.state[State.FREE_SLOTS] >= slots
+    return bool(has_nodes and tree.state[State.FREE_DETECTORS] >= detectors)
 
 
 @njit()
 def _apply_pending(tree: Arrays, rules: SplitOptions) -> None:
-    for k in range(tree.state[PENDING]):
-        kind, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
-        n = number if kind == SPLIT else 1
-        if rules.max_nodes >= 0 and tree.state[LIVE] + n > rules.max_nodes:
+    for k in range(tree.state[State.PENDING]):
+        kind, node, number = tree.notes[Note.WHAT, k], tree.notes[Note.WHERE, k], tree.notes[Note.NUMBER, k]
+        n = number if kind == Change.SPLIT else 1
+        if rules.max_nodes >= 0 and tree.state[State.LIVE] + n > rules.max_nodes:
             continue
-        if kind == START:
+        if kind == Change.START:
             start_alternate(tree, node)
-        elif kind == BRANCH:
+        elif kind == Change.BRANCH:
             add_branch(tree, node, number)
         else:
             split(tree, node)
             if rules.watched:
                 assign_detector(tree, node)
-    tree.state[PENDING] = 0
+    tree.state[State.PENDING] = 0
 
 
 @njit(allocates=False)
@@ -141,10 +113,10 @@ def register_categories(tree: Arrays, cells: Ints) -> None:
         cell = cells[g]
         if cell >= 0 and tree.next_cell[cell] == -2:
             tree.next_cell[cell] = -1
-            tree.lists[N_CELLS, g] += 1
-            last = tree.lists[FIRST, g]
+            tree.lists[Chain.N_CELLS, g] += 1
+            last = tree.lists[Chain.FIRST, g]
             if last < 0:
-                tree.lists[FIRST, g] = cell
+                tree.lists[Chain.FIRST, g] = cell
             else:
                 while tree.next_cell[last] >= 0:
                     last = tree.next_cell[last]
@@ -156,30 +128,31 @@ def _learn_row(
     tree: Arrays, row: Floats, cells: Ints, y: int, guesses: Ints, rules: SplitOptions, votes: Floats
 ) -> int:
     """Learn a row in the tree and in the alternate trees on its path; return the birth number of the tree's leaf."""
-    tree.notes[STACK, 0], n, birth = tree.state[ROOT], 1, -1
+    tree.notes[Note.STACK, 0], n, birth = tree.state[State.ROOT], 1, -1
     while n > 0:
         n -= 1
-        top = tree.notes[STACK, n]
+        top = tree.notes[Note.STACK, n]
         length = walk(tree, top, row, cells)
-        leaf = tree.notes[PATH, length - 1]
-        birth = tree.links[leaf, BORN] if birth < 0 else birth
-        weight = poisson(rules.seed, tree.state[ROWS], tree.links[top, BORN]) if rules.seed >= 0 else 1.0
+        leaf = tree.notes[Note.PATH, length - 1]
+        birth = tree.links[leaf, Link.BORN] if birth < 0 else birth
+        born = tree.links[top, Link.BORN]
+        weight = poisson(rules.seed, tree.state[State.ROWS], born) if rules.seed >= 0 else 1.0
         guess = predict_and_score(tree, leaf, row, cells, y, weight, guesses, rules, votes)
         replaced = False
         for p in range(length):
-            node = tree.notes[PATH, p]
+            node = tree.notes[Note.PATH, p]
             tree.weights[node, y] += weight
-            tree.numbers[node, WEIGHT] += weight
-            if not rules.watched or tree.links[node, DETECTOR] < 0:
+            tree.numbers[node, Number.WEIGHT] += weight
+            if not rules.watched or tree.links[node, Link.DETECTOR] < 0:
                 continue
             error = 1.0 if guess != y else 0.0
-            risen = update_window(tree.detectors[tree.links[node, DETECTOR]], error, 0.002, 32) > 0
-            if tree.links[node, LEFT] < 0:
+            risen = update_window(tree.detectors[tree.links[node, Link.DETECTOR]], error, 0.002, 32) > 0
+            if tree.links[node, Link.LEFT] < 0:
                 continue
-            other = tree.links[node, ALTERNATE]
+            other = tree.links[node, Link.ALTERNATE]
             replaced = compare_alternate(tree, node, risen)
-            if other >= 0 and (replaced or tree.links[node, ALTERNATE] == other):
-                tree.notes[STACK, n] = other
+            if other >= 0 and (replaced or tree.links[node, Link.ALTERNATE] == other):
+                tree.notes[Note.STACK, n] = other
                 n += 1
             if replaced:
                 break
@@ -197,7 +170,7 @@ def predict_and_score(
     """Return the prediction of the leaf before it learns the row, and count which of its votes is correct."""
     if rules.leaf == GIVEN:
         return int(guesses[leaf])
-    if tree.numbers[leaf, WEIGHT] <= 0.0 or not (rules.watched or rules.leaf == BAYES_OR_MAJORITY):
+    if tree.numbers[leaf, Number.WEIGHT] <= 0.0 or not (rules.watched or rules.leaf == BAYES_OR_MAJORITY):
         return -1
     majority = int(np.argmax(tree.weights[leaf]))
     if rules.leaf == MAJORITY:
@@ -205,9 +178,9 @@ def predict_and_score(
     best = bayes(tree, leaf, row, cells, votes)
     guess = best if uses_bayes(tree, leaf, rules.leaf) else majority
     if majority == y:
-        tree.numbers[leaf, RIGHT_BY_MAJORITY] += weight
+        tree.numbers[leaf, Number.RIGHT_BY_MAJORITY] += weight
     if best == y:
-        tree.numbers[leaf, RIGHT_BY_BAYES] += weight
+        tree.numbers[leaf, Number.RIGHT_BY_BAYES] += weight
     return guess
 
 
@@ -216,13 +189,13 @@ def update_leaf(
     tree: Arrays, leaf: int, row: Floats, cells: Ints, y: int, weight: float, rules: SplitOptions
 ) -> bool:
     """Update the statistics of a leaf with a row; return whether a split should be attempted."""
-    update_statistics(tree, tree.links[leaf, SLOT], row, cells, y, weight)
-    tree.numbers[leaf, SINCE_TRY] += weight
-    if tree.numbers[leaf, SINCE_TRY] < rules.grace_period:
+    update_statistics(tree, tree.links[leaf, Link.SLOT], row, cells, y, weight)
+    tree.numbers[leaf, Number.SINCE_TRY] += weight
+    if tree.numbers[leaf, Number.SINCE_TRY] < rules.grace_period:
         return False
-    if rules.max_depth >= 0 and tree.links[leaf, DEPTH] >= rules.max_depth:
+    if rules.max_depth >= 0 and tree.links[leaf, Link.DEPTH] >= rules.max_depth:
         return False
-    tree.numbers[leaf, SINCE_TRY] = 0.0
+    tree.numbers[leaf, Number.SINCE_TRY] = 0.0
     return True
 
 
@@ -236,11 +209,11 @@ def attempt_split(tree: Arrays, leaf: int, rules: SplitOptions) -> None:
 
 
 @njit()
-def attempt_split_of(tree: Arrays, leaf: int, rules: SplitOptions, used: NDArray[np.bool_]) -> None:
+def attempt_split_of(tree: Arrays, leaf: int, rules: SplitOptions, used: Mask) -> None:
     """Queue a split of a leaf whose places contain features in use or others."""
-    branches = best_split(tree, leaf, tree.numbers[leaf, WEIGHT], rules, used)
+    branches = best_split(tree, leaf, tree.numbers[leaf, Number.WEIGHT], rules, used)
     if branches > 0:
-        queue_change(tree, SPLIT, leaf, branches)
+        queue_change(tree, Change.SPLIT, leaf, branches)
 
 
 @njit()
@@ -256,11 +229,11 @@ def learn_at_leaf(
 def queue_branches(tree: Arrays, length: int, row: Floats, cells: Ints) -> None:
     """Queue a branch for each category of the row that a multiway split on its path has no branch for."""
     for p in range(length - 1):
-        node = tree.notes[PATH, p]
-        if tree.links[node, KIND] == MULTIWAY and child_of(tree, node, row, cells) < 0:
-            cell = cells[tree.links[node, FEATURE] - row.shape[0]]
+        node = tree.notes[Note.PATH, p]
+        if tree.links[node, Link.KIND] == Kind.MULTIWAY and child_of(tree, node, row, cells) < 0:
+            cell = cells[tree.links[node, Link.FEATURE] - row.shape[0]]
             if cell >= 0:
-                queue_change(tree, BRANCH, node, cell)
+                queue_change(tree, Change.BRANCH, node, cell)
 
 
 # -- reading -----------------------------------------------------------------------------------------------
@@ -270,7 +243,7 @@ def queue_branches(tree: Arrays, length: int, row: Floats, cells: Ints) -> None:
 def predict_votes(tree: Arrays, X: Floats, cells: Ints, mode: int, votes: Floats) -> None:
     """Write the class probabilities of each row."""
     for i in range(X.shape[0]):
-        vote(tree, leaf_of(tree, tree.state[ROOT], X[i], cells[i]), X[i], cells[i], mode, votes[i])
+        vote(tree, leaf_of(tree, tree.state[State.ROOT], X[i], cells[i]), X[i], cells[i], mode, votes[i])
 
 
 @njit()
@@ -278,16 +251,16 @@ def find_leaves(tree: Arrays, X: Floats, cells: Ints, alternates: bool, leaves: 
     """Write the leaf of each row, or those of one row in the tree and its alternate trees; return their number."""
     if not alternates:
         for i in range(X.shape[0]):
-            leaves[i] = leaf_of(tree, tree.state[ROOT], X[i], cells[i])
+            leaves[i] = leaf_of(tree, tree.state[State.ROOT], X[i], cells[i])
         return len(X)
-    tree.notes[STACK, 0], n, n_leaves = tree.state[ROOT], 1, 0
+    tree.notes[Note.STACK, 0], n, n_leaves = tree.state[State.ROOT], 1, 0
     while n > 0:
         n -= 1
-        length = walk(tree, tree.notes[STACK, n], X[0], cells[0])
-        leaves[n_leaves] = tree.notes[PATH, length - 1]
+        length = walk(tree, tree.notes[Note.STACK, n], X[0], cells[0])
+        leaves[n_leaves] = tree.notes[Note.PATH, length - 1]
         n_leaves += 1
         for p in range(length):
-            if tree.links[tree.notes[PATH, p], ALTERNATE] >= 0:
-                tree.notes[STACK, n] = tree.links[tree.notes[PATH, p], ALTERNATE]
+            if tree.links[tree.notes[Note.PATH, p], Link.ALTERNATE] >= 0:
+                tree.notes[Note.STACK, n] = tree.links[tree.notes[Note.PATH, p], Link.ALTERNATE]
                 n += 1
     return n_leaves

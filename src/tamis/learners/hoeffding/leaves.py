@@ -11,25 +11,13 @@ exp(-10^6) elsewhere, or without rows: the class with the fewest such values is 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis.learners.hoeffding.nodes import (
-    DEVIATION,
-    MEAN,
-    N_CELLS,
-    OBSERVED,
-    RIGHT_BY_BAYES,
-    RIGHT_BY_MAJORITY,
-    SLOT,
-    WEIGHT,
-    Arrays,
-)
+from tamis._validation import Floats, Ints
+from tamis.learners.hoeffding.nodes import Arrays, Chain, Link, Moment, Number
 
 __all__ = ["BAYES", "BAYES_OR_MAJORITY", "GIVEN", "MAJORITY", "bayes", "vote"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 MAJORITY, BAYES, BAYES_OR_MAJORITY, GIVEN = range(4)
 _LOG_2_PI = float(np.log(2.0 * np.pi))
 _UNSEEN = 1e6  # subtracted from the log probability for a value that a class without variance has not had
@@ -42,12 +30,12 @@ def _log_normal(kept: Floats, row: Floats) -> float:
     """Return the sum of a class's log densities; variances are multiplied to save logarithms."""
     total, product, n, n_unseen = 0.0, 1.0, 0, 0
     for f in range(row.shape[0]):
-        gap = row[f] - kept[MEAN, f]
-        deviation, weight = kept[DEVIATION, f], kept[OBSERVED, f] - 1.0
+        gap = row[f] - kept[Moment.MEAN, f]
+        deviation, weight = kept[Moment.DEVIATION, f], kept[Moment.OBSERVED, f] - 1.0
         if gap != gap:
             continue
         if deviation <= 0.0 or weight <= 0.0:
-            if abs(gap) > _SAME * abs(row[f]) or kept[OBSERVED, f] <= 0.0:
+            if abs(gap) > _SAME * abs(row[f]) or kept[Moment.OBSERVED, f] <= 0.0:
                 n_unseen += 1
             continue
         variance = deviation / weight
@@ -75,7 +63,7 @@ def _log_counts(tree: Arrays, slot: int, y: int, cells: Ints) -> float:
         if cell == -1:
             continue
         count = tree.counts[slot, y, cell] if cell >= 0 else 0.0
-        product *= (count + 1.0) / (tree.totals[slot, y, g] + max(tree.lists[N_CELLS, g], 1))
+        product *= (count + 1.0) / (tree.totals[slot, y, g] + max(tree.lists[Chain.N_CELLS, g], 1))
         if product < _LITTLE:
             total += np.log(product)
             product = 1.0
@@ -86,11 +74,11 @@ def _log_counts(tree: Arrays, slot: int, y: int, cells: Ints) -> float:
 @njit(allocates=False)
 def bayes(tree: Arrays, node: int, row: Floats, cells: Ints, votes: Floats) -> int:
     """Write the log probabilities of naive Bayes, up to a constant, into `votes`, and return the most likely class."""
-    slot, best = tree.links[node, SLOT], -1
+    slot, best = tree.links[node, Link.SLOT], -1
     for c in range(votes.shape[0]):
         votes[c] = -np.inf
         if tree.weights[node, c] > 0.0:
-            prior = np.log(tree.weights[node, c] / tree.numbers[node, WEIGHT])
+            prior = np.log(tree.weights[node, c] / tree.numbers[node, Number.WEIGHT])
             votes[c] = prior + _log_normal(tree.gaussians[slot, c], row) + _log_counts(tree, slot, c, cells)
             if best < 0 or votes[c] > votes[best]:
                 best = c
@@ -101,19 +89,19 @@ def bayes(tree: Arrays, node: int, row: Floats, cells: Ints, votes: Floats) -> i
 def uses_bayes(tree: Arrays, node: int, mode: int) -> bool:
     """Return whether a leaf predicts by naive Bayes."""
     if mode == BAYES_OR_MAJORITY:
-        return bool(tree.numbers[node, RIGHT_BY_BAYES] >= tree.numbers[node, RIGHT_BY_MAJORITY])
+        return bool(tree.numbers[node, Number.RIGHT_BY_BAYES] >= tree.numbers[node, Number.RIGHT_BY_MAJORITY])
     return mode == BAYES
 
 
 @njit(allocates=False)
 def vote(tree: Arrays, node: int, row: Floats, cells: Ints, mode: int, votes: Floats) -> None:
     """Write the probability of each class at a leaf; uniform if it has no rows."""
-    if tree.numbers[node, WEIGHT] <= 0.0:
+    if tree.numbers[node, Number.WEIGHT] <= 0.0:
         votes[:] = 1.0 / votes.shape[0]
         return
     if not uses_bayes(tree, node, mode):
         for c in range(votes.shape[0]):
-            votes[c] = tree.weights[node, c] / tree.numbers[node, WEIGHT]
+            votes[c] = tree.weights[node, c] / tree.numbers[node, Number.WEIGHT]
         return
     best = bayes(tree, node, row, cells, votes)
     highest, total = votes[best], 0.0

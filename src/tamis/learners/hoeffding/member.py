@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._shapes import Shapes
+from tamis._shapes import Shapes, SizedState
+from tamis._validation import Floats, Ints, Mask
 from tamis.drift.adwin import STATE_SIZE, check_windows, update_window
 from tamis.learners.hoeffding.adaptive import uniform
 from tamis.learners.hoeffding.categories import Categories
@@ -32,23 +32,16 @@ from tamis.learners.hoeffding.learning import (
 )
 from tamis.learners.hoeffding.leaves import MAJORITY, vote
 from tamis.learners.hoeffding.nodes import (
-    BORN,
-    BRANCH,
-    FEATURE,
-    LIVE,
     MISSING,
-    NUMBER,
-    PATH,
-    PENDING,
-    ROOT,
-    SLOT,
-    SPLIT,
-    WEIGHT,
-    WHAT,
-    WHERE,
     Arrays,
+    Change,
+    Link,
+    Note,
+    Number,
     Pools,
+    State,
     leaf_of,
+    shapes_of_pools,
     walk,
 )
 from tamis.learners.hoeffding.splits import SplitOptions, add_branch, features_in_use, split
@@ -66,8 +59,6 @@ __all__ = [
     "learn_row",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 NOTHING, WARNING, DRIFT = range(3)  # event after the last row
 
 
@@ -82,7 +73,7 @@ class Sampling(NamedTuple):
     drift: float
 
 
-class Member:
+class Member(SizedState):
     """A tree with the sampled features of its leaves, its accuracy, and its drift detectors.
 
     Parameters
@@ -108,12 +99,9 @@ class Member:
         The ADWINs for warnings and for drifts.
     """
 
-    _state_spec = Shapes("""
-        n_drawn (=d)  n_places (=g)  drawn (s, d+1) int  tally (2)  detectors (2, 629)  pools.links (n, 13) int
-        pools.numbers (n, 6)  pools.weights (n, k)  pools.gaussians (s, k, 5, g)  pools.counts (s, k, c)
-        pools.totals (s, k, q)  pools.next_cell (c) int  pools.state (11) int  pools.notes (8, >n) int
-        pools.lists (2, q) int
-        pools.detectors (*, 629)  pools.edges (s, r, e)  pools.bins (s, r, k, e+1)
+    _state_spec = Shapes(f"""
+        n_drawn (=d)  n_places (=p)  drawn (s, d+1) int  tally (2) float in [0, inf)
+        tally[:1] float in [0, its.tally[1]]  detectors (2, 629)  {shapes_of_pools("pools")}
     """)
 
     def __init__(self, n_numeric: int, n_categorical: int, n_classes: int, n_drawn: int, key: int) -> None:
@@ -132,11 +120,8 @@ class Member:
         StateError
             If so.
         """
-        check_trees(self.pools, self.pools.state[[ROOT]], n_numeric, categories)
+        check_trees(self.pools, self.pools.state[[State.ROOT]], n_numeric, categories)
         check_windows(self.detectors)
-        require(
-            ((self.tally >= 0.0) & np.isfinite(self.tally)).all() and self.tally[0] <= self.tally[1], "tally"
-        )
         features, n_features = self.drawn[:, :-1], n_numeric + self.pools.lists.shape[1]
         follows = (features[:, 1:] > features[:, :-1]) | (features[:, 1:] == -1)
         require(((features >= -1) & (features < n_features)).all() and follows.all(), "drawn")
@@ -149,15 +134,12 @@ class Member:
     def make_writable(self) -> None:
         """Copy memory-mapped arrays before they are written."""
         if not self.tally.flags.writeable:
-            self.drawn, self.tally, self.detectors = (
-                self.drawn.copy(),
-                self.tally.copy(),
-                self.detectors.copy(),
-            )
+            self.drawn, self.tally = self.drawn.copy(), self.tally.copy()
+            self.detectors = self.detectors.copy()
 
     def make_room(self) -> None:
         """Allocate space for pending changes."""
-        if not self.pools.state[PENDING]:
+        if not self.pools.state[State.PENDING]:
             return
         self.pools.make_room()
         missing = len(self.pools.gaussians) - len(self.drawn)
@@ -219,7 +201,7 @@ def learn_member(
     part, part_cells = np.empty(tree.gaussians.shape[3]), np.empty(cells.shape[1], np.int64)
     votes, no_guesses = np.empty(tree.weights.shape[1]), np.empty(0, np.int64)
     for i in range(start, len(codes) + 1):
-        if tree.state[PENDING] > 0:
+        if tree.state[State.PENDING] > 0:
             if is_held or not has_room(tree):
                 return i, event
             apply_pending(tree, drawn, X.shape[1], rules)
@@ -231,12 +213,12 @@ def learn_member(
             tree, drawn, X[i], cells[i], codes[i], count, rules, sampling, part, part_cells, no_guesses, votes
         )
         if due and rules.new_feature_penalty > 0.0:
-            leaf = tree.notes[PATH, length - 1]
+            leaf = tree.notes[Note.PATH, length - 1]
             attempt_split_of(
-                tree, leaf, rules, _places_in_use(tree, drawn[tree.links[leaf, SLOT]], X.shape[1])
+                tree, leaf, rules, _places_in_use(tree, drawn[tree.links[leaf, Link.SLOT]], X.shape[1])
             )
         elif due:
-            attempt_split(tree, tree.notes[PATH, length - 1], rules)
+            attempt_split(tree, tree.notes[Note.PATH, length - 1], rules)
         if count > 0.0:
             queue_branches(tree, length, X[i], cells[i])
         tally[0] += right
@@ -248,7 +230,7 @@ def learn_member(
 
 
 @njit()
-def _places_in_use(tree: Arrays, drawn: Ints, n_numeric: int) -> NDArray[np.bool_]:
+def _places_in_use(tree: Arrays, drawn: Ints, n_numeric: int) -> Mask:
     """Return whether splits of the tree use the feature at each place of a leaf."""
     n_places, n_categorical = tree.gaussians.shape[3], tree.totals.shape[2]
     of_tree = features_in_use(tree, n_numeric + n_categorical)
@@ -276,17 +258,21 @@ def _update_detectors(detectors: Floats, error: float, sampling: Sampling) -> in
 def apply_pending(tree: Arrays, drawn: Ints, n_numeric: int, rules: SplitOptions) -> None:
     """Apply the pending changes. The feature of a split is translated from its position in the leaf."""
     n_places = tree.gaussians.shape[3]
-    for k in range(tree.state[PENDING]):
-        kind, node, number = tree.notes[WHAT, k], tree.notes[WHERE, k], tree.notes[NUMBER, k]
-        if rules.max_nodes >= 0 and tree.state[LIVE] + (number if kind == SPLIT else 1) > rules.max_nodes:
+    for k in range(tree.state[State.PENDING]):
+        kind, node, number = tree.notes[Note.WHAT, k], tree.notes[Note.WHERE, k], tree.notes[Note.NUMBER, k]
+        if (
+            rules.max_nodes >= 0
+            and tree.state[State.LIVE] + (number if kind == Change.SPLIT else 1) > rules.max_nodes
+        ):
             continue
-        if kind == BRANCH:
+        if kind == Change.BRANCH:
             add_branch(tree, node, number)
             continue
-        slot, place = tree.links[node, SLOT], tree.links[node, FEATURE]
+        slot, place = tree.links[node, Link.SLOT], tree.links[node, Link.FEATURE]
         split(tree, node)
-        tree.links[node, FEATURE] = drawn[slot, place] if place < n_places else n_numeric + place - n_places
-    tree.state[PENDING] = 0
+        feature = drawn[slot, place] if place < n_places else n_numeric + place - n_places
+        tree.links[node, Link.FEATURE] = feature
+    tree.state[State.PENDING] = 0
 
 
 @njit(allocates=False)
@@ -295,18 +281,18 @@ def learn_row(
     part: Floats, part_cells: Ints, no_guesses: Ints, votes: Floats,
 ) -> tuple[bool, int, bool]:  # fmt: skip
     """Learn a row; return whether its prediction was correct, the path length, and whether to attempt a split."""
-    length = walk(tree, tree.state[ROOT], row, cells)
-    leaf = tree.notes[PATH, length - 1]
-    own = drawn[tree.links[leaf, SLOT]]
-    if own[own.shape[0] - 1] != tree.links[leaf, BORN]:
-        _draw_features(own, tree.links[leaf, BORN], row.shape[0] + cells.shape[0], sampling)
+    length = walk(tree, tree.state[State.ROOT], row, cells)
+    leaf = tree.notes[Note.PATH, length - 1]
+    own = drawn[tree.links[leaf, Link.SLOT]]
+    if own[own.shape[0] - 1] != tree.links[leaf, Link.BORN]:
+        _draw_features(own, tree.links[leaf, Link.BORN], row.shape[0] + cells.shape[0], sampling)
     _project(own, row, cells, part, part_cells)
     guess = predict_and_score(tree, leaf, part, part_cells, y, count, no_guesses, rules, votes)
     due = False
     if count > 0.0:
         for p in range(length):
-            tree.weights[tree.notes[PATH, p], y] += count
-            tree.numbers[tree.notes[PATH, p], WEIGHT] += count
+            tree.weights[tree.notes[Note.PATH, p], y] += count
+            tree.numbers[tree.notes[Note.PATH, p], Number.WEIGHT] += count
         due = update_leaf(tree, leaf, part, part_cells, y, count, rules)
     return guess == y, length, due
 
@@ -322,10 +308,10 @@ def add_votes(
     part, part_cells = np.empty(tree.gaussians.shape[3]), np.empty(cells.shape[1], np.int64)
     proba = np.empty(votes.shape[1])
     for i in range(X.shape[0]):
-        leaf = leaf_of(tree, tree.state[ROOT], X[i], cells[i])
+        leaf = leaf_of(tree, tree.state[State.ROOT], X[i], cells[i])
         if mode != MAJORITY:
-            own = drawn[tree.links[leaf, SLOT]]
-            if own[own.shape[0] - 1] == tree.links[leaf, BORN]:
+            own = drawn[tree.links[leaf, Link.SLOT]]
+            if own[own.shape[0] - 1] == tree.links[leaf, Link.BORN]:
                 _project(own, X[i], cells[i], part, part_cells)
             else:  # no row has reached it
                 part.fill(np.nan)

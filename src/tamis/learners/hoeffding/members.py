@@ -16,22 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import carray, njit, pointer
+from tamis._validation import Floats, Ints
 from tamis.drift.adwin import STATE_SIZE
 from tamis.errors import StateError
 from tamis.learners.hoeffding.member import NOTHING, Member, Sampling, add_votes, learn_member
-from tamis.learners.hoeffding.nodes import (
-    LEFT,
-    NUMBER,
-    PATH,
-    PENDING,
-    ROOT,
-    SLOT,
-    WHAT,
-    WHERE,
-    Arrays,
-    child_of,
-    heaviest_child,
-)
+from tamis.learners.hoeffding.nodes import Arrays, Link, Note, State, child_of, heaviest_child
 from tamis.learners.hoeffding.splits import SplitOptions
 
 __all__ = [
@@ -48,8 +37,6 @@ __all__ = [
     "vote_members",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _NAMES = ("drawn", "tally", "detectors", *(f"pools.{name}" for name in Arrays._fields))
 _arrays_of = attrgetter(*_NAMES)
@@ -266,19 +253,19 @@ def _copy_before_row(
     fits = fits and _copy_words(at[STATE], tree.state.shape[0], entries, words, used)
     if is_watched:
         fits = fits and _copy_words(at[DETECTORS], 2 * STATE_SIZE, entries, words, used)
-    for kind in (WHAT, WHERE, NUMBER):
+    for kind in (Note.WHAT, Note.WHERE, Note.NUMBER):
         fits = fits and _copy_words(at[NOTES] + 8 * kind * n_notes, 1, entries, words, used)
-    node, length = tree.state[ROOT], 1
+    node, length = tree.state[State.ROOT], 1
     while True:
         fits = fits and _copy_words(at[NUMBERS] + 8 * 6 * node, 6, entries, words, used)
         fits = fits and _copy_words(at[WEIGHTS] + 8 * n_classes * node, n_classes, entries, words, used)
-        if tree.links[node, LEFT] < 0:
+        if tree.links[node, Link.LEFT] < 0:
             break
         child = child_of(tree, node, row, cells)
         node = child if child >= 0 else heaviest_child(tree, node)
         length += 1
-    slot = tree.links[node, SLOT]
-    fits = fits and _copy_words(at[NOTES] + 8 * PATH * n_notes, length, entries, words, used)
+    slot = tree.links[node, Link.SLOT]
+    fits = fits and _copy_words(at[NOTES] + 8 * Note.PATH * n_notes, length, entries, words, used)
     fits = fits and _copy_words(at[LINKS] + 8 * 13 * node, 13, entries, words, used)
     size = n_classes * 5 * n_places
     fits = fits and _copy_words(at[GAUSSIANS] + 8 * slot * size, size, entries, words, used)
@@ -345,7 +332,7 @@ def learn_members(
             progress[t, ROW + kind] = end
             if kind == 0:
                 progress[t, EVENT] = last
-            if tree.state[PENDING] > 0:
+            if tree.state[State.PENDING] > 0:
                 status = TREE + kind
         if status == COMPLETE and progress[t, EVENT] != NOTHING:
             status = SIGNAL

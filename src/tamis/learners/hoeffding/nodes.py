@@ -8,33 +8,43 @@ allocate: a change that needs room is queued, and applied once the pools have gr
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._validation import Floats, Ints
 from tamis.drift.adwin import STATE_SIZE
 
-__all__ = ["Arrays", "Pools"]
+__all__ = ["Arrays", "Pools", "shapes_of_pools"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 # Columns of `links`; LEFT is -1 at a leaf, ALTERNATE and DETECTOR are -1 where there is none.
-LEFT, NEXT, PARENT, DEPTH, FEATURE, KIND, CELL, CUT_CELL, SLOT, DETECTOR, ALTERNATE, BORN, ALIVE = range(13)
+Link = IntEnum(
+    "Link", "LEFT NEXT PARENT DEPTH FEATURE KIND CELL CUT_CELL SLOT DETECTOR ALTERNATE BORN ALIVE", start=0
+)
 # Columns of `numbers`; RIGHT_BY_*: weight of the rows that the majority vote, and naive Bayes, predicted correctly.
-THRESHOLD, WEIGHT, MERIT, SINCE_TRY, RIGHT_BY_MAJORITY, RIGHT_BY_BAYES = range(6)
-NUMERIC, ONE_AGAINST_REST, MULTIWAY = range(3)  # kinds of splits
+Number = IntEnum("Number", "THRESHOLD WEIGHT MERIT SINCE_TRY RIGHT_BY_MAJORITY RIGHT_BY_BAYES", start=0)
+# Kinds of splits.
+Kind = IntEnum("Kind", "NUMERIC ONE_AGAINST_REST MULTIWAY", start=0)
 # Entries of `state`: number of free places, number of pending changes, and counters of events.
-FREE_NODES, FREE_SLOTS, FREE_DETECTORS, ROOT, PENDING, BIRTHS = range(6)
-LIVE, ROWS, STARTED, REPLACED, DROPPED = range(6, 11)
+State = IntEnum(
+    "State",
+    "FREE_NODES FREE_SLOTS FREE_DETECTORS ROOT PENDING BIRTHS LIVE ROWS STARTED REPLACED DROPPED",
+    start=0,
+)
 # Rows of `notes`: the stacks of free nodes, slots and detectors have the same index as their entry in `state`.
-WHAT, WHERE, NUMBER, PATH, STACK = range(3, 8)
-FIRST, N_CELLS = range(2)  # rows of `lists`
-SPLIT, START, BRANCH = range(3)  # kinds of pending changes: (kind, node, number of new nodes or category)
-MISSING, UNKNOWN = -1, -2  # instead of a category
-OBSERVED, MEAN, DEVIATION, LOWEST, HIGHEST = range(5)  # statistics of a class and a numeric feature at a leaf
+Note = IntEnum("Note", "FREE_NODES FREE_SLOTS FREE_DETECTORS WHAT WHERE NUMBER PATH STACK", start=0)
+# Rows of `lists`.
+Chain = IntEnum("Chain", "FIRST N_CELLS", start=0)
+# Kinds of pending changes: (kind, node, number of new nodes or category).
+Change = IntEnum("Change", "SPLIT START BRANCH", start=0)
+# Statistics of a class and a numeric feature at a leaf.
+Moment = IntEnum("Moment", "OBSERVED MEAN DEVIATION LOWEST HIGHEST", start=0)
+# Instead of a category.
+MISSING, UNKNOWN = -1, -2
 
 
 class Arrays(NamedTuple):
@@ -55,28 +65,41 @@ class Arrays(NamedTuple):
     bins: Floats  # (slots, numeric features or 0, classes, edges + 1)
 
 
+def shapes_of_pools(path: str) -> str:
+    """Return the declarations of pools: n nodes, s slots, c classes, p numeric and q categorical features."""
+    return f"""
+        {path}.links (n, 13) int  {path}.numbers (n, 6) finite  {path}.weights (n, c) float in [0, inf) fill 0
+        {path}.gaussians (s, c, 5, p) finite fill 0  {path}.gaussians[:, :, 0] float in [0, inf)
+        {path}.gaussians[:, :, 1] float in [-1e150, 1e150]  {path}.gaussians[:, :, 3:] float in [-1e150, 1e150]
+        {path}.counts (s, c, m) float in [0, inf) fill 0  {path}.totals (s, c, q) float in [0, inf) fill 0
+        {path}.next_cell (m) in [-2, m)  {path}.detectors (*, 629)  {path}.state (11) int  {path}.notes (8, >n) int
+        {path}.lists (2, q) int  {path}.lists[:1] in [-1, m)  {path}.edges (s, r, e) float in [-1e150, inf] increasing
+        {path}.bins (s, r, c, e+1) float in [0, inf) fill 0
+    """
+
+
 class Pools:
     """The growing arrays of one tree; with `n_edges`, leaves count numeric features between so many edges."""
 
     def __init__(self, n_numeric: int, n_categorical: int, n_classes: int, n_edges: int = 0) -> None:
         nodes, slots = 8, 4
-        self.links: Ints = np.full((nodes, ALIVE + 1), -1)
-        self.numbers: Floats = np.zeros((nodes, RIGHT_BY_BAYES + 1))
+        self.links: Ints = np.full((nodes, len(Link)), -1)
+        self.numbers: Floats = np.zeros((nodes, len(Number)))
         self.weights: Floats = np.zeros((nodes, n_classes))
-        self.gaussians: Floats = np.zeros((slots, n_classes, HIGHEST + 1, n_numeric))
+        self.gaussians: Floats = np.zeros((slots, n_classes, len(Moment), n_numeric))
         self.counts: Floats = np.zeros((slots, n_classes, 2 * n_categorical))
         self.totals: Floats = np.zeros((slots, n_classes, n_categorical))
         self.detectors: Floats = np.zeros((1, STATE_SIZE))
-        self.state: Ints = np.zeros(DROPPED + 1, dtype=np.int64)
-        self.notes: Ints = np.zeros((STACK + 1, nodes), dtype=np.int64)
+        self.state: Ints = np.zeros(len(State), dtype=np.int64)
+        self.notes: Ints = np.zeros((len(Note), nodes), dtype=np.int64)
         self.lists: Ints = np.repeat([[-1], [0]], n_categorical, axis=1)
         self.next_cell: Ints = np.full(2 * n_categorical, -2)
         n_counted = n_numeric if n_edges else 0
         self.edges: Floats = np.zeros((slots, n_counted, n_edges))
         self.bins: Floats = np.zeros((slots, n_counted, n_classes, n_edges + 1))
-        for stack, size in ((FREE_NODES, nodes), (FREE_SLOTS, slots), (FREE_DETECTORS, 1)):
+        for stack, size in ((State.FREE_NODES, nodes), (State.FREE_SLOTS, slots), (State.FREE_DETECTORS, 1)):
             self._add_free(stack, 0, size)
-        self.state[ROOT] = new_leaf(self.arrays(), -1, 0)
+        self.state[State.ROOT] = new_leaf(self.arrays(), -1, 0)
 
     def arrays(self) -> Arrays:
         """Return the arrays for the kernels; memory-mapped arrays are copied first."""
@@ -90,24 +113,16 @@ class Pools:
     def make_room(self) -> None:
         """Double the pools until the pending changes fit."""
         nodes, slots, detectors = (int(n) for n in required_room(self.arrays()))
-        while self.state[FREE_NODES] < nodes:
-            size = len(self.links)
-            self.links = _enlarge(self.links, 0, 2 * size)
-            self.numbers, self.weights = (
-                _enlarge(self.numbers, 0, 2 * size),
-                _enlarge(self.weights, 0, 2 * size),
-            )
-            self._add_free(FREE_NODES, size, 2 * size)
-        while self.state[FREE_SLOTS] < slots:
-            size = len(self.gaussians)
-            self.gaussians = _enlarge(self.gaussians, 0, 2 * size)
-            self.counts, self.totals = _enlarge(self.counts, 0, 2 * size), _enlarge(self.totals, 0, 2 * size)
-            self.edges, self.bins = _enlarge(self.edges, 0, 2 * size), _enlarge(self.bins, 0, 2 * size)
-            self._add_free(FREE_SLOTS, size, 2 * size)
-        while self.state[FREE_DETECTORS] < detectors:
-            size = len(self.detectors)
-            self.detectors = _enlarge(self.detectors, 0, 2 * size)
-            self._add_free(FREE_DETECTORS, size, 2 * size)
+        for stack, required, names in (
+            (State.FREE_NODES, nodes, ("links", "numbers", "weights")),
+            (State.FREE_SLOTS, slots, ("gaussians", "counts", "totals", "edges", "bins")),
+            (State.FREE_DETECTORS, detectors, ("detectors",)),
+        ):
+            while self.state[stack] < required:
+                size = len(getattr(self, names[0]))
+                for name in names:
+                    setattr(self, name, _enlarge(getattr(self, name), 0, 2 * size))
+                self._add_free(stack, size, 2 * size)
 
     def _add_free(self, stack: int, start: int, stop: int) -> None:
         """Add new places below those still free; the lowest is allocated first."""
@@ -115,14 +130,6 @@ class Pools:
         self.notes = _enlarge(self.notes, 1, max(stop, self.notes.shape[1]))
         self.state[stack] += stop - start
         self.notes[stack, : self.state[stack]] = np.r_[np.arange(start, stop)[::-1], left]
-
-    def grow_classes(self, n_classes: int) -> None:
-        """Allocate space for new classes."""
-        self.weights = _enlarge(self.weights, 1, n_classes)
-        self.gaussians = _enlarge(self.gaussians, 1, n_classes)
-        self.counts = _enlarge(self.counts, 1, n_classes)
-        self.totals = _enlarge(self.totals, 1, n_classes)
-        self.bins = _enlarge(self.bins, 2, n_classes)
 
     def grow_cells(self, n_cells: int) -> None:
         """Allocate space for new categories."""
@@ -148,10 +155,10 @@ def _enlarge(array: NDArray[Any], axis: int, size: int) -> NDArray[Any]:
 @njit(allocates=False)
 def new_leaf(tree: Arrays, parent: int, depth: int) -> int:
     """Allocate a node and a slot from their pools, and return the node."""
-    tree.state[FREE_NODES] -= 1
-    node: int = tree.notes[FREE_NODES, tree.state[FREE_NODES]]
-    tree.state[FREE_SLOTS] -= 1
-    slot = tree.notes[FREE_SLOTS, tree.state[FREE_SLOTS]]
+    tree.state[State.FREE_NODES] -= 1
+    node: int = tree.notes[Note.FREE_NODES, tree.state[State.FREE_NODES]]
+    tree.state[State.FREE_SLOTS] -= 1
+    slot = tree.notes[Note.FREE_SLOTS, tree.state[State.FREE_SLOTS]]
     links = tree.links[node]
     links.fill(-1)
     tree.numbers[node].fill(0.0)
@@ -161,10 +168,10 @@ def new_leaf(tree: Arrays, parent: int, depth: int) -> int:
     tree.totals[slot].fill(0.0)
     tree.edges[slot].fill(np.inf)
     tree.bins[slot].fill(0.0)
-    links[PARENT], links[DEPTH], links[SLOT], links[BORN] = parent, depth, slot, tree.state[BIRTHS]
-    links[ALIVE] = 1
-    tree.state[BIRTHS] += 1
-    tree.state[LIVE] += 1
+    links[Link.PARENT], links[Link.DEPTH], links[Link.SLOT] = parent, depth, slot
+    links[Link.BORN], links[Link.ALIVE] = tree.state[State.BIRTHS], 1
+    tree.state[State.BIRTHS] += 1
+    tree.state[State.LIVE] += 1
     return node
 
 
@@ -172,63 +179,63 @@ def new_leaf(tree: Arrays, parent: int, depth: int) -> int:
 def release(tree: Arrays, node: int, slot: bool, detector: bool) -> None:
     """Return the slot or the detector of a node to the pool, if it has one."""
     links = tree.links[node]
-    if slot and links[SLOT] >= 0:
-        tree.notes[FREE_SLOTS, tree.state[FREE_SLOTS]] = links[SLOT]
-        tree.state[FREE_SLOTS] += 1
-        links[SLOT] = -1
-    if detector and links[DETECTOR] >= 0:
-        tree.notes[FREE_DETECTORS, tree.state[FREE_DETECTORS]] = links[DETECTOR]
-        tree.state[FREE_DETECTORS] += 1
-        links[DETECTOR] = -1
+    if slot and links[Link.SLOT] >= 0:
+        tree.notes[Note.FREE_SLOTS, tree.state[State.FREE_SLOTS]] = links[Link.SLOT]
+        tree.state[State.FREE_SLOTS] += 1
+        links[Link.SLOT] = -1
+    if detector and links[Link.DETECTOR] >= 0:
+        tree.notes[Note.FREE_DETECTORS, tree.state[State.FREE_DETECTORS]] = links[Link.DETECTOR]
+        tree.state[State.FREE_DETECTORS] += 1
+        links[Link.DETECTOR] = -1
 
 
 @njit(allocates=False)
 def drop_subtree(tree: Arrays, top: int) -> None:
     """Return a subtree to the pools. PARENT links the nodes that remain to be processed."""
     links = tree.links
-    links[top, PARENT] = -1
+    links[top, Link.PARENT] = -1
     node = top
     while node >= 0:
-        last = links[node, PARENT]
-        child = links[node, LEFT]
+        last = links[node, Link.PARENT]
+        child = links[node, Link.LEFT]
         while child >= 0:
-            links[child, PARENT] = last
+            links[child, Link.PARENT] = last
             last = child
-            child = links[child, NEXT]
-        if links[node, ALTERNATE] >= 0:
-            links[links[node, ALTERNATE], PARENT] = last
-            last = links[node, ALTERNATE]
+            child = links[child, Link.NEXT]
+        if links[node, Link.ALTERNATE] >= 0:
+            links[links[node, Link.ALTERNATE], Link.PARENT] = last
+            last = links[node, Link.ALTERNATE]
         release(tree, node, True, True)
-        links[node, ALIVE] = -1
-        tree.notes[FREE_NODES, tree.state[FREE_NODES]] = node
-        tree.state[FREE_NODES] += 1
-        tree.state[LIVE] -= 1
+        links[node, Link.ALIVE] = -1
+        tree.notes[Note.FREE_NODES, tree.state[State.FREE_NODES]] = node
+        tree.state[State.FREE_NODES] += 1
+        tree.state[State.LIVE] -= 1
         node = last
 
 
 @njit(allocates=False)
 def assign_detector(tree: Arrays, node: int) -> None:
     """Assign a reset detector to a node."""
-    if tree.links[node, DETECTOR] < 0:
-        tree.state[FREE_DETECTORS] -= 1
-        tree.links[node, DETECTOR] = tree.notes[FREE_DETECTORS, tree.state[FREE_DETECTORS]]
-    tree.detectors[tree.links[node, DETECTOR]].fill(0.0)
+    if tree.links[node, Link.DETECTOR] < 0:
+        tree.state[State.FREE_DETECTORS] -= 1
+        tree.links[node, Link.DETECTOR] = tree.notes[Note.FREE_DETECTORS, tree.state[State.FREE_DETECTORS]]
+    tree.detectors[tree.links[node, Link.DETECTOR]].fill(0.0)
 
 
 @njit(allocates=False)
 def queue_change(tree: Arrays, what: int, node: int, number: int) -> None:
     """Queue a change that is applied once the pools have room."""
-    at = tree.state[PENDING]
-    tree.notes[WHAT, at], tree.notes[WHERE, at], tree.notes[NUMBER, at] = what, node, number
-    tree.state[PENDING] += 1
+    at = tree.state[State.PENDING]
+    tree.notes[Note.WHAT, at], tree.notes[Note.WHERE, at], tree.notes[Note.NUMBER, at] = what, node, number
+    tree.state[State.PENDING] += 1
 
 
 @njit(allocates=False)
 def required_room(tree: Arrays) -> tuple[int, int, int]:
     """Return the numbers of nodes, slots and detectors that the pending changes need."""
     nodes, detectors = 0, 0
-    for k in range(tree.state[PENDING]):
-        nodes += tree.notes[NUMBER, k] if tree.notes[WHAT, k] != BRANCH else 1
+    for k in range(tree.state[State.PENDING]):
+        nodes += tree.notes[Note.NUMBER, k] if tree.notes[Note.WHAT, k] != Change.BRANCH else 1
         detectors += 1
     return nodes, nodes, detectors
 
@@ -239,12 +246,12 @@ def required_room(tree: Arrays) -> tuple[int, int, int]:
 @njit(allocates=False)
 def heaviest_child(tree: Arrays, node: int) -> int:
     """Return the child with the largest weight; the first of those with equal weight."""
-    best: int = tree.links[node, LEFT]
-    child = tree.links[best, NEXT]
+    best: int = tree.links[node, Link.LEFT]
+    child = tree.links[best, Link.NEXT]
     while child >= 0:
-        if tree.numbers[child, WEIGHT] > tree.numbers[best, WEIGHT]:
+        if tree.numbers[child, Number.WEIGHT] > tree.numbers[best, Number.WEIGHT]:
             best = child
-        child = tree.links[child, NEXT]
+        child = tree.links[child, Link.NEXT]
     return best
 
 
@@ -252,22 +259,22 @@ def heaviest_child(tree: Arrays, node: int) -> int:
 def child_of(tree: Arrays, node: int, row: Floats, cells: Ints) -> int:
     """Return the child for a row, or -1 if its value is missing or its category has no branch."""
     links = tree.links[node]
-    feature, first = links[FEATURE], links[LEFT]
+    feature, first = links[Link.FEATURE], links[Link.LEFT]
     child: int = first
-    if links[KIND] == NUMERIC:
+    if links[Link.KIND] == Kind.NUMERIC:
         value = row[feature]
         if value != value:
             return -1
-        child = first if value <= tree.numbers[node, THRESHOLD] else tree.links[first, NEXT]
+        child = first if value <= tree.numbers[node, Number.THRESHOLD] else tree.links[first, Link.NEXT]
         return child
     cell = cells[feature - row.shape[0]]
     if cell == MISSING:
         return -1
-    if links[KIND] == ONE_AGAINST_REST:
-        child = first if cell == links[CUT_CELL] else tree.links[first, NEXT]
+    if links[Link.KIND] == Kind.ONE_AGAINST_REST:
+        child = first if cell == links[Link.CUT_CELL] else tree.links[first, Link.NEXT]
         return child
-    while child >= 0 and tree.links[child, CELL] != cell:
-        child = tree.links[child, NEXT]
+    while child >= 0 and tree.links[child, Link.CELL] != cell:
+        child = tree.links[child, Link.NEXT]
     return child
 
 
@@ -275,7 +282,7 @@ def child_of(tree: Arrays, node: int, row: Floats, cells: Ints) -> int:
 def leaf_of(tree: Arrays, top: int, row: Floats, cells: Ints) -> int:
     """Return the row's leaf below `top`; nothing is written."""
     node = top
-    while tree.links[node, LEFT] >= 0:
+    while tree.links[node, Link.LEFT] >= 0:
         child = child_of(tree, node, row, cells)
         node = child if child >= 0 else heaviest_child(tree, node)
     return node
@@ -286,9 +293,9 @@ def walk(tree: Arrays, top: int, row: Floats, cells: Ints) -> int:
     """Write the nodes from `top` to the row's leaf into row PATH of `notes`, and return their number."""
     node, n = top, 0
     while True:
-        tree.notes[PATH, n] = node
+        tree.notes[Note.PATH, n] = node
         n += 1
-        if tree.links[node, LEFT] < 0:
+        if tree.links[node, Link.LEFT] < 0:
             return n
         child = child_of(tree, node, row, cells)
         node = child if child >= 0 else heaviest_child(tree, node)

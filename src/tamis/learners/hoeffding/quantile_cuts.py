@@ -10,15 +10,14 @@ thresholds fit heavy tails, and a monotone transformation of a feature changes o
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._validation import Floats
 from tamis.dependence.split_gain import gain_of_two
 from tamis.summaries.quantile_kernels import first_not_below
 
 __all__ = ["best_edge", "count_value", "weight_up_to"]
 
-Floats = NDArray[np.float64]
 _LARGEST_SHARE = 2.0  # of the mean weight of a bin
 
 

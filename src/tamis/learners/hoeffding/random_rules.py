@@ -29,38 +29,28 @@ Deviations, each with its reason:
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tamis._kernels import njit
-from tamis._validation import Array, as_classes, columns_of
-from tamis._validation.parameters import SEED, integer, number, parameters
+from tamis._validation import Array, Floats, Ints, Mask, columns_of
+from tamis._validation.parameters import SEED, allowed, integer, number, parameter
 from tamis.learners.hoeffding.adaptive import uniform
-from tamis.learners.hoeffding.classifier import TreeClassifier
-from tamis.learners.hoeffding.vfdr import VFDR, Rule, literal_importances
+from tamis.learners.hoeffding.vfdr import VFDR, Rule, RuleClassifier
 from tamis.learners.subsets import COUNT_OR_FRACTION, balanced_subsets, resolve_max_features
 
 __all__ = ["RandomRules"]
 
-_SET_PARAMETERS = (
-    "grace_period",
-    "delta",
-    "tie_threshold",
-    "ordered",
-    "leaf",
-    "drift",
-    "n_cuts",
-    "max_rules",
-)
+_SET_PARAMETERS = sorted(allowed(VFDR).keys() - {"categorical"})
 
 
 @njit()
-def _rows_to_learn(seed: int, first: int, n_rows: int, skip: float) -> NDArray[np.bool_]:
+def _rows_to_learn(seed: int, first: int, n_rows: int, skip: float) -> Mask:
     """Return which of the rows a set learns; `first` is the number of the first row."""
     is_learned = np.empty(n_rows, np.bool_)
     for i in range(n_rows):
@@ -68,7 +58,8 @@ def _rows_to_learn(seed: int, first: int, n_rows: int, skip: float) -> NDArray[n
     return is_learned
 
 
-class RandomRules(TreeClassifier):
+@dataclass(repr=False, eq=False)
+class RandomRules(RuleClassifier):
     """An ensemble of interpretable rule sets on random subsets of the features and rows.
 
     Parameters
@@ -147,67 +138,29 @@ class RandomRules(TreeClassifier):
         _sets_[] (its own)  _sets_[].classes_ (k) labels
     """
 
-    _allowed = parameters(
-        n_estimators=integer("[1, 1000]"),
-        max_features=("sqrt", COUNT_OR_FRACTION, None),
-        skip=number("[0, 1)"),
-        ordered=(True, False),
-        drift=(number("(0, 1)"), None),
-        max_rules=(integer("[1, inf)"), None),
-        random_state=SEED[0],
-    )
-
-    binary_splits = True
-    max_depth = None
-    max_nodes = None
-    _sets_: list[VFDR]
-
-    def __init__(
-        self,
-        n_estimators: int = 10,
-        max_features: Any = 0.6,
-        *,
-        skip: float = 0.25,
-        ordered: bool = False,
-        drift: float | None = 0.002,
-        grace_period: int = 50,
-        delta: float = 0.01,
-        tie_threshold: float = 0.05,
-        leaf: str = "nb-adaptive",
-        n_cuts: int = 10,
-        categorical: Any = None,
-        max_rules: int | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_features = max_features
-        self.skip = skip
-        self.ordered = ordered
-        self.drift = drift
-        self.grace_period = grace_period
-        self.delta = delta
-        self.tie_threshold = tie_threshold
-        self.leaf = leaf
-        self.n_cuts = n_cuts
-        self.categorical = categorical
-        self.max_rules = max_rules
-        self.random_state = random_state
+    n_estimators: int = parameter(integer("[1, 1000]"), default=10)
+    max_features: Any = parameter("sqrt", COUNT_OR_FRACTION, None, default=0.6)
+    _: KW_ONLY
+    skip: float = parameter(number("[0, 1)"), default=0.25)
+    drift: float | None = 0.002
+    grace_period: int = 50
+    delta: float = 0.01
+    random_state: int = parameter(SEED[0], default=0)
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
         self._is_category_ = np.zeros(n_features, dtype=bool)
         self._is_category_[columns_of(self.categorical, n_features, names)] = True
-        self.classes_ = np.array([]) if classes is None else as_classes(classes)
-        self.n_seen_, self._size_ = 0, int(self.n_estimators)
+        self._size_ = int(self.n_estimators)
         self._width_ = resolve_max_features(self.max_features, n_features)
         self.subsets_ = balanced_subsets(self._size_, self._width_, n_features, int(self.random_state))
         self._sets_ = [self._new_set(columns) for columns in self.subsets_]
 
-    def _new_set(self, columns: NDArray[np.int64]) -> VFDR:
+    def _new_set(self, columns: Ints) -> VFDR:
         rules = VFDR(categorical=self._is_category_[columns])
         rules.n_features_in_ = self._width_
-        rules._initialize(self._width_, None, self.classes_ if len(self.classes_) else None)
+        rules._start(self._width_, self.classes_ if len(self.classes_) else None)
         return rules
 
     def _check_trees(self) -> None:
@@ -218,13 +171,10 @@ class RandomRules(TreeClassifier):
             rules.classes_ = self.classes_
             rules._grow(n_classes)
 
-    def _grow_cells(self, n_cells: int) -> None:
-        """Do nothing: each set has the categories of its own columns."""
-
-    def _encode(self, rows: Array, *, learn: bool) -> tuple[Array, NDArray[np.int64]]:
+    def _encode(self, rows: Array, *, learn: bool) -> tuple[Array, Ints]:
         return rows, np.empty((len(rows), 0), dtype=np.int64)
 
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+    def _learn(self, rows: Floats, codes: Ints) -> None:
         seed = (int(self.random_state) << 24) + (1 << 23)
         shared = {name: getattr(self, name) for name in _SET_PARAMETERS}
         for t, (columns, rules) in enumerate(zip(self.subsets_, self._sets_, strict=True)):
@@ -235,7 +185,7 @@ class RandomRules(TreeClassifier):
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+    def _vote(self, rows: Array, numbers: Array, cells: Ints, votes: Array) -> None:
         proba = np.empty_like(votes)
         votes[:] = 0.0
         for columns, rules in zip(self.subsets_, self._sets_, strict=True):
@@ -254,7 +204,7 @@ class RandomRules(TreeClassifier):
         ]
 
     @property
-    def n_rules_(self) -> NDArray[np.int64]:
+    def n_rules_(self) -> Ints:
         """Number of rules of each set, without its default rule."""
         check_is_fitted(self)
         return np.array([rules.n_rules_ for rules in self._sets_])
@@ -265,13 +215,11 @@ class RandomRules(TreeClassifier):
         check_is_fitted(self)
         return sum(rules.n_dropped_ for rules in self._sets_)
 
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Merit times weight of all literals, summed by feature and normalised to 1; zeros without literals."""
-        return literal_importances(chain.from_iterable(self.rule_sets_), self.n_features_in_)
+    def _every_rule(self) -> Iterable[Rule]:
+        return chain.from_iterable(self.rule_sets_)
 
 
-def _to_input_columns(rule: Rule, columns: NDArray[np.int64]) -> Rule:
+def _to_input_columns(rule: Rule, columns: Ints) -> Rule:
     """Return a rule of a set with the column numbers of the ensemble's input."""
     literals = tuple(replace(one, feature=int(columns[one.feature])) for one in rule.literals)
     return replace(rule, literals=literals)

@@ -8,22 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis._validation import Floats
 from tamis.learners.hoeffding.categories import Categories
-from tamis.learners.hoeffding.nodes import (
-    CELL,
-    FEATURE,
-    KIND,
-    LEFT,
-    MERIT,
-    NEXT,
-    NUMERIC,
-    ROOT,
-    THRESHOLD,
-    WEIGHT,
-    Pools,
-)
+from tamis.learners.hoeffding.nodes import Kind, Link, Number, Pools, State
 
-__all__ = ["Node", "importances", "node_records"]
+__all__ = ["Node", "importances", "node_records", "shares_of_gain"]
 
 
 @dataclass(frozen=True)
@@ -57,44 +46,49 @@ class Node:
     category: float | None
     merit: float
     weight: float
-    class_weights: NDArray[np.float64]
+    class_weights: Floats
 
 
 def node_records(pools: Pools, categories: Categories, columns: NDArray[np.intp]) -> list[Node]:
     """Return the nodes, each before its children; `columns` maps features of the arrays to input columns."""
     links, numbers = pools.links, pools.numbers
     nodes: list[Node] = []
-    todo = [(int(pools.state[ROOT]), -1)]
+    todo = [(int(pools.state[State.ROOT]), -1)]
     while todo:
         at, parent = todo.pop()
-        leaf = links[at, LEFT] < 0
-        numeric = not leaf and links[at, KIND] == NUMERIC
-        has_category = parent >= 0 and nodes[parent].threshold is None and links[at, CELL] >= 0
+        leaf = links[at, Link.LEFT] < 0
+        numeric = not leaf and links[at, Link.KIND] == Kind.NUMERIC
+        has_category = parent >= 0 and nodes[parent].threshold is None and links[at, Link.CELL] >= 0
         nodes.append(
             Node(
                 parent=parent,
                 depth=0 if parent < 0 else nodes[parent].depth + 1,
-                feature=None if leaf else int(columns[links[at, FEATURE]]),
-                threshold=float(numbers[at, THRESHOLD]) if numeric else None,
-                category=float(categories.values[links[at, CELL]]) if has_category else None,
-                merit=0.0 if leaf else float(numbers[at, MERIT]),
-                weight=float(numbers[at, WEIGHT]),
+                feature=None if leaf else int(columns[links[at, Link.FEATURE]]),
+                threshold=float(numbers[at, Number.THRESHOLD]) if numeric else None,
+                category=float(categories.values[links[at, Link.CELL]]) if has_category else None,
+                merit=0.0 if leaf else float(numbers[at, Number.MERIT]),
+                weight=float(numbers[at, Number.WEIGHT]),
                 class_weights=pools.weights[at].copy(),
             )
         )
-        children, child = [], int(links[at, LEFT])
+        children, child = [], int(links[at, Link.LEFT])
         while child >= 0:
             children.append((child, len(nodes) - 1))
-            child = int(links[child, NEXT])
+            child = int(links[child, Link.NEXT])
         todo.extend(reversed(children))
     return nodes
 
 
-def importances(nodes: Iterable[Node], n_features: int) -> NDArray[np.float64]:
-    """Return merit times weight of the splits, summed by feature and normalised to 1; zeros without splits."""
-    gains = np.zeros(n_features)
-    for node in nodes:
-        if node.feature is not None:
-            gains[node.feature] += node.merit * node.weight
-    total = gains.sum()
-    return gains / total if total > 0.0 else gains
+def shares_of_gain(gains: Iterable[tuple[int, float]], n_features: int) -> Floats:
+    """Return the gains of splits, given as (feature, gain), summed by feature; the sum is 1, or 0 without gains."""
+    sums = np.zeros(n_features)
+    for feature, gain in gains:
+        sums[feature] += gain
+    total = sums.sum()
+    return sums / total if total > 0.0 else sums
+
+
+def importances(nodes: Iterable[Node], n_features: int) -> Floats:
+    """Return the merit times weight of the splits of a tree, as shares."""
+    splits = ((one.feature, one.merit * one.weight) for one in nodes if one.feature is not None)
+    return shares_of_gain(splits, n_features)

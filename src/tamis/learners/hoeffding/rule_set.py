@@ -20,38 +20,24 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._validation import Floats, Ints
 from tamis.dependence.split_gain import entropy_times_weight
 from tamis.drift.adwin import STATE_SIZE, check_windows, update_window
 from tamis.learners.hoeffding.categories import Categories
 from tamis.learners.hoeffding.learning import has_room, predict_and_score, register_categories
 from tamis.learners.hoeffding.leaves import vote
 from tamis.learners.hoeffding.nodes import (
-    ALIVE,
-    CUT_CELL,
-    DROPPED,
-    FEATURE,
-    KIND,
-    LEFT,
-    LIVE,
-    MERIT,
     MISSING,
-    NUMERIC,
-    PENDING,
-    RIGHT_BY_BAYES,
-    RIGHT_BY_MAJORITY,
-    ROOT,
-    ROWS,
-    SINCE_TRY,
-    SLOT,
-    SPLIT,
-    THRESHOLD,
-    WEIGHT,
-    WHERE,
     Arrays,
+    Change,
+    Kind,
+    Link,
+    Note,
+    Number,
     Pools,
+    State,
     drop_subtree,
     new_leaf,
     queue_change,
@@ -61,8 +47,6 @@ from tamis.learners.hoeffding.validation import check_trees, require
 
 __all__ = ["NOTHING", "OPERATORS", "RIGHT", "SEEN", "RuleOptions", "RuleSet", "learn", "predict_votes"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 OPERATORS = ("<=", ">", "==", "!=")
 AT_MOST, ABOVE, EQUAL, NOT_EQUAL = range(4)
@@ -128,25 +112,21 @@ class RuleSet:
         StateError
             If so.
         """
-        pools, n_features = self.pools, n_numeric + self.pools.lists.shape[1]
-        n_rules = pools.state[LIVE] - 1
+        pools = self.pools
+        n_rules = pools.state[State.LIVE] - 1
         require(0 <= n_rules < len(self.order), "state")
-        rules = np.append(self.order[:n_rules], pools.state[ROOT])
+        rules = np.append(self.order[:n_rules], pools.state[State.ROOT])
         check_trees(pools, rules, n_numeric, categories)
-        require((pools.links[rules, LEFT] < 0).all(), "links")
+        require((pools.links[rules, Link.LEFT] < 0).all(), "links")
         check_windows(self.detectors)
         features, operators, values = self.features, self.operators, self.values
-        require(((features >= NOTHING) & (features < n_features)).all(), "features")
         of_numbers = operators <= ABOVE
         is_literal = features != NOTHING
         # A dropped rule leaves its literals behind.
-        is_literal[np.flatnonzero(pools.links[:, ALIVE] != 1)] = False
-        require(((operators >= AT_MOST) & (operators <= NOT_EQUAL)).all(), "operators")
+        is_literal[np.flatnonzero(pools.links[:, Link.ALIVE] != 1)] = False
         require((of_numbers == (features < n_numeric))[is_literal].all(), "operators")
         cells = values[is_literal & ~of_numbers]
         require(np.isin(cells, np.arange(categories.n_cells)).all(), "values")
-        require(np.isfinite(values).all() and np.isfinite(self.gains).all(), "values")
-        require(((self.tally >= 0.0) & np.isfinite(self.tally)).all(), "tally")
 
     def make_room(self) -> None:
         """Allocate space for the pending changes: another rule, or another literal of the longest one."""
@@ -155,8 +135,8 @@ class RuleSet:
         more = len(self.pools.links) - nodes, places * bool((self.features[:, -1] != NOTHING).any())
         wider = (0, more[0]), (0, more[1])
         self.features = np.pad(self.features, wider, constant_values=NOTHING)
-        self.operators = np.pad(self.operators, wider)
-        self.values, self.gains = np.pad(self.values, wider), np.pad(self.gains, wider)
+        for name in ("operators", "values", "gains"):
+            setattr(self, name, np.pad(getattr(self, name), wider))
         self.order = np.pad(self.order, (0, more[0]))
         self.tally = np.pad(self.tally, ((0, more[0]), (0, 0)))
         self.detectors = np.pad(self.detectors, ((0, more[0] * bool(len(self.detectors))), (0, 0)))
@@ -203,16 +183,16 @@ def learn(
     pool = rules.pool
     votes, no_guesses = np.empty(pool.weights.shape[1]), np.empty(0, np.int64)
     for i in range(start, len(codes) + 1):
-        if pool.state[PENDING] > 0:
+        if pool.state[State.PENDING] > 0:
             if not _has_room(rules):
                 return i
-            for k in range(pool.state[PENDING]):
-                _grow(rules, pool.notes[WHERE, k], options)
-            pool.state[PENDING] = 0
+            for k in range(pool.state[State.PENDING]):
+                _grow(rules, pool.notes[Note.WHERE, k], options)
+            pool.state[State.PENDING] = 0
         if i < len(codes):
             register_categories(pool, cells[i])
             _learn_row(rules, X[i], cells[i], codes[i], growth, options, no_guesses, votes)
-            pool.state[ROWS] += 1
+            pool.state[State.ROWS] += 1
     return len(codes)
 
 
@@ -220,8 +200,8 @@ def learn(
 def _has_room(rules: RuleArrays) -> bool:
     """Return whether the pending changes fit in the arrays."""
     pool, last = rules.pool, rules.features.shape[1] - 1
-    for k in range(pool.state[PENDING]):
-        if rules.features[pool.notes[WHERE, k], last] != NOTHING:
+    for k in range(pool.state[State.PENDING]):
+        if rules.features[pool.notes[Note.WHERE, k], last] != NOTHING:
             return False
     return has_room(pool)
 
@@ -240,7 +220,7 @@ def _learn_row(
     """Update the rules that cover a row, or the first of them, or the default rule."""
     pool = rules.pool
     covered, k = False, 0
-    while k < pool.state[LIVE] - 1:
+    while k < pool.state[State.LIVE] - 1:
         rule = rules.order[k]
         if _covers(rules, rule, row, cells):
             if _errors_rise(rules, rule, row, cells, y, growth, options, no_guesses, votes):
@@ -252,10 +232,10 @@ def _learn_row(
                 return
         k += 1
     if not covered:
-        default = pool.state[ROOT]
+        default = pool.state[State.ROOT]
         if _errors_rise(rules, default, row, cells, y, growth, options, no_guesses, votes):
             _restart(rules, default, np.zeros(votes.shape[0]))
-            pool.state[DROPPED] += 1
+            pool.state[State.DROPPED] += 1
         _learn_rule(rules, default, row, cells, y, growth)
 
 
@@ -280,14 +260,14 @@ def _learn_rule(rules: RuleArrays, rule: int, row: Floats, cells: Ints, y: int, 
     pool = rules.pool
     numbers, n = pool.numbers[rule], rules.tally[rule, SEEN]
     pool.weights[rule, y] += 1.0
-    numbers[WEIGHT] += 1.0
-    update_statistics(pool, pool.links[rule, SLOT], row, cells, y, 1.0)
-    numbers[SINCE_TRY] += 1.0
-    if numbers[SINCE_TRY] < growth.grace_period:
+    numbers[Number.WEIGHT] += 1.0
+    update_statistics(pool, pool.links[rule, Link.SLOT], row, cells, y, 1.0)
+    numbers[Number.SINCE_TRY] += 1.0
+    if numbers[Number.SINCE_TRY] < growth.grace_period:
         return
-    numbers[SINCE_TRY] = 0.0
+    numbers[Number.SINCE_TRY] = 0.0
     if best_split(pool, rule, n, growth, np.zeros(0, np.bool_)) > 0:
-        queue_change(pool, SPLIT, rule, 1 if rule == pool.state[ROOT] else 0)
+        queue_change(pool, Change.SPLIT, rule, 1 if rule == pool.state[State.ROOT] else 0)
 
 
 # -- growing -----------------------------------------------------------------------------------------------
@@ -297,7 +277,7 @@ def _learn_rule(rules: RuleArrays, rule: int, row: Floats, cells: Ints, y: int, 
 def _grow(rules: RuleArrays, rule: int, options: RuleOptions) -> None:
     """Add the literal that was written into a rule; for the default rule, add it to a new rule."""
     pool = rules.pool
-    if rule == pool.state[ROOT] and pool.state[LIVE] - 1 == options.max_rules:
+    if rule == pool.state[State.ROOT] and pool.state[State.LIVE] - 1 == options.max_rules:
         return
     first, second = np.empty(pool.weights.shape[1]), np.empty(pool.weights.shape[1])
     for c in range(first.shape[0]):
@@ -305,16 +285,16 @@ def _grow(rules: RuleArrays, rule: int, options: RuleOptions) -> None:
     in_first = _is_purer(first, second)
     kept, rest = (first, second) if in_first else (second, first)
     links, numbers, grown = pool.links[rule], pool.numbers[rule], rule
-    gain, feature = numbers[MERIT] * numbers[WEIGHT], links[FEATURE]
-    if links[KIND] == NUMERIC:
-        operator, value = (AT_MOST if in_first else ABOVE), numbers[THRESHOLD]
+    gain, feature = numbers[Number.MERIT] * numbers[Number.WEIGHT], links[Link.FEATURE]
+    if links[Link.KIND] == Kind.NUMERIC:
+        operator, value = (AT_MOST if in_first else ABOVE), numbers[Number.THRESHOLD]
     else:
-        operator, value = (EQUAL if in_first else NOT_EQUAL), float(links[CUT_CELL])
-    if rule == pool.state[ROOT]:
+        operator, value = (EQUAL if in_first else NOT_EQUAL), float(links[Link.CUT_CELL])
+    if rule == pool.state[State.ROOT]:
         grown = new_leaf(pool, -1, 0)
         rules.features[grown].fill(NOTHING)
         rules.gains[grown].fill(0.0)
-        rules.order[pool.state[LIVE] - 2] = grown
+        rules.order[pool.state[State.LIVE] - 2] = grown
         _restart(rules, rule, rest)
     _add_literal(rules, grown, feature, operator, value, gain)
     _restart(rules, grown, kept)
@@ -345,15 +325,15 @@ def _add_literal(rules: RuleArrays, rule: int, f: int, operator: int, value: flo
 @njit()
 def _restart(rules: RuleArrays, rule: int, weights: Floats) -> None:
     """Reset the statistics of a rule, except for its initial class weights."""
-    pool, slot = rules.pool, rules.pool.links[rule, SLOT]
+    pool, slot = rules.pool, rules.pool.links[rule, Link.SLOT]
     pool.gaussians[slot].fill(0.0)
     pool.counts[slot].fill(0.0)
     pool.totals[slot].fill(0.0)
     for c in range(weights.shape[0]):
         pool.weights[rule, c] = weights[c]
     numbers = pool.numbers[rule]
-    numbers[WEIGHT] = weights.sum()
-    numbers[SINCE_TRY], numbers[RIGHT_BY_MAJORITY], numbers[RIGHT_BY_BAYES] = 0.0, 0.0, 0.0
+    numbers[Number.WEIGHT] = weights.sum()
+    numbers[Number.SINCE_TRY] = numbers[Number.RIGHT_BY_MAJORITY] = numbers[Number.RIGHT_BY_BAYES] = 0.0
     rules.tally[rule].fill(0.0)
     if rules.detectors.shape[0] > 0:
         rules.detectors[rule].fill(0.0)
@@ -364,9 +344,9 @@ def _drop(rules: RuleArrays, k: int) -> None:
     """Drop the k-th rule; later rules move up."""
     pool = rules.pool
     drop_subtree(pool, rules.order[k])
-    for at in range(k, pool.state[LIVE] - 1):
+    for at in range(k, pool.state[State.LIVE] - 1):
         rules.order[at] = rules.order[at + 1]
-    pool.state[DROPPED] += 1
+    pool.state[State.DROPPED] += 1
 
 
 # -- reading -----------------------------------------------------------------------------------------------
@@ -378,7 +358,7 @@ def predict_votes(rules: RuleArrays, X: Floats, cells: Ints, mode: int, ordered:
     pool, one = rules.pool, np.empty(votes.shape[1])
     for i in range(X.shape[0]):
         votes[i], n = 0.0, 0
-        for k in range(pool.state[LIVE] - 1):
+        for k in range(pool.state[State.LIVE] - 1):
             rule = rules.order[k]
             if not _covers(rules, rule, X[i], cells[i]):
                 continue
@@ -391,4 +371,4 @@ def predict_votes(rules: RuleArrays, X: Floats, cells: Ints, mode: int, ordered:
         for c in range(one.shape[0]):
             votes[i, c] /= max(n, 1)
         if n == 0:
-            vote(pool, pool.state[ROOT], X[i], cells[i], mode, votes[i])
+            vote(pool, pool.state[State.ROOT], X[i], cells[i], mode, votes[i])

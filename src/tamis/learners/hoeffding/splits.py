@@ -19,37 +19,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._validation import Floats, Ints, Mask
 from tamis.dependence.split_gain import LEAST_SHARE, entropy_times_weight, gain_of_two, share_below
-from tamis.learners.hoeffding.nodes import (
-    ALIVE,
-    CELL,
-    CUT_CELL,
-    DEPTH,
-    DEVIATION,
-    FEATURE,
-    FIRST,
-    HIGHEST,
-    KIND,
-    LEFT,
-    LIVE,
-    LOWEST,
-    MEAN,
-    MERIT,
-    MULTIWAY,
-    NEXT,
-    NUMERIC,
-    OBSERVED,
-    ONE_AGAINST_REST,
-    SLOT,
-    THRESHOLD,
-    WEIGHT,
-    Arrays,
-    new_leaf,
-    release,
-)
+from tamis.learners.hoeffding.nodes import Arrays, Chain, Kind, Link, Moment, Number, State, new_leaf, release
 from tamis.learners.hoeffding.quantile_cuts import best_edge, count_value, weight_up_to
 
 __all__ = [
@@ -65,8 +39,6 @@ __all__ = [
     "write_split",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _SLACK = 1.000001 / float(np.log(2.0))
 _ROUNDING = 1e-12  # apparent gain in bits of a split without gain
 
@@ -92,8 +64,8 @@ class SplitOptions(NamedTuple):
 def update_statistics(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int, weight: float) -> None:
     """Update the statistics of a leaf with a row; missing values are ignored."""
     kept = tree.gaussians[slot, y]
-    observed, mean, deviation = kept[OBSERVED], kept[MEAN], kept[DEVIATION]
-    lowest, highest = kept[LOWEST], kept[HIGHEST]
+    observed, mean, deviation = kept[Moment.OBSERVED], kept[Moment.MEAN], kept[Moment.DEVIATION]
+    lowest, highest = kept[Moment.LOWEST], kept[Moment.HIGHEST]
     for f in range(row.shape[0]):
         x = row[f]
         if x != x:
@@ -108,7 +80,7 @@ def update_statistics(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int,
         observed[f] = n
     for f in range(tree.edges.shape[1]):
         if row[f] == row[f]:
-            total = tree.gaussians[slot, :, OBSERVED, f].sum()
+            total = tree.gaussians[slot, :, Moment.OBSERVED, f].sum()
             count_value(tree.edges[slot, f], tree.bins[slot, f], y, row[f], weight, total)
     for g in range(cells.shape[0]):
         if cells[g] >= 0:
@@ -122,15 +94,15 @@ def update_statistics(tree: Arrays, slot: int, row: Floats, cells: Ints, y: int,
 @njit(allocates=False)
 def standard_deviation(kept: Floats, f: int) -> float:
     """Return the standard deviation of a numeric feature in a class."""
-    n = kept[OBSERVED, f]
-    deviation: float = np.sqrt(max(kept[DEVIATION, f], 0.0) / (n - 1.0)) if n > 1.0 else 0.0
+    n = kept[Moment.OBSERVED, f]
+    deviation: float = np.sqrt(max(kept[Moment.DEVIATION, f], 0.0) / (n - 1.0)) if n > 1.0 else 0.0
     return deviation
 
 
 @njit(allocates=False)
 def share_at_or_below(kept: Floats, f: int, cut: float, deviation: float) -> float:
     """Return the fraction of a class whose value of a numeric feature is at or below a cut."""
-    return share_below(cut, kept[MEAN, f], deviation, kept[LOWEST, f], kept[HIGHEST, f])
+    return share_below(cut, kept[Moment.MEAN, f], deviation, kept[Moment.LOWEST, f], kept[Moment.HIGHEST, f])
 
 
 @njit(allocates=False)
@@ -144,10 +116,10 @@ def _best_cut(kept: Floats, f: int, n_cuts: int, least: float, work: Floats) -> 
     total, part, rest, deviation = work[0], work[1], work[2], work[3]
     low, high, n = np.inf, -np.inf, 0.0
     for c in range(kept.shape[0]):
-        total[c], deviation[c] = kept[c, OBSERVED, f], standard_deviation(kept[c], f)
+        total[c], deviation[c] = kept[c, Moment.OBSERVED, f], standard_deviation(kept[c], f)
         n += total[c]
         if total[c] > 0.0:
-            low, high = min(low, kept[c, LOWEST, f]), max(high, kept[c, HIGHEST, f])
+            low, high = min(low, kept[c, Moment.LOWEST, f]), max(high, kept[c, Moment.HIGHEST, f])
     best, threshold = -1.0, 0.0
     for k in range(n_cuts):
         cut = low + (high - low) / (n_cuts + 1.0) * (k + 1)
@@ -180,7 +152,7 @@ def _best_categories(tree: Arrays, slot: int, g: int, binary: bool, work: Floats
         n += total[c]
     inner, branches, large = 0.0, 0, 0
     best, category = -1.0, -1
-    cell = tree.lists[FIRST, g]
+    cell = tree.lists[Chain.FIRST, g]
     while cell >= 0:
         for c in range(counts.shape[0]):
             part[c] = counts[c, cell]
@@ -227,28 +199,29 @@ def hoeffding_bound(n_classes: int | np.integer[Any], n: float, rules: SplitOpti
 def write_split(tree: Arrays, node: int, feature: int, threshold: float, category: int, merit: float) -> None:
     """Write a split into a node."""
     links, n_numeric = tree.links[node], tree.gaussians.shape[3]
-    links[FEATURE], links[CUT_CELL] = feature, category
-    links[KIND] = NUMERIC if feature < n_numeric else (MULTIWAY if category < 0 else ONE_AGAINST_REST)
-    tree.numbers[node, THRESHOLD], tree.numbers[node, MERIT] = threshold, merit
+    links[Link.FEATURE], links[Link.CUT_CELL] = feature, category
+    of_categories = Kind.MULTIWAY if category < 0 else Kind.ONE_AGAINST_REST
+    links[Link.KIND] = Kind.NUMERIC if feature < n_numeric else of_categories
+    tree.numbers[node, Number.THRESHOLD], tree.numbers[node, Number.MERIT] = threshold, merit
 
 
 @njit()
-def features_in_use(tree: Arrays, n_features: int) -> NDArray[np.bool_]:
+def features_in_use(tree: Arrays, n_features: int) -> Mask:
     """Return F of (3): which features the splits of the tree and of its alternate trees use."""
     used = np.zeros(n_features, np.bool_)
     for node in range(tree.links.shape[0]):
-        if tree.links[node, ALIVE] == 1 and tree.links[node, LEFT] >= 0:
-            used[tree.links[node, FEATURE]] = True
+        if tree.links[node, Link.ALIVE] == 1 and tree.links[node, Link.LEFT] >= 0:
+            used[tree.links[node, Link.FEATURE]] = True
     return used
 
 
 @njit()
-def best_split(tree: Arrays, node: int, n: float, rules: SplitOptions, used: NDArray[np.bool_]) -> int:
+def best_split(tree: Arrays, node: int, n: float, rules: SplitOptions, used: Mask) -> int:
     """Write the split chosen by (2) into the leaf, and return its number of branches; 0 if there is none yet.
 
     `used` is F of (3) at the leaf's places, or empty without a penalty.
     """
-    slot = tree.links[node, SLOT]
+    slot = tree.links[node, Link.SLOT]
     n_classes = np.count_nonzero(tree.weights[node])
     if n_classes < 2:
         return 0
@@ -269,7 +242,7 @@ def best_split(tree: Arrays, node: int, n: float, rules: SplitOptions, used: NDA
     eps = hoeffding_bound(n_classes, n, rules)
     if feature < 0 or not (best - second > eps or eps < rules.tie_threshold):
         return 0
-    if rules.max_nodes >= 0 and tree.state[LIVE] + branches > rules.max_nodes:
+    if rules.max_nodes >= 0 and tree.state[State.LIVE] + branches > rules.max_nodes:
         return 0
     write_split(tree, node, feature, threshold, category, gain)
     return branches
@@ -281,51 +254,51 @@ def best_split(tree: Arrays, node: int, n: float, rules: SplitOptions, used: NDA
 @njit()
 def _add_child(tree: Arrays, node: int, before: int, cell: int) -> int:
     """Add a leaf after the child `before`, or as the first one if that is -1, and return it."""
-    child = new_leaf(tree, node, tree.links[node, DEPTH] + 1)
-    tree.links[child, CELL] = cell
+    child = new_leaf(tree, node, tree.links[node, Link.DEPTH] + 1)
+    tree.links[child, Link.CELL] = cell
     if before < 0:
-        tree.links[node, LEFT] = child
+        tree.links[node, Link.LEFT] = child
     else:
-        tree.links[before, NEXT] = child
+        tree.links[before, Link.NEXT] = child
     return child
 
 
 @njit()
 def _sum_weights(tree: Arrays, node: int) -> None:
     """Set the initial weight of a child to the sum over the classes."""
-    tree.numbers[node, WEIGHT] = tree.weights[node].sum()
+    tree.numbers[node, Number.WEIGHT] = tree.weights[node].sum()
 
 
 @njit()
 def split_weights(tree: Arrays, node: int, c: int) -> tuple[float, float]:
     """Return the weight of a class on either side of the binary split written into a leaf."""
-    links, slot = tree.links[node], tree.links[node, SLOT]
-    feature, n_numeric = links[FEATURE], tree.gaussians.shape[3]
-    if links[KIND] == NUMERIC:
+    links, slot = tree.links[node], tree.links[node, Link.SLOT]
+    feature, n_numeric = links[Link.FEATURE], tree.gaussians.shape[3]
+    if links[Link.KIND] == Kind.NUMERIC:
         kept = tree.gaussians[slot, c]
-        all_of_it = kept[OBSERVED, feature]
+        all_of_it = kept[Moment.OBSERVED, feature]
         part = 0.0
         if all_of_it > 0.0 and feature < tree.edges.shape[1]:
             part = weight_up_to(
-                tree.edges[slot, feature], tree.bins[slot, feature], c, tree.numbers[node, THRESHOLD]
+                tree.edges[slot, feature], tree.bins[slot, feature], c, tree.numbers[node, Number.THRESHOLD]
             )
         elif all_of_it > 0.0:
-            cut = tree.numbers[node, THRESHOLD]
+            cut = tree.numbers[node, Number.THRESHOLD]
             part = all_of_it * share_at_or_below(kept, feature, cut, standard_deviation(kept, feature))
     else:
         all_of_it = tree.totals[slot, c, feature - n_numeric]
-        part = tree.counts[slot, c, links[CUT_CELL]]
+        part = tree.counts[slot, c, links[Link.CUT_CELL]]
     return part, max(all_of_it - part, 0.0)
 
 
 @njit()
 def add_children(tree: Arrays, node: int) -> None:
     """Add the children of the split written into a node; its statistics give their initial class weights."""
-    links, slot = tree.links[node], tree.links[node, SLOT]
-    feature, n_numeric = links[FEATURE], tree.gaussians.shape[3]
+    links, slot = tree.links[node], tree.links[node, Link.SLOT]
+    feature, n_numeric = links[Link.FEATURE], tree.gaussians.shape[3]
     n_classes = tree.weights.shape[1]
-    if links[KIND] == MULTIWAY:
-        cell, child = tree.lists[FIRST, feature - n_numeric], -1
+    if links[Link.KIND] == Kind.MULTIWAY:
+        cell, child = tree.lists[Chain.FIRST, feature - n_numeric], -1
         while cell >= 0:
             if tree.counts[slot, :, cell].sum() > 0.0:
                 child = _add_child(tree, node, child, cell)
@@ -334,7 +307,7 @@ def add_children(tree: Arrays, node: int) -> None:
                 _sum_weights(tree, child)
             cell = tree.next_cell[cell]
     else:
-        left = _add_child(tree, node, -1, links[CUT_CELL])
+        left = _add_child(tree, node, -1, links[Link.CUT_CELL])
         right = _add_child(tree, node, left, -1)
         for c in range(n_classes):
             tree.weights[left, c], tree.weights[right, c] = split_weights(tree, node, c)
@@ -352,7 +325,7 @@ def split(tree: Arrays, node: int) -> None:
 @njit()
 def add_branch(tree: Arrays, node: int, cell: int) -> None:
     """Add a leaf for a new category to a multiway split."""
-    child = tree.links[node, LEFT]
-    while tree.links[child, NEXT] >= 0:
-        child = tree.links[child, NEXT]
+    child = tree.links[node, Link.LEFT]
+    while tree.links[child, Link.NEXT] >= 0:
+        child = tree.links[child, Link.NEXT]
     _add_child(tree, node, child, cell)

@@ -24,34 +24,33 @@ quickly.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import combinations
 from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
-from tamis._validation import Array
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation import Array, Floats, Ints
+from tamis._validation.parameters import integer, number, parameter
 from tamis.drift.adwin import STATE_SIZE, check_windows, update_window
 from tamis.errors import DataError
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.learning import attempt_split, has_room, predict_and_score, update_leaf
 from tamis.learners.hoeffding.leaves import vote
 from tamis.learners.hoeffding.nodes import (
-    PATH,
-    PENDING,
-    ROOT,
-    SPLIT,
-    WEIGHT,
-    WHERE,
     Arrays,
+    Change,
+    Note,
+    Number,
     Pools,
+    State,
     drop_subtree,
     leaf_of,
     new_leaf,
     queue_change,
+    shapes_of_pools,
     walk,
 )
 from tamis.learners.hoeffding.splits import SplitOptions, split
@@ -112,28 +111,25 @@ def _learn(
     """Learn the rows from `start`; return the next row, which is before the end if a pending change needs room."""
     n_classes, n_trees = stack.weights.shape
     part, a, work = np.empty(stack.subsets.shape[1]), np.empty(n_trees), np.empty(n_classes)
-    votes, restarted, nothing = (
-        np.empty((n_trees, n_classes)),
-        np.empty(n_trees, np.bool_),
-        np.empty(0, np.int64),
-    )
+    votes, restarted = np.empty((n_trees, n_classes)), np.empty(n_trees, np.bool_)
+    nothing = np.empty(0, np.int64)
     for i in range(start, len(codes) + 1):
-        if pool.state[PENDING] > 0:
+        if pool.state[State.PENDING] > 0:
             if not has_room(pool):
                 return i
-            for k in range(pool.state[PENDING]):
-                split(pool, pool.notes[WHERE, k])
-            pool.state[PENDING] = 0
+            for k in range(pool.state[State.PENDING]):
+                split(pool, pool.notes[Note.WHERE, k])
+            pool.state[State.PENDING] = 0
         if i == len(codes):
             break
         for t in range(n_trees):
             _project(stack, t, X[i], part)
             length = walk(pool, stack.roots[t], part, nothing)
-            vote(pool, pool.notes[PATH, length - 1], part, nothing, rules.leaf, votes[t])
+            vote(pool, pool.notes[Note.PATH, length - 1], part, nothing, rules.leaf, votes[t])
             outcome = _learn_tree(pool, stack, t, length, part, nothing, codes[i], drift, rules, work)
             restarted[t] = outcome == _RESTARTED
             if outcome == _DUE:
-                attempt_split(pool, pool.notes[PATH, length - 1], rules)
+                attempt_split(pool, pool.notes[Note.PATH, length - 1], rules)
         r = 2.0 / (stack.clock[_SEEN] + n_trees + 2.0)
         for c in range(n_classes):
             _update_perceptron(stack, votes, c, 1.0 if codes[i] == c else 0.0, r, a)
@@ -160,7 +156,7 @@ def _learn_tree(
     work: Array,
 ) -> int:
     """Update a tree with a row, or reset the tree if its errors have risen; return the outcome."""
-    leaf = pool.notes[PATH, length - 1]
+    leaf = pool.notes[Note.PATH, length - 1]
     error = 0.0 if predict_and_score(pool, leaf, part, nothing, y, 1.0, nothing, rules, work) == y else 1.0
     if drift > 0.0 and update_window(stack.detectors[t], error, drift, 32) > 0:
         drop_subtree(pool, stack.roots[t])
@@ -168,8 +164,8 @@ def _learn_tree(
         stack.detectors[t].fill(0.0)
         return _RESTARTED
     for p in range(length):
-        pool.weights[pool.notes[PATH, p], y] += 1.0
-        pool.numbers[pool.notes[PATH, p], WEIGHT] += 1.0
+        pool.weights[pool.notes[Note.PATH, p], y] += 1.0
+        pool.numbers[pool.notes[Note.PATH, p], Number.WEIGHT] += 1.0
     return _DUE if update_leaf(pool, leaf, part, nothing, y, 1.0, rules) else _LEARNED
 
 
@@ -187,6 +183,7 @@ def _predict_votes(pool: Arrays, stack: Stack, X: Array, mode: int, z: Array) ->
             z[i, c] = _combine(stack, votes, c, a)
 
 
+@dataclass(repr=False, eq=False)
 class StreamingStacking(TreeClassifier):
     """Stacking of Hoeffding trees, one for every small subset of the features, by perceptrons (restricted trees).
 
@@ -242,54 +239,24 @@ class StreamingStacking(TreeClassifier):
     True
     """
 
-    _shapes = """
-        classes_ (k) labels  _categorical_ (0) int  _pools_.links (n, 13) int  _pools_.numbers (n, 6)
-        _pools_.weights (n, k)
-        _pools_.gaussians (s, k, 5, m)  _pools_.counts (s, k, c)  _pools_.totals (s, k, q)  _pools_.next_cell (c) int
-        _pools_.detectors (*, 629)  _pools_.state (11) int  _pools_.notes (8, >n) int  _pools_.lists (2, q) int
-        _pools_.edges (s, r, e)  _pools_.bins (s, r, k, e+1)
-        subsets_ (t, m) in [0, n_features_in_)  _roots_ (t) int  _detectors_ (t, 629)  weights_ (k, t) finite
-        _bias_ (k) finite  _clock_ (2) float in [0, inf)
+    _shapes = f"""
+        classes_ (c) labels  _categorical_ (0) int  subsets_ (t, p) in [0, n_features_in_)  _roots_ (t) int
+        {shapes_of_pools("_pools_")}
+        _detectors_ (t, 629)  weights_ (c, t) finite fill "1.0 / len(subsets_)"  _bias_ (c) finite fill 0
+        _clock_ (2) float in [0, inf)
     """
 
-    _allowed = parameters(
-        size=integer("[1, 10]"),
-        drift=(number("(0, 1)"), None),
-        max_trees=integer("[1, 1000000]"),
-    )
-
-    categorical = None
-    binary_splits = False
-    max_nodes = None
-
-    def __init__(
-        self,
-        size: int = 2,
-        *,
-        drift: float | None = 0.002,
-        grace_period: int = 200,
-        delta: float = 1e-7,
-        tie_threshold: float = 0.05,
-        leaf: str = "nb-adaptive",
-        n_cuts: int = 10,
-        max_depth: int | None = None,
-        max_trees: int = 5000,
-    ) -> None:
-        self.size = size
-        self.drift = drift
-        self.grace_period = grace_period
-        self.delta = delta
-        self.tie_threshold = tie_threshold
-        self.leaf = leaf
-        self.n_cuts = n_cuts
-        self.max_depth = max_depth
-        self.max_trees = max_trees
-
-    _pools_: Pools
+    size: int = parameter(integer("[1, 10]"), default=2)
+    _: KW_ONLY
+    drift: float | None = parameter(number("(0, 1)"), None, default=0.002)
+    max_trees: int = parameter(integer("[1, 1000000]"), default=5000)
+    categorical: Any = field(default=None, init=False)
+    binary_splits: bool = field(default=False, init=False)
+    max_nodes: int | None = field(default=None, init=False)
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
         size = min(self.size, n_features)
         n_trees = comb(n_features, size)
         if n_trees > self.max_trees:
@@ -297,15 +264,17 @@ class StreamingStacking(TreeClassifier):
                 f"{n_features} features have {n_trees} subsets of {size}, more than max_trees ="
                 f" {self.max_trees}: select features first, set size=1, or increase max_trees."
             )
-        super()._initialize(n_features, names, classes)
+        super()._initialize(n_features, names)
         n_classes = len(self.classes_)
         self.subsets_ = np.array(list(combinations(range(n_features), size)))
         self._pools_ = Pools(size, 0, n_classes)
-        queue_change(self._pools_.arrays(), SPLIT, 0, n_trees)
+        queue_change(self._pools_.arrays(), Change.SPLIT, 0, n_trees)
         self._pools_.make_room()
-        self._pools_.state[PENDING] = 0
+        self._pools_.state[State.PENDING] = 0
         pool = self._pools_.arrays()
-        self._roots_ = np.array([pool.state[ROOT], *(new_leaf(pool, -1, 0) for _ in range(n_trees - 1))])
+        self._roots_ = np.array(
+            [pool.state[State.ROOT], *(new_leaf(pool, -1, 0) for _ in range(n_trees - 1))]
+        )
         self._detectors_ = np.zeros((n_trees, STATE_SIZE))
         self.weights_ = np.full((n_classes, n_trees), 1.0 / n_trees)
         self._bias_, self._clock_ = np.zeros(n_classes), np.zeros(2)
@@ -321,30 +290,17 @@ class StreamingStacking(TreeClassifier):
         check_windows(self._detectors_)
         check_trees(self._pools_, self._roots_, self.subsets_.shape[1], self._categories_)
 
-    def _grow(self, n_classes: int) -> None:
-        more = ((0, n_classes - len(self._bias_)), (0, 0))
-        self.weights_ = np.pad(self.weights_, more, constant_values=1.0 / len(self.subsets_))
-        self._bias_ = np.pad(self._bias_, more[0])
-        self._pools_.grow_classes(n_classes)
-
-    def _grow_cells(self, n_cells: int) -> None:
-        """Do nothing: all columns are numeric."""
-
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
-        stack, rules, drift, at = (
-            self._stack(),
-            self._split_options(watched=True),
-            float(self.drift or 0.0),
-            0,
-        )
-        while at < len(codes) or self._pools_.state[PENDING]:
+    def _learn(self, rows: Floats, codes: Ints) -> None:
+        stack, rules = self._stack(), self._split_options(watched=True)
+        drift, at = float(self.drift or 0.0), 0
+        while at < len(codes) or self._pools_.state[State.PENDING]:
             at = _learn(self._pools_.arrays(), stack, rows, codes, at, drift, rules)
-            if self._pools_.state[PENDING]:
+            if self._pools_.state[State.PENDING]:
                 self._pools_.make_room()
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+    def _vote(self, rows: Array, numbers: Array, cells: Ints, votes: Array) -> None:
         _predict_votes(self._pools_.arrays(), self._stack(), rows, LEAVES.index(self.leaf), votes)
         votes /= np.maximum(votes.sum(axis=1, keepdims=True), 1e-300)
 

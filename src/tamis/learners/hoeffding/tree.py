@@ -29,33 +29,20 @@ Errata and deviations, each with its reason:
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array
-from tamis._validation.parameters import SEED, parameters, with_methods
+from tamis._validation import Array, Floats, Ints
+from tamis._validation.parameters import SEED, parameter, parameters, with_methods
 from tamis.learners.dense_rows import is_third_party
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
 from tamis.learners.hoeffding.learning import find_leaves, learn, predict_votes
 from tamis.learners.hoeffding.leaves import MAJORITY
-from tamis.learners.hoeffding.nodes import (
-    ALIVE,
-    BIRTHS,
-    BORN,
-    DROPPED,
-    LEFT,
-    LIVE,
-    PARENT,
-    PENDING,
-    REPLACED,
-    ROOT,
-    STARTED,
-    Pools,
-)
+from tamis.learners.hoeffding.nodes import Link, Pools, State, shapes_of_pools
 from tamis.learners.hoeffding.records import Node, importances, node_records
 from tamis.learners.hoeffding.splits import SplitOptions
 from tamis.learners.hoeffding.validation import check_trees
@@ -63,10 +50,6 @@ from tamis.learners.hoeffding.validation import check_trees
 __all__ = ["HoeffdingAdaptiveTree", "HoeffdingTree"]
 
 _NO_GUESSES = np.zeros(0, dtype=np.int64)
-
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class LeafClassifiers:
@@ -106,14 +89,16 @@ class LeafClassifiers:
     def inherit(self, pools: Pools) -> None:
         """Copy the parent's classifier to leaves created by a split, and drop those of leaves that no longer exist."""
         links = pools.links
-        leaves = np.flatnonzero((links[:, ALIVE] == 1) & (links[:, LEFT] < 0))
-        for leaf in leaves[links[leaves, BORN] >= self._births]:
-            parent = links[leaf, PARENT]
-            if parent >= 0 and int(links[parent, BORN]) in self._by_birth:
-                self._by_birth[int(links[leaf, BORN])] = deepcopy(self._by_birth[int(links[parent, BORN])])
-        kept = set(links[leaves, BORN].tolist())
+        leaves = np.flatnonzero((links[:, Link.ALIVE] == 1) & (links[:, Link.LEFT] < 0))
+        for leaf in leaves[links[leaves, Link.BORN] >= self._births]:
+            parent = links[leaf, Link.PARENT]
+            if parent >= 0 and int(links[parent, Link.BORN]) in self._by_birth:
+                self._by_birth[int(links[leaf, Link.BORN])] = deepcopy(
+                    self._by_birth[int(links[parent, Link.BORN])]
+                )
+        kept = set(links[leaves, Link.BORN].tolist())
         self._by_birth = {birth: known for birth, known in self._by_birth.items() if birth in kept}
-        self._births = int(pools.state[BIRTHS])
+        self._births = int(pools.state[State.BIRTHS])
 
     def votes(self, births: Ints, X: Floats, votes: Floats) -> None:
         """Overwrite the votes of rows whose leaf has a classifier with the probabilities of that classifier."""
@@ -129,6 +114,7 @@ class LeafClassifiers:
         return self._by_birth.get(birth)
 
 
+@dataclass(repr=False, eq=False)
 class HoeffdingTree(TreeClassifier):
     """An incremental decision tree that splits a leaf once the Hoeffding bound identifies the best feature (VFDT).
 
@@ -209,50 +195,24 @@ class HoeffdingTree(TreeClassifier):
     array([0, 2, 1])
     """
 
-    _shapes = """
-        classes_ (k) labels  _numeric_ (p) int  _categorical_ (q) int  _pools_.links (n, 13) int  _pools_.numbers (n, 6)
-        _pools_.weights (n, k)  _pools_.gaussians (s, k, 5, p)  _pools_.counts (s, k, c)  _pools_.totals (s, k, q)
-        _pools_.next_cell (c) int  _pools_.detectors (*, 629)  _pools_.state (11) int  _pools_.notes (8, >n) int
-        _pools_.lists (2, q) int  _pools_.edges (s, r, e)  _pools_.bins (s, r, k, e+1)  _categories_.values (v)
-        _categories_._table (2*v, 3) int
+    _shapes = f"""
+        classes_ (c) labels  _numeric_ (p) int  _categorical_ (q) int  {shapes_of_pools("_pools_")}
+        _categories_.values (v)  _categories_._table (2*v, 3) int
     """
 
     _allowed = parameters(
         leaf=(
             *LEAVES,
             with_methods("a classifier with partial_fit and predict_proba", "partial_fit", "predict_proba"),
-        ),
+        )
     )
 
-    def __init__(
-        self,
-        grace_period: int = 200,
-        delta: float = 1e-3,
-        tie_threshold: float = 0.05,
-        *,
-        leaf: Any = "nb-adaptive",
-        n_cuts: int = 10,
-        splitter: str = "normal",
-        categorical: Any = None,
-        binary_splits: bool = False,
-        max_depth: int | None = None,
-        max_nodes: int | None = None,
-        new_feature_penalty: float = 0.0,
-    ) -> None:
-        self.grace_period = grace_period
-        self.delta = delta
-        self.tie_threshold = tie_threshold
-        self.leaf = leaf
-        self.n_cuts = n_cuts
-        self.splitter = splitter
-        self.categorical = categorical
-        self.binary_splits = binary_splits
-        self.max_depth = max_depth
-        self.max_nodes = max_nodes
-        self.new_feature_penalty = new_feature_penalty
-
-    _pools_: Pools
-    _own_: LeafClassifiers | None
+    grace_period: int = 200
+    delta: float = 1e-3
+    tie_threshold: float = 0.05
+    _: KW_ONLY
+    splitter: str = "normal"
+    new_feature_penalty: float = 0.0
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -260,50 +220,46 @@ class HoeffdingTree(TreeClassifier):
     def _has_third_party_parts(self) -> bool:
         return self._own_ is not None and is_third_party(self.leaf)
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        super()._initialize(n_features, names, classes)
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
+        super()._initialize(n_features, names)
         n_edges = int(self.n_cuts) if self.splitter == "quantiles" else 0
         self._pools_ = Pools(len(self._numeric_), len(self._categorical_), len(self.classes_), n_edges)
-        self._own_ = None if isinstance(self.leaf, str) else LeafClassifiers(self.leaf)
+        self._own_: LeafClassifiers | None = (
+            None if isinstance(self.leaf, str) else LeafClassifiers(self.leaf)
+        )
 
     def _check_trees(self) -> None:
-        check_trees(self._pools_, self._pools_.state[[ROOT]], len(self._numeric_), self._categories_)
+        check_trees(self._pools_, self._pools_.state[[State.ROOT]], len(self._numeric_), self._categories_)
 
-    def _grow(self, n_classes: int) -> None:
-        self._pools_.grow_classes(n_classes)
-
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+    def _learn(self, rows: Floats, codes: Ints) -> None:
         numbers, cells = self._encode(rows, learn=True)
         self._learn_encoded(rows, numbers, cells, codes)
-
-    def _grow_cells(self, n_cells: int) -> None:
-        self._pools_.grow_cells(n_cells)
 
     def _learn_encoded(self, rows: Array, numbers: Array, cells: Array, codes: Array) -> None:
         pools, own, rules, at = self._pools_, self._own_, self._split_options(), 0
         births = np.empty(len(codes), dtype=np.int64)
-        while at < len(codes) or pools.state[PENDING]:
+        while at < len(codes) or pools.state[State.PENDING]:
             start = at
             at = learn(pools.arrays(), numbers, cells, codes, start, _NO_GUESSES, births, rules)
             if own is not None:
                 own.train(births[start:at], rows[start:at], codes[start:at], len(self.classes_))
-            if pools.state[PENDING]:
+            if pools.state[State.PENDING]:
                 pools.make_room()
             elif own is not None:
                 own.inherit(pools)
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+    def _vote(self, rows: Array, numbers: Array, cells: Ints, votes: Array) -> None:
         mode = MAJORITY if self._own_ is not None else LEAVES.index(self.leaf)
         predict_votes(self._pools_.arrays(), numbers, cells, mode, votes)
         if self._own_ is not None:
             self._own_.votes(self._births(numbers, cells), rows, votes)
 
-    def _births(self, numbers: Array, cells: Array) -> NDArray[np.int64]:
+    def _births(self, numbers: Array, cells: Array) -> Ints:
         leaves = np.empty(len(numbers), dtype=np.int64)
         find_leaves(self._pools_.arrays(), numbers, cells, False, leaves)
-        births: NDArray[np.int64] = self._pools_.links[leaves, BORN]
+        births: Ints = self._pools_.links[leaves, Link.BORN]
         return births
 
     def leaf_of(self, row: Any) -> Any:
@@ -351,7 +307,7 @@ class HoeffdingTree(TreeClassifier):
         return max(node.depth for node in self.nodes_)
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """Merit times weight of the splits, summed by feature; the sum is 1, or 0 while there is no split."""
         return importances(self.nodes_, self.n_features_in_)
 
@@ -364,19 +320,20 @@ class AlternateTreeBase(HoeffdingTree):
     @property
     def n_alternates_started_(self) -> int:
         """Number of alternate trees started so far."""
-        return int(self._pools_.state[STARTED])
+        return int(self._pools_.state[State.STARTED])
 
     @property
     def n_alternates_replaced_(self) -> int:
         """Number of alternate trees that have replaced a split so far."""
-        return int(self._pools_.state[REPLACED])
+        return int(self._pools_.state[State.REPLACED])
 
     @property
     def n_alternates_dropped_(self) -> int:
         """Number of alternate trees dropped so far, because they were worse or outdated."""
-        return int(self._pools_.state[DROPPED])
+        return int(self._pools_.state[State.DROPPED])
 
 
+@dataclass(repr=False, eq=False, kw_only=True)
 class HoeffdingAdaptiveTree(AlternateTreeBase):
     """A Hoeffding tree that detects and replaces outdated subtrees by their errors (HAT).
 
@@ -433,35 +390,8 @@ class HoeffdingAdaptiveTree(AlternateTreeBase):
     (np.int64(1), True)
     """
 
-    _allowed = parameters(
-        bootstrap=(True, False),
-        random_state=SEED[0],
-    )
-
-    def __init__(
-        self,
-        grace_period: int = 200,
-        delta: float = 1e-3,
-        tie_threshold: float = 0.05,
-        *,
-        leaf: Any = "nb-adaptive",
-        n_cuts: int = 10,
-        splitter: str = "normal",
-        categorical: Any = None,
-        binary_splits: bool = False,
-        max_depth: int | None = None,
-        max_nodes: int | None = None,
-        new_feature_penalty: float = 0.0,
-        bootstrap: bool = True,
-        random_state: int = 0,
-    ) -> None:
-        super().__init__(
-            grace_period, delta, tie_threshold, leaf=leaf, n_cuts=n_cuts, splitter=splitter, categorical=categorical,
-            binary_splits=binary_splits, max_depth=max_depth, max_nodes=max_nodes,
-            new_feature_penalty=new_feature_penalty,
-        )  # fmt: skip
-        self.bootstrap = bootstrap
-        self.random_state = random_state
+    bootstrap: bool = parameter(True, False, default=True)
+    random_state: int = parameter(SEED[0], default=0)
 
     def _split_options(self, **_: Any) -> SplitOptions:
         return super()._split_options(watched=True, seed=int(self.random_state) if self.bootstrap else -1)
@@ -481,11 +411,11 @@ class HoeffdingAdaptiveTree(AlternateTreeBase):
         pools, at = self._pools_, 0
         leaves = np.empty(len(pools.links), dtype=np.int64)
         leaves = leaves[: find_leaves(pools.arrays(), numbers, cells, True, leaves)]
-        births = pools.links[leaves, BORN]
+        births = pools.links[leaves, Link.BORN]
         guesses = np.full(len(pools.links), -1)
         guesses[leaves] = own.guess(births, rows, pools.weights[leaves])
-        before = pools.state[[BIRTHS, LIVE]]
-        while at < 1 or pools.state[PENDING]:
+        before = pools.state[[State.BIRTHS, State.LIVE]]
+        while at < 1 or pools.state[State.PENDING]:
             at = learn(
                 pools.arrays(),
                 numbers,
@@ -496,9 +426,9 @@ class HoeffdingAdaptiveTree(AlternateTreeBase):
                 np.empty_like(codes),
                 self._split_options(),
             )
-            if pools.state[PENDING]:
+            if pools.state[State.PENDING]:
                 pools.make_room()
         for birth in births:
             own.train(births[births == birth], rows, codes, len(self.classes_))
-        if (pools.state[[BIRTHS, LIVE]] != before).any():
+        if (pools.state[[State.BIRTHS, State.LIVE]] != before).any():
             own.inherit(pools)

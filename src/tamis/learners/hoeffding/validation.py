@@ -10,43 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.drift.adwin import check_windows
 from tamis.errors import StateError
-from tamis.learners.dense_rows import LARGEST
 from tamis.learners.hoeffding.categories import Categories
-from tamis.learners.hoeffding.nodes import (
-    ALIVE,
-    ALTERNATE,
-    CELL,
-    CUT_CELL,
-    DETECTOR,
-    FEATURE,
-    FREE_DETECTORS,
-    FREE_NODES,
-    FREE_SLOTS,
-    HIGHEST,
-    KIND,
-    LEFT,
-    LIVE,
-    LOWEST,
-    MEAN,
-    MULTIWAY,
-    NEXT,
-    NUMERIC,
-    OBSERVED,
-    PARENT,
-    PENDING,
-    ROOT,
-    SLOT,
-    WEIGHT,
-    Pools,
-)
+from tamis.learners.hoeffding.nodes import Kind, Link, Number, Pools, State
 
 __all__ = ["check_trees", "require"]
 
-Ints = NDArray[np.int64]
 _ROUNDING = 1e-6  # relative: the weight of a node is the sum of those of its classes
 
 
@@ -72,28 +43,32 @@ def check_trees(pools: Pools, roots: Any, n_numeric: int, categories: Categories
     links, state, n_cells = pools.links, pools.state, categories.n_cells
     _check_categories(categories, pools.lists.shape[1])
     require(n_cells <= len(pools.next_cell), "next_cell")
-    require(state[PENDING] == 0 and 0 <= state[ROOT] < len(links), "state")
-    alive = links[:, ALIVE] == 1
+    require(state[State.PENDING] == 0 and 0 <= state[State.ROOT] < len(links), "state")
+    alive = links[:, Link.ALIVE] == 1
     used = links[alive]
-    for column, stop in (
-        (LEFT, len(links)), (NEXT, len(links)), (ALTERNATE, len(links)), (FEATURE, n_numeric + pools.lists.shape[1]),
-        (KIND, MULTIWAY + 1), (CELL, n_cells), (CUT_CELL, n_cells), (SLOT, len(pools.gaussians)),
-        (DETECTOR, len(pools.detectors)),
-    ):  # fmt: skip
+    n_nodes, n_slots, n_detectors = len(links), len(pools.gaussians), len(pools.detectors)
+    stops = {Link.LEFT: n_nodes, Link.NEXT: n_nodes, Link.ALTERNATE: n_nodes, Link.SLOT: n_slots}
+    stops |= {
+        Link.DETECTOR: n_detectors,
+        Link.FEATURE: n_numeric + pools.lists.shape[1],
+        Link.KIND: len(Kind),
+    }
+    for column, stop in (stops | {Link.CELL: n_cells, Link.CUT_CELL: n_cells}).items():
         require(((used[:, column] >= -1) & (used[:, column] < stop)).all(), f"links[:, {column}]")
-    _check_places(pools.notes[FREE_NODES], state[FREE_NODES], np.flatnonzero(alive), len(links), "nodes")
-    _check_places(pools.notes[FREE_SLOTS], state[FREE_SLOTS], used[:, SLOT], len(pools.gaussians), "slots")
-    _check_places(
-        pools.notes[FREE_DETECTORS],
-        state[FREE_DETECTORS],
-        used[:, DETECTOR],
-        len(pools.detectors),
-        "detectors",
-    )
-    require(state[LIVE] == len(used), "state")
+    for place, taken, size in (
+        (State.FREE_NODES, np.flatnonzero(alive), n_nodes),
+        (State.FREE_SLOTS, used[:, Link.SLOT], n_slots),
+        (State.FREE_DETECTORS, used[:, Link.DETECTOR], n_detectors),
+    ):
+        require(0 <= state[place] <= size, "state")
+        places = np.concatenate([pools.notes[place, : state[place]], taken[taken >= 0]])
+        require(np.array_equal(np.sort(places), np.arange(size)), "notes")
+    require(state[State.LIVE] == len(used), "state")
     _check_paths(links.tolist(), [int(root) for root in roots], len(used), n_numeric)
     _check_chains(pools)
-    _check_sums(pools, alive)
+    require(pools.edges.shape[1] in (0, pools.gaussians.shape[3]), "edges")
+    total, weight = pools.weights[alive].sum(axis=1), pools.numbers[alive, Number.WEIGHT]
+    require(np.allclose(weight, total, rtol=_ROUNDING, atol=_ROUNDING), "numbers")
     check_windows(pools.detectors)
 
 
@@ -112,13 +87,6 @@ def require(condition: Any, name: str) -> None:
         )
 
 
-def _check_places(stack: Ints, n_free: Any, used: Ints, n_places: int, name: str) -> None:
-    """Reject places that are both free and used, or neither, or used twice."""
-    require(0 <= n_free <= n_places, f"free {name}")
-    places = np.concatenate([stack[:n_free], used[used >= 0]])
-    require(np.array_equal(np.sort(places), np.arange(n_places)), f"free {name}")
-
-
 def _check_paths(links: list[list[int]], roots: list[int], n_used: int, n_numeric: int) -> None:
     """Reject trees in which a node is reached twice or never, or a split lacks a feature or children."""
     todo, reached = [(root, -1) for root in roots], 0
@@ -127,30 +95,28 @@ def _check_paths(links: list[list[int]], roots: list[int], n_used: int, n_numeri
         node, parent = todo.pop()
         require(0 <= node < len(links) and not seen[node], "links")
         own, seen[node], reached = links[node], 1, reached + 1
-        require(own[ALIVE] == 1 and own[PARENT] == parent, "links")
-        if own[ALTERNATE] >= 0:
-            todo.append((own[ALTERNATE], node))
-        child, n_children = own[LEFT], 0
-        require(own[SLOT] >= 0 or child >= 0, "links")
+        require(own[Link.ALIVE] == 1 and own[Link.PARENT] == parent, "links")
+        if own[Link.ALTERNATE] >= 0:
+            todo.append((own[Link.ALTERNATE], node))
+        child, n_children = own[Link.LEFT], 0
+        require(own[Link.SLOT] >= 0 or child >= 0, "links")
         while child >= 0:
             n_children += 1
             require(n_children <= len(links), "links")
             todo.append((child, node))
-            child = links[child][NEXT]
+            child = links[child][Link.NEXT]
         if n_children:
-            require(own[KIND] == MULTIWAY or (own[KIND] >= 0 and n_children == 2), "links")
-            of_numbers = 0 <= own[FEATURE] < n_numeric
-            require(own[FEATURE] >= 0 and of_numbers == (own[KIND] == NUMERIC), "links")
+            require(own[Link.KIND] == Kind.MULTIWAY or (own[Link.KIND] >= 0 and n_children == 2), "links")
+            of_numbers = 0 <= own[Link.FEATURE] < n_numeric
+            require(own[Link.FEATURE] >= 0 and of_numbers == (own[Link.KIND] == Kind.NUMERIC), "links")
     require(reached == n_used, "links")
 
 
 def _check_chains(pools: Pools) -> None:
     """Reject lists of categories that share an element or form a cycle."""
     follows, n_cells = pools.next_cell.tolist(), 0
-    require(all(-2 <= cell < len(follows) for cell in follows), "next_cell")
     seen = bytearray(len(follows))
     for first, length in zip(*pools.lists.tolist(), strict=True):
-        require(-1 <= first < len(follows), "lists")
         cell, n = first, 0
         while cell >= 0:
             require(not seen[cell], "next_cell")
@@ -159,26 +125,6 @@ def _check_chains(pools: Pools) -> None:
         require(n == length and cell == -1, "lists")
         n_cells += n
     require(n_cells == sum(cell >= -1 for cell in follows), "next_cell")
-
-
-def _check_sums(pools: Pools, alive: NDArray[np.bool_]) -> None:
-    """Reject impossible statistics: negative weights, or values whose squares overflow."""
-    kept = pools.gaussians
-    for name in ("weights", "counts", "totals"):
-        require(_all_in(getattr(pools, name), 0.0, np.inf), name)
-    require(_all_in(kept[:, :, OBSERVED], 0.0, np.inf) and np.isfinite(kept).all(), "gaussians")
-    require(_all_in(kept[:, :, [MEAN, LOWEST, HIGHEST]], -LARGEST, LARGEST), "gaussians")
-    require(pools.edges.shape[1] in (0, kept.shape[3]), "edges")
-    ascending = pools.edges[..., 1:] >= pools.edges[..., :-1]
-    require(ascending.all() and (pools.edges >= -LARGEST).all(), "edges")
-    require(_all_in(pools.bins, 0.0, np.inf), "bins")
-    require(np.isfinite(pools.numbers).all(), "numbers")
-    total, weight = pools.weights[alive].sum(axis=1), pools.numbers[alive, WEIGHT]
-    require(np.allclose(weight, total, rtol=_ROUNDING, atol=_ROUNDING), "numbers")
-
-
-def _all_in(array: NDArray[Any], low: float, high: float) -> bool:
-    return bool(((array >= low) & (array <= high) & np.isfinite(array)).all())
 
 
 def _check_categories(categories: Categories, n_features: int) -> None:

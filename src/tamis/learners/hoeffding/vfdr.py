@@ -27,18 +27,18 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array
-from tamis._validation.parameters import integer, number, parameters
+from tamis._validation import Array, Floats, Ints
+from tamis._validation.parameters import integer, number, parameter
 from tamis.learners.hoeffding.classifier import LEAVES, TreeClassifier
-from tamis.learners.hoeffding.nodes import DROPPED, LIVE, PENDING, ROOT
+from tamis.learners.hoeffding.nodes import Pools, State, shapes_of_pools
+from tamis.learners.hoeffding.records import shares_of_gain
 from tamis.learners.hoeffding.rule_set import (
     NOTHING,
     OPERATORS,
@@ -50,7 +50,7 @@ from tamis.learners.hoeffding.rule_set import (
     predict_votes,
 )
 
-__all__ = ["VFDR", "Literal", "Rule"]
+__all__ = ["VFDR", "Literal", "Rule", "RuleClassifier"]
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,36 @@ class Rule:
     """
 
     literals: tuple[Literal, ...]
-    class_weights: NDArray[np.float64]
+    class_weights: Floats
     n_covered: int
     n_right: int
 
 
-class VFDR(TreeClassifier):
+@dataclass(repr=False, eq=False, kw_only=True)
+class RuleClassifier(TreeClassifier):
+    """A classifier of rules: those of one set, or of several."""
+
+    ordered: bool = parameter(True, False, default=False)
+    drift: float | None = parameter(number("(0, 1)"), None, default=None)
+    max_rules: int | None = parameter(integer("[1, inf)"), None, default=None)
+    # A literal refers to one category; the rules of a set are bounded by `max_rules`.
+    binary_splits: bool = field(default=True, init=False)
+    max_depth: int | None = field(default=None, init=False)
+    max_nodes: int | None = field(default=None, init=False)
+
+    @abstractmethod
+    def _every_rule(self) -> Iterable[Rule]:
+        """Return the rules of all sets, with the columns of the input."""
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """Gain of the literals, summed by feature; the sum is 1, or 0 before the first literal."""
+        literals = (literal for rule in self._every_rule() for literal in rule.literals)
+        return shares_of_gain(((one.feature, one.gain) for one in literals), self.n_features_in_)
+
+
+@dataclass(repr=False, eq=False)
+class VFDR(RuleClassifier):
     """Interpretable rules that add a literal once the Hoeffding bound identifies the best one (VFDR, AVFDR).
 
     Parameters
@@ -167,83 +191,46 @@ class VFDR(TreeClassifier):
     True
     """
 
-    _shapes = """
-        classes_ (k) labels  _numeric_ (p) int  _categorical_ (q) int  _rules_.pools.links (n, 13) int
-        _rules_.pools.numbers (n, 6)
-        _rules_.pools.weights (n, k)  _rules_.pools.gaussians (s, k, 5, p)  _rules_.pools.counts (s, k, c)
-        _rules_.pools.totals (s, k, q)  _rules_.pools.next_cell (c) int  _rules_.pools.detectors (*, 629)
-        _rules_.pools.state (11) int  _rules_.pools.notes (8, >n) int  _rules_.pools.lists (2, q) int
-        _rules_.features (n, l) int
-        _rules_.operators (n, l) int  _rules_.values (n, l)  _rules_.gains (n, l)  _rules_.order (n) int
-        _rules_.tally (n, 2)
-        _rules_.detectors (n?, 629)  _rules_.pools.edges (s, r, e)  _rules_.pools.bins (s, r, k, e+1)
-        _categories_.values (v)  _categories_._table (2*v, 3) int
+    _shapes = f"""
+        classes_ (c) labels  _numeric_ (p) int  _categorical_ (q) int  {shapes_of_pools("_rules_.pools")}
+        _rules_.features (n, l) in [-1, p+q)  _rules_.operators (n, l) in [0, 4)  _rules_.values (n, l) finite
+        _rules_.gains (n, l) finite  _rules_.order (n) int  _rules_.tally (n, 2) float in [0, inf)
+        _rules_.detectors (n?, 629)  _categories_.values (v)  _categories_._table (2*v, 3) int
     """
 
-    _allowed = parameters(
-        ordered=(True, False),
-        drift=(number("(0, 1)"), None),
-        max_rules=(integer("[1, inf)"), None),
-    )
-
-    binary_splits = True  # a literal refers to one category
-    max_depth = None
-    max_nodes = None
-    _rules_: RuleSet
-
-    def __init__(
-        self,
-        grace_period: int = 200,
-        delta: float = 1e-7,
-        tie_threshold: float = 0.05,
-        *,
-        ordered: bool = True,
-        leaf: str = "nb-adaptive",
-        drift: float | None = None,
-        n_cuts: int = 10,
-        categorical: Any = None,
-        max_rules: int | None = None,
-    ) -> None:
-        self.grace_period = grace_period
-        self.delta = delta
-        self.tie_threshold = tie_threshold
-        self.ordered = ordered
-        self.leaf = leaf
-        self.drift = drift
-        self.n_cuts = n_cuts
-        self.categorical = categorical
-        self.max_rules = max_rules
+    grace_period: int = 200
+    delta: float = 1e-7
+    tie_threshold: float = 0.05
+    _: KW_ONLY
+    ordered: bool = True
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        super()._initialize(n_features, names, classes)
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
+        super()._initialize(n_features, names)
         self._rules_ = RuleSet(len(self._numeric_), len(self._categorical_), len(self.classes_))
 
     def _check_trees(self) -> None:
         self._rules_.check(len(self._numeric_), self._categories_)
 
-    def _grow(self, n_classes: int) -> None:
-        self._rules_.pools.grow_classes(n_classes)
+    def _every_pool(self) -> list[Pools]:
+        return [self._rules_.pools]
 
-    def _grow_cells(self, n_cells: int) -> None:
-        self._rules_.pools.grow_cells(n_cells)
-
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+    def _learn(self, rows: Floats, codes: Ints) -> None:
         numbers, cells = self._encode(rows, learn=True)
         rules, growth, at = self._rules_, self._split_options(watched=True), 0
         max_rules = -1 if self.max_rules is None else int(self.max_rules)
         if self.drift is not None:
             rules.watch()
         options = RuleOptions(bool(self.ordered), float(self.drift or 0.0), max_rules)
-        while at < len(codes) or rules.pools.state[PENDING]:
+        while at < len(codes) or rules.pools.state[State.PENDING]:
             at = learn(rules.arrays(), numbers, cells, codes, at, growth, options)
-            if rules.pools.state[PENDING]:
+            if rules.pools.state[State.PENDING]:
                 rules.make_room()
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def _vote(self, rows: Array, numbers: Array, cells: NDArray[np.int64], votes: Array) -> None:
+    def _vote(self, rows: Array, numbers: Array, cells: Ints, votes: Array) -> None:
         predict_votes(
             self._rules_.arrays(), numbers, cells, LEAVES.index(self.leaf), bool(self.ordered), votes
         )
@@ -253,7 +240,7 @@ class VFDR(TreeClassifier):
         """The rules, the oldest first, and the default rule at the end."""
         check_is_fitted(self)
         rules = self._rules_
-        nodes = [*rules.order[: self.n_rules_].tolist(), int(rules.pools.state[ROOT])]
+        nodes = [*rules.order[: self.n_rules_].tolist(), int(rules.pools.state[State.ROOT])]
         return [
             Rule(
                 self._literals(node), rules.pools.weights[node].copy(), int(rules.tally[node, SEEN]),
@@ -278,25 +265,13 @@ class VFDR(TreeClassifier):
     def n_rules_(self) -> int:
         """Number of rules, without the default rule."""
         check_is_fitted(self)
-        return int(self._rules_.pools.state[LIVE]) - 1
+        return int(self._rules_.pools.state[State.LIVE]) - 1
 
     @property
     def n_dropped_(self) -> int:
         """Number of rules dropped so far, and of resets of the default rule."""
         check_is_fitted(self)
-        return int(self._rules_.pools.state[DROPPED])
+        return int(self._rules_.pools.state[State.DROPPED])
 
-    @property
-    def feature_importances_(self) -> NDArray[np.float64]:
-        """Merit times weight of the literals, summed by feature and normalised to 1; zeros without literals."""
-        return literal_importances(self.rules_, self.n_features_in_)
-
-
-def literal_importances(rules: Iterable[Rule], n_features: int) -> NDArray[np.float64]:
-    """Return the gain of the literals of some rules, summed by feature and normalised to 1; zeros without literals."""
-    gains = np.zeros(n_features)
-    for rule in rules:
-        for literal in rule.literals:
-            gains[literal.feature] += literal.gain
-    total = gains.sum()
-    return gains / total if total > 0.0 else gains
+    def _every_rule(self) -> list[Rule]:
+        return self.rules_

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from tamis._validation import Array, Rows
+from tamis._validation import Array, Floats, Ints, Rows
 from tamis.errors import DataError
 from tamis.learners.refit.libraries import with_categories
 from tamis.learners.refit.recent_rows import RecentRows
@@ -39,9 +39,9 @@ class Fitted(NamedTuple):
     """
 
     model: Any
-    present: NDArray[np.int64]
-    constant: NDArray[np.float64]
-    fill: NDArray[np.float64] | None
+    present: Ints
+    constant: Floats
+    fill: Floats | None
 
 
 # The fitted estimators: fitted on first use, and never part of a saved or copied state.
@@ -133,7 +133,7 @@ class Fit:
             return self.categorical
         return np.flatnonzero(np.isin(self.columns, self.categorical))
 
-    def _means(self, X: Rows) -> NDArray[np.float64]:
+    def _means(self, X: Rows) -> Floats:
         """Return the mean of the non-missing values of each column, 0 if all are missing."""
         values = X.data if sp.issparse(X) else X
         if not np.isnan(values.sum()):
@@ -147,7 +147,7 @@ class Fit:
         return np.asarray(total / np.maximum(known.sum(axis=0), 1))
 
 
-def impute(X: Rows, fill: NDArray[np.float64] | None) -> Rows:
+def impute(X: Rows, fill: Floats | None) -> Rows:
     """Return dense rows with their missing values replaced."""
     if fill is None or sp.issparse(X) or not np.isnan(X.sum()):
         return X

@@ -7,6 +7,7 @@ to it at fixed intervals (here also after a drift, or when the selection changes
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from tamis._guard import ThreadSafe
 from tamis._shapes import state_error
 from tamis._validation import (
     Array,
+    Floats,
     Rows,
     as_classes,
     as_column,
@@ -32,14 +34,16 @@ from tamis._validation import (
     encode_labels,
     reject_nonfinite,
 )
-from tamis._validation.parameters import COLUMNS, SEED, Kind, check_parameters, integer, parameters
+from tamis._validation.parameters import COLUMNS, SEED, Kind, check_parameters, integer, parameter
 from tamis.base.declarations import Claims
 from tamis.base.rows import check_columns
-from tamis.drift import DETECTOR, DriftDetector, make
+from tamis.drift import DETECTOR, DriftDetector
 from tamis.errors import DataError
+from tamis.learners.dense_rows import Wrapper
 from tamis.learners.refit.fit import Fit
 from tamis.learners.refit.libraries import NAMES, accepts_weights, new_recipe
 from tamis.learners.refit.recent_rows import Block, RecentRows
+from tamis.learners.reset import new_detector
 
 __all__ = ["Refit"]
 
@@ -55,7 +59,8 @@ def _has(name: str) -> Any:
     return available_if(lambda self: hasattr(self._recipe(), name))
 
 
-class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
+@dataclass(repr=False, eq=False)
+class Refit(ThreadSafe, Wrapper, BaseEstimator):  # type: ignore[misc]
     """An estimator without `partial_fit` as a stream learner: it is refitted on the last rows.
 
     Parameters
@@ -158,17 +163,6 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         fitted_at_ in [0, n_seen_]  _n_fitted_ in [0, n_seen_]  _categories_ in [0, n_features_in_)
     """
 
-    _allowed = parameters(
-        estimator=(*NAMES, _ESTIMATOR),
-        every=(integer("[1, 10000000]"), None),
-        window=integer("[2, 10000000]"),
-        on_drift=(DETECTOR, None),
-        on_change=(True, False),
-        min_rows=integer("[2, 10000000]"),
-        categorical=(COLUMNS, None),
-        dtype=("float64", "float32"),
-        random_state=SEED[0],
-    )
     claims = Claims(
         equals_rows="exactly", copies_differ="passed to the estimator; `window` and `every` count rows"
     )
@@ -177,32 +171,16 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     accepts_new_classes = True
     masking_strategy = "columns"
 
-    n_seen_: int
-    n_fits_: int
-    fitted_at_: int
-
-    def __init__(
-        self,
-        estimator: Any = "random-forest",
-        *,
-        every: int | None = 1000,
-        window: int = 10_000,
-        on_drift: str | DriftDetector | None = None,
-        on_change: bool = False,
-        min_rows: int = 200,
-        categorical: Any = None,
-        dtype: str = "float64",
-        random_state: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.every = every
-        self.window = window
-        self.on_drift = on_drift
-        self.on_change = on_change
-        self.min_rows = min_rows
-        self.categorical = categorical
-        self.dtype = dtype
-        self.random_state = random_state
+    estimator: Any = parameter(*NAMES, _ESTIMATOR, default="random-forest")
+    _: KW_ONLY
+    every: int | None = parameter(integer("[1, 10000000]"), None, default=1000)
+    window: int = parameter(integer("[2, 10000000]"), default=10_000)
+    on_drift: str | DriftDetector | None = parameter(DETECTOR, None, default=None)
+    on_change: bool = parameter(True, False, default=False)
+    min_rows: int = parameter(integer("[2, 10000000]"), default=200)
+    categorical: Any = parameter(COLUMNS, None, default=None)
+    dtype: str = parameter("float64", "float32", default="float64")
+    random_state: int = parameter(SEED[0], default=0)
 
     # -- learning ------------------------------------------------------------------------------------------
 
@@ -285,11 +263,8 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             self._update(Block(X, codes, weights), columns, fit_at_end=forget)
 
     def _begin(self, X: Rows, names: list[str] | None) -> None:
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        self.n_features_in_ = X.shape[1]
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
+        self._forget()
+        self._set_columns(X.shape[1], names)
         self._is_sparse = bool(sp.issparse(X))
         recipe = self._recipe()
         tags = get_tags(recipe).input_tags
@@ -303,14 +278,13 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         if not self._is_numeric:
             self.classes_: Array = np.array([])
         self._totals_ = np.zeros(1 if self._is_numeric else 0)  # rows of each class, or the sum of targets
-        self.n_seen_, self.n_fits_, self.fitted_at_, self.drifts_ = 0, 0, 0, list[int]()
+        self.n_seen_, self.drifts_ = 0, list[int]()
+        self.n_fits_ = self.fitted_at_ = 0
         self._rows_ = RecentRows()
         self._fit_: Fit | None = None
         self._n_fitted_ = 0  # rows of the last fit
         self._error_total_ = 0.0  # absolute errors since the last fit, for a drift detector
-        self._detector_: DriftDetector | None = (
-            None if self.on_drift is None else _new_detector(self.on_drift)
-        )
+        self._detector_: DriftDetector | None = None if self.on_drift is None else new_detector(self.on_drift)
 
     def _recipe(self) -> Any:
         """Return an unfitted estimator."""
@@ -335,10 +309,6 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             X = sp.csr_matrix(X) if self._is_sparse else X.toarray()
         with np.errstate(over="ignore"):  # infinity is rejected later
             return X.astype(self.dtype)
-
-    def _names(self) -> list[str] | None:
-        names = vars(self).get("feature_names_in_")
-        return None if names is None else list(names)
 
     def _codes(self, y: Array, classes: Any) -> Array:
         """Return the codes of the labels, or the targets; add new classes."""
@@ -478,7 +448,7 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         return predicted if self._is_numeric else np.asarray(self.classes_[predicted])
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class, shape (n_rows, n_classes); 0 for classes not in the last fit."""
         X = self._rows_to_predict(X)
         proba = np.zeros((X.shape[0], len(self.classes_)))
@@ -491,13 +461,6 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
             assert self._fit_ is not None
             proba[:, fitted.present] = self._fit_.apply(X, "predict_proba")
         return proba
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy, or for a regressor R^2, on held-out rows."""
-        from sklearn.metrics import accuracy_score, r2_score
-
-        measure = r2_score if is_regressor(self._recipe()) else accuracy_score
-        return float(measure(y, self.predict(X), sample_weight=sample_weight))
 
     # -- read-outs -----------------------------------------------------------------------------------------
 
@@ -542,25 +505,12 @@ class Refit(ThreadSafe, BaseEstimator):  # type: ignore[misc]
         if not fits or self._totals_.shape != (1 if n_codes is None else n_codes,):
             raise state_error("The columns or counts of a Refit do not match its rows")
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_seen_")
-
     def __sklearn_tags__(self) -> Tags:
-        tags, inner = super().__sklearn_tags__(), get_tags(self._recipe())
-        tags.estimator_type, tags.target_tags = inner.estimator_type, inner.target_tags
-        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        tags = self._tags_like(super().__sklearn_tags__(), self._recipe())
         tags.target_tags.multi_output = False
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_label = False
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
-
-
-def _new_detector(on_drift: Any) -> Any:
-    detector = make(on_drift) if isinstance(on_drift, str) else deepcopy(on_drift)
-    detector.reset()
-    return detector
 
 
 def _same(one: NDArray[np.intp] | None, other: NDArray[np.intp] | None) -> bool:

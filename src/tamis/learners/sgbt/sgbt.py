@@ -32,15 +32,15 @@ Deviations, each with its reason:
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
-from tamis._validation import Array, as_classes
-from tamis._validation.parameters import SEED, integer, number, parameters
+from tamis._validation import Array, Floats, Ints
+from tamis._validation.parameters import SEED, integer, number, parameter
 from tamis.drift.adwin import STATE_SIZE, check_windows
 from tamis.learners.dense_rows import LARGEST, DenseRowClassifier
 from tamis.learners.hoeffding.validation import require
@@ -65,6 +65,7 @@ _PER_SLOT = ("histograms", "owner", "free_slots")
 _PER_TREE = ("roots", "drawn", "leaves", "events", "detectors")
 
 
+@dataclass(repr=False, eq=False)
 class SGBT(DenseRowClassifier):
     """Streaming gradient-boosted trees: a hundred small regression trees, each replaced when its errors rise.
 
@@ -140,80 +141,42 @@ class SGBT(DenseRowClassifier):
     adapts_itself = True  # see `tamis.learners.traits`
 
     _shapes = """
-        classes_ (k) labels  _cuts_ (p, b)  _range_ (p, 2)  _recent_ (200, p) float in [-1e150, 1e150] or nan
+        classes_ (k) labels  _cuts_ (p, b) float in [-1e150, 1e150] increasing  _range_ (p, 2)
+        _recent_ (200, p) float in [-1e150, 1e150] or nan
         _first_codes_ (200) in [0, max(k, 1))
         _feature_ (n) int64 in [-1, p)  _left_ (n) int64 in [0, n)  _right_ (n) int64 in [0, n)
-        _slot_ (n) int64 in [0, s)  _cut_ (n)  _sums_ (n, 5)  _histograms_ (s, m, b+1, 2)  _owner_ (s) int64 in [0, t)
+        _slot_ (n) int64 in [0, s)  _cut_ (n)  _sums_ (n, 5) finite  _sums_[:, 1:] float in [0, inf)
+        _histograms_ (s, m, b+1, 2)  _owner_ (s) int64 in [0, t)
         _roots_ (t) int64 in [0, n)  _drawn_ (t, m) int64 in [0, p)  _leaves_ (t) int64 in [1, n]
         _events_ (t) int64 in [0, 2**40)  _detectors_ (t, 629)  _free_nodes_ (n) int64 in [0, n)
         _free_slots_ (s) int64 in [0, s)  _counts_ (2) int64 in [0, n]  _n_known_ in [0, k]
     """
 
-    _allowed = parameters(
-        n_estimators=integer("[1, 1000]"),
-        learning_rate=number("(0, 1]"),
-        max_features=("sqrt", COUNT_OR_FRACTION, None),
-        grace_period=integer("[1, inf)"),
-        delta=number("(0, 1)"),
-        tie_threshold=number("[0, inf)"),
-        max_leaves=integer("[2, 10000]"),
-        n_bins=integer("[2, 256]"),
-        drift=(number("(0, 1)"), None),
-        random_state=SEED[0],
-    )
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        learning_rate: float = 0.05,
-        max_features: Any = 0.75,
-        *,
-        grace_period: int = 25,
-        delta: float = 0.05,
-        tie_threshold: float = 0.05,
-        max_leaves: int = 64,
-        n_bins: int = 16,
-        drift: float | None = 0.001,
-        random_state: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.max_features = max_features
-        self.grace_period = grace_period
-        self.delta = delta
-        self.tie_threshold = tie_threshold
-        self.max_leaves = max_leaves
-        self.n_bins = n_bins
-        self.drift = drift
-        self.random_state = random_state
-
-    _roots_: Array
-    _owner_: Array
+    n_estimators: int = parameter(integer("[1, 1000]"), default=100)
+    learning_rate: float = parameter(number("(0, 1]"), default=0.05)
+    max_features: Any = parameter("sqrt", COUNT_OR_FRACTION, None, default=0.75)
+    _: KW_ONLY
+    grace_period: int = parameter(integer("[1, inf)"), default=25)
+    delta: float = parameter(number("(0, 1)"), default=0.05)
+    tie_threshold: float = parameter(number("[0, inf)"), default=0.05)
+    max_leaves: int = parameter(integer("[2, 10000]"), default=64)
+    n_bins: int = parameter(integer("[2, 256]"), default=16)
+    drift: float | None = parameter(number("(0, 1)"), None, default=0.001)
+    random_state: int = parameter(SEED[0], default=0)
 
     # -- state ---------------------------------------------------------------------------------------------
 
-    def _initialize(self, n_features: int, names: list[str] | None, classes: Any) -> None:
-        self.classes_ = np.array([]) if classes is None else as_classes(classes)
+    def _initialize(self, n_features: int, names: list[str] | None) -> None:
         self._n_known_ = len(self.classes_)  # classes that have a score
-        self.n_seen_ = 0
         self._cuts_ = np.full((n_features, self.n_bins - 1), LARGEST)
         self._range_ = np.tile([LARGEST, -LARGEST], (n_features, 1))
         self._recent_ = np.zeros((_BLOCK, n_features))
         self._first_codes_ = np.zeros(_BLOCK, dtype=np.int64)
         n_drawn = resolve_max_features(self.max_features, n_features)
-        for name in (
-            "feature",
-            "left",
-            "right",
-            "slot",
-            "free_nodes",
-            "owner",
-            "free_slots",
-            "roots",
-            "leaves",
-            "events",
-        ):
+        for name in ("feature", "left", "right", "slot", "free_nodes", "free_slots", "leaves", "events"):
             setattr(self, f"_{name}_", np.zeros(0, dtype=np.int64))
+        self._roots_: Ints = np.zeros(0, dtype=np.int64)
+        self._owner_: Ints = np.zeros(0, dtype=np.int64)
         self._cut_, self._sums_ = np.zeros(0), np.zeros((0, 5))
         self._histograms_ = np.zeros((0, n_drawn, self.n_bins, 2))
         self._drawn_ = np.zeros((0, n_drawn), dtype=np.int64)
@@ -292,20 +255,12 @@ class SGBT(DenseRowClassifier):
         ):
             every = np.sort(np.concatenate([used, stack[: self._counts_[count]]]))
             require(np.array_equal(every, np.arange(len(stack))), name)
-        require(self._n_known_ <= len(self.classes_), "classes_")
         require(len(self._roots_) == self._n_outputs * self.n_estimators, "_roots_")
-        require((np.diff(self._cuts_, axis=1) >= 0).all(), "_cuts_")
-        require(np.isfinite(self._sums_).all() and (self._sums_[:, 1:] >= 0).all(), "_sums_")
-        codes = self._first_codes_
-        require(((codes >= 0) & (codes < max(len(self.classes_), 1))).all(), "_first_codes_")
         check_windows(self._detectors_)
 
     # -- learning ------------------------------------------------------------------------------------------
 
-    def _grow(self, n_classes: int) -> None:
-        """Do nothing: a class gets its trees at its first row, so that batches have no effect."""
-
-    def _learn(self, rows: NDArray[np.float64], codes: NDArray[np.int64]) -> None:
+    def _learn(self, rows: Floats, codes: Ints) -> None:
         at = 0
         while at < len(codes):
             place = (self.n_seen_ + at) % _BLOCK
@@ -359,7 +314,7 @@ class SGBT(DenseRowClassifier):
 
     # -- reading -------------------------------------------------------------------------------------------
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Return the probability of each class.
 
         Parameters
@@ -400,7 +355,7 @@ class SGBT(DenseRowClassifier):
         return int(self._events_.sum())
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Floats:
         """Gain of the splits, summed by feature; the sum is 1, or 0 before the first split."""
         check_is_fitted(self)
         live = np.ones(len(self._feature_), dtype=bool)

@@ -18,16 +18,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis._kernels import njit
+from tamis._validation import Floats, Ints
 from tamis.drift.adwin import update_window
 from tamis.learners.hoeffding.adaptive import uniform
 
 __all__ = ["FREE_NODES", "FREE_SLOTS", "Options", "Trees", "bin_rows", "create_tree", "learn", "score_rows"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 FREE_NODES, FREE_SLOTS = 0, 1
 _G, _H, _ROWS, _SINCE, _GAIN = range(5)
 _LEAST_HESSIAN, _LEAST_CHILD = 1e-6, 1.0  # the second as in XGBoost: the smallest H of a child

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import narwhals.stable.v2 as nw
@@ -97,7 +97,7 @@ class FeatureStream(Protocol):
         """Return a name and a column, or names and a block of columns; None at the end of the stream."""
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Selects features while columns arrive, one at a time or in blocks.
 
@@ -131,7 +131,6 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
         _n_rows in [1, 2**62)  _row_weight? (_n_rows) float in [0, inf)  _trace (its own)
     """
 
-    _: KW_ONLY
     missing: str = "refuse"
     trace: str = "all"
 

@@ -57,6 +57,13 @@ class State:
         counts: NDArray[np.int64] = self.asked.sum(axis=1) - self.unavailable.sum(axis=1)
         return counts
 
+    def record(self, position: Array, code: Array, value: Array) -> None:
+        """Store a value of each row and its code."""
+        rows = np.arange(len(position))
+        self.values[rows, position], self.asked[rows, position] = code, True
+        if self.numbers.shape[1]:
+            self.numbers[rows, position] = value
+
     def take(self, rows: Array) -> State:
         """Return the state of some rows."""
         return State(*(getattr(self, field.name)[rows] for field in fields(self)))

@@ -29,8 +29,7 @@ cost on held-out training rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,13 +37,13 @@ from numpy.typing import NDArray
 from tamis._docstrings import fill_docstring
 from tamis._kernels import njit
 from tamis._validation import Array, Rows
-from tamis._validation.parameters import integer, number, parameters
-from tamis.base import CellClassifier, PriceList, State
+from tamis._validation.parameters import integer, parameters
+from tamis.base import State
 from tamis.cells.any_order import AnyOrder
+from tamis.cells.binned_classifier import BinnedClassifier
 from tamis.cells.bins import Bins, dense
 from tamis.cells.discriminant import Discriminant, posterior_of
 from tamis.cells.ensemble import Ensemble
-from tamis.cells.objectives import OBJECTIVES, Objective
 from tamis.cells.policy_selection import ROUNDING, is_surely_cheaper, stratified_folds
 from tamis.cells.shared_docs import SHARED_DOCS
 from tamis.dependence.information import adjusted_mutual_information
@@ -151,7 +150,8 @@ def _distances(
 
 
 @fill_docstring(SHARED_DOCS)
-class AACO(CellClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class AACO(BinnedClassifier):
     """Acquires the subset of features with the lowest expected cost for the most similar training rows.
 
     Parameters
@@ -226,10 +226,6 @@ class AACO(CellClassifier):
     """
 
     _allowed = parameters(
-        budget=(number("[0, inf]"), None),
-        mean_budget=(number("[0, inf]"), None),
-        objective=OBJECTIVES,
-        spend=("worth", "all"),
         n_neighbors=integer("[1, inf)"),
         n_subsets=integer("[0, 100000]"),
         n_stored=integer("[1, 100000]"),
@@ -237,44 +233,13 @@ class AACO(CellClassifier):
         max_steps=integer("[1, inf)"),
     )
 
-    def __init__(
-        self,
-        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
-        *,
-        misclassification_cost: Array | float | None = None,
-        groups: Any = None,
-        budget: float | None = None,
-        mean_budget: float | None = None,
-        objective: str = "loss",
-        spend: str = "worth",
-        n_neighbors: int = 20,
-        n_subsets: int = 200,
-        n_stored: int = 500,
-        n_bins: int = 4,
-        max_features: int = 40,
-        max_steps: int = 30,
-        categorical: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.cost = cost
-        self.misclassification_cost = misclassification_cost
-        self.groups = groups
-        self.budget = budget
-        self.mean_budget = mean_budget
-        self.objective = objective
-        self.spend = spend
-        self.n_neighbors = n_neighbors
-        self.n_subsets = n_subsets
-        self.n_stored = n_stored
-        self.n_bins = n_bins
-        self.max_features = max_features
-        self.max_steps = max_steps
-        self.categorical = categorical
-        self.random_state = random_state
+    n_neighbors: int = 20
+    n_subsets: int = 200
+    n_stored: int = 500
+    max_features: int = 40
+    max_steps: int = 30
 
     _numbers_count = True
-    _any_order: AnyOrder
-    _folds: list[AnyOrder]
 
     # -- fitting -------------------------------------------------------------------------------------------
 
@@ -291,10 +256,10 @@ class AACO(CellClassifier):
         self._tariff = self._whole_tariff().take(self.candidates_)
         values = dense(X[:, self.candidates_])
         everything = np.arange(len(y))
-        self._any_order = self._fit_any_order(values, y, everything)
+        self._any_order = self._fit_network(values, y, everything)
         fold = np.maximum(stratified_folds(y, _FOLDS, self._origin), 0)
         if len(np.unique(fold)) == _FOLDS:
-            self._folds = [self._fit_any_order(values, y, np.flatnonzero(fold != f)) for f in range(_FOLDS)]
+            self._folds = [self._fit_network(values, y, np.flatnonzero(fold != f)) for f in range(_FOLDS)]
         else:  # too few rows
             self._folds, fold = [self._any_order], np.zeros(len(y), dtype=np.int64)
         rows = everything
@@ -307,11 +272,9 @@ class AACO(CellClassifier):
         self.price_factor_, self.pays_ = 1.0, True
         self._fit_policy(np.arange(len(rows))[:_WALKED] if len(rows) > _WALKED else np.arange(len(rows)))
 
-    def _fit_any_order(self, values: Floats, y: Array, rows: Array) -> AnyOrder:
-        return AnyOrder.fit(
-            "network", values[rows], y[rows], n_bins=self.n_bins, n_classes=len(self.classes_), classifier=None,
-            sizes=self._sizes[self.candidates_], random_state=self.random_state, origin=self._origin_of(rows),
-        )  # fmt: skip
+    def _fit_network(self, values: Floats, y: Array, rows: Array) -> AnyOrder:
+        origin = self._origin_of(rows)
+        return self._fit_any_order("network", values[rows], y[rows], self.candidates_, origin)
 
     def _scales(self, values: Floats) -> tuple[Floats, Floats]:
         """Return the factors that make the mean squared difference of random rows 2 per column, and the bounds."""
@@ -381,9 +344,7 @@ class AACO(CellClassifier):
             part = state.take(alive)
             code = codes[alive, position]
             part.spent += np.where(code >= 0, self._price(part, position), 0.0)
-            at = np.arange(len(alive))
-            part.values[at, position], part.asked[at, position] = code, True
-            part.numbers[at, position] = values[alive, position]
+            part.record(position, code, values[alive, position])
             state.put(alive, part)
         for f, model in enumerate(self._folds):
             mine = self._fold[rows] == f
@@ -392,18 +353,13 @@ class AACO(CellClassifier):
 
     # -- acquisition -----------------------------------------------------------------------------------------
 
-    def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
-        return self._bins.take(positions).codes(values)
-
     def _next(self, state: State) -> NDArray[np.int64]:
         if not self.pays_:
             return np.full(len(state.asked), -1)
         return self._choose(state, None)
 
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
-        rows = np.arange(len(position))
-        state.values[rows, position], state.numbers[rows, position] = code, value
-        state.asked[rows, position] = True
+        state.record(position, code, value)
         posterior = self._any_order.posterior(state.numbers)
         state.posterior[:] = np.where((code >= 0)[:, None], posterior, state.posterior)
 
@@ -518,10 +474,6 @@ class AACO(CellClassifier):
                 evidence[:, level == at], ensemble.prior, model.weights[at]
             )
         return posteriors
-
-    @property
-    def _goal(self) -> Objective:
-        return Objective(self.objective, self._Q, self._unit_loss)
 
 
 def _discriminant_evidence(

@@ -29,8 +29,8 @@ relevant.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -38,21 +38,21 @@ from numpy.typing import NDArray
 
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows
-from tamis._validation.parameters import integer, number, parameters
-from tamis.base import CellClassifier, State
-from tamis.base.prices import PriceList, Tariff
+from tamis._validation.parameters import integer, parameters
+from tamis.base import State
+from tamis.base.prices import Tariff
 from tamis.cells.any_order import AnyOrder
+from tamis.cells.binned_classifier import BinnedClassifier
 from tamis.cells.bins import Bins
 from tamis.cells.discriminant import EvidenceModel, EvidenceWeights, posterior_path
 from tamis.cells.ensemble import (
     calibrate_evidence,
     concatenate_evidence,
     evidence_by_kind,
-    fit_evidence_model,
 )
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Network, spanning_tree
-from tamis.cells.objectives import OBJECTIVES, Objective
+from tamis.cells.objectives import Objective
 from tamis.cells.policy_selection import (
     FOLDS,
     ROUNDING,
@@ -164,7 +164,8 @@ class Offers:
 
 
 @fill_docstring(SHARED_DOCS)
-class AdaptiveIFC2F(CellClassifier):
+@dataclass(eq=False, repr=False, kw_only=True)
+class AdaptiveIFC2F(BinnedClassifier):
     """Acquires the most informative feature per price for each row, and stops when no feature is worth its price.
 
     Parameters
@@ -248,54 +249,23 @@ class AdaptiveIFC2F(CellClassifier):
     """
 
     _allowed = parameters(
-        budget=(number("[0, inf]"), None),
-        mean_budget=(number("[0, inf]"), None),
-        objective=OBJECTIVES,
-        spend=("worth", "all"),
         lookahead=(1, 2),
         decision=("auto", "tree", "discriminant", "ensemble"),
         max_features=integer("[1, inf)"),
         max_steps=integer("[1, inf)"),
     )
 
-    def __init__(
-        self,
-        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
-        *,
-        misclassification_cost: Array | float | None = None,
-        groups: Sequence[Sequence[str | int]] | None = None,
-        budget: float | None = None,
-        mean_budget: float | None = None,
-        objective: str = "loss",
-        spend: str = "worth",
-        lookahead: int = 1,
-        decision: str = "auto",
-        classifier: Any = None,
-        n_bins: int = 4,
-        max_features: int = 64,
-        max_steps: int = 30,
-        categorical: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.cost = cost
-        self.misclassification_cost = misclassification_cost
-        self.groups = groups
-        self.budget = budget
-        self.mean_budget = mean_budget
-        self.objective = objective
-        self.spend = spend
-        self.lookahead = lookahead
-        self.decision = decision
-        self.classifier = classifier
-        self.n_bins = n_bins
-        self.max_features = max_features
-        self.max_steps = max_steps
-        self.categorical = categorical
-        self.random_state = random_state
+    lookahead: int = 1
+    decision: str = "auto"
+    classifier: Any = None
+    max_features: int = 64
+    max_steps: int = 30
 
     _numbers_count = True
-    _evidence_model: EvidenceModel | None
-    _any_order: AnyOrder | None  # decides instead for rows with values that were not requested
+    _evidence_model: EvidenceModel | None = field(init=False)
+    _any_order: AnyOrder | None = field(
+        init=False
+    )  # decides instead for rows with values that were not requested
 
     # -- fitting -------------------------------------------------------------------------------------------
 
@@ -303,22 +273,17 @@ class AdaptiveIFC2F(CellClassifier):
         check_classifier(self.classifier, self.decision == "auto", "decision='auto'")
         bins = Bins.quantile(X, self.n_bins).with_categories(self._sizes)
         self._set_candidates(self._candidates(X, y, bins.tables(X, y, len(self.classes_))), bins)
-        rows = np.arange(X.shape[0])
-        if len(rows) > _WALKS:
-            rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _WALKS, replace=False))
+        rows = self._some_rows(X.shape[0], _WALKS)
         origin = self._origin_of(rows)
         evidence_weight = self._calibrate(X[rows], y[rows], bins, origin)
         values, codes = self._cells(X, np.arange(X.shape[0]))
         self._build_tree(codes, y)
         self._any_order = None
         if self.belief_ != "tree":
-            self._any_order = AnyOrder.fit(
-                "ensemble" if self.classifier is None else "classifier", values[rows], y[rows],
-                n_bins=self.n_bins, n_classes=len(self.classes_), classifier=self.classifier,
-                sizes=self._sizes[self.candidates_], random_state=self.random_state, origin=origin,
-            )  # fmt: skip
+            kind = "ensemble" if self.classifier is None else "classifier"
+            self._any_order = self._fit_any_order(kind, values[rows], y[rows], self.candidates_, origin)
             order = None if self.belief_ == "discriminant" else self._full_walk(codes).order
-            self._evidence_model = self._fit_evidence_model(self.belief_, values, y, order)
+            self._evidence_model = self._fit_evidence_model(self.belief_, values, y, order, self.candidates_)
             self._evidence_model.evidence_weight = evidence_weight
         self.parent_: NDArray[np.int64] = self._tree.parent
         if self.mean_budget is not None:
@@ -400,11 +365,6 @@ class AdaptiveIFC2F(CellClassifier):
         _, self.max_risk_, self.min_rate_ = limits[self.belief_]
         return beliefs[self.belief_][1]
 
-    @property
-    def _default_model(self) -> str:
-        """The alternative to the tree, without boosted trees."""
-        return "discriminant" if self.classifier is None else "classifier"
-
     def _fold_walk(self, X: Rows, y: Array, bins: Bins, rows: NDArray[np.int64]) -> tuple[Self, Paths]:
         """Return a model fitted without these rows, and their walks by it."""
         others = np.setdiff1d(np.arange(len(y)), rows)
@@ -431,9 +391,8 @@ class AdaptiveIFC2F(CellClassifier):
                 trees = SmallTrees(len(self.classes_)).fit(values, y[others], order, sizes, draft=True)
                 yield trees.evidence(held_values, path.order)[None]
             else:
-                yield evidence_by_kind(
-                    model._fit_evidence_model(kind, values, y[others], order), held_values, path.order
-                )
+                fitted = model._fit_evidence_model(kind, values, y[others], order, model.candidates_)
+                yield evidence_by_kind(fitted, held_values, path.order)
 
     def _fit_copy(self, X: Rows, y: Array, bins: Bins) -> Self:
         """Return a copy whose columns and tree are fitted to these rows only."""
@@ -445,13 +404,6 @@ class AdaptiveIFC2F(CellClassifier):
                 model._set_candidates(self.candidates_[:0], bins)
         model._build_tree(model._cells(X, np.arange(X.shape[0]))[1], y)
         return model
-
-    def _fit_evidence_model(self, kind: str, values: Array, y: Array, order: Array | None) -> EvidenceModel:
-        """Return a model other than the tree, fitted to rows whose values become known in this order."""
-        return fit_evidence_model(
-            kind, values, y, order, n_bins=self.n_bins, n_classes=len(self.classes_), classifier=self.classifier,
-            sizes=self._sizes[self.candidates_],
-        )  # fmt: skip
 
     def _choose_thresholds(
         self, posterior: Floats, paths: Paths, y: Array, origin: NDArray[np.int64] | None
@@ -471,10 +423,6 @@ class AdaptiveIFC2F(CellClassifier):
     def _distances(self) -> Floats:
         """Squared distances between the levels of a numeric target; empty for classes."""
         return self._Q if self._is_regression else np.zeros((0, 0))
-
-    @property
-    def _goal(self) -> Objective:
-        return Objective(self.objective, self._Q, self._unit_loss)
 
     def _fit_mean_budget(self, mean_budget: float, values: Array, codes: Array) -> None:
         """Raise the rate threshold if the final tree would exceed the mean budget."""
@@ -511,9 +459,6 @@ class AdaptiveIFC2F(CellClassifier):
         return Paths(posterior, rate, spent, order)
 
     # -- acquisition ------------------------------------------------------------------------------------------
-
-    def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
-        return self._bins.take(positions).codes(values)
 
     def _first_belief(self) -> Floats:
         return self._tree.prior
@@ -590,9 +535,7 @@ class AdaptiveIFC2F(CellClassifier):
         return np.where(stop, -1, position)
 
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
-        rows = np.arange(len(position))
-        state.values[rows, position], state.numbers[rows, position] = code, value
-        state.asked[rows, position] = True
+        state.record(position, code, value)
         if self._evidence_model is None:
             state.posterior[:] = self._tree.expected_information(state.values)[0]
             return

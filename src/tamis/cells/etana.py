@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -55,6 +56,7 @@ Floats = NDArray[np.float64]
 _MOST_POINTS = 20_000
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Independent(FixedOrder):
     """The model and order shared by ETANA and F-ETANA: a table P(x = v | c) for each column."""
 
@@ -66,14 +68,13 @@ class Independent(FixedOrder):
 
     _orders = ("spread", "mrmr")
 
-    n_bins: int
-    binning: str
-    prior: str
-    threshold: str
-    max_features: int | None
-
-    def _bin(self, X: Rows) -> Bins:
-        return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
+    binning: str = "quantile"
+    prior: str = "empirical"
+    threshold: str = "chance"
+    order: str = "auto"
+    max_features: int | None = None
+    calibrate: bool = True
+    classifier: Any = None
 
     def _learn_tables(self, X: Rows, y: Array, bins: Bins, counts: Array) -> list[Floats]:
         """Set the candidates in their order, their bins and chain; return a table (n_classes, n_values, 1) of each."""
@@ -110,6 +111,7 @@ class Independent(FixedOrder):
 
 
 @fill_docstring(SHARED_DOCS)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ETANA(Independent):
     """Acquires features in a fixed order, assumed independent given the class, until the next is not worth its price.
 
@@ -188,50 +190,9 @@ class ETANA(Independent):
         resolution=integer("[1, 10000]"),
     )
 
-    def __init__(
-        self,
-        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
-        *,
-        misclassification_cost: Array | float | None = None,
-        groups: Any = None,
-        budget: float | None = None,
-        mean_budget: float | None = None,
-        objective: str = "loss",
-        spend: str = "worth",
-        n_bins: int = 4,
-        binning: str = "quantile",
-        prior: str = "empirical",
-        method: str = "points",
-        resolution: int = 10,
-        threshold: str = "chance",
-        order: str = "auto",
-        max_features: int | None = None,
-        n_beliefs: int = 100,
-        calibrate: bool = True,
-        classifier: Any = None,
-        categorical: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.cost = cost
-        self.misclassification_cost = misclassification_cost
-        self.groups = groups
-        self.budget = budget
-        self.mean_budget = mean_budget
-        self.objective = objective
-        self.spend = spend
-        self.n_bins = n_bins
-        self.binning = binning
-        self.prior = prior
-        self.method = method
-        self.resolution = resolution
-        self.threshold = threshold
-        self.order = order
-        self.max_features = max_features
-        self.n_beliefs = n_beliefs
-        self.calibrate = calibrate
-        self.classifier = classifier
-        self.categorical = categorical
-        self.random_state = random_state
+    method: str = "points"
+    resolution: int = 10
+    n_beliefs: int = 100
 
     @classmethod
     def published(cls, cost: float | Array | Mapping[str, float] | PriceList = 0.01, **changes: Any) -> Self:
@@ -263,11 +224,7 @@ class ETANA(Independent):
         self.stopping_ = points
 
     def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
-        if isinstance(self.stopping_, Grid):
-            return self.stopping_.should_continue(k, posterior)
-        expected = self.stopping_.continuation_value(k, posterior, values, lookahead=True)
-        is_cheaper: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)
-        return is_cheaper
+        return self.stopping_.should_continue(k, posterior, values)
 
 
 class Grid:
@@ -320,8 +277,8 @@ class Grid:
         ]
         return index
 
-    def should_continue(self, k: int, posterior: Floats) -> NDArray[np.bool_]:
-        """Return for which rows the k-th feature is worth its price."""
+    def should_continue(self, k: int, posterior: Floats, values: Array | None = None) -> NDArray[np.bool_]:
+        """Return for which rows the k-th feature is worth its price; `values` are not used."""
         at = self.nearest(posterior)
         is_cheaper: NDArray[np.bool_] = self.continue_cost[k, at] < self.stop[at]
         return is_cheaper

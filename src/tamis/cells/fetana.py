@@ -31,6 +31,7 @@ Deviations, each with its reason; :meth:`FETANA.published` takes the published c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -104,6 +105,7 @@ def _approximate(
 
 
 @fill_docstring(SHARED_DOCS)
+@dataclass(eq=False, repr=False, kw_only=True)
 class FETANA(Independent):
     """Acquires features in a fixed order, as ETANA does, and stops by half-spaces learned from the rows.
 
@@ -198,54 +200,11 @@ class FETANA(Independent):
         patience=integer("[0, inf)"),
     )
 
-    def __init__(
-        self,
-        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
-        *,
-        misclassification_cost: Array | float | None = None,
-        groups: Any = None,
-        budget: float | None = None,
-        mean_budget: float | None = None,
-        objective: str = "loss",
-        spend: str = "worth",
-        n_bins: int = 4,
-        binning: str = "quantile",
-        prior: str = "empirical",
-        confidence: float | None = 0.85,
-        perturbation: float = 0.2,
-        learning_rate: float = 0.0167,
-        n_iterations: int = 4000,
-        patience: int = 0,
-        threshold: str = "chance",
-        order: str = "auto",
-        max_features: int | None = None,
-        calibrate: bool = True,
-        classifier: Any = None,
-        categorical: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.cost = cost
-        self.misclassification_cost = misclassification_cost
-        self.groups = groups
-        self.budget = budget
-        self.mean_budget = mean_budget
-        self.objective = objective
-        self.spend = spend
-        self.n_bins = n_bins
-        self.binning = binning
-        self.prior = prior
-        self.confidence = confidence
-        self.perturbation = perturbation
-        self.learning_rate = learning_rate
-        self.n_iterations = n_iterations
-        self.patience = patience
-        self.threshold = threshold
-        self.order = order
-        self.max_features = max_features
-        self.calibrate = calibrate
-        self.classifier = classifier
-        self.categorical = categorical
-        self.random_state = random_state
+    confidence: float | None = 0.85
+    perturbation: float = 0.2
+    learning_rate: float = 0.0167
+    n_iterations: int = 4000
+    patience: int = 0
 
     @classmethod
     def published(cls, cost: float | Array | Mapping[str, float] | PriceList = 0.01, **changes: Any) -> Self:

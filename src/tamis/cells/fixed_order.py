@@ -11,21 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
-from tamis._validation.parameters import number, parameters
-from tamis.base import CellClassifier, State
+from tamis._validation.parameters import parameters
+from tamis.base import State
 from tamis.base.cells import Purchases
 from tamis.cells.any_order import AnyOrder
+from tamis.cells.binned_classifier import BinnedClassifier
 from tamis.cells.bins import Bins, dense
 from tamis.cells.discriminant import EvidenceModel, EvidenceWeights, posterior_path
 from tamis.cells.ensemble import (
     calibrate_evidence,
     concatenate_evidence,
     evidence_by_kind,
-    fit_evidence_model,
 )
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Chain
-from tamis.cells.objectives import OBJECTIVES, Objective
 from tamis.cells.policy_selection import (
     FOLDS,
     ROUNDING,
@@ -86,7 +85,7 @@ class _Calibration:
         return calibrate_evidence(self.evidence[:, [0, policy.most]], self.prior, self.y)[1]
 
 
-class FixedOrder(CellClassifier):
+class FixedOrder(BinnedClassifier):
     """Acquires features in the order of `candidates_`; a subclass defines when the next one is worth its price.
 
     Attributes
@@ -105,25 +104,16 @@ class FixedOrder(CellClassifier):
 
     _allowed = parameters(
         calibrate=(False, True),
-        budget=(number("[0, inf]"), None),
-        mean_budget=(number("[0, inf]"), None),
-        objective=OBJECTIVES,
-        spend=("worth", "all"),
     )
 
     # The candidates of order="auto": the published one first, that of the fixed subset last.
     _orders: tuple[str, ...]
 
     calibrate: bool
-    budget: float | None
-    mean_budget: float | None
-    objective: str
-    spend: str
     order: str
     order_: str
     classifier: Any
-    random_state: int | None
-    n_bins: int
+    binning = "quantile"
     policy_: Policy | None
     _bins: Bins  # bins of the candidates
     _chain: Chain | ExactChain  # the likelihood of each value given the class
@@ -134,10 +124,6 @@ class FixedOrder(CellClassifier):
     _most: int | None = None  # largest number of columns in order, when rows are held out
 
     # -- hooks ---------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _bin(self, X: Rows) -> Bins:
-        """Validate the parameters; return the bins of every column."""
 
     @abstractmethod
     def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
@@ -154,10 +140,6 @@ class FixedOrder(CellClassifier):
     def _n_spares(self) -> int:
         """Return how many features after those of the policy may replace unavailable ones."""
         return 0
-
-    @property
-    def _goal(self) -> Objective:
-        return Objective(self.objective, self._Q, self._unit_loss)
 
     def _within_budget(self, order: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the columns of an order whose total price is within the budget; more expensive ones are omitted.
@@ -215,7 +197,8 @@ class FixedOrder(CellClassifier):
                         f"{name}={value!r} needs calibrate=True: as published, a row stops by its own rule."
                     )
         self.policy_, self._evidence_model, self._any_order = None, None, None
-        bins = self._bin(X).with_categories(self._sizes)
+        bin_columns = Bins.quantile if self.binning == "quantile" else Bins.width
+        bins = bin_columns(X, self.n_bins).with_categories(self._sizes)
         tables = bins.tables(X, y, len(self.classes_))
         orders = self._orders if self.order == "auto" else (self.order,)
         models = [copy.copy(self) for _ in (orders if self.calibrate else orders[:1])]
@@ -228,7 +211,10 @@ class FixedOrder(CellClassifier):
         self._learn_model(X, y, bins, tables)
         self._choose_model(X, y, folds, walked[best])
         if self._decides_otherwise and len(self.candidates_):
-            self._any_order = self._fit_any_order(X, y)
+            rows, columns = self._some_rows(X.shape[0], _SUBSETS), self.candidates_[:_STEPS]
+            kind = "ensemble" if self.classifier is None and self._allow_trees else self._default_model
+            values = dense(X[rows][:, columns])
+            self._any_order = self._fit_any_order(kind, values, y[rows], columns, self._origin_of(rows))
         if self.mean_budget is not None:
             self._keep_mean_budget(X, float(self.mean_budget))
 
@@ -236,8 +222,7 @@ class FixedOrder(CellClassifier):
         """Reduce the largest number of values if the final model would exceed the mean budget on its rows."""
         self._tariff = self._whole_tariff().take(self.candidates_)
         if X.shape[0] > _WALKS:
-            rng = np.random.default_rng(self.random_state)
-            X = X[np.sort(rng.choice(X.shape[0], _WALKS, replace=False))]
+            X = X[self._some_rows(X.shape[0], _WALKS)]
         if self.policy_ is None:  # no class has two rows, so none was held out
             self.policy_ = Policy("own", "own", len(self.candidates_), -np.inf)
         trace: Purchases = []
@@ -254,18 +239,6 @@ class FixedOrder(CellClassifier):
     def _decides_otherwise(self) -> bool:
         """Whether a model other than the chain decides."""
         return self.policy_ is not None and (self.policy_.belief != "own" or self.policy_.most == 0)
-
-    def _fit_any_order(self, X: Rows, y: Array) -> AnyOrder:
-        rows = np.arange(X.shape[0])
-        if len(rows) > _SUBSETS:
-            rows = np.sort(np.random.default_rng(self.random_state).choice(rows, _SUBSETS, replace=False))
-        kind = "ensemble" if self.classifier is None and self._allow_trees else self._default_model
-        columns = self.candidates_[:_STEPS]
-        return AnyOrder.fit(
-            kind, dense(X[rows][:, columns]), y[rows], n_bins=self.n_bins, n_classes=len(self.classes_),
-            classifier=self.classifier, sizes=self._sizes[columns], random_state=self.random_state,
-            origin=self._origin_of(rows),
-        )  # fmt: skip
 
     def _best_order(self, walked: list[_Calibration | None]) -> int:
         """Return the order with the lowest cost; the last (fixed subset) unless another is significantly better.
@@ -289,10 +262,8 @@ class FixedOrder(CellClassifier):
         The bins are those of all rows, because they do not depend on the classes; the counts of the training rows are
         all counts minus those of the held-out rows.
         """
-        rows = np.arange(X.shape[0])
-        if len(rows) > _WALKS:
-            rng = np.random.default_rng(self.random_state)
-            rows = np.sort(rng.choice(rows, _WALKS, replace=False))
+        rows = self._some_rows(X.shape[0], _WALKS)
+        if len(rows) < X.shape[0]:
             tables = bins.tables(X[rows], y[rows], len(self.classes_))
         fold, folds = stratified_folds(y[rows], origin=self._origin_of(rows)), []
         for f in range(FOLDS):
@@ -347,11 +318,6 @@ class FixedOrder(CellClassifier):
         n_steps = len(best.posterior) - 1
         return Policy(best.belief, "risk", n_steps, -np.inf, float(least.mean())), least
 
-    @property
-    def _default_model(self) -> str:
-        """The alternative to the model."""
-        return "discriminant" if self.classifier is None else "classifier"
-
     def _choose_model(self, X: Rows, y: Array, folds: list[_Fold], held: _Calibration | None) -> None:
         """Fit the decision model in the chosen order, unless it is this one; it may be an ensemble."""
         if held is None:
@@ -366,8 +332,10 @@ class FixedOrder(CellClassifier):
         assert self.policy_ is not None
         self.policy_.most = min(self.policy_.most, len(self.candidates_))
         if self.policy_.belief != "own" and self.policy_.most > 0:
-            n_columns = self.policy_.most + self._n_spares()
-            self._evidence_model = self._fit_evidence_model(self.policy_.belief, X, y, n_columns)
+            columns = self.candidates_[: self.policy_.most + self._n_spares()]
+            self._evidence_model = self._fit_evidence_model(
+                self.policy_.belief, dense(X[:, columns]), y, None, columns
+            )
             self._evidence_model.evidence_weight = held.weight_for(self.policy_)
 
     def _tree_evidence(self, X: Rows, y: Array, folds: list[_Fold], held: _Calibration) -> Floats:
@@ -378,14 +346,6 @@ class FixedOrder(CellClassifier):
             trees.fit(dense(X[fold.rest][:, columns]), y[fold.rest], sizes=self._sizes[columns], draft=True)
             evidence.append(trees.evidence(dense(X[fold.held][:, columns]))[None])
         return concatenate_evidence(evidence)
-
-    def _fit_evidence_model(self, kind: str, X: Rows, y: Array, n_columns: int) -> EvidenceModel:
-        """Return a model other than the chain, fitted to these rows."""
-        columns = self.candidates_[:n_columns]
-        return fit_evidence_model(
-            kind, dense(X[:, columns]), y, None, n_bins=self.n_bins, n_classes=len(self.classes_),
-            classifier=self.classifier, sizes=self._sizes[columns],
-        )  # fmt: skip
 
     def _update_evidence_model(self, X: Rows, y: Array, fading: float) -> None:
         """Update the decision model with more rows; the policy is unchanged."""
@@ -421,7 +381,9 @@ class FixedOrder(CellClassifier):
             )
         model._tariff = self._whole_tariff().take(model.candidates_)
         columns = model.candidates_[:_STEPS]
-        evidence_model = model._fit_evidence_model(self._default_model, X, y, _STEPS)
+        evidence_model = model._fit_evidence_model(
+            self._default_model, dense(X[:, columns]), y, None, columns
+        )
         return (
             columns,
             model._model_walks(X_held),
@@ -502,9 +464,6 @@ class FixedOrder(CellClassifier):
         )
         return np.where((code >= 0)[:, None], after, posterior)  # a missing value leaves every bit unchanged
 
-    def _codes(self, values: Array, positions: Array) -> NDArray[np.int16]:
-        return self._bins.take(positions).codes(values)
-
     def _next(self, state: State) -> NDArray[np.int64]:
         position = np.full(len(state.stage), -1)
         self._apply_known_values(state)
@@ -569,11 +528,7 @@ class FixedOrder(CellClassifier):
         return posterior
 
     def _observe(self, state: State, position: Array, code: Array, value: Array) -> None:
-        rows = np.arange(len(position))
-        state.values[rows, position] = code
-        if self._numbers_count:
-            state.numbers[rows, position] = value
-        state.asked[rows, position] = True
+        state.record(position, code, value)
         known = np.flatnonzero(state.volunteered & (code >= 0))
         if len(known):
             state.posterior[known] = self._posterior_of_known(state.take(known))

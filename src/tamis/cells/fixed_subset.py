@@ -14,7 +14,7 @@ m         `n_features`          number of columns acquired
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from tamis._docstrings import fill_docstring
 from tamis._validation import Array, Rows
 from tamis._validation.parameters import integer, parameters, with_methods
-from tamis.base import PriceList
 from tamis.cells.bins import Bins, dense
 from tamis.cells.fixed_order import FixedOrder
 from tamis.cells.masked import Masked
@@ -40,6 +39,7 @@ _SPARES = 8  # columns after the m-th that may replace unavailable ones
 
 
 @fill_docstring(SHARED_DOCS)
+@dataclass(eq=False, repr=False, kw_only=True)
 class FixedSubset(FixedOrder):
     """Acquires the same features for every row, as many as are worth their price.
 
@@ -106,37 +106,8 @@ class FixedSubset(FixedOrder):
         classifier=(with_methods("a classifier with predict_proba", "predict_proba"), None),
     )
 
-    def __init__(
-        self,
-        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
-        *,
-        misclassification_cost: Array | float | None = None,
-        groups: Any = None,
-        n_features: int | None = None,
-        classifier: Any = None,
-        budget: float | None = None,
-        mean_budget: float | None = None,
-        objective: str = "loss",
-        spend: str = "worth",
-        n_bins: int = 4,
-        categorical: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.cost = cost
-        self.misclassification_cost = misclassification_cost
-        self.groups = groups
-        self.n_features = n_features
-        self.classifier = classifier
-        self.budget = budget
-        self.mean_budget = mean_budget
-        self.objective = objective
-        self.spend = spend
-        self.n_bins = n_bins
-        self.categorical = categorical
-        self.random_state = random_state
-
-    def _bin(self, X: Rows) -> Bins:
-        return Bins.quantile(X, self.n_bins)
+    n_features: int | None = None
+    classifier: Any = None
 
     def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         self.candidates_ = self._within_budget(

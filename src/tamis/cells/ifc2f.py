@@ -37,6 +37,7 @@ Deviations, each with its reason; :meth:`IFC2F.published` takes the published ch
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -70,6 +71,7 @@ Floats = NDArray[np.float64]
 
 
 @fill_docstring(SHARED_DOCS)
+@dataclass(eq=False, repr=False, kw_only=True)
 class IFC2F(FixedOrder):
     """Acquires features in the order of a dependency network until the next one is not worth its price.
 
@@ -203,60 +205,23 @@ class IFC2F(FixedOrder):
 
     _orders = ("markov_blanket", "relevance", "mrmr")
 
-    def __init__(
-        self,
-        cost: float | Array | Mapping[str, float] | PriceList = 0.01,
-        *,
-        misclassification_cost: Array | float | None = None,
-        groups: Any = None,
-        budget: float | None = None,
-        mean_budget: float | None = None,
-        objective: str = "loss",
-        spend: str = "worth",
-        n_bins: int = 4,
-        binning: str = "quantile",
-        score_on: str = "bins",
-        threshold: str | int = "chance",
-        max_features: int | None = None,
-        structure: str = "tree",
-        order: str = "auto",
-        inference: str = "links",
-        context: str = "local",
-        sampling: str = "model",
-        n_beliefs: int = 100,
-        fading: float = 1.0,
-        lookahead: bool = True,
-        always_first: bool = False,
-        calibrate: bool = True,
-        classifier: Any = None,
-        categorical: Any = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.cost = cost
-        self.misclassification_cost = misclassification_cost
-        self.groups = groups
-        self.budget = budget
-        self.mean_budget = mean_budget
-        self.objective = objective
-        self.spend = spend
-        self.n_bins = n_bins
-        self.binning = binning
-        self.score_on = score_on
-        self.threshold = threshold
-        self.max_features = max_features
-        self.structure = structure
-        self.order = order
-        self.inference = inference
-        self.context = context
-        self.sampling = sampling
-        self.n_beliefs = n_beliefs
-        self.fading = fading
-        self.lookahead = lookahead
-        self.always_first = always_first
-        self.calibrate = calibrate
-        self.classifier = classifier
-        self.categorical = categorical
-        self.random_state = random_state
+    binning: str = "quantile"
+    score_on: str = "bins"
+    threshold: str | int = "chance"
+    max_features: int | None = None
+    structure: str = "tree"
+    order: str = "auto"
+    inference: str = "links"
+    context: str = "local"
+    sampling: str = "model"
+    n_beliefs: int = 100
+    fading: float = 1.0
+    lookahead: bool = True
+    always_first: bool = False
+    calibrate: bool = True
+    classifier: Any = None
+
+    threshold_: float = field(init=False)
 
     @classmethod
     def published(cls, cost: float | Array | Mapping[str, float] | PriceList = 0.01, **changes: Any) -> Self:
@@ -266,11 +231,6 @@ class IFC2F(FixedOrder):
             "context": "pooled", "sampling": "uniform", "lookahead": False, "always_first": True, "calibrate": False,
         }  # fmt: skip
         return cls(cost, **{**settings, **changes})
-
-    threshold_: float
-
-    def _bin(self, X: Rows) -> Bins:
-        return (Bins.quantile if self.binning == "quantile" else Bins.width)(X, self.n_bins)
 
     def _learn_model(self, X: Rows, y: Array, bins: Bins, tables: Array) -> None:
         rng = np.random.default_rng(self.random_state)
@@ -375,6 +335,4 @@ class IFC2F(FixedOrder):
     def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
         if k == 0 and self.always_first:
             return np.ones(len(posterior), dtype=bool)
-        expected = self.stopping_.continuation_value(k, posterior, values, lookahead=self.lookahead)
-        is_cheaper: NDArray[np.bool_] = expected < (self._Q.T @ posterior.T).min(axis=0)  # (8)
-        return is_cheaper
+        return self.stopping_.should_continue(k, posterior, values, lookahead=self.lookahead)  # (8)

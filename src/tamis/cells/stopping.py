@@ -230,6 +230,14 @@ class PointBased:
         counts = np.bincount(values[:, 0].astype(np.int64), minlength=len(stage.start) - 1)
         return _Stage(np.ascontiguousarray(values[:, 1:]), np.r_[0, np.cumsum(counts)])
 
+    def should_continue(
+        self, k: int, posterior: Floats, values: Array, *, lookahead: bool = True
+    ) -> NDArray[np.bool_]:
+        """Return for which rows the k-th feature is worth its price, (8)."""
+        expected = self.continuation_value(k, posterior, values, lookahead=lookahead)
+        is_cheaper: NDArray[np.bool_] = expected < (self.Q.T @ posterior.T).min(axis=0)
+        return is_cheaper
+
     def continuation_value(self, k: int, posterior: Floats, values: Array, *, lookahead: bool) -> Floats:
         """Return the expected cost of acquiring the k-th feature for each row; inf if the stage has no vector."""
         if lookahead:

@@ -24,7 +24,7 @@ Errata and deviations, each with its reason (those of Figure 1 are in :mod:`tami
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ __all__ = ["AlphaInvesting"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class AlphaInvesting(SequentialSelector, GroupedOffers):
     """Accepts a feature if its p-value is below a threshold that rises with each acceptance and falls with each test.
 
@@ -187,7 +187,6 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         release=(number("(0, 1]"), None),
     )
 
-    _: KW_ONLY
     rule: str | SpendingRule = "alpha-investing"
     initial_wealth: float = 0.5
     payout: float = 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -27,7 +27,7 @@ def _is_grouping(groups: Any) -> bool:
     ) == len(columns)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class GroupedOffers(ColumnSelector):
     """A selector that decides on groups of columns, by its parameter `groups`.
 
@@ -38,7 +38,6 @@ class GroupedOffers(ColumnSelector):
         groups=(None, "blocks", Kind("a dict of lists of columns without repetitions", _is_grouping)),
     )
 
-    _: KW_ONLY
     groups: Any = None
 
     def _parts_of_block(self, names: list[str] | None, m: int) -> Iterator[tuple[slice, bool]]:

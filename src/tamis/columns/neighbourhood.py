@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ class Member:
         self.alone = alone
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class NeighbourhoodSelector(ColumnSelector):
     """A selector with a set of features S, and the dependency gamma of the class on them.
 
@@ -49,7 +49,6 @@ class NeighbourhoodSelector(ColumnSelector):
         random_state=SEED,
     )
 
-    _: KW_ONLY
     random_state: Any = 0
 
     @property

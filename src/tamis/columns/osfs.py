@@ -25,7 +25,7 @@ Errata and deviations, each with its reason:
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from tamis.columns.dependent import DependenceSelector
 from tamis.dependence.criterion import Candidate
@@ -33,7 +33,7 @@ from tamis.dependence.criterion import Candidate
 __all__ = ["OSFS"]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class OSFS(DependenceSelector):
     """Keeps features that depend on the class, given any few of the other selected features.
 
@@ -90,7 +90,6 @@ class OSFS(DependenceSelector):
     (['x1'], ['accepted', 'accepted', 'rejected'])
     """
 
-    _: KW_ONLY
     max_conditions: int = 3
 
     def _decide(self, candidate: Candidate) -> tuple[bool, list[int]]:

@@ -21,6 +21,7 @@ absolute value, and no further feature can be tested.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +49,7 @@ from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_chi2_tail, log_t_tail
 from tamis.errors import DataError
 
-__all__ = ["LogisticModel", "PoissonModel", "check_enough_rows", "check_not_constant"]
+__all__ = ["LikelihoodModel", "LogisticModel", "PoissonModel", "check_not_constant"]
 
 Floats = NDArray[np.float64]
 _CAP = 30.0  # largest absolute linear predictor
@@ -82,23 +83,16 @@ class _Fit:
     log_likelihood: float
 
 
-class _GrowingModel:
-    """A generalised linear model with canonical link on the features accepted so far."""
+class LikelihoodModel:
+    """A model of the features accepted so far, fitted by Newton's method on an orthonormal design.
 
-    _state_spec = Shapes(
-        "y (r) float in [-1e140, 1e140]  weight (r) float in [0, 1e140]  residual (r) float in [-1e140, 1e140]"
-        "  root (r) float in [0, 1e140]  design (r, b) float in [-1.001, 1.001] fortran  k in [intercept, b]  k (=q)"
-        f"  basis (r, q) float in [-1.001, 1.001]  fit.eta (r) float in [-{_CAP}, {_CAP}]"
-        "  fit.beta (q) float in [-1e140, 1e140]  fit.log_likelihood finite"
-        "  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
-    )
+    A subclass defines `evidence`, `_zeros`, `_newton`, `retest` and `restart`.
+    """
 
     series = False  # whether a robust test is that of `tamis.columns.block_test`
 
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
         self.y, self.weight, self.intercept = y, weight, intercept
-        # Whether a robust test is reported as the likelihood ratio of the same p-value.
-        self.in_likelihood = False
         self.robust, self.exp_tail = robust and not exp_tail, exp_tail
         # The likelihood ratio follows a score test if its p is within a factor of 100; it never follows a robust test.
         self.slack = 1e-6 if self.robust else math.log(100.0)
@@ -109,16 +103,30 @@ class _GrowingModel:
         self.k = int(intercept)
         self.design = np.zeros((len(y), 8), order="F")
         self.design[:, 0] = 1.0 / math.sqrt(len(y))
-        self._set_fit(self._newton(self.design[:, : self.k], np.zeros(self.k)))
+        self._set_fit(self._newton(self.design[:, : self.k], self._zeros(self.k)))
 
     def _check_target(self) -> None:
         """Reject a target that this model cannot fit."""
 
-    def _mean_and_variance(self, eta: Floats) -> tuple[Floats, Floats]:
+    def evidence(self, X: Any) -> Evidence:
+        """Return the test of each column of X, given the features accepted so far."""
         raise NotImplementedError
 
-    def _log_likelihood(self, eta: Floats) -> float:
+    def _status(self, X: Floats) -> NDArray[np.int8]:
+        """Return the status of each column of a group, given the features accepted so far."""
+        return independent_directions(X, self.design[:, : self.k], bool(self.intercept))[1]
+
+    def _zeros(self, n_features: int) -> Floats:
+        """Return coefficients of features that have no effect."""
         raise NotImplementedError
+
+    def _newton(self, design: Floats, beta: Floats) -> Any:
+        """Return the fit to a design, from the coefficients `beta`."""
+        raise NotImplementedError
+
+    def _set_fit(self, fit: Any) -> None:
+        """Set the fit of the design."""
+        self.fit = fit
 
     @property
     def df(self) -> float:
@@ -135,67 +143,49 @@ class _GrowingModel:
     def _separation_reason(self, q: int) -> str | None:
         return None
 
-    def evidence(self, X: Any) -> Evidence:
-        """Return the test of each column of X, given the features accepted so far."""
-        X = scale_rows(X, self.root)
-        if self.robust:
-            X = X.toarray() if sp.issparse(X) else X
-            if self.series:
-                return series_evidence(
-                    X, self.basis, self.residual, bool(self.intercept), self._model_log_p, self.weight,
-                    by_lags=True,
-                )  # fmt: skip
-            evidence = robust_evidence(
-                X, self.basis, self.residual, self.weight, self.intercept, self.df, self._model_log_p
+    def _robust_evidence(
+        self, X: Floats, basis: Floats, residual: Floats, model_log_p: Callable[[Floats], Floats]
+    ) -> Evidence:
+        """Return the test of each column without assumptions about the variance of the rows; all in weighted rows."""
+        if self.series:
+            return series_evidence(
+                X, basis, residual, bool(self.intercept), model_log_p, self.weight, by_lags=True
             )
-            if not self.in_likelihood:
-                return evidence
-            ratio = special.ndtri_exp(np.minimum(evidence.log_p, 0.0) - math.log(2.0)) ** 2
-            return Evidence(ratio, evidence.log_p, evidence.status)
-        zz, c, status = project(X, self.basis, self.residual, self.intercept)
-        statistic = c * c / np.where(status == REJECTED, zz, np.inf)  # (1)
-        return Evidence(statistic, self._log_p(statistic), status)
+        return robust_evidence(X, basis, residual, self.weight, bool(self.intercept), self.df, model_log_p)
 
     def evidence_of_group(self, X: Floats) -> GroupEvidence:
         """Return the likelihood ratio of the columns of X, shape (n_rows, m), added together; robust: one by one."""
-        status = independent_directions(scale_rows(X, self.root), self.basis, bool(self.intercept))[1]
+        status = self._status(X)
         testable = X[:, status == REJECTED]
         k = testable.shape[1]
         if k == 0 or self.df + 1 - k < 1:
             return GroupEvidence(math.nan, math.nan, status)
         if self.robust:
             return smallest_p_value(self.evidence(testable), status)
-        design = self.design[:, : self.k]
-        directions = independent_directions(testable, design, bool(self.intercept))[0]
-        fit = self._newton(
-            np.column_stack([design, directions]), np.append(self.fit.beta, np.zeros(directions.shape[1]))
-        )
+        directions = independent_directions(testable, self.design[:, : self.k], bool(self.intercept))[0]
+        return GroupEvidence(*self._likelihood_ratio(directions, k)[:2], status)
+
+    def _likelihood_ratio(self, columns: Floats, n_features: int = 1) -> tuple[float, float, Any]:
+        """Return the statistic of orthonormal columns added to the design, its log p-value and the fit."""
+        wider = np.column_stack([self.design[:, : self.k], columns])
+        fit = self._newton(wider, np.concatenate([self.fit.beta, self._zeros(columns.shape[1])]))
         statistic = max(2.0 * (fit.log_likelihood - self.fit.log_likelihood), 0.0)
-        log_p = -0.5 * statistic if self.exp_tail else float(log_chi2_tail(np.array([statistic]), k)[0])
-        return GroupEvidence(statistic, log_p, status)
+        return statistic, float(self._log_p(np.array([statistic]), n_features)[0]), fit
 
-    def _model_log_p(self, statistic: Floats) -> Floats:
-        """Return the model-based log p-values, the lower bounds of a robust test of a candidate."""
-        return self._log_p(statistic)
-
-    def _model_log_p_of_accepted(self, statistic: Floats) -> Floats:
-        """Return the model-based log p-values of features of the model."""
-        return self._log_p(statistic)
-
-    def _log_p(self, statistic: Floats) -> Floats:
-        return -0.5 * statistic if self.exp_tail else log_chi2_tail(statistic)
+    def _log_p(self, statistic: Floats, n_features: int = 1) -> Floats:
+        if self.exp_tail:
+            return -0.5 * statistic
+        return log_chi2_tail(statistic, n_features * self._zeros(1).size)
 
     def propose(self, x: Floats) -> Proposal:
         """Return one candidate, fitted."""
         z, zz, _ = project_twice(x[:, None], self.design[:, : self.k], self.intercept)
         column = z[:, 0] / math.sqrt(zz[0])
-        wider = np.column_stack([self.design[:, : self.k], column])
-        fit = self._newton(wider, np.append(self.fit.beta, 0.0))
+        statistic, log_p, fit = self._likelihood_ratio(column[:, None])
         if self.robust:
             evidence = self.evidence(x[:, None])
-            return Proposal(float(evidence.statistic[0]), float(evidence.log_p[0]), column, fit)
-        statistic = max(2.0 * (fit.log_likelihood - self.fit.log_likelihood), 0.0)
-        return Proposal(statistic, float(self._log_p(np.array([statistic]))[0]), column, fit)
+            statistic, log_p = float(evidence.statistic[0]), float(evidence.log_p[0])
+        return Proposal(statistic, log_p, column, fit)
 
     def accept(self, proposal: Proposal) -> None:
         """Add a candidate to the model."""
@@ -206,6 +196,54 @@ class _GrowingModel:
     def clear_room(self) -> None:
         """Clear the unused columns after the basis."""
         self.design[:, self.k :] = 0.0
+
+
+class _GrowingModel(LikelihoodModel):
+    """A generalised linear model with canonical link on the features accepted so far."""
+
+    _state_spec = Shapes(
+        "y (r) float in [-1e140, 1e140]  weight (r) float in [0, 1e140]  residual (r) float in [-1e140, 1e140]"
+        "  root (r) float in [0, 1e140]  design (r, b) float in [-1.001, 1.001] fortran  k in [intercept, b]  k (=q)"
+        f"  basis (r, q) float in [-1.001, 1.001]  fit.eta (r) float in [-{_CAP}, {_CAP}]"
+        "  fit.beta (q) float in [-1e140, 1e140]  fit.log_likelihood finite"
+        "  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
+    )
+
+    in_likelihood = False  # whether a robust test is reported as the likelihood ratio of the same p-value
+
+    def _zeros(self, n_features: int) -> Floats:
+        return np.zeros(n_features)
+
+    def _mean_and_variance(self, eta: Floats) -> tuple[Floats, Floats]:
+        raise NotImplementedError
+
+    def _log_likelihood(self, eta: Floats) -> float:
+        raise NotImplementedError
+
+    def evidence(self, X: Any) -> Evidence:
+        """Return the test of each column of X, given the features accepted so far."""
+        X = scale_rows(X, self.root)
+        if self.robust:
+            X = X.toarray() if sp.issparse(X) else X
+            evidence = self._robust_evidence(X, self.basis, self.residual, self._model_log_p)
+            if self.series or not self.in_likelihood:
+                return evidence
+            ratio = special.ndtri_exp(np.minimum(evidence.log_p, 0.0) - math.log(2.0)) ** 2
+            return Evidence(ratio, evidence.log_p, evidence.status)
+        zz, c, status = project(X, self.basis, self.residual, self.intercept)
+        statistic = c * c / np.where(status == REJECTED, zz, np.inf)  # (1)
+        return Evidence(statistic, self._log_p(statistic), status)
+
+    def _status(self, X: Floats) -> NDArray[np.int8]:
+        return independent_directions(scale_rows(X, self.root), self.basis, bool(self.intercept))[1]
+
+    def _model_log_p(self, statistic: Floats) -> Floats:
+        """Return the model-based log p-values, the lower bounds of a robust test of a candidate."""
+        return self._log_p(statistic)
+
+    def _model_log_p_of_accepted(self, statistic: Floats) -> Floats:
+        """Return the model-based log p-values of features of the model."""
+        return self._log_p(statistic)
 
     def retest(self, features: Floats) -> Floats:
         """Return the log p-value of each accepted feature, shape (n_rows, q), given the others."""

@@ -32,19 +32,12 @@ from scipy import special
 
 from tamis._shapes import Shapes
 from tamis.base.trace import REJECTED
-from tamis.columns.block_test import series_evidence
-from tamis.columns.glm import check_enough_rows, check_not_constant
+from tamis.columns.glm import LikelihoodModel
 from tamis.columns.projection import (
     Evidence,
-    GroupEvidence,
-    Proposal,
-    append_column,
     independent_directions,
-    project_twice,
     residuals_outside,
-    smallest_p_value,
 )
-from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_chi2_tail
 
 __all__ = ["MultinomialModel"]
@@ -64,7 +57,7 @@ class _Fit:
     log_likelihood: float
 
 
-class MultinomialModel:
+class MultinomialModel(LikelihoodModel):
     """Multinomial logistic regression of two or more classes on the features accepted so far.
 
     Parameters
@@ -94,20 +87,11 @@ class MultinomialModel:
         "  fit.log_likelihood finite  n float in [0.999*weight.sum(), 1.001*weight.sum()]"
     )
 
-    series = False  # whether a robust test is that of `tamis.columns.block_test`
-
     def __init__(self, y: Floats, weight: Floats, intercept: bool, robust: bool, exp_tail: bool) -> None:
-        self.y, self.weight, self.intercept = y.astype(np.int64), weight, intercept
-        self.robust, self.exp_tail = robust and not exp_tail, exp_tail
-        # The likelihood ratio follows a score test if its p is within a factor of 100; it never follows a robust test.
-        self.slack = 1e-6 if self.robust else math.log(100.0)
-        self.n = float(weight.sum())
-        check_enough_rows(self.n, len(y), intercept)
-        check_not_constant(y, weight)
-        self.k = int(intercept)
-        self.design = np.zeros((len(y), 8), order="F")
-        self.design[:, 0] = 1.0 / math.sqrt(len(y))
-        self.fit = self._newton(self.design[:, : self.k], np.zeros((self.k, self._n_classes - 1)))
+        super().__init__(y.astype(np.int64), weight, intercept, robust, exp_tail)
+
+    def _zeros(self, n_features: int) -> Floats:
+        return np.zeros((n_features, self._n_classes - 1))
 
     @property
     def _n_classes(self) -> int:
@@ -118,16 +102,7 @@ class MultinomialModel:
         """y_c - mu_c over its standard deviation, of shape (n_rows, n_classes)."""
         return np.column_stack([self._working(c)[1] for c in range(self._n_classes)])
 
-    @property
-    def df(self) -> float:
-        """Residual degrees of freedom with one more feature: n - q - 2 with an intercept."""
-        return self.n - self.k - 1
-
-    def stop_reason(self) -> str | None:
-        """Return the reason why no further feature can be tested, or None."""
-        q = self.k - self.intercept
-        if self.df < 1:
-            return f"{q} features for {self.n:g} rows leave no degrees of freedom"
+    def _separation_reason(self, q: int) -> str | None:
         wrong = 1.0 - self.fit.mean[np.arange(len(self.y)), self.y][self.weight > 0]
         return f"{q} features separate the classes perfectly" if wrong.max() < _SEPARATED else None
 
@@ -173,25 +148,7 @@ class MultinomialModel:
         for c in range(self._n_classes):
             root, residual = self._working(c)
             basis = np.linalg.qr(self.design[:, : self.k] * root[:, None])[0]
-            scaled = X * root[:, None]
-            if self.series:
-                parts.append(
-                    series_evidence(
-                        scaled,
-                        basis,
-                        residual,
-                        bool(self.intercept),
-                        log_chi2_tail,
-                        self.weight,
-                        by_lags=True,
-                    )
-                )
-            else:
-                parts.append(
-                    robust_evidence(
-                        scaled, basis, residual, self.weight, bool(self.intercept), self.df, log_chi2_tail
-                    )
-                )
+            parts.append(self._robust_evidence(X * root[:, None], basis, residual, log_chi2_tail))
         log_p = np.min([part.log_p for part in parts], axis=0) + math.log(len(parts))
         statistic = np.max([part.statistic for part in parts], axis=0)
         return Evidence(statistic, np.minimum(log_p, 0.0), np.max([part.status for part in parts], axis=0))
@@ -203,46 +160,7 @@ class MultinomialModel:
         raw = self.weight * ((self.y == c) - mean)
         return root, np.divide(raw, root, out=np.zeros(len(root)), where=root > 0)
 
-    def _log_p(self, statistic: Floats, n_features: int = 1) -> Floats:
-        if self.exp_tail:
-            return -0.5 * statistic
-        return log_chi2_tail(statistic, n_features * (self._n_classes - 1))
-
-    def evidence_of_group(self, X: Floats) -> GroupEvidence:
-        """Return the likelihood ratio of the columns of X, shape (n_rows, m), added together; robust: one by one."""
-        design = self.design[:, : self.k]
-        directions, status = independent_directions(X, design, bool(self.intercept))
-        k = directions.shape[1]
-        if k == 0 or self.df + 1 - k < 1:
-            return GroupEvidence(math.nan, math.nan, status)
-        if self.robust:
-            return smallest_p_value(self.evidence(X[:, status == REJECTED]), status)
-        fit = self._newton(np.column_stack([design, directions]), self._pad_coefficients(k))
-        statistic = max(2.0 * (fit.log_likelihood - self.fit.log_likelihood), 0.0)
-        return GroupEvidence(statistic, float(self._log_p(np.array([statistic]), k)[0]), status)
-
-    def propose(self, x: Floats) -> Proposal:
-        """Return one candidate, fitted."""
-        z, zz, _ = project_twice(x[:, None], self.design[:, : self.k], self.intercept)
-        column = z[:, 0] / math.sqrt(zz[0])
-        fit = self._newton(np.column_stack([self.design[:, : self.k], column]), self._pad_coefficients(1))
-        if self.robust:
-            evidence = self.evidence(x[:, None])
-            return Proposal(float(evidence.statistic[0]), float(evidence.log_p[0]), column, fit)
-        statistic = max(2.0 * (fit.log_likelihood - self.fit.log_likelihood), 0.0)
-        return Proposal(statistic, float(self._log_p(np.array([statistic]))[0]), column, fit)
-
     # -- the model -----------------------------------------------------------------------------------------
-
-    def accept(self, proposal: Proposal) -> None:
-        """Add a candidate to the model."""
-        self.design = append_column(self.design, self.k, proposal.column)
-        self.k += 1
-        self.fit = proposal.fitted
-
-    def clear_room(self) -> None:
-        """Clear the unused columns after the basis."""
-        self.design[:, self.k :] = 0.0
 
     def retest(self, features: Floats) -> Floats:
         """Return the log p-value of each accepted feature, shape (n_rows, q), given the others."""
@@ -260,10 +178,7 @@ class MultinomialModel:
         self.design = np.zeros((len(features), max(8, 2 * features.shape[1])), order="F")
         self.k = first.shape[1] + directions.shape[1]
         self.design[:, : self.k] = np.column_stack([first, directions])
-        self.fit = self._newton(self.design[:, : self.k], np.zeros((self.k, self._n_classes - 1)))
-
-    def _pad_coefficients(self, n_more: int) -> Floats:
-        return np.vstack([self.fit.beta, np.zeros((n_more, self._n_classes - 1))])
+        self.fit = self._newton(self.design[:, : self.k], self._zeros(self.k))
 
     def _covariance(self, mean: Floats, c: int, d: int) -> Floats:
         """Return the weights of the rows times w_cd; `c` and `d` count from the first class after the reference."""

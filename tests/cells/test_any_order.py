@@ -129,8 +129,8 @@ def test_weights_depend_on_the_number_of_known_values():
     y = rng.integers(0, 2, 800)
     X = rng.normal(size=(800, 9)) + 0.7 * y[:, None]
     model = AnyOrder.fit("ensemble", X[:600], y[:600], n_bins=4, n_classes=2, classifier=None)
-    assert model._weights.shape == (4, 4)
-    assert (model._weights >= 0.0).all()
+    assert model.weights.shape == (4, 4)
+    assert (model.weights >= 0.0).all()
     for n_known in (1, 3, 9):
         part = X[600:].copy()
         part[:, n_known:] = np.nan

@@ -42,7 +42,7 @@ from tamis.base import State
 from tamis.cells.any_order import AnyOrder
 from tamis.cells.binned_classifier import BinnedClassifier
 from tamis.cells.bins import Bins, dense
-from tamis.cells.discriminant import Discriminant, posterior_of
+from tamis.cells.discriminant import posterior_of
 from tamis.cells.ensemble import Ensemble
 from tamis.cells.policy_selection import ROUNDING, is_surely_cheaper, stratified_folds
 from tamis.cells.shared_docs import SHARED_DOCS
@@ -458,7 +458,12 @@ class AACO(BinnedClassifier):
         ensemble, columns = model.model, np.flatnonzero(known)
         assert isinstance(ensemble, Ensemble)
         shape = (len(more), len(values), len(self.classes_))
-        kinds = [_discriminant_evidence(part, values, columns, more, shape) for part in ensemble._sums]
+        kinds = [np.empty(shape) for _ in ensemble._sums]
+        for part, evidence in zip(ensemble._sums, kinds, strict=True):
+            features = part._features(values)
+            _evidence_of_subsets(
+                features, part._start, columns, more, part._covariance, part._means, evidence
+            )
         path = ensemble._spread.evidence(values)
         # The last entry represents "no column".
         each = np.concatenate([np.diff(path, axis=0), np.zeros((1, *path.shape[1:]))])
@@ -474,13 +479,3 @@ class AACO(BinnedClassifier):
                 evidence[:, level == at], ensemble.prior, model.weights[at]
             )
         return posteriors
-
-
-def _discriminant_evidence(
-    part: Discriminant, values: Floats, columns: Array, more: Array, shape: tuple[int, ...]
-) -> Floats:
-    evidence = np.zeros(shape)
-    _evidence_of_subsets(
-        part._features(values), part._start, columns, more, part._covariance, part._means, evidence
-    )
-    return evidence

@@ -44,11 +44,13 @@ from tamis.base.prices import Tariff
 from tamis.cells.any_order import AnyOrder
 from tamis.cells.binned_classifier import BinnedClassifier
 from tamis.cells.bins import Bins
-from tamis.cells.discriminant import EvidenceModel, EvidenceWeights, posterior_path
+from tamis.cells.discriminant import EvidenceWeights
 from tamis.cells.ensemble import (
+    EvidenceModel,
     calibrate_evidence,
     concatenate_evidence,
     evidence_by_kind,
+    posterior_path,
 )
 from tamis.cells.masked import check_classifier
 from tamis.cells.network import Network, spanning_tree
@@ -137,7 +139,8 @@ class Offers:
         """
         shared = np.zeros(information.shape)
         known = state.values >= 0
-        for fee, member in self._groups():
+        for fee, of_group in zip(self.tariff.fee, self.tariff.member, strict=True):
+            member = np.flatnonzero(of_group)
             due = ~known[:, member].any(axis=1)
             info, own = (
                 information[:, member],
@@ -157,10 +160,6 @@ class Offers:
                 shared[:, member], np.where(inside, rates.max(axis=1)[:, None], 0.0)
             )
         return shared
-
-    def _groups(self) -> Iterator[tuple[float, NDArray[np.int64]]]:
-        for fee, member in zip(self.tariff.fee, self.tariff.member, strict=True):
-            yield float(fee), np.flatnonzero(member)
 
 
 @fill_docstring(SHARED_DOCS)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from tamis._shapes import Shapes
 from tamis._validation import Array
-from tamis.cells.discriminant import EvidenceModel, posterior_of
-from tamis.cells.ensemble import calibrate_evidence, evidence_by_kind, fit_evidence_model
+from tamis.cells.discriminant import posterior_of
+from tamis.cells.ensemble import EvidenceModel, calibrate_evidence, evidence_by_kind, fit_evidence_model
 from tamis.cells.policy_selection import stratified_folds
 
 __all__ = ["AnyOrder", "subset_orders"]
@@ -54,11 +54,11 @@ class AnyOrder:
     """
 
     _state_spec = Shapes(
-        "n_levels (=l)  _model.n_kinds? (=m)  _weights (l, m) float in [0, 2]  _model (its own)"
+        "n_levels (=l)  model.n_kinds? (=m)  weights (l, m) float in [0, 2]  model (its own)"
     )
 
     def __init__(self, model: EvidenceModel, weights: Floats) -> None:
-        self._model, self._weights = model, weights
+        self.model, self.weights = model, weights
 
     @classmethod
     def fit(
@@ -105,37 +105,27 @@ class AnyOrder:
     @property
     def n_columns(self) -> int:
         """Number of columns of the model."""
-        return self._model.n_columns
-
-    @property
-    def model(self) -> EvidenceModel:
-        """The model that is fitted to random subsets."""
-        return self._model
+        return self.model.n_columns
 
     @property
     def n_levels(self) -> int:
         """Number of levels of known values with separate weights."""
         return _n_levels(self.n_columns)
 
-    @property
-    def weights(self) -> Floats:
-        """Weights of its evidence, for 1, 2 to 3, 4 to 7 and so on known values."""
-        return self._weights
-
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown."""
-        evidence = evidence_by_kind(self._model, values)[:, -1]
+        evidence = evidence_by_kind(self.model, values)[:, -1]
         known = np.maximum((~np.isnan(values)).sum(axis=1), 1)
-        level = np.minimum(np.log2(known).astype(np.int64), len(self._weights) - 1)
+        level = np.minimum(np.log2(known).astype(np.int64), len(self.weights) - 1)
         posteriors = np.empty(evidence.shape[1:])
         for at in np.unique(level):
             mine = level == at
-            posteriors[mine] = posterior_of(evidence[:, mine], self._model.prior, self._weights[at])
+            posteriors[mine] = posterior_of(evidence[:, mine], self.model.prior, self.weights[at])
         return posteriors
 
     def partial_fit(self, values: Floats, y: Array, fading: float) -> AnyOrder:
         """Return the model updated with more rows; the weights are unchanged."""
-        return AnyOrder(self._model.partial_fit(values, y, fading), self._weights)
+        return AnyOrder(self.model.partial_fit(values, y, fading), self.weights)
 
 
 def _n_levels(n_columns: int) -> int:

@@ -14,8 +14,7 @@ from tamis._validation.parameters import number, parameters
 from tamis.base import CellClassifier, PriceList
 from tamis.cells.any_order import AnyOrder
 from tamis.cells.bins import Bins
-from tamis.cells.discriminant import EvidenceModel
-from tamis.cells.ensemble import fit_evidence_model
+from tamis.cells.ensemble import EvidenceModel, fit_evidence_model
 from tamis.cells.objectives import OBJECTIVES, Objective
 
 __all__ = ["BinnedClassifier"]

@@ -23,8 +23,6 @@ b       ``evidence_weight``  weight of the evidence
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,11 +34,9 @@ from tamis.errors import StateError
 
 __all__ = [
     "Discriminant",
-    "EvidenceModel",
     "EvidenceWeights",
     "fit_evidence_weight",
     "posterior_of",
-    "posterior_path",
 ]
 
 Floats = NDArray[np.float64]
@@ -326,31 +322,6 @@ class Discriminant:
         x: Floats = (self._raw(values) - self._middle) / self._scale
         x[np.isnan(x)] = 0.0
         return x
-
-
-class EvidenceModel(Protocol):
-    """A model of the acquired values: a discriminant, an ensemble, or :class:`tamis.cells.masked.Masked`."""
-
-    evidence_weight: Any  # EvidenceWeights
-    prior: Floats
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns of the model."""
-
-    def evidence(self, values: Floats, order: Array | None = None) -> Floats:
-        """Return the evidence for each class, see :meth:`Discriminant.evidence`."""
-
-    def posterior(self, values: Floats) -> Floats:
-        """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown."""
-
-    def partial_fit(self, values: Floats, y: Array, fading: float) -> EvidenceModel:
-        """Update with more rows."""
-
-
-def posterior_path(model: EvidenceModel, values: Array, order: Array | None = None) -> Floats:
-    """Return P(class) before the first column and after each, shape (n_steps + 1, n_rows, n_classes), (1)."""
-    return posterior_of(model.evidence(values, order), model.prior, model.evidence_weight)
 
 
 def posterior_of(evidence: Floats, prior: Floats, weight: EvidenceWeights) -> Floats:

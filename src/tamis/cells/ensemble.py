@@ -16,7 +16,7 @@ a class is a separate kind of evidence (:mod:`tamis.cells.spread`).
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.optimize
@@ -27,7 +27,6 @@ from tamis._shapes import Shapes
 from tamis._validation import Array
 from tamis.cells.discriminant import (
     Discriminant,
-    EvidenceModel,
     EvidenceWeights,
     fit_evidence_weight,
     posterior_of,
@@ -40,11 +39,13 @@ from tamis.cells.spread import Spread
 
 __all__ = [
     "Ensemble",
+    "EvidenceModel",
     "calibrate_evidence",
     "concatenate_evidence",
     "evidence_by_kind",
     "fit_evidence_model",
     "fit_evidence_weights",
+    "posterior_path",
 ]
 
 Floats = NDArray[np.float64]
@@ -147,6 +148,14 @@ class Ensemble:
         kinds.append(self._spread.evidence(values)[-1])
         kinds += [part.total_evidence(values) for part in self._interactions()]
         return posterior_of(np.stack(kinds), self.prior, self.evidence_weight)
+
+
+EvidenceModel: TypeAlias = Ensemble | Masked  # of the acquired values
+
+
+def posterior_path(model: EvidenceModel, values: Array, order: Array | None = None) -> Floats:
+    """Return P(class) before the first column and after each, shape (n_steps + 1, n_rows, n_classes), (1)."""
+    return posterior_of(model.evidence(values, order), model.prior, model.evidence_weight)
 
 
 def fit_evidence_model(

@@ -30,6 +30,7 @@ Deviations, each with its reason; :meth:`ETANA.published` takes the published ch
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -290,11 +291,8 @@ def _compositions(total: int, parts: int) -> NDArray[np.int64]:
     >>> _compositions(2, 2).tolist()
     [[0, 2], [1, 1], [2, 0]]
     """
-    if parts == 1:
-        return np.array([[total]])
-    rows = [
-        np.column_stack([np.full(len(rest), first), rest])
-        for first in range(total + 1)
-        for rest in [_compositions(total - first, parts - 1)]
-    ]
-    return np.concatenate(rows)
+    n_places = total + parts - 1  # of bars between the units
+    bars = np.array([*itertools.combinations(range(n_places), parts - 1)], dtype=np.int64)
+    bars = bars.reshape(-1, parts - 1)  # of a single part, too
+    ends = np.ones((len(bars), 1), dtype=np.int64)
+    return np.diff(np.concatenate([-ends, bars, n_places * ends], axis=1)) - 1

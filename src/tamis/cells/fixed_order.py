@@ -17,14 +17,15 @@ from tamis.base.cells import Purchases
 from tamis.cells.any_order import AnyOrder
 from tamis.cells.binned_classifier import BinnedClassifier
 from tamis.cells.bins import Bins, dense
-from tamis.cells.discriminant import EvidenceModel, EvidenceWeights, posterior_path
+from tamis.cells.discriminant import EvidenceWeights
 from tamis.cells.ensemble import (
+    EvidenceModel,
     calibrate_evidence,
     concatenate_evidence,
     evidence_by_kind,
+    posterior_path,
 )
 from tamis.cells.masked import check_classifier
-from tamis.cells.network import Chain
 from tamis.cells.policy_selection import (
     FOLDS,
     ROUNDING,
@@ -38,8 +39,7 @@ from tamis.cells.policy_selection import (
 )
 from tamis.cells.relevance import NoRelevantColumnError
 from tamis.cells.small_trees import SmallTrees
-from tamis.cells.stopping import update_posterior
-from tamis.cells.tree import ExactChain
+from tamis.cells.stopping import Likelihood, update_posterior
 
 __all__ = ["FixedOrder"]
 
@@ -116,7 +116,7 @@ class FixedOrder(BinnedClassifier):
     binning = "quantile"
     policy_: Policy | None
     _bins: Bins  # bins of the candidates
-    _chain: Chain | ExactChain  # the likelihood of each value given the class
+    _chain: Likelihood  # the likelihood of each value given the class
     _evidence_model: EvidenceModel | None  # the model that decides, unless it is the chain
     _any_order: AnyOrder | None  # decides instead for rows with values that were not requested
 

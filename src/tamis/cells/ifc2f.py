@@ -54,14 +54,12 @@ from tamis.cells.mrmr import mrmr
 from tamis.cells.network import (
     Chain,
     Network,
-    line,
     markov_blanket_order,
-    random_parents,
     spanning_tree,
 )
 from tamis.cells.relevance import relevance
 from tamis.cells.shared_docs import SHARED_DOCS
-from tamis.cells.stopping import PointBased, walk_beliefs
+from tamis.cells.stopping import Likelihood, PointBased, walk_beliefs
 from tamis.cells.tree import ExactChain, Tree
 from tamis.dependence.information import conditional_mutual_information
 
@@ -258,7 +256,7 @@ class IFC2F(FixedOrder):
 
     def _back_up(self, codes: Array, rng: np.random.Generator) -> None:
         """Build the chain and the vectors of the current network."""
-        self._chain: Chain | ExactChain = Chain(self.parent_, self._network.tables(), self._order)
+        self._chain: Likelihood = Chain(self.parent_, self._network.tables(), self._order)
         if self.inference == "exact":
             self._chain = ExactChain(
                 Tree(self.parent_, self._network.tables(), self.prior_), self._order, self._chain.link
@@ -280,9 +278,9 @@ class IFC2F(FixedOrder):
     def _parents(self, codes: Array, y: Array, rng: np.random.Generator) -> NDArray[np.int64]:
         n = codes.shape[1]
         if self.structure in ("line", "clique"):
-            return line(n)
+            return np.arange(n) - 1  # each feature depends on the previous one
         if self.structure == "random":
-            return random_parents(n, rng)
+            return np.array([-1, *(int(rng.integers(0, f)) for f in range(1, n))])
         return spanning_tree(
             conditional_mutual_information(codes, y, self._kept_bins.n_bins, len(self.classes_))
         )

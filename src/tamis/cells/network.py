@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tamis._validation import Array
 
-__all__ = ["Chain", "Network", "line", "markov_blanket_order", "random_parents", "spanning_tree"]
+__all__ = ["Chain", "Network", "markov_blanket_order", "spanning_tree"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -42,16 +42,6 @@ def spanning_tree(weight: Array) -> Ints:
         closer = ~inside & (weight[node] > best)
         best[closer], nearest[closer] = weight[node][closer], node
     return parent
-
-
-def line(n: int) -> Ints:
-    """Return the parents of a line: each feature depends on the previous one."""
-    return np.arange(n) - 1
-
-
-def random_parents(n: int, rng: np.random.Generator) -> Ints:
-    """Return the parents of a random tree: each feature depends on an earlier one."""
-    return np.array([-1, *(int(rng.integers(0, f)) for f in range(1, n))])
 
 
 def markov_blanket_order(parent: Array, priority: Array) -> Ints:

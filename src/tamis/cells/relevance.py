@@ -20,6 +20,7 @@ import scipy.stats
 from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
+from tamis.cells.bins import dense
 from tamis.dependence.information import (
     adjusted_mutual_information,
     expected_mutual_information,
@@ -162,7 +163,7 @@ def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
     whole = sp.csc_array(X) if sp.issparse(X) else X
     tables: dict[int, list[tuple[int, Array]]] = {}  # by number of values, scored together
     for i, j in enumerate(columns):
-        column = _column(whole, j)
+        column = dense(whole[:, [j]])[:, 0]
         known = ~np.isnan(column)
         values, code = np.unique(column[known], return_inverse=True)
         at = code * n_classes + y[known]
@@ -171,13 +172,3 @@ def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:
     for same in tables.values():
         scores[[i for i, _ in same]] = adjusted_mutual_information(np.stack([table for _, table in same]))
     return scores
-
-
-def _column(X: Rows, j: int) -> Array:
-    """Return a column of dense rows, or of a CSC matrix."""
-    if not sp.issparse(X):
-        return np.asarray(X[:, j])
-    column = np.zeros(X.shape[0])
-    stored = slice(X.indptr[j], X.indptr[j + 1])
-    np.add.at(column, X.indices[stored], X.data[stored])
-    return column

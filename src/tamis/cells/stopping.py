@@ -23,9 +23,8 @@ feature (0.30 expected, 0.60 paid in the smallest example); here all beliefs are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +32,8 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import state_error
 from tamis._validation import Array
+from tamis.cells.network import Chain
+from tamis.cells.tree import ExactChain
 
 __all__ = ["Likelihood", "PointBased", "walk_beliefs"]
 
@@ -40,21 +41,7 @@ Floats = NDArray[np.float64]
 _MOST_CONTEXTS = 4096
 
 
-class Likelihood(Protocol):
-    """The predictive distribution of the next value, see :class:`tamis.cells.network.Chain`."""
-
-    link: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        """Return the number of stages."""
-
-    def likelihood(self, k: int, values: Array) -> Floats:
-        """Return P(x_k = v | known, class), shape (n_rows, n_values, n_classes)."""
-
-    def grouped_likelihood(
-        self, k: int, values: Array
-    ) -> Iterator[tuple[Array | slice, Floats, NDArray[np.int64]]]:
-        """Return the likelihood as groups of rows, tables (u, v, class), and the u of each row."""
+Likelihood: TypeAlias = Chain | ExactChain
 
 
 @njit(strict=True)

@@ -72,6 +72,24 @@ def _propagate(
 
 
 @njit(strict=True)
+def _row_posterior(
+    values: Array, parent: Array, order: Array, tables: Array, prior: Array, up: Array, below: Array, rest: Array,
+    down: Array, posterior: Array,
+) -> None:  # fmt: skip
+    """Fill in the posterior of one row, and `down` of each class."""
+    L = len(tables)
+    for c in range(L):
+        posterior[c] = _propagate(values, parent, order, tables[c], up, below, rest, down[c])
+        posterior[c] += np.log(prior[c]) if prior[c] > 0.0 else -np.inf
+    largest, total = posterior.max(), 0.0
+    for c in range(L):
+        posterior[c] = np.exp(posterior[c] - largest)
+        total += posterior[c]
+    for c in range(L):
+        posterior[c] /= total
+
+
+@njit(strict=True)
 def _infer(
     values: Array,
     parent: Array,
@@ -83,18 +101,9 @@ def _infer(
 ) -> None:
     K, V, L = tables.shape[1], tables.shape[2], tables.shape[0]
     up, below, rest = np.empty((K, V)), np.empty((K, V)), np.empty(V)
-    down, log_p = np.empty((L, K, V)), np.empty(L)
+    down = np.empty((L, K, V))
     for i in range(len(values)):
-        for c in range(L):
-            log_p[c] = _propagate(values[i], parent, order, tables[c], up, below, rest, down[c])
-            log_p[c] += np.log(prior[c]) if prior[c] > 0.0 else -np.inf
-        largest = log_p.max()
-        total = 0.0
-        for c in range(L):
-            posterior[i, c] = np.exp(log_p[c] - largest)
-            total += posterior[i, c]
-        for c in range(L):
-            posterior[i, c] /= total
+        _row_posterior(values[i], parent, order, tables, prior, up, below, rest, down, posterior[i])
         for f in range(K):
             for v in range(V):
                 for c in range(L):
@@ -112,17 +121,11 @@ def _expected_information(
     """
     L, K, V = tables.shape[:3]
     up, below, rest = np.empty((K, V)), np.empty((K, V)), np.empty(V)
-    down, log_p = np.empty((L, K, V)), np.empty(L)
+    down = np.empty((L, K, V))
     for i in range(len(values)):
+        _row_posterior(values[i], parent, order, tables, prior, up, below, rest, down, posterior[i])
+        before = 0.0
         for c in range(L):
-            log_p[c] = _propagate(values[i], parent, order, tables[c], up, below, rest, down[c])
-            log_p[c] += np.log(prior[c]) if prior[c] > 0.0 else -np.inf
-        largest, total, before = log_p.max(), 0.0, 0.0
-        for c in range(L):
-            posterior[i, c] = np.exp(log_p[c] - largest)
-            total += posterior[i, c]
-        for c in range(L):
-            posterior[i, c] /= total
             if len(distances) == 0 and posterior[i, c] > 0.0:
                 before -= posterior[i, c] * np.log(posterior[i, c])
         for c in range(len(distances)):

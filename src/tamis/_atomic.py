@@ -308,7 +308,7 @@ def _compiled_reader(one: Any) -> Callable[[Any, int | None], _Found | None]:
         "changeable": _changeable, "expected": expected, "partial": partial, "refill": _refill, "ring": _ring,
     }  # fmt: skip
     exec(source, scope)
-    return scope["read"]  # type: ignore[no-any-return]
+    return scope["read"]
 
 
 def _read_rest(one: Any, parts_read: _Found, n_rows: int | None) -> bool:

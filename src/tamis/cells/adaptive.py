@@ -303,8 +303,7 @@ class AdaptiveIFC2F(BinnedClassifier):
         if len(self.classes_) > 1 and len(vary) <= self.max_features:
             # The most relevant column is the root of the tree, for any order of the columns.
             relevant = adjusted_mutual_information(tables[vary])
-            candidates: NDArray[np.int64] = vary[np.argsort(-relevant, kind="stable")]
-            return candidates
+            return vary[np.argsort(-relevant, kind="stable")]
         together = self.decision == "ensemble"
         scores, least = relevance(tables, _GROWN if together else self.max_features)
         known = np.flatnonzero(scores > least)
@@ -518,8 +517,7 @@ class AdaptiveIFC2F(BinnedClassifier):
             following = self._offers.tariff.following(state.values >= 0)
             total += np.where(there, share[:, v] * after[rows, k], 0.0)
             paid += np.where(there, share[:, v] * following[rows, k], 0.0)
-        per_price: Floats = np.divide(total, paid, out=np.full(len(total), np.inf), where=paid > 0.0)
-        return per_price
+        return np.divide(total, paid, out=np.full(len(total), np.inf), where=paid > 0.0)
 
     def _next(self, state: State) -> NDArray[np.int64]:
         position, rate, _ = self._best(state)

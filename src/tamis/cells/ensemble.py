@@ -238,8 +238,7 @@ def fit_evidence_weights(each: Floats, prior: Floats, y: Array) -> Floats:
         return total / n_steps + float(weights.sum()), slope / n_steps + 1.0
 
     start, bounds = np.full(len(each), 0.5), [(0.0, _MOST)] * len(each)
-    fitted: Floats = scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
-    return fitted
+    return scipy.optimize.minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
 
 
 @njit(strict=True)

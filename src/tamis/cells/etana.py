@@ -273,16 +273,12 @@ class Grid:
         lacking = self.resolution - whole.sum(axis=1)
         rank = np.argsort(np.argsort(-(scaled - whole), axis=1, kind="stable"), axis=1)
         codes = (whole + (rank < lacking[:, None])) @ self._weight
-        index: NDArray[np.int64] = self._sorted[
-            np.searchsorted((self.points @ self._weight)[self._sorted], codes)
-        ]
-        return index
+        return self._sorted[np.searchsorted((self.points @ self._weight)[self._sorted], codes)]
 
     def should_continue(self, k: int, posterior: Floats, values: Array | None = None) -> NDArray[np.bool_]:
         """Return for which rows the k-th feature is worth its price; `values` are not used."""
         at = self.nearest(posterior)
-        is_cheaper: NDArray[np.bool_] = self.continue_cost[k, at] < self.stop[at]
-        return is_cheaper
+        return self.continue_cost[k, at] < self.stop[at]
 
 
 def _compositions(total: int, parts: int) -> NDArray[np.int64]:

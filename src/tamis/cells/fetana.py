@@ -246,9 +246,7 @@ class FETANA(Independent):
         L = len(self.classes_)
         if self.confidence is None:
             return np.ones(L)
-        theta: Floats = max(self.confidence, (1.0 + self._model_prior()[i]) / 2.0) - np.eye(L)[i]
-        return theta
+        return max(self.confidence, (1.0 + self._model_prior()[i]) / 2.0) - np.eye(L)[i]
 
     def _should_continue(self, k: int, posterior: Floats, values: Array) -> NDArray[np.bool_]:
-        inside: NDArray[np.bool_] = np.all(posterior @ self.thresholds_[:, k].T >= 0.0, axis=1)
-        return inside
+        return np.all(posterior @ self.thresholds_[:, k].T >= 0.0, axis=1)

@@ -450,8 +450,7 @@ class FixedOrder(BinnedClassifier):
         policy = self.policy_
         if policy is None or policy.rule == "own":
             return self._should_continue(k, posterior, values)
-        is_risky: NDArray[np.bool_] = self._goal.risk_of_rows(posterior) > policy.max_risk
-        return is_risky
+        return self._goal.risk_of_rows(posterior) > policy.max_risk
 
     def _posterior_after(
         self, k: int, posterior: Floats, values: Array, code: Array, numbers: Floats
@@ -571,16 +570,14 @@ class _PosteriorPrefetch:
             self._posterior = posterior_path(self._evidence_model, known, order)
             self._place = np.zeros(len(self._values), dtype=np.int64)
             self._place[rows] = np.arange(len(rows))
-        posterior: Floats = self._posterior[k + 1, self._place[rows]]
-        return posterior
+        return self._posterior[k + 1, self._place[rows]]
 
 
 def _n_unavailable(unavailable: NDArray[np.bool_] | None, rows: Array, k: int) -> NDArray[np.int64]:
     """Return how many of the first k features are unavailable for each row; 0 if `unavailable` is None."""
     if unavailable is None or not unavailable.size:
         return np.zeros(np.count_nonzero(rows) if rows.dtype == bool else len(rows), dtype=np.int64)
-    counts: NDArray[np.int64] = unavailable[rows, :k].sum(axis=1)
-    return counts
+    return unavailable[rows, :k].sum(axis=1)
 
 
 def _mask_after(values: Floats, k: int) -> Floats:

@@ -148,8 +148,7 @@ class Masked:
         return posterior_of(evidence, self.prior, self.evidence_weight)
 
     def _base(self) -> Floats:
-        base: Floats = np.log(np.maximum(self.prior, _LEAST))
-        return base
+        return np.log(np.maximum(self.prior, _LEAST))
 
     def _probability(self, seen: Floats) -> Floats:
         probability = np.full((len(seen), self.n_classes), _LEAST)

@@ -113,8 +113,7 @@ class Network:
 
     def prior(self) -> Floats:
         """Return the frequency of each class."""
-        prior: Floats = self.of_class / self.of_class.sum()
-        return prior
+        return self.of_class / self.of_class.sum()
 
     def tables(self) -> Floats:
         """Return P(x_f = v | x_parent = u, c) of each feature, with one row added to each count.
@@ -128,8 +127,7 @@ class Network:
         counts[root] = counts[root].sum(axis=3, keepdims=True)
         levels = self.levels[:, None, None, None]
         possible = np.arange(counts.shape[2])[:, None] < levels
-        probabilities: Floats = (counts + possible) / (counts.sum(axis=2, keepdims=True) + levels)
-        return probabilities
+        return (counts + possible) / (counts.sum(axis=2, keepdims=True) + levels)
 
 
 class Chain:

@@ -143,5 +143,4 @@ class NetworkEvidence:
     def total_evidence(self, values: Floats) -> Floats:
         """Return the evidence of all known values of each row, shape (n_rows, n_classes)."""
         every = np.ones((1, values.shape[1]), dtype=bool)
-        evidence: Floats = self.subset_evidence(np.asarray(values, dtype=np.float64), every)[0]
-        return evidence
+        return self.subset_evidence(np.asarray(values, dtype=np.float64), every)[0]

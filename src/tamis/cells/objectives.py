@@ -48,14 +48,12 @@ class Objective:
             # (p.m - m_y)^2 is the mean of (m - m_y)^2 minus the variance.
             apart: Floats = (posterior * self.Q[y]).sum(axis=-1) - self.risk(posterior)
             return np.maximum(apart, 0.0)
-        log_losses: Floats = -np.log(np.maximum(posterior[..., np.arange(len(y)), y], _LEAST))
-        return log_losses
+        return -np.log(np.maximum(posterior[..., np.arange(len(y)), y], _LEAST))
 
     def risk(self, posterior: Floats) -> Floats:
         """Return the expected misclassification cost, entropy or variance of posteriors along the last axis."""
         if self.name == "loss":
-            least: Floats = (posterior @ self.Q).min(axis=-1)
-            return least
+            return (posterior @ self.Q).min(axis=-1)
         # Summed class by class, so that a single row has the same bits as in a batch.
         risk = np.zeros(posterior.shape[:-1])
         for c in range(posterior.shape[-1]):
@@ -70,8 +68,7 @@ class Objective:
     def risk_of_rows(self, posterior: Floats) -> Floats:
         """Return the risk of posteriors of shape (n_rows, n_classes); a single row has the same bits as in a batch."""
         if self.name == "loss":
-            risk: Floats = (posterior[:, :, None] * self.Q).sum(axis=1).min(axis=1)
-            return risk
+            return (posterior[:, :, None] * self.Q).sum(axis=1).min(axis=1)
         return self.risk(posterior)
 
     @property
@@ -82,8 +79,7 @@ class Objective:
 
 def decision_cost(posterior: Floats, y: Array, Q: Floats) -> Floats:
     """Return the misclassification cost of the decision for each row."""
-    cost: Floats = Q[y, (posterior @ Q).argmin(axis=-1)]
-    return cost
+    return Q[y, (posterior @ Q).argmin(axis=-1)]
 
 
 def ranking_losses(posterior: Floats, y: Array) -> Floats:

@@ -151,8 +151,7 @@ def benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
     """
     ranked = np.sort(p)
     passed = np.flatnonzero(ranked <= rate * np.arange(1, len(p) + 1) / len(p))
-    discoveries: NDArray[np.bool_] = p <= (ranked[passed[-1]] if len(passed) else -1.0)
-    return discoveries
+    return p <= (ranked[passed[-1]] if len(passed) else -1.0)
 
 
 def _raw_scores(X: Rows, y: Array, columns: Array) -> Floats:

@@ -85,8 +85,7 @@ def limited_threads(rows: Array) -> AbstractContextManager[object]:
     """Return a context in which boosting uses one thread for small data, where several threads would be slower."""
     from threadpoolctl import threadpool_limits
 
-    limit: AbstractContextManager[object] = threadpool_limits(1 if rows.size < _SMALL else None, "openmp")
-    return limit
+    return threadpool_limits(1 if rows.size < _SMALL else None, "openmp")
 
 
 def columns_by_gain(X: Rows, y: Array, random_state: int | None) -> NDArray[np.int64]:
@@ -100,5 +99,4 @@ def columns_by_gain(X: Rows, y: Array, random_state: int | None) -> NDArray[np.i
     nodes = np.concatenate([tree.nodes for trees in model._predictors for tree in trees])
     nodes = nodes[nodes["is_leaf"] == 0]
     gain = np.bincount(nodes["feature_idx"], np.maximum(nodes["gain"], 0.0), len(there))
-    ordered: NDArray[np.int64] = there[np.argsort(-gain, kind="stable")[: np.count_nonzero(gain)]]
-    return ordered
+    return there[np.argsort(-gain, kind="stable")[: np.count_nonzero(gain)]]

@@ -75,8 +75,7 @@ def _add_histograms(
 def _is_larger_child(start: Array, node: int) -> bool:
     """Return whether a child has more rows than the other; on ties, the second one."""
     n, other = start[node + 1] - start[node], start[(node ^ 1) + 1] - start[node ^ 1]
-    is_larger: bool = n > other or (n == other and node % 2 == 1)
-    return is_larger
+    return n > other or (n == other and node % 2 == 1)
 
 
 @njit(strict=True)
@@ -180,8 +179,7 @@ def _leaf(code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Ar
     node, n_inner = 0, len(feature)
     while node < n_inner:
         node = _child(code, node, feature, cut, unknown_left)
-    value: float = leaf[node - n_inner]
-    return value
+    return leaf[node - n_inner]
 
 
 @njit(strict=True)

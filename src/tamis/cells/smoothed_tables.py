@@ -65,5 +65,4 @@ def _smooth(counts: Floats, simple: Floats, possible: Floats) -> Floats:
         others = (counts + strength * simple) / (total - 1.0 + strength)
         likely.append((counts * np.log(np.where(counts > 0.0, others, 1.0))).sum(axis=(1, 2, 3)))
     best = _STRENGTHS[np.argmax(likely, axis=0)][:, None, None, None]
-    smoothed: Floats = (counts + possible + best * simple) / (total + best)
-    return smoothed
+    return (counts + possible + best * simple) / (total + best)

@@ -162,5 +162,4 @@ class Spread:
         """Return the numbers, clipped and scaled to -1 to 1, NaN where missing."""
         middle, half = self._low / 2.0 + self._high / 2.0, self._high / 2.0 - self._low / 2.0
         cut = np.clip(np.asarray(values, dtype=np.float64), self._low, self._high)
-        scaled: Floats = (cut - middle) / np.where(half > 0.0, half, 1.0)
-        return scaled
+        return (cut - middle) / np.where(half > 0.0, half, 1.0)

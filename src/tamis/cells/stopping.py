@@ -222,8 +222,7 @@ class PointBased:
     ) -> NDArray[np.bool_]:
         """Return for which rows the k-th feature is worth its price, (8)."""
         expected = self.continuation_value(k, posterior, values, lookahead=lookahead)
-        is_cheaper: NDArray[np.bool_] = expected < (self.Q.T @ posterior.T).min(axis=0)
-        return is_cheaper
+        return expected < (self.Q.T @ posterior.T).min(axis=0)
 
     def continuation_value(self, k: int, posterior: Floats, values: Array, *, lookahead: bool) -> Floats:
         """Return the expected cost of acquiring the k-th feature for each row; inf if the stage has no vector."""

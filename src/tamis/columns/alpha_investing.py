@@ -243,8 +243,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         return is_series(within - means[codes], weight)
 
     def _own_weight(self) -> Floats | None:
-        weight: Floats | None = None if self._row_weight is None else self._model.weight
-        return weight
+        return None if self._row_weight is None else self._model.weight
 
     def _propose(self, x: Floats) -> Proposal:
         proposal = super()._propose(x)
@@ -254,11 +253,9 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
 
     def _make_rule(self) -> SpendingRule:
         if isinstance(self.rule, SpendingRule):
-            rule: SpendingRule = clone(self.rule)
-            return rule
+            return clone(self.rule)
         if self.target_fdr is None and issubclass(RULES[self.rule], AlphaWealth):
-            invests: SpendingRule = RULES[self.rule](self.initial_wealth, self.payout)
-            return invests
+            return RULES[self.rule](self.initial_wealth, self.payout)
         return make_rule(self.rule, 0.05 if self.target_fdr is None else self.target_fdr)
 
     def _consider_block(self, columns: Any) -> Verdicts:
@@ -342,8 +339,7 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
             return self._rule.levels(log_p)
 
     def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> NDArray[np.bool_]:
-        near: NDArray[np.bool_] = log_p <= thresholds + self._model.slack
-        return near
+        return log_p <= thresholds + self._model.slack
 
     def _is_accepted(self, proposal: Proposal, threshold: float) -> bool:
         return proposal.log_p <= threshold

@@ -152,8 +152,7 @@ class AugmentedGram:
     def _sums(self, left: Floats, right: Floats) -> Floats:
         """Return a' G_k b of each block, shape (n_blocks,), for a and b of shape (m,) with few entries."""
         i, j = np.flatnonzero(left), np.flatnonzero(right)
-        sums: Floats = left[i] @ self.blocks[:, i[:, None], j] @ right[j]
-        return sums
+        return left[i] @ self.blocks[:, i[:, None], j] @ right[j]
 
     def _residual(self, swept: Floats, regressors: list[int]) -> tuple[Floats, float]:
         """Return the coefficients of the residual of y in the columns, and its correlation length."""

@@ -104,15 +104,13 @@ def blocked_log_p(
 def _lagged(s: Floats, k: int, weight: Floats | None) -> Floats:
     """Return the sum of s_i s_(i+k) over the rows, each repeated by its weight."""
     if weight is None:
-        neighbours: Floats = np.einsum("ij,ij->j", s[k:], s[:-k])
-        return neighbours
+        return np.einsum("ij,ij->j", s[k:], s[:-k])
     ends = np.cumsum(weight)
     borders = np.unique(np.concatenate([[0.0], ends, ends - k]))
     borders = borders[(borders >= 0.0) & (borders <= ends[-1] - k)]
     middle = (borders[1:] + borders[:-1]) / 2.0
     one, other = (s[np.searchsorted(ends, at)] for at in (middle, middle + k))
-    sums: Floats = np.einsum("i,ij,ij->j", np.diff(borders), one, other)
-    return sums
+    return np.einsum("i,ij,ij->j", np.diff(borders), one, other)
 
 
 def _long_run(scores: Floats, weight: Floats | None) -> Floats:
@@ -124,8 +122,7 @@ def _long_run(scores: Floats, weight: Floats | None) -> Floats:
     first = np.clip(r1, 0.0, _LARGEST_RATIO)
     ratio = np.divide(r2, r1, out=np.zeros_like(r1), where=first > 0.0)
     decay = np.maximum(np.clip(ratio, 0.0, _LARGEST_RATIO), first)
-    variance: Floats = square * (1.0 + 2.0 * first / (1.0 - decay))
-    return variance
+    return square * (1.0 + 2.0 * first / (1.0 - decay))
 
 
 def _log_p(

@@ -89,5 +89,4 @@ def _unit(columns: Any) -> Floats:
     centred = dense - np.nanmean(dense, axis=0)
     centred[np.isnan(centred)] = 0.0
     length = np.sqrt(np.einsum("ij,ij->j", centred, centred))
-    unit: Floats = centred / np.where(length > 0, length, 1.0)
-    return unit
+    return centred / np.where(length > 0, length, 1.0)

@@ -61,5 +61,4 @@ def coefficients(selector: Any, features: Floats, y: Any) -> Floats | None:
     design = design / spread
     if selector.intercept:
         design = np.column_stack([design, np.ones(len(design))])
-    coefficient: Floats = np.linalg.lstsq(design, target, rcond=None)[0][: features.shape[1]] / spread
-    return coefficient
+    return np.linalg.lstsq(design, target, rcond=None)[0][: features.shape[1]] / spread

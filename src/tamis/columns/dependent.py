@@ -75,10 +75,8 @@ class DependenceSelector(ColumnSelector):
 
     def _make_test(self) -> DependenceTest:
         if isinstance(self.test, DependenceTest):
-            test: DependenceTest = clone(self.test)
-            return test
-        made: DependenceTest = _TESTS[self.test](self.alpha)
-        return made
+            return clone(self.test)
+        return _TESTS[self.test](self.alpha)
 
     def _consider_block(self, columns: Any) -> Verdicts:
         verdicts = Verdicts.empty(columns.shape[1])

@@ -139,8 +139,7 @@ class MultinomialModel(LikelihoodModel):
         diagonal = np.einsum("mcc->mc", left)
         diagonal += _RIDGE * np.maximum(diagonal.max(axis=1, keepdims=True), _RIDGE)
         directions = np.linalg.solve(left, scores[..., None])[..., 0]
-        statistic: Floats = np.maximum(np.einsum("mc,mc->m", scores, directions), 0.0)
-        return statistic
+        return np.maximum(np.einsum("mc,mc->m", scores, directions), 0.0)
 
     def _evidence_by_class(self, X: Floats) -> Evidence:
         """Return the smallest p-value of the robust tests of each class against all others, times their number."""

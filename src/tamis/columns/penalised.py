@@ -60,8 +60,7 @@ def penalty(criterion: str, n_rows: float, n_candidates: Floats) -> Floats:
     [[2.0], [4.61], [13.82]]
     """
     if criterion == "ric":
-        ric: Floats = 2.0 * np.log(n_candidates)
-        return ric
+        return 2.0 * np.log(n_candidates)
     return np.full(len(n_candidates), 2.0 if criterion == "aic" else math.log(n_rows))
 
 
@@ -147,8 +146,7 @@ class PenalisedSelector(CriterionSelector, SequentialSelector):
 
     def _may_be_accepted(self, statistic: Floats, log_p: Floats, thresholds: Floats) -> NDArray[np.bool_]:
         # A score statistic is within a factor of 2 of the likelihood ratio that it approximates.
-        near: NDArray[np.bool_] = statistic > thresholds * (1.0 - 1e-9 if self.model == "linear" else 0.5)
-        return near
+        return statistic > thresholds * (1.0 - 1e-9 if self.model == "linear" else 0.5)
 
     def _is_accepted(self, proposal: Proposal, threshold: float) -> bool:
         return proposal.statistic > threshold

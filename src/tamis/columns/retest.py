@@ -79,8 +79,6 @@ def retest(
         return own
     residual, weight, df = sandwich
     if series:
-        on_blocks: Floats = np.maximum(series_log_p(P / length, b, residual, weight), own)
-        return on_blocks
+        return np.maximum(series_log_p(P / length, b, residual, weight), own)
     leverage = np.einsum("ij,ij->i", q, q)
-    robust: Floats = np.maximum(robust_log_p(P / length, b, residual, leverage, weight, df), own)
-    return robust
+    return np.maximum(robust_log_p(P / length, b, residual, leverage, weight, df), own)

@@ -161,11 +161,9 @@ class SequentialSelector(RegressionSelector):
 
     def _propose(self, x: Floats) -> Proposal:
         """Return the exact test of one column."""
-        proposal: Proposal = self._model.propose(x)
-        return proposal
+        return self._model.propose(x)
 
 
 def dense_column(columns: Any, j: int) -> Floats:
     """Return one column as a dense array."""
-    column: Floats = columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]
-    return column
+    return columns[:, [j]].toarray()[:, 0] if sp.issparse(columns) else columns[:, j]

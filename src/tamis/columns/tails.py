@@ -71,8 +71,7 @@ def log_chi2_tail(x: NDArray[np.float64], df: int = 1) -> NDArray[np.float64]:
     [-2.9957, -4995.6205]
     """
     if df == 1:
-        tail: NDArray[np.float64] = math.log(2.0) + special.log_ndtr(-np.sqrt(x))
-        return tail
+        return math.log(2.0) + special.log_ndtr(-np.sqrt(x))
     a, half = df / 2.0, x / 2.0
     with np.errstate(divide="ignore", invalid="ignore"):
         near = np.log(special.gammaincc(a, half))

@@ -106,7 +106,7 @@ def _function(model: Any, *verbs: str) -> Callable[[Any], Any]:
         raise DataError(
             f"model must have one of {', '.join(verbs)}, or be a function of an array, got {short_repr(model)}."
         )
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def _as_array(values: Any) -> Floats:

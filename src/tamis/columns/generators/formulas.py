@@ -173,8 +173,7 @@ class Power(Recipe):
 
     def values(self, columns: Columns) -> Floats:
         """Return the power."""
-        powers: Floats = power_of(self.base.values(columns), self.exponent)
-        return powers
+        return power_of(self.base.values(columns), self.exponent)
 
     def needs(self) -> set[str]:
         """Return the base's columns."""
@@ -252,8 +251,7 @@ class Log(Recipe):
 
     def values(self, columns: Columns) -> Floats:
         """Return the logarithm."""
-        logs: Floats = np.log(np.maximum(self.base.values(columns) + self.shift, self.floor))
-        return logs
+        return np.log(np.maximum(self.base.values(columns) + self.shift, self.floor))
 
     def needs(self) -> set[str]:
         """Return the base's columns."""
@@ -282,8 +280,7 @@ class Ratio(Recipe):
 
     def values(self, columns: Columns) -> Floats:
         """Return the ratio."""
-        ratio: Floats = self.above.values(columns) / away_from_zero(self.below.values(columns), self.floor)
-        return ratio
+        return self.above.values(columns) / away_from_zero(self.below.values(columns), self.floor)
 
     def needs(self) -> set[str]:
         """Return the columns of both."""
@@ -299,8 +296,7 @@ class Ratio(Recipe):
 
 def away_from_zero(values: Floats, floor: Any) -> Floats:
     """Return the values with absolute value at least the floor; zeros become the floor."""
-    clipped: Floats = np.where(np.abs(values) < floor, np.where(values < 0, -1.0, 1.0) * floor, values)
-    return clipped
+    return np.where(np.abs(values) < floor, np.where(values < 0, -1.0, 1.0) * floor, values)
 
 
 def product_name(names: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from tamis._checksum import checksum
-from tamis._validation import Array, as_list, as_rows, fill_masked
+from tamis._validation import as_list, as_rows, fill_masked
 from tamis.errors import DataError
 
 __all__ = ["Columns", "as_columns"]
@@ -120,8 +120,7 @@ class Columns:
         if name not in self.index:
             raise DataError(f"The rows have no column {name!r}: the columns are {_short_list(self.names)}.")
         block = self.block([self.index[name]])
-        column: Floats = block.toarray()[:, 0] if sp.issparse(block) else block[:, 0]
-        return column
+        return block.toarray()[:, 0] if sp.issparse(block) else block[:, 0]
 
     def parts(self, cells: int) -> Iterator[tuple[slice, Block]]:
         """Yield all columns, in parts of about `cells` cells.
@@ -160,8 +159,7 @@ def as_columns(X: Any) -> Columns:
 
 def dense(block: Block) -> Floats:
     """Return a block as an array."""
-    array: Array = block.toarray() if sp.issparse(block) else block
-    return array
+    return block.toarray() if sp.issparse(block) else block
 
 
 def label(name: str) -> str:

@@ -117,5 +117,4 @@ def make_rule(name: str, target_fdr: float) -> SpendingRule:
         return AlphaWealth(target_fdr / 2.0, target_fdr / 2.0)
     if name == "information-investing":
         return InformationInvesting.for_target(target_fdr)
-    rule: SpendingRule = RULES[name](target_fdr)
-    return rule
+    return RULES[name](target_fdr)

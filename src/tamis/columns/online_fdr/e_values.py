@@ -115,8 +115,7 @@ class ELORD(ChargingRule):
         return 1.0
 
     def _log_e(self, log_p: Floats) -> Floats:
-        log_e: Floats = math.log(self.kappa) + (self.kappa - 1.0) * log_p
-        return log_e
+        return math.log(self.kappa) + (self.kappa - 1.0) * log_p
 
     def _parts(self, m: int) -> Floats:
         """Return w_t of (6) for the next m tests as long as none rejects, in (0, 1)."""
@@ -124,29 +123,23 @@ class ELORD(ChargingRule):
         places = np.arange(self.n_tested_ + 1, self.n_tested_ + m + 1)
         accepted = (places - 1 - self.n_rejected_).astype(np.float64)
         first = np.minimum(2.5 / np.maximum(n_tests, places), 0.5)
-        parts: Floats = first * (1.0 + 0.5**self.n_rejected_ - np.exp2(-accepted))
-        return parts
+        return first * (1.0 + 0.5**self.n_rejected_ - np.exp2(-accepted))
 
     def _remaining_budget(self, log_p: Floats) -> Floats:
         """Return B_t of (6) at each of the next tests and after the last."""
         # Multiplied in this order, so that any batching gives the same bits.
         factors = 1.0 - self._parts(len(log_p)) * self._ticks(log_p)
-        left: Floats = np.cumprod(np.concatenate([[self.left_], factors]))
-        return left
+        return np.cumprod(np.concatenate([[self.left_], factors]))
 
     def _levels(self, log_p: Floats) -> Floats:
         """Return (5), or (6) for a known number of tests."""
         if self.n_tests is not None:
             scale = (self.n_rejected_ + 1) * self._share()
-            levels: Floats = np.minimum(
-                scale * self._parts(len(log_p)) * self._remaining_budget(log_p)[:-1], self._cap
-            )
-            return levels
+            return np.minimum(scale * self._parts(len(log_p)) * self._remaining_budget(log_p)[:-1], self._cap)
         k = self._clocks(log_p) + _SPREAD
         scale = (self.n_rejected_ + 1) * self.budget_ * self._share() * np.log(self.n_before_ + _SPREAD)
         # 1 / log k - 1 / log(k + 1), without cancellation
-        capped: Floats = np.minimum(scale * np.log1p(1.0 / k) / (np.log(k) * np.log(k + 1.0)), self._cap)
-        return capped
+        return np.minimum(scale * np.log1p(1.0 / k) / (np.log(k) * np.log(k + 1.0)), self._cap)
 
     def skip(self, log_p: Floats) -> None:
         """Record tests that did not reject."""
@@ -157,13 +150,11 @@ class ELORD(ChargingRule):
 
     def levels(self, log_p: Floats) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
-        log_levels: Floats = (math.log(self.kappa) + super().levels(log_p)) / (1.0 - self.kappa)
-        return log_levels
+        return (math.log(self.kappa) + super().levels(log_p)) / (1.0 - self.kappa)
 
     def _costs(self, levels: Floats, log_p: Floats) -> Floats:
         # C_t / (R + 1)
-        costs: Floats = levels * self._ticks(log_p) / (self._share() * (self.n_rejected_ + 1))
-        return costs
+        return levels * self._ticks(log_p) / (self._share() * (self.n_rejected_ + 1))
 
     def _rejection_cost(self, a: float, log_e: float) -> float:
         """Return C_t of a test that rejects."""
@@ -229,8 +220,7 @@ class ESAFFRON(ELORD):
         return 1.0 - self.candidate
 
     def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
-        charged: NDArray[np.bool_] = self._log_e(log_p) < -math.log(self.candidate)
-        return charged
+        return self._log_e(log_p) < -math.log(self.candidate)
 
     def _rejection_cost(self, a: float, log_e: float) -> float:
         return 0.0  # as a_t <= lambda

@@ -26,8 +26,7 @@ def gamma_lord(ages: NDArray[np.int64]) -> Floats:
     array([0.053517, 0.003898])
     """
     logs = np.log(ages)
-    g: Floats = 0.07720838 * np.maximum(logs, np.log(2.0)) / (ages * np.exp(np.sqrt(logs)))
-    return g
+    return 0.07720838 * np.maximum(logs, np.log(2.0)) / (ages * np.exp(np.sqrt(logs)))
 
 
 def gamma_power(ages: NDArray[np.int64]) -> Floats:
@@ -38,8 +37,7 @@ def gamma_power(ages: NDArray[np.int64]) -> Floats:
     >>> gamma_power(np.array([1, 10])).round(6)
     array([0.43749 , 0.010989])
     """
-    g: Floats = 0.4374901658 * ages.astype(np.float64) ** -1.6
-    return g
+    return 0.4374901658 * ages.astype(np.float64) ** -1.6
 
 
 class DecayingSumRule(ChargingRule):
@@ -208,8 +206,7 @@ class ELOND(LOND):
         check_number("kappa", self.kappa, low=0, high=1, open_low=True, open_high=True)
 
     def _from_sum(self, total: Floats) -> Floats:
-        level: Floats = (self.kappa * total) ** (1.0 / (1.0 - self.kappa))
-        return level
+        return (self.kappa * total) ** (1.0 / (1.0 - self.kappa))
 
 
 @dataclass(eq=False, repr=False)

@@ -162,14 +162,12 @@ class ChargingRule(SpendingRule):
 
     def levels(self, log_p: Floats) -> Floats:
         """Return the log levels of the next tests as long as none rejects."""
-        levels: Floats = np.log(self._levels(log_p))
-        return levels
+        return np.log(self._levels(log_p))
 
     def wealths(self, log_p: Floats) -> Floats:
         """Return the wealth after each of these tests if none of them rejects."""
         costs = self._costs(self._levels(log_p), log_p)
-        left: Floats = self.wealth_ - np.cumsum(costs)
-        return left
+        return self.wealth_ - np.cumsum(costs)
 
     def skip(self, log_p: Floats) -> None:
         """Record tests that did not reject."""

@@ -54,8 +54,7 @@ class SAFFRON(DecayingSumRule):
         check_number("candidate", self.candidate, low=0, high=self.discard, open_low=True, open_high=True)
 
     def _ticks(self, log_p: Floats) -> NDArray[np.bool_]:
-        ticks: NDArray[np.bool_] = (log_p > np.log(self.candidate)) & (log_p <= np.log(self.discard))
-        return ticks
+        return (log_p > np.log(self.candidate)) & (log_p <= np.log(self.discard))
 
     def _from_sum(self, total: Floats) -> Floats:
         return np.minimum(self.candidate, (self.discard - self.candidate) * total)

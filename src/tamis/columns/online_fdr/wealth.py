@@ -67,15 +67,13 @@ class AlphaWealth(SpendingRule):
         places = np.arange(self.n_tests_ + 1, self.n_tests_ + len(log_p) + 1)
         # w - w / (2 i) for each, in this order, so that any batching gives the same bits
         factors = np.concatenate([[self.wealth_], 1.0 - 1.0 / (2.0 * places)])
-        left: Floats = np.cumprod(factors)[1:]
-        return left
+        return np.cumprod(factors)[1:]
 
     def levels(self, log_p: Floats) -> Floats:
         """Return log w_i / (2 i) for the next tests as long as none rejects."""
         places = np.arange(self.n_tests_ + 1, self.n_tests_ + len(log_p) + 1)
         before = np.concatenate([[self.wealth_], self.wealths(log_p)[:-1]])
-        levels: Floats = np.log(before / (2.0 * places))
-        return levels
+        return np.log(before / (2.0 * places))
 
     def skip(self, log_p: Floats) -> None:
         """Record tests that did not reject."""

@@ -72,7 +72,7 @@ class Step:
 
     def __getattr__(self, name: str) -> float:
         try:
-            return self.__dict__["values"][name]  # type: ignore[no-any-return]
+            return self.__dict__["values"][name]
         except KeyError:
             raise AttributeError(f"a Step has no {name!r}") from None
 

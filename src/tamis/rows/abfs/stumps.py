@@ -83,7 +83,7 @@ def _weight_below(cut: float, c: int, j: int, total: Array, normal: Array) -> fl
         return 0.0
     deviation = np.sqrt(normal[_SQUARES, c, j] / total[c])
     share = share_below(cut, normal[_MEAN, c, j], deviation, normal[_LOW, c, j], normal[_HIGH, c, j])
-    return share * total[c]  # type: ignore[no-any-return]
+    return share * total[c]
 
 
 @njit(strict=True)

@@ -42,7 +42,6 @@ from tamis.base import State
 from tamis.cells.any_order import AnyOrder
 from tamis.cells.binned_classifier import BinnedClassifier
 from tamis.cells.bins import Bins, dense
-from tamis.cells.discriminant import posterior_of
 from tamis.cells.ensemble import Ensemble
 from tamis.cells.policy_selection import ROUNDING, is_surely_cheaper, stratified_folds
 from tamis.cells.shared_docs import SHARED_DOCS
@@ -472,10 +471,4 @@ class AACO(BinnedClassifier):
             spread += each[step]
         kinds += [spread, *(part.subset_evidence(values, subsets | known) for part in ensemble._network)]
         n_known = len(columns) + (more >= 0).sum(axis=1)
-        level = np.minimum(np.log2(np.maximum(n_known, 1)).astype(np.int64), len(model.weights) - 1)
-        posteriors, evidence = np.empty(shape), np.stack(kinds)
-        for at in np.unique(level):
-            posteriors[level == at] = posterior_of(
-                evidence[:, level == at], ensemble.prior, model.weights[at]
-            )
-        return posteriors
+        return model.weighted(np.stack(kinds), n_known)

@@ -114,8 +114,11 @@ class AnyOrder:
 
     def posterior(self, values: Floats) -> Floats:
         """Return P(class) of rows of shape (n_rows, K), NaN where a value is unknown."""
-        evidence = evidence_by_kind(self.model, values)[:, -1]
-        known = np.maximum((~np.isnan(values)).sum(axis=1), 1)
+        return self.weighted(evidence_by_kind(self.model, values)[:, -1], (~np.isnan(values)).sum(axis=1))
+
+    def weighted(self, evidence: Floats, n_known: Array) -> Floats:
+        """Return P(class) from the evidence of n_known values, shape (n_kinds, n, ..., n_classes)."""
+        known = np.maximum(n_known, 1)
         level = np.minimum(np.log2(known).astype(np.int64), len(self.weights) - 1)
         posteriors = np.empty(evidence.shape[1:])
         for at in np.unique(level):

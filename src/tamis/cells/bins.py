@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from tamis._validation import Array, Rows
 
-__all__ = ["Bins", "dense", "indicators"]
+__all__ = ["Bins", "dense", "faded_classes", "in_order", "indicators", "outer_quantiles"]
 
+_OUTER = 0.005  # numbers are clipped at these quantiles
 _CELLS = 1 << 24  # codes in memory while counting
 
 
@@ -166,6 +167,26 @@ def indicators(values: Array, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
         hot[np.isnan(column)] = np.nan
         parts.append(hot if size else column[:, None])
     return np.concatenate(parts, axis=1)
+
+
+def in_order(values: Array) -> Array:
+    """Return the natural order of the columns for each row."""
+    return np.broadcast_to(np.arange(values.shape[1]), values.shape)
+
+
+def outer_quantiles(values: Array, some: Array) -> NDArray[np.float64]:
+    """Return the bounds at which the numbers of some columns are clipped, shape (2, n_columns); 0 for the others."""
+    ends, there = np.zeros((2, values.shape[1])), some & ~np.isnan(values).all(axis=0)
+    if there.any():
+        ends[:, there] = np.nanquantile(values[:, there], [_OUTER, 1.0 - _OUTER], axis=0)
+    return ends
+
+
+def faded_classes(y: Array, n_classes: int, fading: float) -> NDArray[np.float64]:
+    """Return the weight of each row in the column of its class; each row fades the earlier ones."""
+    weights = np.zeros((len(y), n_classes))
+    weights[np.arange(len(y)), y] = fading ** np.arange(len(y) - 1, -1, -1.0)
+    return weights
 
 
 def dense(X: Rows) -> NDArray[np.float64]:

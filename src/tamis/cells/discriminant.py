@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array
-from tamis.cells.bins import Bins
+from tamis.cells.bins import Bins, faded_classes, in_order, outer_quantiles
 from tamis.errors import StateError
 
 __all__ = [
@@ -43,7 +43,6 @@ Floats = NDArray[np.float64]
 EvidenceWeights = float | Floats  # one weight, or one for each kind of evidence
 
 _RIDGE, _ROWS = 0.1, 100.0  # ridge of each standardised feature; doubled at this number of rows
-_OUTER = 0.005  # numbers are clipped at these quantiles
 _AT_ONCE = 128  # rows processed at a time
 _LARGEST, _ROUNDING = 1e50, 1e-6  # bounds for the standardised features of a loaded state
 _WEIGHTS = np.linspace(0.0, 1.2, 25)
@@ -181,16 +180,10 @@ class Discriminant:
         `sizes` is the number of categories of each column, 0 for numbers; by default all are numbers.
         """
         values = np.asarray(values, dtype=np.float64)
-        K = values.shape[1]
         self._bins = Bins.quantile(values, self.n_bins).with_categories(sizes)
         self._n_edges = self._bins.edges.shape[1]
         self._start = np.r_[0, np.cumsum(self._bins.n_levels)]
-        there = ~np.isnan(values).all(axis=0)
-        self._low, self._high = np.zeros(K), np.zeros(K)
-        if there.any():
-            self._low[there], self._high[there] = np.nanquantile(
-                values[:, there], [_OUTER, 1.0 - _OUTER], axis=0
-            )
+        self._low, self._high = outer_quantiles(values, np.ones(values.shape[1], dtype=bool))
         raw = self._raw(values)
         gaps = np.isnan(raw)
         count = np.maximum((~gaps).sum(axis=0), 1)
@@ -209,10 +202,8 @@ class Discriminant:
     def partial_fit(self, values: Array, y: Array, fading: float) -> Discriminant:
         """Update with more rows; each multiplies the weight of the earlier ones by `fading`."""
         x = self._features(values)
-        weight = fading ** np.arange(len(y) - 1, -1, -1.0)
-        kept = fading ** len(y)
-        hot = np.zeros((len(y), self.n_classes))
-        hot[np.arange(len(y)), y] = weight
+        hot, kept = faded_classes(y, self.n_classes, fading), fading ** len(y)
+        weight = hot[np.arange(len(y)), y]
         self._count = kept * self._count + hot.sum(axis=0)
         self._sum, self._products = kept * self._sum, kept * self._products
         # For few rows at a time, BLAS sums each product in the same order for any number of threads.
@@ -279,8 +270,7 @@ class Discriminant:
         ndarray of shape (n_steps + 1, n_rows, n_classes)
             Before the first column, and after each.
         """
-        if order is None:
-            order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+        order = in_order(values) if order is None else order
         if self.n_columns == 0:
             return np.zeros((order.shape[1] + 1, len(values), self.n_classes))
         there = ~np.isnan(

@@ -349,12 +349,10 @@ class FixedOrder(BinnedClassifier):
 
     def _update_evidence_model(self, X: Rows, y: Array, fading: float) -> None:
         """Update the decision model with more rows; the policy is unchanged."""
-        if self._evidence_model is not None:
-            values = dense(X[:, self.candidates_[: self._evidence_model.n_columns]])
-            self._evidence_model = copy.deepcopy(self._evidence_model).partial_fit(values, y, fading)
-        if self._any_order is not None:
-            values = dense(X[:, self.candidates_[: self._any_order.n_columns]])
-            self._any_order = copy.deepcopy(self._any_order).partial_fit(values, y, fading)
+        for name in ("_evidence_model", "_any_order"):
+            if (model := getattr(self, name)) is not None:
+                values = dense(X[:, self.candidates_[: model.n_columns]])
+                setattr(self, name, copy.deepcopy(model).partial_fit(values, y, fading))
 
     def _fold_walks(
         self, X: Rows, y: Array, bins: Bins, fold: _Fold

@@ -20,7 +20,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 
 from tamis._validation import Array
-from tamis.cells.bins import indicators
+from tamis.cells.bins import in_order, indicators
 from tamis.cells.discriminant import posterior_of
 from tamis.cells.scikit_trees import Trees, limited_threads
 
@@ -126,8 +126,7 @@ class Masked:
         Parameters and return value as for :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
         values = np.asarray(values, dtype=np.float64)
-        if order is None:
-            order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+        order = in_order(values) if order is None else order
         evidence = np.zeros((order.shape[1] + 1, len(values), self.n_classes))
         seen, rows = np.full(values.shape, np.nan), np.arange(len(values))
         for s in range(order.shape[1]):
@@ -178,20 +177,15 @@ def walk_snapshots(
 ) -> tuple[NDArray[np.int64], Floats]:
     """Return rows at several steps of their walks: the row index, and the values known then (otherwise NaN)."""
     n, K = values.shape
-    if order is None:
-        order = np.broadcast_to(np.arange(K), (n, K))
+    order = in_order(values) if order is None else order
     n_steps = order.shape[1]
     n_snapshots = min(n_steps, most, _SNAPSHOTS)
     rows = np.repeat(np.arange(n), n_snapshots)
     turn = np.tile(np.arange(n_snapshots), n)  # different steps for each row, all equally often
     n_known = (rows + turn * n_steps // max(n_snapshots, 1)) % n_steps + 1 if n_steps else rows
-    return rows, _mask_unknown(values[rows], order[rows], n_known)
-
-
-def _mask_unknown(values: Floats, order: Array, n_known: Array) -> Floats:
-    """Return the values of the first `n_known` columns in the order of each row; all others NaN."""
-    masked = np.full(values.shape, np.nan)
-    known = (np.arange(order.shape[1]) < n_known[:, None]) & (order >= 0)
-    rows, steps = np.nonzero(known)
-    masked[rows, order[rows, steps]] = values[rows, order[rows, steps]]
-    return masked
+    known = (np.arange(n_steps) < n_known[:, None]) & (order[rows] >= 0)
+    taken, steps = np.nonzero(known)
+    at = order[rows[taken], steps]
+    snapshots = np.full((len(rows), K), np.nan)
+    snapshots[taken, at] = values[rows[taken], at]
+    return rows, snapshots

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array
-from tamis.cells.bins import Bins
+from tamis.cells.bins import Bins, in_order
 from tamis.cells.discriminant import posterior_of
 from tamis.cells.masked import walk_snapshots
 
@@ -247,28 +247,18 @@ def _boost(
 
 
 @njit(strict=True)
-def _row_evidence(
-    code: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, evidence: Array
-) -> None:
-    """Fill in the evidence for each class of one row with at least one known value, (2)."""
-    n_rounds, n_outputs = feature.shape[:2]
-    evidence[0] = 0.0
-    for o in range(n_outputs):
-        total = 0.0
-        for t in range(n_rounds):
-            total += _leaf(code, feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o])
-        evidence[o + len(evidence) - n_outputs] = total
-
-
-@njit(strict=True)
 def _total_evidence(
     codes: Array, feature: Array, cut: Array, unknown_left: Array, leaf: Array, evidence: Array
 ) -> None:
-    """Fill in the evidence of each row from its known values; 0 if none is known."""
+    """Fill in the evidence of each row from its known values, (2); 0 if none is known."""
+    n_rounds, n_outputs = feature.shape[:2]
     for i in range(len(codes)):
         evidence[i] = 0.0
-        if codes[i].any():
-            _row_evidence(codes[i], feature, cut, unknown_left, leaf, evidence[i])
+        for o in range(n_outputs if codes[i].any() else 0):
+            total = 0.0
+            for t in range(n_rounds):
+                total += _leaf(codes[i], feature[t, o], cut[t, o], unknown_left[t, o], leaf[t, o])
+            evidence[i, o + evidence.shape[1] - n_outputs] = total
 
 
 @njit(strict=True)
@@ -420,8 +410,7 @@ class SmallTrees:
 
         Parameters and return value as for :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
-        if order is None:
-            order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+        order = in_order(values) if order is None else order
         array = np.empty((len(values), order.shape[1] + 1, self.n_classes))
         _stepwise_evidence(self._codes(values), order, *self._trees(), array)
         return array.transpose(1, 0, 2)

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from tamis._kernels import njit
 from tamis._shapes import Shapes
 from tamis._validation import Array
+from tamis.cells.bins import faded_classes, in_order, outer_quantiles
 
 __all__ = ["Spread"]
 
 Floats = NDArray[np.float64]
 
-_OUTER = 0.005  # numbers are clipped at these quantiles
 _ROWS = 10.0  # rows with the pooled variance, added to each class
 _AT_ONCE = 128  # rows processed at a time
 
@@ -95,20 +95,15 @@ class Spread:
         Categorical columns, whose numbers of categories are in `sizes`, have no variance and are ignored.
         """
         values = np.asarray(values, dtype=np.float64)
-        ends, there = np.zeros((2, values.shape[1])), ~np.isnan(values).all(axis=0)
-        if sizes is not None:
-            there &= sizes == 0  # all their values are then the same number
-        if there.any():
-            ends[:, there] = np.nanquantile(values[:, there], [_OUTER, 1.0 - _OUTER], axis=0)
-        self._reset(*ends)
+        # All values of a categorical column are then the same number.
+        numeric = np.ones(values.shape[1], dtype=bool) if sizes is None else sizes == 0
+        self._reset(*outer_quantiles(values, numeric))
         return self.partial_fit(values, y, 1.0)
 
     def partial_fit(self, values: Array, y: Array, fading: float) -> Spread:
         """Update with more rows; each multiplies the weight of the earlier ones by `fading`."""
         x = self._clip_and_scale(values)
-        weight = fading ** np.arange(len(y) - 1, -1, -1.0)
-        hot = np.zeros((len(y), self.n_classes))
-        hot[np.arange(len(y)), y] = weight
+        hot = faded_classes(y, self.n_classes, fading)
         there, x = ~np.isnan(x), np.nan_to_num(x)
         self._powers = fading ** len(y) * self._powers
         # For few rows at a time, BLAS sums each product in the same order for any number of threads.
@@ -152,8 +147,7 @@ class Spread:
 
         Parameters and return value as for :meth:`tamis.cells.discriminant.Discriminant.evidence`.
         """
-        if order is None:
-            order = np.broadcast_to(np.arange(values.shape[1]), values.shape)
+        order = in_order(values) if order is None else order
         array = np.empty((len(order), order.shape[1] + 1, self.n_classes))
         _evidence(self._clip_and_scale(values), order, self._means, self._level, self._slope, array)
         return array.transpose(1, 0, 2)

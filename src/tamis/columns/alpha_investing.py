@@ -30,14 +30,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from tamis._validation import Array
 from tamis._validation.parameters import number, parameters
 from tamis.base.declarations import Inputs
 from tamis.base.trace import ACCEPTED, FULL, REJECTED, Verdicts
 from tamis.columns.groups import GroupedOffers
-from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
+from tamis.columns.online_fdr import RULES, SpendingRule, make_rule
 from tamis.columns.projection import GroupEvidence, Proposal
 from tamis.columns.sequential import SequentialSelector, dense_column
 from tamis.columns.target_shape import warn_heavy_tails, warn_rare_class
@@ -204,7 +203,9 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
     def _begin(self, y: Array, weight: Array) -> None:
         # With `release`: offer and column of each selected feature.
         self._selected_columns: tuple[tuple[int, Floats], ...] = ()
-        self._rule: SpendingRule = self._make_rule().start()
+        self._rule: SpendingRule = make_rule(
+            self.rule, self.target_fdr, self.initial_wealth, self.payout
+        ).start()
         robust = self.variance in ("robust", "series") or (
             self.variance == "auto" and self.model == "poisson"
         )
@@ -250,13 +251,6 @@ class AlphaInvesting(SequentialSelector, GroupedOffers):
         if proposal.log_p < 0.0 and self._is_undetermined(x):
             return replace(proposal, statistic=0.0, log_p=0.0)
         return proposal
-
-    def _make_rule(self) -> SpendingRule:
-        if isinstance(self.rule, SpendingRule):
-            return clone(self.rule)
-        if self.target_fdr is None and issubclass(RULES[self.rule], AlphaWealth):
-            return RULES[self.rule](self.initial_wealth, self.payout)
-        return make_rule(self.rule, 0.05 if self.target_fdr is None else self.target_fdr)
 
     def _consider_block(self, columns: Any) -> Verdicts:
         before = {place for place, _ in self._selected_columns}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._shapes import Shapes, state_error
+from tamis._shapes import Shapes
 from tamis.columns.block_test import blocked_log_p, is_determined
 from tamis.dependence.autocorrelation import blocked_length, join_blocks
 
@@ -73,22 +73,9 @@ class AugmentedGram:
 
     _state_spec = Shapes("""
         shift (q) float in [-1e150, 1e150]  matrix (q+1, q+1) finite  square float in [0, inf)
-        blocks (b, *, *) finite  block_squares (b) float in [0, inf)
+        blocks (b, q+1, q+1) finite  block_squares (b) float in [0, inf)
         length in [1, 2**62)  n_last in [0, length]
     """)
-
-    def check_state(self) -> None:
-        """Validate the shape of the blocks of a loaded matrix.
-
-        Raises
-        ------
-        StateError
-            If it does not match the matrix.
-        """
-        if len(self.blocks) and self.blocks.shape[1:] != self.matrix.shape:
-            raise state_error(
-                f"The blocks of a Gram matrix of shape {self.matrix.shape} are {self.blocks.shape}"
-            )
 
     @property
     def n(self) -> float:
@@ -104,7 +91,7 @@ class AugmentedGram:
         subset.names, subset.shift = list(names), self.shift[[*places, -1]]
         kept = [0, *(1 + place for place in places), -1]
         subset.matrix = self.matrix[np.ix_(kept, kept)]
-        subset.blocks = self.blocks[:, kept][:, :, kept] if len(self.blocks) else self.blocks
+        subset.blocks = self.blocks[:, kept][:, :, kept]
         subset.square, subset.block_squares = self.square, self.block_squares
         subset.length, subset.n_last = self.length, self.n_last
         return subset
@@ -123,6 +110,7 @@ class AugmentedGram:
         rows = np.column_stack([np.ones(len(y)), values - updated.shift])
         updated.matrix = rows.T @ rows + (0.0 if fresh else keep * self.matrix)
         updated.square = len(y) + (0.0 if fresh else keep * keep * self.square)
+        updated.blocks = np.zeros((0, *updated.matrix.shape))
         if series:
             updated._add_blocks(rows, keep, AugmentedGram() if fresh else self)
         return updated

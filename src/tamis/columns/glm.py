@@ -33,7 +33,7 @@ from scipy import special
 from tamis._shapes import Shapes
 from tamis.base.trace import REJECTED
 from tamis.columns.block_test import series_evidence
-from tamis.columns.linear import scale_rows
+from tamis.columns.linear import check_enough_rows, scale_rows
 from tamis.columns.projection import (
     Evidence,
     GroupEvidence,
@@ -64,15 +64,6 @@ def check_not_constant(y: Floats, weight: Floats) -> None:
     if np.ptp(y[weight > 0]) == 0:
         raise DataError(
             f"y is constant ({y[weight > 0][0]:g}), so no feature can explain it: check the target."
-        )
-
-
-def check_enough_rows(n: float, n_rows: int, intercept: bool) -> None:
-    """Raise a DataError if rows of total weight `n` leave no degree of freedom for a feature."""
-    if n - intercept - 1 <= 0:
-        raise DataError(
-            f"y has {n_rows} sample(s) of total weight {n:g}, too few for this model: give"
-            f" {2 + intercept} rows or more."
         )
 
 

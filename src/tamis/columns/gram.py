@@ -22,7 +22,7 @@ from typing import Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 
@@ -39,7 +39,7 @@ from tamis._validation import (
 )
 from tamis._validation.parameters import check_parameters, integer, number, parameters
 from tamis.columns.augmented_gram import COLLINEAR, AugmentedGram, sweep
-from tamis.columns.online_fdr import RULES, AlphaWealth, SpendingRule, make_rule
+from tamis.columns.online_fdr import RULES, SpendingRule, make_rule
 from tamis.columns.tails import log_t_tail
 from tamis.dependence.autocorrelation import is_series
 from tamis.errors import DataError
@@ -164,13 +164,9 @@ class GramInvesting(ThreadSafe, BaseEstimator):  # type: ignore[misc]
     # -- rows ----------------------------------------------------------------------------------------------
 
     def _initialize(self) -> None:
-        if isinstance(self.rule, SpendingRule):
-            rule = clone(self.rule)
-        elif self.rule == "alpha-investing" and self.target_fdr is None:
-            rule = AlphaWealth()
-        else:
-            rule = make_rule(self.rule, 0.05 if self.target_fdr is None else self.target_fdr)
-        self._rule: SpendingRule = rule.start()
+        default = None if self.rule == "alpha-investing" else 0.05
+        target = default if self.target_fdr is None else self.target_fdr
+        self._rule: SpendingRule = make_rule(self.rule, target).start()
         self.selected_: list[str] = []
         self._trial_names: list[str] = []
         self._decided: set[str] = set()  # rejected or released, and present in every batch since

@@ -39,7 +39,7 @@ from tamis.columns.sandwich import robust_evidence
 from tamis.columns.tails import log_f_tail, log_t_tail
 from tamis.errors import DataError
 
-__all__ = ["LinearModel", "scale_rows"]
+__all__ = ["LinearModel", "check_enough_rows", "scale_rows"]
 
 Floats = NDArray[np.float64]
 _EXACT = 1e-22  # share of the variance of y that remains after a perfect fit, due to rounding
@@ -90,11 +90,7 @@ class LinearModel:
         self.buffer = np.zeros((len(y), 8), order="F")
         y = y if 1e-60 < np.abs(y).max() < 1e60 else np.ldexp(y, -np.frexp(np.abs(y).max())[1])
         self.residual = self.target = y if self.root is None else self.root * y
-        if self.n - intercept - 1 <= 0:
-            raise DataError(
-                f"y has {len(y)} sample(s) of total weight {self.n:g}, too few for a linear model: give"
-                f" {2 + intercept} rows or more."
-            )
+        check_enough_rows(self.n, len(y), intercept)
         total = float(self.residual @ self.residual)
         if intercept:
             first = np.ones(len(y)) if self.root is None else self.root
@@ -219,6 +215,15 @@ class LinearModel:
         if self.series:
             return series_evidence(X, self.basis, self.residual, bool(self.intercept), by_t, self.weight)
         return robust_evidence(X, self.basis, self.residual, self.weight, self.intercept, self.df, by_t)
+
+
+def check_enough_rows(n: float, n_rows: int, intercept: bool) -> None:
+    """Raise a DataError if rows of total weight `n` leave no degree of freedom for a feature."""
+    if n - intercept - 1 <= 0:
+        raise DataError(
+            f"y has {n_rows} sample(s) of total weight {n:g}, too few for this model: give"
+            f" {2 + intercept} rows or more."
+        )
 
 
 def scale_rows(X: Any, root: Floats | None) -> Any:

@@ -44,9 +44,12 @@ class Recipe(ABC):
     def values(self, columns: Columns) -> Floats:
         """Return the feature's values for the rows of a table, shape (n_rows,)."""
 
-    @abstractmethod
     def needs(self) -> set[str]:
         """Return the names of the columns from which it is computed."""
+        parts = [
+            one for value in vars(self).values() for one in (value if isinstance(value, tuple) else (value,))
+        ]
+        return set().union(*(part.needs() for part in parts if isinstance(part, Recipe)))
 
     def factors(self, name: str) -> tuple[str, ...]:
         """Return the names of its factors: its own name, unless it is a product."""
@@ -175,10 +178,6 @@ class Power(Recipe):
         """Return the power."""
         return power_of(self.base.values(columns), self.exponent)
 
-    def needs(self) -> set[str]:
-        """Return the base's columns."""
-        return self.base.needs()
-
     def factors(self, name: str) -> tuple[str, ...]:
         """Return the base, repeated as often as the exponent."""
         whole = float(self.exponent).is_integer()
@@ -215,10 +214,6 @@ class Product(Recipe):
             product = product * part.values(columns)
         return product
 
-    def needs(self) -> set[str]:
-        """Return the columns of all parts."""
-        return set().union(*(part.needs() for part in self.parts))
-
     def factors(self, name: str) -> tuple[str, ...]:
         """Return the names of its parts."""
         return self.names
@@ -253,10 +248,6 @@ class Log(Recipe):
         """Return the logarithm."""
         return np.log(np.maximum(self.base.values(columns) + self.shift, self.floor))
 
-    def needs(self) -> set[str]:
-        """Return the base's columns."""
-        return self.base.needs()
-
     def __str__(self) -> str:
         return f"log({self.base_name} + {self.shift:g})" if self.shift else f"log({self.base_name})"
 
@@ -281,10 +272,6 @@ class Ratio(Recipe):
     def values(self, columns: Columns) -> Floats:
         """Return the ratio."""
         return self.above.values(columns) / away_from_zero(self.below.values(columns), self.floor)
-
-    def needs(self) -> set[str]:
-        """Return the columns of both."""
-        return self.above.needs() | self.below.needs()
 
     def size(self) -> int:
         """Return 2."""

@@ -126,9 +126,6 @@ class FeatureGenerator(ABC):
             A return value of `position`.
         """
 
-    def _on_accept(self, name: str, i: int) -> None:  # noqa: B027
-        """Called when the candidate at place `i` of the last block was accepted."""
-
     def _settings(self) -> dict[str, Any]:
         """Return the parameters that distinguish this stream from another."""
         return {}
@@ -176,7 +173,6 @@ class FeatureGenerator(ABC):
         for name in new:
             if (i := places.get(name)) is not None:
                 self.book.add(name, made.recipe(i), dense(made.values[:, [i]])[:, 0])
-                self._on_accept(name, i)
 
     def discard_last_block(self) -> None:
         """Discard the last block, because it was not offered."""

@@ -70,6 +70,7 @@ class _Pairs(FeatureGenerator):
         """Return the candidates of a parent with these values."""
 
     def _draw(self, selector: ColumnSelector, width: int) -> CandidateBlock | None:
+        self._extend_originals()
         self._extend(selector)
         pieces: list[CandidateBlock] = []
         while width > 0 and self._at < len(self._queue):
@@ -96,9 +97,6 @@ class _Pairs(FeatureGenerator):
 
     def _extend(self, selector: ColumnSelector) -> None:
         if self.of == "originals":
-            if not self._queue:
-                places = order(self.columns.n_columns, seed_of(self.random_state, self.place))
-                self._queue = [self.columns.names[j] for j in places.tolist()]
             return
         waiting = set(self._queue)
         for name in selector.selected_:

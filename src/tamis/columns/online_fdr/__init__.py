@@ -53,6 +53,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
+
 from tamis._validation import check_number
 from tamis.columns.online_fdr.e_values import ELORD, ESAFFRON, SCORE
 from tamis.columns.online_fdr.lord import ELOND, LOND, AlphaSpending, LORDPlusPlus
@@ -84,15 +86,19 @@ RULES: dict[str, type[Any]] = {
 }  # fmt: skip
 
 
-def make_rule(name: str, target_fdr: float) -> SpendingRule:
+def make_rule(
+    name: str | SpendingRule, target_fdr: float | None, initial_wealth: float = 0.5, payout: float = 0.5
+) -> SpendingRule:
     """Return the named rule, set up to control a false discovery rate.
 
     Parameters
     ----------
-    name : str
-        One of :data:`RULES`.
-    target_fdr : float
-        In (0, 1).
+    name : str or SpendingRule
+        One of :data:`RULES`; of a rule, a copy is returned.
+    target_fdr : float or None
+        In (0, 1). None: 0.05, except for the rules of a wealth, which take the two parameters below.
+    initial_wealth, payout : float, default=0.5
+        As for :class:`AlphaWealth`.
 
     Returns
     -------
@@ -108,6 +114,11 @@ def make_rule(name: str, target_fdr: float) -> SpendingRule:
     >>> make_rule("alpha-investing", 0.05), make_rule("saffron", 0.1)
     (AlphaWealth(initial_wealth=0.025, payout=0.025), SAFFRON(alpha=0.1))
     """
+    if isinstance(name, SpendingRule):
+        return clone(name)
+    if target_fdr is None and isinstance(name, str) and issubclass(RULES.get(name, object), AlphaWealth):
+        return RULES[name](initial_wealth, payout)
+    target_fdr = 0.05 if target_fdr is None else target_fdr
     check_number("target_fdr", target_fdr, low=0, high=1, open_low=True, open_high=True)
     if not (isinstance(name, str) and name in RULES):
         raise ValueError(

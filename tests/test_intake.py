@@ -237,6 +237,55 @@ def test_rows_of_no_kind_are_refused_in_one_sentence(key: str, what: str) -> Non
 # -- streams, detectors, measures ------------------------------------------------------------------------------
 
 
+COLUMN_NAMES: dict[str, Any] = {
+    "a number and a text": [0, 1, 2, "state"],
+    "anything": [None, 1.5, ("a", 0), "x"],
+    "a number and its text": [0, "0", 1, "1"],
+    "levels": pd.MultiIndex.from_tuples([("a", 0), ("a", 1), ("b", 0), ("c", "")]),
+}
+
+
+@pytest.mark.parametrize("what", COLUMN_NAMES)
+@pytest.mark.parametrize("key", KEYS)
+def test_columns_may_have_names_of_any_type(key: str, what: str) -> None:
+    frame = pd.DataFrame(X, columns=COLUMN_NAMES[what])
+    target = X[:, 0] - X[:, 1] if "regression" in OWN[key].targets and len(OWN[key].targets) == 1 else Y
+    model, plain = learn(key, frame, target), learn(key, X, target)
+    assert said(model, frame) == said(plain, X)
+    if hasattr(plain, "transform"):
+        np.testing.assert_array_equal(model.transform(frame), plain.transform(X))
+    if hasattr(plain, "partial_fit"):
+        assert said(model.partial_fit(frame, target), frame) == said(plain.partial_fit(X, target), X)
+
+
+def test_a_frame_whose_label_alone_has_a_text_for_a_name_runs_like_the_array() -> None:
+    rows = RNG.normal(size=(600, 4))
+    y = (rows[:, 1] > 0).astype(int)
+    frame = pd.DataFrame(rows).assign(state=y)
+    of_frame = evaluate.prequential(frame, tamis.FIRES(2), label="state").summary()
+    of_array = evaluate.prequential((rows, y), tamis.FIRES(2)).summary()
+    assert [of_frame[name] for name in ("accuracy", "kappa")] == [
+        of_array[name] for name in ("accuracy", "kappa")
+    ]
+    assert "--select" in str(evaluate.recommend(frame, label="state", max_rows=600))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize("selector", [tamis.FIRES(2), tamis.FisherScore(2)], ids=["FIRES", "FisherScore"])
+def test_the_types_of_a_wide_frame_are_read_once(selector: Any, library: str, monkeypatch: Any) -> None:
+    """The time of a batch is linear in its columns: reading all types for each column is quadratic."""
+    import narwhals.stable.v2 as nw
+
+    read: list[int] = []
+    schema = nw.DataFrame.schema.fget
+    monkeypatch.setattr(
+        nw.DataFrame, "schema", property(lambda frame: read.append(len(frame.columns)) or schema(frame))
+    )
+    frame = pd.DataFrame(RNG.normal(size=(60, 500))).rename(columns=str)
+    clone(selector).partial_fit(frame if library == "pandas" else pl.from_pandas(frame), Y)
+    assert sum(read) <= 500
+
+
 def damaged(what: str, kind: str = "csr") -> Any:
     """Return a sparse matrix of which an index or a number of stored values is wrong."""
     found = sp.csr_array(X).asformat(kind)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import numbers
+import operator
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -25,6 +28,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))  # in native byte order
 
 _WEIGHTS = (1e-100, 1e15)  # squares and sums of weights in this range are finite
+_TEXTS = (nw.String, nw.Categorical, nw.Enum)
 _MOST_REPEATED = 100_000_000  # rows
 _EXACT = 1 << 53  # float64 represents all integers up to it
 
@@ -167,14 +171,68 @@ def _as_if_writeable(array: Array) -> Array:
     return array if array.flags.writeable else np.asarray(_Lent(array))
 
 
-def as_frame(X: Any) -> Any:
-    """Return a frame of any library as a narwhals frame whose names are strings, anything else unchanged."""
+@dataclass(frozen=True)
+class Table:
+    """A frame of any library, whose columns are taken by position.
+
+    Attributes
+    ----------
+    frame : narwhals.DataFrame
+        Its names are distinct strings.
+    own_names : list
+        The names that the caller gave: strings, numbers, tuples or None.
+    """
+
+    frame: Any
+    own_names: list[Any]
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names; None unless all are strings."""
+        return self.own_names if all(isinstance(name, str) for name in self.own_names) else None
+
+    @functools.cached_property
+    def kinds(self) -> dict[Any, list[int]]:
+        """The positions of the columns of each type, in the order of their first columns."""
+        native = self.frame.to_native()
+        own = native.dtypes if hasattr(native, "dtypes") else native.schema.types
+        alike: dict[Any, list[int]] = {}
+        for j, kind in enumerate(own):
+            # What objects are depends on their values.
+            alike.setdefault((kind, j if getattr(kind, "kind", "") == "O" else None), []).append(j)
+        # Converting the type of every column of a wide frame takes longer than its values.
+        first = self.frame[:, [at[0] for at in alike.values()]].schema.values()
+        kinds: dict[Any, list[int]] = {}
+        for kind, at in zip(first, alike.values(), strict=True):
+            kinds.setdefault(kind, []).extend(at)
+        return kinds
+
+    @property
+    def texts(self) -> list[int]:
+        """The positions of the columns of text or categories."""
+        mine = [at for kind, at in self.kinds.items() if kind in (*_TEXTS, nw.Object)]
+        return [j for at in mine for j in at if is_text(self.column(j))]
+
+    def column(self, j: int) -> Any:
+        """Return a column by its position."""
+        return self.frame[self.frame.columns[j]]
+
+
+def as_table(X: Any) -> Table | None:
+    """Return a frame of any library in memory as a table; None for anything else."""
+    if isinstance(X, Table):
+        return X
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if not isinstance(frame, nw.DataFrame) or all(isinstance(name, str) for name in frame.columns):
-            return frame
+        if not isinstance(frame, nw.DataFrame):
+            return None
         X = frame.to_native()
-        return nw.from_native(X.set_axis([str(name) for name in X.columns], axis=1), eager_only=True)
+        names = X.columns.tolist() if frame.implementation.is_pandas_like() else frame.columns
+        if not all(isinstance(name, str) for name in names):
+            texts = [*map(str, names)]
+            distinct = texts if len(set(texts)) == len(set(names)) else [*map(repr, names)]
+            frame = nw.from_native(X.set_axis(distinct, axis=1), eager_only=True)
+        return Table(frame, names)
     except nw.exceptions.DuplicateError:
         names = [str(name) for name in getattr(X, "column_names", None) or X.columns]
         twice = next(name for name in names if names.count(name) > 1)
@@ -183,15 +241,17 @@ def as_frame(X: Any) -> Any:
         ) from None
 
 
-def own_names(frame: Any, X: Any) -> list[Any]:
-    """Return the column names of `X`, of which `frame` is the narwhals frame; they may be of any type."""
-    return list(X.columns if frame.implementation.is_pandas_like() else frame.columns)
+def as_frame(X: Any) -> Any:
+    """Return a frame of any library as a narwhals frame whose names are strings, anything else unchanged."""
+    table = as_table(X)
+    return X if table is None else table.frame
 
 
-def column_names(frame: Any, X: Any) -> list[str] | None:
-    """Return the column names of `X`, of which `frame` is the narwhals frame; None unless all are strings."""
-    names = own_names(frame, X)
-    return names if all(isinstance(name, str) for name in names) else None
+def with_accepted_names(X: Any) -> Any:
+    """Return a frame without names if only some are strings, which scikit-learn rejects; anything else unchanged."""
+    names = list(X.columns) if hasattr(X, "set_axis") and hasattr(X, "columns") else []
+    is_text = [isinstance(name, str) for name in names]
+    return X.set_axis(range(len(names)), axis=1) if any(is_text) and not all(is_text) else X
 
 
 def fill_masked(values: Any) -> Any:
@@ -233,6 +293,13 @@ def as_numbers(name: str, values: Any) -> NDArray[np.float64]:
     for value in flat:
         reject_non_number(name, value)
     raise DataError(f"{name} is of dtype {array.dtype}: convert it to real numbers first.")
+
+
+def is_text(column: Any) -> bool:
+    """Return whether a column of a frame has text or categories."""
+    if column.dtype == nw.Object:
+        return any(isinstance(value, str) for value in column.to_list())
+    return column.dtype in _TEXTS
 
 
 def is_null(column: Any) -> bool:
@@ -297,23 +364,9 @@ def as_array(name: str, values: Any) -> Array:
 
 
 def _dense(X: Any) -> tuple[Array, list[str] | None]:
-    names, integers = None, list[tuple[int, Any]]()
-    frame = as_frame(X)
-    if isinstance(frame, nw.DataFrame):
-        names = column_names(frame, X)
-        for j, (name, dtype) in enumerate(frame.schema.items()):
-            if dtype == nw.Unknown and "Sparse" in str(getattr(frame.to_native(), "dtypes", {}).get(name)):
-                raise DataError(
-                    f"Column {name!r} of X is a pandas Sparse column: pass a CSR matrix, X.sparse.to_coo().tocsr(), or"
-                    " dense columns, X.astype(float)."
-                )
-            if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object) or is_null(frame[name])):
-                raise DataError(
-                    f"Column {name!r} is of type {dtype}, not numeric: encode it before learning from it."
-                )
-            if dtype in (nw.Int64, nw.UInt64):
-                integers.append((j, name))
-        X = frame.to_numpy()
+    names, table = None, as_table(X)
+    if table is not None:
+        names, X = table.names, _numbers_of(table)
     reject_non_array("X", X, "an array, a CSR matrix or a frame of shape (n_rows, n_features)")
     array = as_array("X", X)
     if array.dtype.kind == "c":
@@ -331,13 +384,36 @@ def _dense(X: Any) -> tuple[Array, list[str] | None]:
         ]
         array = np.column_stack(columns) if columns else array.astype(np.float64)
     rows = np.ascontiguousarray(array, dtype=array.dtype if array.dtype in _FLOATS else np.float64)
-    if isinstance(frame, nw.DataFrame) and array.dtype.kind not in "iu":  # integers mixed with other numbers
-        large = (np.abs(rows[:, [j for j, _ in integers]]) >= _EXACT).any(axis=0) if integers else ()
-        for name in [name for (_, name), is_large in zip(integers, large, strict=True) if is_large]:
-            warn_of_rounding(frame[name].drop_nulls().to_numpy(), lambda _, name=name: name)  # type: ignore[misc]
+    if table is not None and array.dtype.kind not in "iu":  # integers mixed with other numbers
+        integers = sorted(table.kinds.get(nw.Int64(), []) + table.kinds.get(nw.UInt64(), []))
+        large = (np.abs(rows[:, integers]) >= _EXACT).any(axis=0) if integers else ()
+        for j in [j for j, is_large in zip(integers, large, strict=True) if is_large]:
+            values = table.column(j).drop_nulls().to_numpy()
+            warn_of_rounding(values, lambda _, name=table.frame.columns[j]: name)  # type: ignore[misc]
     else:
         warn_of_rounding(array, lambda i: (names or range(array.shape[1]))[i % array.shape[1]])
     return rows, names
+
+
+def _numbers_of(table: Table) -> Array:
+    """Return the values of a frame; raise for the first column that is not numeric."""
+    wrong = [
+        (j, kind)
+        for kind, at in table.kinds.items()
+        if not (kind.is_numeric() or kind in (nw.Boolean, nw.Object))
+        for j in at
+        if not is_null(table.column(j))
+    ]
+    for j, kind in sorted(wrong, key=operator.itemgetter(0)):
+        name = table.frame.columns[j]
+        if kind == nw.Unknown and "Sparse" in str(getattr(table.frame.to_native(), "dtypes", {}).get(name)):
+            raise DataError(
+                f"Column {name!r} of X is a pandas Sparse column: pass a CSR matrix, X.sparse.to_coo().tocsr(), or"
+                " dense columns, X.astype(float)."
+            )
+        raise DataError(f"Column {name!r} is of type {kind}, not numeric: encode it before learning from it.")
+    values: Array = table.frame.to_numpy()
+    return values
 
 
 def warn_of_rounding(values: Array, column: Callable[[int], Any]) -> bool:
@@ -442,7 +518,7 @@ def checked(X: Any, *, allow_nan: bool = False) -> Any:
     """
     X = fill_masked(X)
     reject_nonfinite(*as_rows(X), allow_nan=allow_nan)
-    return X
+    return with_accepted_names(X)
 
 
 def as_weights(

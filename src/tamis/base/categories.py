@@ -12,17 +12,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import (
     Array,
     Rows,
-    as_frame,
     as_rows,
+    as_table,
     as_weights,
-    column_names,
     columns_of,
     is_missing,
     repeated_rows,
@@ -200,21 +198,18 @@ class Categories:
 
 def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[str] | None]:
     """Return the values of categorical columns, None where missing, and the rows with 0 in their place."""
-    frame = as_frame(X)
-    if isinstance(frame, nw.DataFrame):
-        names, named = list(frame.columns), column_names(frame, X)
-        mine = set(columns_of(declared, len(names), named).tolist())
-        mine |= {j for j, name in enumerate(names) if _is_text(frame, name)}
-        raw = {j: _plain(frame[names[j]].to_list(), names[j]) for j in sorted(mine)}
+    table = as_table(X)
+    if table is not None:
+        names, n = table.frame.columns, len(table.frame)
+        mine = set(columns_of(declared, len(names), table.names).tolist()).union(table.texts)
+        raw = {j: _plain(table.column(j).to_list(), names[j]) for j in sorted(mine)}
         if not raw:
-            return raw, *as_rows(X)
-        rest = [name for j, name in enumerate(names) if j not in mine]
-        rows = np.zeros((len(frame), len(names)))
-        if rest and len(frame):
-            rows[:, [j for j in range(len(names)) if j not in mine]] = as_rows(
-                frame.select(rest).to_native()
-            )[0]
-        return raw, as_rows(rows)[0], named
+            return raw, *as_rows(table)
+        rest = [j for j in range(len(names)) if j not in mine]
+        rows = np.zeros((n, len(names)))
+        if rest and n:
+            rows[:, rest] = as_rows(table.frame.select([names[j] for j in rest]))[0]
+        return raw, as_rows(rows)[0], table.names
     if declared is None:
         return {}, *as_rows(X)
     if not hasattr(X, "shape") or len(X.shape) != 2:
@@ -227,13 +222,6 @@ def split_rows(X: Any, declared: Any) -> tuple[dict[int, list[Any]], Rows, list[
     if mine:
         rows[:, mine] = 0
     return raw, as_rows(rows)[0], None
-
-
-def _is_text(frame: Any, name: Any) -> bool:
-    dtype = frame.schema[name]
-    if dtype in (nw.String, nw.Categorical, nw.Enum):
-        return True
-    return bool(dtype == nw.Object and any(isinstance(value, str) for value in frame[name].to_list()))
 
 
 def check_categories(name: Any, values: list[Any]) -> None:

@@ -33,6 +33,7 @@ from tamis._validation import (
     checked,
     encode_labels,
     repeated_rows,
+    with_accepted_names,
 )
 from tamis._validation.parameters import check_parameters, parameters
 from tamis.base.column_intake import Columns, as_float64, block_of, by_column, one_column, without_missing
@@ -483,7 +484,7 @@ class ColumnSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[
                 return frame.select(wanted).to_numpy()
         if not isinstance(frame, nw.DataFrame):  # unselected columns of a frame may contain text
             X = checked(X, allow_nan=self.missing == "mean")
-        return super().transform(X)
+        return super().transform(with_accepted_names(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the selected features, in the order of the offers.

@@ -30,6 +30,7 @@ from tamis._validation import (
     is_integer,
     reject_nonfinite,
     short_repr,
+    with_accepted_names,
 )
 from tamis._validation.parameters import check_parameters, number, parameters
 from tamis.base.declarations import Claims, Inputs
@@ -368,7 +369,7 @@ class RowSelector(ThreadSafe, SelectorMixin, BaseEstimator):  # type: ignore[mis
         if self.accepts.categories:
             _, rows, names = self._intake.split(self, X := fill_masked(X))
             reject_nonfinite(rows, names, allow_nan=True)
-            return super().transform(X)
+            return super().transform(with_accepted_names(X))
         return super().transform(checked(X, allow_nan=self.accepts.nan))
 
     def _get_support_mask(self) -> NDArray[np.bool_]:

@@ -295,10 +295,10 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
             raise TypeError(
                 f"Sparse data was passed, but {type(self).__name__} requires dense rows: pass X.toarray()."
             )
-        rows: Array = as_rows(X)[0]
+        rows, names = as_rows(X)
         plain = is_array and "feature_names_in_" not in vars(self)
         if first or not plain or X.shape[1] != self.n_features_in_:
-            validate_data(self, X if hasattr(X, "columns") else rows, reset=first, skip_check_array=True)
+            validate_data(self, rows if names is None else X, reset=first, skip_check_array=True)
         return rows if rows.dtype.char == "d" else rows.astype(np.float64)  # kernels are compiled once
 
     def _check_range(self, rows: Array) -> Array:

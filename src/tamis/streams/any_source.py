@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tamis._validation import as_table
 from tamis.errors import DataError
 from tamis.streams.datasets import list_datasets
 from tamis.streams.frames import DictStream, FrameStream, is_frame
@@ -71,12 +72,10 @@ def as_stream(source: Any, label: str | int | tuple[Any, ...] | None = None) -> 
 
 def _has_more_than_numbers(X: Any) -> bool:
     """Return whether a frame in memory has columns of text, categories or times."""
-    if not hasattr(X, "columns") and not hasattr(X, "column_names"):
-        return False
     import narwhals.stable.v2 as nw
 
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    kinds = set(frame.schema.values()) if isinstance(frame, nw.DataFrame) else set()
+    table = as_table(X)
+    kinds = () if table is None else table.kinds
     return not all(kind.is_numeric() or kind in (nw.Boolean, nw.Unknown) for kind in kinds)
 
 

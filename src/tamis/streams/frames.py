@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from tamis._validation import (
     Array,
     as_array,
-    as_frame,
     as_numbers,
+    as_table,
     is_integer,
     is_missing,
     short_repr,
     warn_of_rounding,
 )
-from tamis._validation.arrays import is_null, is_numeric, own_names, reject_non_number
+from tamis._validation.arrays import is_null, is_numeric, is_text, reject_non_number
 from tamis.base.categories import CategoryCodes, check_categories
 from tamis.errors import DataError, StreamError
 from tamis.streams.stream import ArrayStream, Batch, Stream
@@ -73,17 +73,19 @@ class FrameStream(ArrayStream):
     def __init__(
         self, frame: Any, label: str | int | tuple[Any, ...] | None = None, *, y: Any = None
     ) -> None:
-        table = nw.from_native(frame, pass_through=True)
-        table = table.collect() if isinstance(table, nw.LazyFrame) else as_frame(frame)
+        lazy = nw.from_native(frame, pass_through=True)
+        table = as_table(lazy.collect() if isinstance(lazy, nw.LazyFrame) else frame)
+        assert table is not None
+        names = table.frame.columns
         if label is not None:
-            label = table.columns[_find_label(label, own_names(table, frame))]
-            y = table[label].to_numpy()
-        kept = [name for name in table.columns if name != label]
+            at = _find_label(label, table.own_names)
+            label, y = names[at], table.column(at).to_numpy()
+        kept = [name for name in names if name != label]
         if not kept:
             raise DataError(f"The frame has no column besides the label {label!r}: add the features.")
         self._label = label
         self.categories: dict[str, list[Any]] = {}
-        columns = [self._numbers(name, table[name]) for name in kept]
+        columns = [self._numbers(name, table.frame[name]) for name in kept]
         super().__init__(np.column_stack(columns), y, kept)
         self.categorical = [j for j, name in enumerate(self.feature_names or ()) if name in self.categories]
 
@@ -102,12 +104,9 @@ class FrameStream(ArrayStream):
             times = column if dtype == nw.Datetime else column.cast(nw.Datetime("us"))
             return np.asarray(times.dt.timestamp("us").cast(nw.Float64).to_numpy(), dtype=np.float64) / 1e6
         values = column.to_list()
-        is_text = any(isinstance(value, str) for value in values[:_BLOCK]) or dtype in (
-            nw.String, nw.Categorical, nw.Enum,
-        )  # fmt: skip
-        if not is_text and dtype in (nw.Object, nw.Time, nw.Duration):
-            return _numbers_of(name, values)
-        if not is_text:
+        if not is_text(column):
+            if dtype in (nw.Object, nw.Time, nw.Duration):
+                return _numbers_of(name, values)
             raise DataError(
                 f"Column {name!r} is of type {dtype}, which is neither numbers, text nor times: drop or convert it."
             )

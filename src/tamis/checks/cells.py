@@ -74,7 +74,7 @@ def cell_classifier_checks(estimator: Any) -> Iterator[tuple[str, Callable[[], N
     if isinstance(estimator, type) or not all(hasattr(estimator, verb) for verb in _VERBS):
         raise TypeError(f"estimator must be an instance of tamis.cells.CellClassifier, got {estimator!r}.")
     subject = CellSubject(estimator)
-    return named_checks(_CHECKS, takes_frame, subject)
+    return named_checks(__name__, subject)
 
 
 def _labels_follow_posteriors(subject: CellSubject) -> None:
@@ -387,29 +387,3 @@ def _bad_answers(subject: CellSubject) -> None:
     while session.next_feature is not None:
         session.observe(0.5)
     rejects(lambda: session.observe(1.0), "an answer after the decision", "finished")
-
-
-_CHECKS = (
-    *shared.CHECKS,
-    _labels_follow_posteriors,
-    _learns,
-    _sessions_walk_the_same_way,
-    _sessions_go_on_elsewhere,
-    _sessions_keep_their_model,
-    _missing_values_cost_nothing,
-    _unavailable_features,
-    _free_evidence,
-    _prices,
-    _free_values,
-    _misclassification_costs,
-    _fit_resets,
-    _rows_are_independent,
-    _missing_at_fit,
-    _labels_of_any_type,
-    _several_classes,
-    _odd_columns,
-    _shifted_values,
-    _bad_rows,
-    _bad_prices,
-    _bad_answers,
-)

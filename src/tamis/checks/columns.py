@@ -86,7 +86,7 @@ def column_selector_checks(
     if per_batch is None:
         per_batch = entry is not None and entry.per_batch
     subject = ColumnSubject(estimator, per_batch)
-    return named_checks(_CHECKS, takes_frame, subject)
+    return named_checks(__name__, subject)
 
 
 def _block_equals_one_by_one(subject: ColumnSubject) -> None:
@@ -407,25 +407,3 @@ def _impossible_targets(subject: ColumnSubject) -> None:
             rejects(lambda: subject.new().start(target), what, "y")  # noqa: B023
     for name in ("missing", "trace"):
         rejects(lambda: subject.new(**{name: "other"}).start(y), f"{name}='other'", name, "'other'")  # noqa: B023
-
-
-_CHECKS = (
-    *shared.CHECKS,
-    _block_equals_one_by_one,
-    _fit_equals_offers,
-    _finds_planted_features,
-    _answers,
-    _trace_of_the_selected,
-    _support,
-    _second_pass,
-    _redundant_columns,
-    _feature_streams,
-    _read_outs_are_copies,
-    _column_kinds,
-    _any_size,
-    _shifted_columns,
-    _impossible_columns,
-    _fails_late,
-    _imputes_if_told,
-    _impossible_targets,
-)

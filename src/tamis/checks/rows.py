@@ -109,7 +109,7 @@ def row_selector_checks(
     if rounding is None:
         rounding = entry is not None and entry.rounding
     subject = RowSubject(estimator, per_batch, multiclass, rounding)
-    return named_checks(_CHECKS, takes_frame, subject)
+    return named_checks(__name__, subject)
 
 
 _ROUNDING = 1e-9  # of the largest score: the same sums in another order
@@ -185,16 +185,9 @@ def _labels_are_optional(subject: RowSubject) -> None:
         subject.compare(given, without, f"labels that are {what}, and none")
 
 
-def _skip_if_unsupervised(subject: RowSubject) -> None:
-    if not subject.prototype.accepts.labels:
-        skip("the method ignores labels")
-
-
 def _single_class(subject: RowSubject) -> None:
     """Until two classes have been seen, even if more are declared, nothing is ranked and every column is kept."""
-    if subject.regression:
-        skip("a regression has no classes")
-    _skip_if_unsupervised(subject)
+    subject.skip_without_classes()
     X, y = subject.rows()
     for declared in ([0, 1], None):
         selector = subject.new().partial_fit(X[y == 1], y[y == 1], classes=declared)
@@ -225,11 +218,9 @@ def _keeps(subject: RowSubject, selector: Any, n_selected: int) -> bool:
 
 def _late_class(subject: RowSubject) -> None:
     """A class may appear later; earlier classes keep their positions."""
-    if subject.regression:
-        skip("a regression has no classes")
+    subject.skip_without_classes()
     if not subject.multiclass:
         skip("the method supports two classes only")
-    _skip_if_unsupervised(subject)
     X, y = subject.rows()
     selector = subject.new().partial_fit(X, y).partial_fit(X, np.where(X[:, 2] > 1, -5, y))
     if selector.classes_.tolist() != [0, 1, -5]:
@@ -243,9 +234,7 @@ def _late_class(subject: RowSubject) -> None:
 
 def _labels_of_any_type(subject: RowSubject) -> None:
     """Labels may be text, bool, int, whole floats or several types at once; the scores are the same."""
-    if subject.regression:
-        skip("a regression has no labels")
-    _skip_if_unsupervised(subject)
+    subject.skip_without_classes()
     X, y = subject.rows()
     plain = subject.new().partial_fit(X, y)
     pairs = [
@@ -461,7 +450,7 @@ def _not_numbers(subject: RowSubject) -> None:
 
 def _impossible_targets(subject: RowSubject) -> None:
     """A target that is missing, too short, two-dimensional, or has missing values is rejected."""
-    _skip_if_unsupervised(subject)
+    subject.skip_without_labels()
     X, y = subject.rows()
     gaps, nothing = y.astype(np.float64), y.astype(object)
     gaps[8], nothing[8] = np.nan, None
@@ -580,30 +569,3 @@ def _selects_the_best(subject: RowSubject) -> None:
         names = [f"x{j}" for j in np.flatnonzero(support)]
         if selector.get_feature_names_out().tolist() != names:
             fail(f"get_feature_names_out() is {selector.get_feature_names_out().tolist()}, not {names}.")
-
-
-_CHECKS = (
-    *shared.CHECKS,
-    _batch_equals_loop,
-    _fit_forgets,
-    _finds_planted_features,
-    _labels_are_optional,
-    _single_class,
-    _late_class,
-    _labels_of_any_type,
-    _merge,
-    _read_outs_are_copies,
-    _columns_that_come_later,
-    _empty_batch,
-    _feature_count,
-    _non_finite,
-    _not_numbers,
-    _impossible_targets,
-    _impossible_selection,
-    _one_row,
-    _one_feature,
-    _constant_features,
-    _shifted_features,
-    _wide_and_long,
-    _selects_the_best,
-)

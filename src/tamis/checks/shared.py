@@ -18,7 +18,7 @@ from tamis.checks.reads import check_reads, public_reads
 from tamis.checks.subject import NAMES, Subject, fail, rejects, skip, table
 from tamis.persistence import dumps, load, loads, save
 
-__all__ = ["CHECKS", "same_as_frame"]
+__all__ = ["same_as_frame"]
 
 _ROUNDING = 1e-9  # relative, of the same sums in another order
 # What it is, the rows as they are passed, the same rows as a float64 array, and the relative tolerance.
@@ -244,19 +244,3 @@ def _goes_on(subject: Subject, model: Any, copied: Any, what: str) -> None:
 
 def _dense(X: Any) -> Any:
     return X.toarray() if sp.issparse(X) else X
-
-
-CHECKS = (
-    _same_data_same_bits,
-    _leaves_data_alone,
-    _takes_read_only_data,
-    _input_kinds,
-    _sparse_kinds,
-    _same_rows,
-    _sample_weights,
-    _not_fitted,
-    _reading_changes_nothing,
-    _clone,
-    _copies_go_on,
-    _save_and_load,
-)

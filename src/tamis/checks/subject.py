@@ -164,6 +164,17 @@ class RowSubject(Subject):
         """Whether the target is numeric."""
         return self.prototype._is_regression()
 
+    def skip_without_labels(self) -> None:
+        """Skip a check of labels if the method ignores them."""
+        if not self.prototype.accepts.labels:
+            skip("the method ignores labels")
+
+    def skip_without_classes(self) -> None:
+        """Skip a check of classes if the target is a number, or is ignored."""
+        if self.regression:
+            skip("a regression has no classes")
+        self.skip_without_labels()
+
     @property
     def chooses_count(self) -> bool:
         """Whether the method determines the number of features itself."""

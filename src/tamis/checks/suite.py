@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+import inspect
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from unittest import SkipTest
 
 from tamis.catalog import CATALOG, Entry
+from tamis.checks import shared
 
 __all__ = ["FRAMES", "Report", "entry_of", "named_checks", "run_all", "run_check"]
 
@@ -52,16 +55,22 @@ def entry_of(estimator: Any) -> Entry | None:
     return next((entry for entry in CATALOG if entry.name == cls.__name__ and entry.load() is cls), None)
 
 
-def named_checks(
-    checks: Iterable[Callable[..., None]], takes_frame: Callable[..., None], subject: Any
-) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield the name of each check, and a function that runs it; `takes_frame` for each kind of frame."""
-    for check in checks:
-        name = check.__name__.removeprefix("_")
-        yield name, functools.partial(run_check, name, check, subject)
+def named_checks(module: str, subject: Any) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the name of each check, and a function that runs it: the shared ones, then those of a module.
+
+    A check is a private function of a module with the subject as its only argument; `takes_frame` also takes a library.
+    """
+    for home in (shared.__name__, module):
+        for name, check in vars(sys.modules[home]).items():
+            if inspect.isfunction(check) and check.__module__ == home and name.startswith("_"):
+                if [*inspect.signature(check).parameters] == ["subject"]:
+                    yield name[1:], functools.partial(run_check, name[1:], check, subject)
     for library in FRAMES:
-        name = f"frame_{library}"
-        yield name, functools.partial(run_check, name, takes_frame, subject, library)
+        takes_frame = sys.modules[module].takes_frame
+        yield (
+            f"frame_{library}",
+            functools.partial(run_check, f"frame_{library}", takes_frame, subject, library),
+        )
 
 
 def run_all(estimator: Any, checks: Iterator[tuple[str, Callable[[], None]]]) -> Report:

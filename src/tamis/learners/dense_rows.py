@@ -295,6 +295,7 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
             raise TypeError(
                 f"Sparse data was passed, but {type(self).__name__} requires dense rows: pass X.toarray()."
             )
+        rows: Array
         rows, names = as_rows(X)
         plain = is_array and "feature_names_in_" not in vars(self)
         if first or not plain or X.shape[1] != self.n_features_in_:

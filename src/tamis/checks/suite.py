@@ -61,10 +61,12 @@ def named_checks(module: str, subject: Any) -> Iterator[tuple[str, Callable[[], 
     A check is a private function of a module with the subject as its only argument; `takes_frame` also takes a library.
     """
     for home in (shared.__name__, module):
-        for name, check in vars(sys.modules[home]).items():
-            if inspect.isfunction(check) and check.__module__ == home and name.startswith("_"):
-                if [*inspect.signature(check).parameters] == ["subject"]:
-                    yield name[1:], functools.partial(run_check, name[1:], check, subject)
+        own = [one for one in vars(sys.modules[home]).values() if inspect.isfunction(one)]
+        for check in own:
+            name, takes = check.__name__, [*inspect.signature(check).parameters]
+            if check.__module__ == home and name.startswith("_") and takes == ["subject"]:
+                yield name[1:], functools.partial(run_check, name[1:], check, subject)
+    takes_frame = sys.modules[module].takes_frame
     for library in FRAMES:
         takes_frame = sys.modules[module].takes_frame
         yield (

@@ -47,21 +47,21 @@ class ARFFTable(Table):
             self._head = lines
 
     def _lines(self) -> Iterator[bytes]:
-        with self.source.open() as file:
-            try:
-                for line in self.source.lines(file):
-                    if (text := line.strip()) and not text.startswith(b"%"):
-                        yield text
-            except Exception as error:
-                self.source.fail(error)
+        with self.source.reading() as file:
+            for line in self.source.lines(file):
+                if (text := line.strip()) and not text.startswith(b"%"):
+                    yield text
+
+    def _decode(self, line: bytes) -> str:
+        try:
+            return line.decode()
+        except UnicodeDecodeError as error:
+            self.source.fail(error)
 
     def _read_header(self, lines: Iterator[bytes]) -> None:
         columns: list[tuple[str, str | list[str]]] = []
         for number, raw in enumerate(lines, start=1):
-            try:
-                line = raw.decode()
-            except UnicodeDecodeError as error:
-                self.source.fail(error)
+            line = self._decode(raw)
             if line.lower().startswith("@data"):
                 self._columns = columns
                 return
@@ -167,10 +167,7 @@ class ARFFTable(Table):
         yield from cells
 
     def _parse_row(self, line: bytes, number: int) -> Row:
-        try:
-            text = line.decode()
-        except UnicodeDecodeError as error:
-            self.source.fail(error)
+        text = self._decode(line)
         if text.startswith("{"):
             return self._parse_sparse_row(text, number)
         values = [None if v == "?" else _unquote(v) for v in _split(text)]

@@ -153,6 +153,15 @@ class Source:
                 with io.BufferedReader(self._codec.open(raw, "rb")) as file:
                     yield cast("BinaryIO", file)
 
+    @contextmanager
+    def reading(self) -> Iterator[BinaryIO]:
+        """Open the source for a new pass, and explain what a reader raises in one sentence."""
+        with self.open() as file:
+            try:
+                yield file
+            except Exception as error:
+                self.fail(error)
+
     def peek(self, size: int) -> bytes:
         """Return the first `size` bytes (or all, if fewer); the next pass still begins with them."""
         try:

@@ -84,16 +84,13 @@ class SvmlightStream(FileStream):
     def _line_blocks(self) -> Iterator[tuple[int, list[bytes]]]:
         block: list[bytes] = []
         number = self._n_bytes = 0
-        with self._source.open() as file:
-            try:
-                for number, line in enumerate(self._source.lines(file), start=1):
-                    self._n_bytes += len(line)
-                    block.append(line)
-                    if len(block) == _LINES:
-                        yield number - _LINES + 1, block
-                        block = []
-            except Exception as error:
-                self._source.fail(error)
+        with self._source.reading() as file:
+            for number, line in enumerate(self._source.lines(file), start=1):
+                self._n_bytes += len(line)
+                block.append(line)
+                if len(block) == _LINES:
+                    yield number - _LINES + 1, block
+                    block = []
         if block:
             yield number - len(block) + 1, block
 

@@ -57,10 +57,12 @@ class Table:
         self.label = ""
         self.labels, self.whole_labels = "", False
         self.n_rows: int | None = None
+        self._names: list[str] = []
+        self._types: list[Any] = []
 
     def names(self) -> list[str]:
         """Return the names of all columns."""
-        raise NotImplementedError
+        return self._names
 
     def categories(self, name: str) -> list[str] | None:
         """Return the values declared for a column in the file, if any."""
@@ -68,7 +70,7 @@ class Table:
 
     def types(self) -> dict[str, Any]:
         """Return the Arrow type of each column, if known before reading."""
-        return {}
+        return dict(zip(self._names, self._types, strict=True)) if self._types else {}
 
     def times(self) -> dict[str, tuple[str, ...]]:
         """Return the columns of times, and the parts of a time that each of them provides."""
@@ -139,14 +141,6 @@ class SchemaTable(Table):
         super().__init__(source)
         self.format, self._names, self._types = format, names, types
 
-    def names(self) -> list[str]:
-        """Return the names of all columns."""
-        return self._names
-
-    def types(self) -> dict[str, Any]:
-        """Return the Arrow type of each column."""
-        return dict(zip(self._names, self._types, strict=True))
-
 
 class ParquetTable(Table):
     """Parquet, a few rows of a row group at a time."""
@@ -156,35 +150,19 @@ class ParquetTable(Table):
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         self._parquet = pyarrow_module("pyarrow.parquet")
-        with source.open() as raw:
-            try:
-                with self._file(raw) as file:
-                    self._names, self._types = list(file.schema_arrow.names), list(file.schema_arrow.types)
-                    self.n_rows = file.metadata.num_rows
-            except Exception as error:
-                source.fail(error)
+        with source.reading() as raw, self._file(raw) as file:
+            self._names, self._types = list(file.schema_arrow.names), list(file.schema_arrow.types)
+            self.n_rows = file.metadata.num_rows
 
     def _file(self, raw: Any) -> Any:
         # Buffered; otherwise a whole row group of each column is read at once, regardless of its size.
         return self._parquet.ParquetFile(raw, pre_buffer=False, buffer_size=1 << 16)
 
-    def names(self) -> list[str]:
-        """Return the names of all columns."""
-        return self._names
-
-    def types(self) -> dict[str, Any]:
-        """Return the Arrow type of each column."""
-        return dict(zip(self._names, self._types, strict=True))
-
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""
-        with self.source.open() as raw:
-            try:
-                with self._file(raw) as file:
-                    for block in file.iter_batches(batch_size=self._block_rows(), use_threads=False):
-                        yield block.columns, block.num_rows
-            except Exception as error:
-                self.source.fail(error)
+        with self.source.reading() as raw, self._file(raw) as file:
+            for block in file.iter_batches(batch_size=self._block_rows(), use_threads=False):
+                yield block.columns, block.num_rows
 
 
 class _BoundedFile:
@@ -210,12 +188,9 @@ class ArrowTable(Table):
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         self._ipc = pyarrow_module("pyarrow.ipc")
-        with source.open() as file:
-            try:
-                schema = self._reader(file).schema
-                self._names, self._types = list(schema.names), list(schema.types)
-            except Exception as error:
-                source.fail(error)
+        with source.reading() as file:
+            schema = self._reader(file).schema
+            self._names, self._types = list(schema.names), list(schema.types)
 
     def _reader(self, file: Any) -> Any:
         in_file = file.read(6) == b"ARROW1"  # otherwise a stream, which has no such magic
@@ -223,25 +198,13 @@ class ArrowTable(Table):
         bounded = _BoundedFile(file, self.source.size)
         return self._ipc.open_file(bounded) if in_file else self._ipc.open_stream(bounded)
 
-    def names(self) -> list[str]:
-        """Return the names of all columns."""
-        return self._names
-
-    def types(self) -> dict[str, Any]:
-        """Return the Arrow type of each column."""
-        return dict(zip(self._names, self._types, strict=True))
-
     def blocks(self) -> Iterator[tuple[list[Any], int]]:
         """Yield the columns of a block of rows, and how many rows it has."""
-        with self.source.open() as file:
-            try:
-                reader = self._reader(file)
-                count = getattr(reader, "num_record_batches", None)
-                blocks = reader if count is None else map(reader.get_batch, range(count))
-                for block in blocks:
-                    block.validate(full=True)  # Arrow itself trusts the offsets in a file
-                    for at in range(0, block.num_rows, self._block_rows()):
-                        piece = block.slice(at, self._block_rows())
-                        yield piece.columns, piece.num_rows
-            except Exception as error:
-                self.source.fail(error)
+        with self.source.reading() as file:
+            reader = self._reader(file)
+            count = getattr(reader, "num_record_batches", None)
+            for block in reader if count is None else map(reader.get_batch, range(count)):
+                block.validate(full=True)  # Arrow itself trusts the offsets in a file
+                for at in range(0, block.num_rows, self._block_rows()):
+                    piece = block.slice(at, self._block_rows())
+                    yield piece.columns, piece.num_rows

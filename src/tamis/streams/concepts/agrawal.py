@@ -30,13 +30,13 @@ then clipped (also with `moa_compat`); River inverts the classes of rules 1 to 6
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array, check_number
-from tamis.streams.concepts.concept import Concept, Feature, check_share
+from tamis._validation import Array
+from tamis.streams.concepts.concept import Concept, Feature
 from tamis.streams.draws import Draws, Ranges
 
 __all__ = ["Agrawal"]
@@ -137,29 +137,16 @@ class Agrawal(Concept):
     positive_share: float | None = 0.5
     moa_compat: bool = False
 
-    def __post_init__(self) -> None:
-        check_number("function", self.function, low=1, high=10, integer=True)
-        check_number("perturbation", self.perturbation, low=0, high=1)
-        check_share(self.positive_share)
-
-    @property
-    def features(self) -> tuple[Feature, ...]:
-        """Nine facts: salary, commission, age, elevel, car, zipcode, hvalue, hyears, loan."""
-        return _FEATURES
+    _limits: ClassVar = {"function": "[1, 10]", "perturbation": "[0, 1]"}
+    _ranges: ClassVar = _RANGES
+    features: ClassVar = _FEATURES
+    # All columns: commission depends on salary, and the value of a house on its zipcode.
+    tied: ClassVar = tuple(range(9))
 
     @property
     def relevant(self) -> tuple[int, ...]:  # type: ignore[override]
         """The columns that the rule depends on."""
         return _RELEVANT[self.function - 1]
-
-    @property
-    def tied(self) -> tuple[int, ...]:
-        """All columns: commission depends on salary, and the value of a house on its zipcode."""
-        return tuple(range(9))
-
-    @cached_property
-    def _ranges(self) -> Ranges:
-        return _RANGES
 
     def shape(self, values: Array) -> Array:
         """Return rows with no commission for salaries of 75,000 or more, and house values by zipcode."""

@@ -21,11 +21,12 @@ high; MOA swaps the classes and then changes the wrong rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from tamis._validation import Array, check_number
-from tamis.streams.concepts.concept import Concept, Feature, check_share
+from tamis._validation import Array
+from tamis.streams.concepts.concept import Concept, Feature
 from tamis.streams.draws import Draws
 
 __all__ = ["AssetNegotiation"]
@@ -76,24 +77,14 @@ class AssetNegotiation(Concept):
     function: int = 1
     positive_share: float | None = 0.5
 
-    def __post_init__(self) -> None:
-        check_number("function", self.function, low=1, high=5, integer=True)
-        check_share(self.positive_share)
-
-    @property
-    def features(self) -> tuple[Feature, ...]:
-        """Five categories: color, price, payment, amount, deliveryDelay."""
-        return _FEATURES
+    _limits: ClassVar = {"function": "[1, 5]"}
+    features: ClassVar = _FEATURES
+    tied: ClassVar = tuple(range(5))  # all columns
 
     @property
     def relevant(self) -> tuple[int, ...]:  # type: ignore[override]
         """The columns that the rule depends on."""
         return tuple(sorted({j for clause in self._clauses for j in clause}))
-
-    @property
-    def tied(self) -> tuple[int, ...]:
-        """All columns."""
-        return tuple(range(5))
 
     @property
     def _clauses(self) -> tuple[dict[int, int], ...]:

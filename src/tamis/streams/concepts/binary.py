@@ -29,7 +29,7 @@ from typing import ClassVar
 import numpy as np
 
 from tamis._validation import Array, check_choice
-from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, make_features
+from tamis.streams.concepts.concept import Concept
 from tamis.streams.draws import Draws
 
 __all__ = ["BG1", "BG2", "BG3"]
@@ -43,17 +43,12 @@ class _Bits(Concept):
     n_features: int = 10
     sampler: str = "uniform"
     positive_share: float | None = 0.5
-    _size: ClassVar[int | None] = 3
+    _each: ClassVar = (0.0, 1.0, 2)
+    _n_relevant: ClassVar[int | None] = 3
 
     def __post_init__(self) -> None:
-        check_relevant(self.relevant, self.n_features, size=self._size)
+        super().__post_init__()
         check_choice("sampler", self.sampler, ("uniform", "reference"))
-        check_share(self.positive_share)
-
-    @property
-    def features(self) -> tuple[Feature, ...]:
-        """Bits."""
-        return make_features(self.n_features, n_values=2)
 
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
         """Draw the relevant bits given the class."""
@@ -94,7 +89,7 @@ class BG1(_Bits):
     [1, 0]
     """
 
-    _size: ClassVar[int | None] = None
+    _n_relevant: ClassVar[int | None] = None
 
     def label(self, values: Array) -> Array:
         """Return 1 where all bits are 1."""

@@ -5,17 +5,17 @@ A stream with drift is a list of concepts over the same features (`tamis.streams
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from tamis._validation import Array, check_number, is_integer
 from tamis.streams.draws import Draws, Ranges
 
-__all__ = ["Concept", "Feature", "check_relevant", "check_share", "feature_ranges", "make_features"]
+__all__ = ["Concept", "Feature", "feature_ranges", "make_features"]
 
 _MOST_TRIES = 1 << 16
 
@@ -69,10 +69,29 @@ class Concept(ABC):
     positive_share: float | None
     n_classes: int = 2
 
+    # Valid values of the parameters; an `int` must be an integer.
+    _limits: ClassVar[dict[str, str]] = {}
+    _each: ClassVar[tuple[float, float, int]] = (0.0, 1.0, 0)  # range and number of values of each feature
+    _n_relevant: ClassVar[int | None] = None  # if their number is fixed
+
+    def __post_init__(self) -> None:
+        limits = {"seed": "[0, inf)", "n_features": "[1, inf)", "positive_share": "(0, 1)"} | self._limits
+        names = {one.name: one.type for one in fields(cast(Any, self))}
+        for name in [name for name in names if name in limits]:
+            value, interval = getattr(self, name), limits[name]
+            low, high = map(float, interval[1:-1].split(","))
+            if value is not None or name != "positive_share":
+                check_number(
+                    name, value, low=low, high=high, open_low=interval[0] == "(", open_high=interval[-1] == ")",
+                    integer=names[name] in ("int", int),
+                )  # fmt: skip
+        if "relevant" in names:
+            _check_relevant(self.relevant, len(self.features), self._n_relevant)
+
     @property
-    @abstractmethod
     def features(self) -> tuple[Feature, ...]:
         """The columns of a row."""
+        return make_features(cast(Any, self).n_features, *self._each)
 
     @abstractmethod
     def label(self, values: Array) -> Array:
@@ -144,7 +163,7 @@ class Concept(ABC):
         draws.fill(rows, drawn, ranges)
         return self.shape(drawn.reshape(-1, len(self.tied)))
 
-    @cached_property
+    @functools.cached_property
     def _ranges(self) -> Ranges:
         return feature_ranges(self.features)
 
@@ -159,21 +178,16 @@ def feature_ranges(features: tuple[Feature, ...]) -> Ranges:
     return Ranges(low, span, whole)
 
 
+@functools.lru_cache  # one tuple for all concepts of a stream, for fast comparison
 def make_features(n: int, low: float = 0.0, high: float = 1.0, n_values: int = 0) -> tuple[Feature, ...]:
     """Return `n` features of one kind, named x0, x1, ..."""
-    return _make_features(n, low, high, n_values)
-
-
-@lru_cache  # one tuple for all concepts of a stream, for fast comparison
-def _make_features(n: int, low: float, high: float, n_values: int) -> tuple[Feature, ...]:
     if n_values:
         return tuple(Feature.nominal(f"x{j}", n_values) for j in range(n))
     return tuple(Feature(f"x{j}", low, high) for j in range(n))
 
 
-def check_relevant(relevant: Any, n_features: int, *, size: int | None = None) -> None:
+def _check_relevant(relevant: Any, n_features: int, size: int | None) -> None:
     """Raise unless the relevant columns are distinct, ascending and within the features."""
-    check_number("n_features", n_features, low=1, integer=True)
     whole = isinstance(relevant, tuple) and all(map(is_integer, relevant))
     if not whole or list(relevant) != sorted(set(relevant)) or min(relevant, default=-1) < 0:
         raise ValueError(f"relevant must be a tuple of column numbers in ascending order, got {relevant!r}.")
@@ -181,9 +195,3 @@ def check_relevant(relevant: Any, n_features: int, *, size: int | None = None) -
         raise ValueError(f"relevant names column {max(relevant)}, but there are only {n_features} features.")
     if size is not None and len(relevant) != size:
         raise ValueError(f"relevant must name {size} columns, got {relevant!r}.")
-
-
-def check_share(positive_share: float | None) -> None:
-    """Raise if the share of class 1 is outside (0, 1) and not None."""
-    if positive_share is not None:
-        check_number("positive_share", positive_share, low=0, high=1, open_low=True, open_high=True)

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis._validation import Array, check_number
-from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, make_features
+from tamis._validation import Array
+from tamis.streams.concepts.concept import Concept
 
 __all__ = ["Hyperplane"]
 
@@ -52,16 +52,6 @@ class Hyperplane(Concept):
     n_features: int = 10
     positive_share: float | None = None
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_relevant(self.relevant, self.n_features)
-        check_share(self.positive_share)
-        check_number("seed", self.seed, low=0, integer=True)
-
-    @property
-    def features(self) -> tuple[Feature, ...]:
-        """Numbers in [0, 1]."""
-        return make_features(self.n_features)
 
     @cached_property
     def weights(self) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ printed in (22) has k + 1 columns. The paper does not specify how y is converted
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,13 +68,13 @@ class LinearWindow(Concept):
     target: str = "class"
     positive_share = None
 
+    _limits: ClassVar = {
+        "first": "[0, inf)", "nu": "[0, inf)", "signal": "(-inf, inf)", "intercept": "(-inf, inf)",
+    }  # fmt: skip
+
     def __post_init__(self) -> None:
-        check_number("n_features", self.n_features, low=1, integer=True)
-        check_number("first", self.first, low=0, integer=True)
+        super().__post_init__()
         check_number("size", self.size, low=1, high=self.n_features, integer=True)
-        check_number("nu", self.nu, low=0)
-        check_number("signal", self.signal)
-        check_number("intercept", self.intercept)
         check_choice("target", self.target, ("class", "number"))
         if self.signal == 0:
             raise ValueError("signal must not be 0: then no feature would be relevant.")

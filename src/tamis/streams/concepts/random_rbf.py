@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import Array, check_number
-from tamis.streams.concepts.concept import Concept, Feature, check_relevant, make_features
+from tamis.streams.concepts.concept import Concept
 from tamis.streams.draws import Draws, Ranges
 
 __all__ = ["RandomRBF"]
@@ -60,16 +61,11 @@ class RandomRBF(Concept):
     seed: int = 0
     positive_share = None
 
-    def __post_init__(self) -> None:
-        check_relevant(self.relevant, self.n_features)
-        check_number("n_classes", self.n_classes, low=2, integer=True)
-        check_number("n_centres", self.n_centres, low=self.n_classes, integer=True)
-        check_number("seed", self.seed, low=0, integer=True)
+    _limits: ClassVar = {"n_classes": "[2, inf)"}
 
-    @property
-    def features(self) -> tuple[Feature, ...]:
-        """Numbers, about in [0, 1]."""
-        return make_features(self.n_features)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("n_centres", self.n_centres, low=self.n_classes, integer=True)
 
     @cached_property
     def centres(self) -> NDArray[np.float64]:

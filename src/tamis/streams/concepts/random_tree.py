@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from tamis._validation import Array, check_number
-from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share
+from tamis._validation import Array
+from tamis.streams.concepts.concept import Concept, Feature
 
 __all__ = ["RandomTree"]
 
@@ -104,14 +105,13 @@ class RandomTree(Concept):
     positive_share: float | None = None
     seed: int = 0
 
+    _limits: ClassVar = {
+        "n_nominal": "[0, inf)", "n_numeric": "[0, inf)", "n_values": "[2, inf)", "max_depth": "[1, inf)",
+        "first_leaf_level": "[0, inf)", "leaf_fraction": "[0, 1]", "least_share": "[0, 0.5)",
+    }  # fmt: skip
+
     def __post_init__(self) -> None:
-        for name, low in (("n_nominal", 0), ("n_numeric", 0), ("n_values", 2), ("max_depth", 1), ("seed", 0)):
-            check_number(name, getattr(self, name), low=low, integer=True)
-        check_number("first_leaf_level", self.first_leaf_level, low=0, integer=True)
-        check_number("leaf_fraction", self.leaf_fraction, low=0, high=1)
-        check_number("least_share", self.least_share, low=0, high=0.5, open_high=True)
-        check_relevant(self.relevant, self.n_nominal + self.n_numeric)
-        check_share(self.positive_share)
+        super().__post_init__()
         self._tree  # noqa: B018  # raise now if no tree exists
 
     @cached_property

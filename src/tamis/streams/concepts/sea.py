@@ -7,11 +7,12 @@ uninformative; the thresholds are those of the paper and of MOA (8, 9, 7, 9.5), 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from tamis._validation import Array, check_number
-from tamis.streams.concepts.concept import Concept, Feature, check_relevant, check_share, make_features
+from tamis._validation import Array
+from tamis.streams.concepts.concept import Concept
 from tamis.streams.draws import Draws
 
 __all__ = ["SEA"]
@@ -53,15 +54,9 @@ class SEA(Concept):
     n_features: int = 3
     positive_share: float | None = 0.5
 
-    def __post_init__(self) -> None:
-        check_relevant(self.relevant, self.n_features, size=2)
-        check_number("theta", self.theta, low=0, high=20, open_low=True, open_high=True)
-        check_share(self.positive_share)
-
-    @property
-    def features(self) -> tuple[Feature, ...]:
-        """Numbers in [0, 10]."""
-        return make_features(self.n_features, 0.0, 10.0)
+    _limits: ClassVar = {"theta": "(0, 20)"}
+    _each: ClassVar = (0.0, 10.0, 0)
+    _n_relevant: ClassVar = 2
 
     def sample_given_class(self, draws: Draws, rows: Array, values: Array, y: Array) -> None:
         """Transform two uniform values into two of the required class: their sum, then the first one given the sum.

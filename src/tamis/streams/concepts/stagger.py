@@ -7,11 +7,12 @@ features differ between concepts, so the stream has feature drift.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from tamis._validation import Array, check_number
-from tamis.streams.concepts.concept import Concept, Feature, check_share
+from tamis._validation import Array
+from tamis.streams.concepts.concept import Concept, Feature
 
 __all__ = ["STAGGER"]
 
@@ -49,24 +50,14 @@ class STAGGER(Concept):
     function: int = 1
     positive_share: float | None = 0.5
 
-    def __post_init__(self) -> None:
-        check_number("function", self.function, low=1, high=3, integer=True)
-        check_share(self.positive_share)
-
-    @property
-    def features(self) -> tuple[Feature, ...]:
-        """Three categories: size, color, shape."""
-        return _FEATURES
+    _limits: ClassVar = {"function": "[1, 3]"}
+    features: ClassVar = _FEATURES
+    tied: ClassVar = (0, 1, 2)  # all columns
 
     @property
     def relevant(self) -> tuple[int, ...]:  # type: ignore[override]
         """The columns that the rule depends on."""
         return _RELEVANT[self.function - 1]
-
-    @property
-    def tied(self) -> tuple[int, ...]:
-        """All columns."""
-        return (0, 1, 2)
 
     def label(self, values: Array) -> Array:
         """Return 1 for the objects that the rule describes, else 0."""

@@ -28,17 +28,14 @@ __all__ = [
 
 
 _CLASSES = ("binary", "multiclass")
-_NUMBERS = (("task", "regression"),)
-_SQUARED = (("objective", "squared-error"),)
+# The parameters with which the methods of a family predict or select for a number, unless an entry states its own.
+_FOR_NUMBERS = {"rows": (("task", "regression"),), "cells": (("objective", "squared-error"),)}
 
-# Reasons shared by several methods why states cannot be merged.
-_ACCEPTED_BEFORE = (
-    "Each decision depends on the columns that were accepted before it: merge ForwardPartialCorrelation."
-)
-_FITTED_AT_ONCE = (
-    "The model is fitted to all rows at once, so it cannot be merged from parts: fit it to a sample."
-)
-
+# Why the states of a family cannot be merged, unless an entry states its own reason.
+_NOT_MERGEABLE = {
+    "columns": "Each decision depends on the columns that were accepted before it: merge ForwardPartialCorrelation.",
+    "cells": "The model is fitted to all rows at once, so it cannot be merged from parts: fit it to a sample.",
+}
 _JSON_NAMES = (
     "key", "name", "module", "family", "title", "paper", "targets", "sparse", "missing", "mergeable", "per_batch",
     "rounding", "parameters", "not_mergeable", "regression",
@@ -64,8 +61,8 @@ class Entry:
         Why states learned on parts of a stream cannot be merged; empty if they can.
     parameters : tuple of (name, value)
         Parameters of the class that the key implies.
-    regression : tuple of (name, value)
-        Parameters of the class for a numeric target.
+    numbers : tuple of (name, value)
+        Parameters of the class for a numeric target, if they differ from those of its family.
     """
 
     key: str
@@ -75,7 +72,15 @@ class Entry:
     _: KW_ONLY
     not_mergeable: str = ""
     parameters: tuple[tuple[str, Any], ...] = ()
-    regression: tuple[tuple[str, Any], ...] = ()
+    numbers: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "not_mergeable", self.not_mergeable or _NOT_MERGEABLE.get(self.family, ""))
+
+    @property
+    def regression(self) -> tuple[tuple[str, Any], ...]:
+        """Parameters of the class for a numeric target."""
+        return self.numbers or (_FOR_NUMBERS.get(self.family, ()) if "regression" in self.targets else ())
 
     def load(self) -> type[Any]:
         """Import the class."""
@@ -175,68 +180,52 @@ class Learner(Entry):
 
 CATALOG: tuple[Entry, ...] = (
     Entry("fires", "FIRES", "rows", "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
-          regression=(("model", "gaussian"),)),
+          numbers=(("model", "gaussian"),)),
     Entry("fires-mc", "MonteCarloFIRES", "rows", "Haug, Pawelczyk, Broelemann, Kasneci (2020), KDD",
-          regression=_NUMBERS,
           not_mergeable="Each batch starts from the parameters after the batch before: merge FIRES."),
     Entry("ofs", "OFS", "rows", "Wang, Zhao, Hoi, Jin (2014), IEEE TKDE 26(3)"),
     Entry("sofs", "SOFS", "rows", "Wu, Hoi, Mei, Yu (2017), ACM TKDD 11(4)",
           not_mergeable="Whether a row changes the weights depends on the mistakes of the rows before: merge OFS."),
     Entry("efs", "EFS", "rows", "Carvalho, Cohen (2006), KDD",
           not_mergeable="Products of weights depend on the mistakes on the rows before: merge OFS."),
-    Entry("fsds", "FSDS", "rows", "Huang, Yoo, Kasiviswanathan (2015), CIKM", regression=_NUMBERS,
+    Entry("fsds", "FSDS", "rows", "Huang, Yoo, Kasiviswanathan (2015), CIKM",
           not_mergeable="The truncation of the sketch depends on the rows before: merge ForwardPartialCorrelation."),
     Entry("leverage", "LeverageScores", "rows", "Papailiopoulos, Kyrillidis, Boutsidis (2014), KDD",
-          regression=_NUMBERS,
           not_mergeable="The truncation of the sketch depends on the rows before: merge ForwardPartialCorrelation."),
     Entry("cancel-out", "CancelOut", "rows", "Borisov, Haug, Kasneci (2019), ICANN",
           not_mergeable="Each batch continues with the network after the batch before: merge FIRES."),
     Entry("fcbf", "FCBF", "rows", "Yu, Liu (2003), ICML"),
-    Entry("t-score", "TScore", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
-    Entry("fisher", "FisherScore", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
-    Entry("mi", "MutualInformation", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
-    Entry("chi2", "ChiSquare", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
-    Entry("gini", "GiniIndex", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
-    Entry("screening", "Screening", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)", regression=_NUMBERS),
+    Entry("t-score", "TScore", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
+    Entry("fisher", "FisherScore", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
+    Entry("mi", "MutualInformation", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
+    Entry("chi2", "ChiSquare", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
+    Entry("gini", "GiniIndex", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
+    Entry("screening", "Screening", "rows", "Wang, Barbu (2023), IEEE TKDE 35(11)"),
     Entry("abfs", "ABFS", "rows", "Barddal, Enembreck, Gomes, Bifet, Pfahringer (2019), Information Systems 83",
           not_mergeable="Each unit depends on all rows since the unit before it was frozen: merge GiniIndex."),
-    Entry("discuss", "DISCUSS", "rows", "Barddal (2018), doctoral thesis, chapter 8", regression=_NUMBERS),
-    Entry("joint", "JointScreening", "rows", "Barddal (2018), section 8.5 (the problem)", regression=_NUMBERS),
-    Entry("forward", "ForwardPartialCorrelation", "rows", "Efroymson (1960); the streaming form is Tamis' own",
-          regression=_NUMBERS),
-    Entry("auto", "Auto", "rows", "Breiman, Friedman, Olshen, Stone (1984), the one-standard-error rule",
-          regression=_NUMBERS),
-    Entry("random", "RandomSubset", "rows", "Guyon, Elisseeff (2003), JMLR 3", regression=_NUMBERS,
+    Entry("discuss", "DISCUSS", "rows", "Barddal (2018), doctoral thesis, chapter 8"),
+    Entry("joint", "JointScreening", "rows", "Barddal (2018), section 8.5 (the problem)"),
+    Entry("forward", "ForwardPartialCorrelation", "rows", "Efroymson (1960); the streaming form is Tamis' own"),
+    Entry("auto", "Auto", "rows", "Breiman, Friedman, Olshen, Stone (1984), the one-standard-error rule"),
+    Entry("random", "RandomSubset", "rows", "Guyon, Elisseeff (2003), JMLR 3",
           not_mergeable="There is nothing to merge: the subset depends on the seed alone."),
-    Entry("alpha-investing", "AlphaInvesting", "columns", "Zhou, Foster, Stine, Ungar (2005), KDD",
-          not_mergeable=_ACCEPTED_BEFORE),
-    Entry("penalised", "PenalisedSelector", "columns", "Zhou, Foster, Stine, Ungar (2005), KDD",
-          not_mergeable=_ACCEPTED_BEFORE),
-    Entry("stepwise", "ForwardStepwise", "columns", "Zhou, Foster, Stine, Ungar (2005), KDD",
-          not_mergeable=_ACCEPTED_BEFORE),
-    Entry("grafting", "Grafting", "columns", "Perkins, Theiler (2003), ICML", not_mergeable=_ACCEPTED_BEFORE),
-    Entry("ifc2f", "IFC2F", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6)", regression=_SQUARED,
+    Entry("alpha-investing", "AlphaInvesting", "columns", "Zhou, Foster, Stine, Ungar (2005), KDD"),
+    Entry("penalised", "PenalisedSelector", "columns", "Zhou, Foster, Stine, Ungar (2005), KDD"),
+    Entry("stepwise", "ForwardStepwise", "columns", "Zhou, Foster, Stine, Ungar (2005), KDD"),
+    Entry("grafting", "Grafting", "columns", "Perkins, Theiler (2003), ICML"),
+    Entry("ifc2f", "IFC2F", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6)",
           not_mergeable="Bins, tree and order are chosen by the first rows, which parts do not share: fit a sample."),
-    Entry("etana", "ETANA", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)", regression=_SQUARED,
-          not_mergeable=_FITTED_AT_ONCE),
-    Entry("fetana", "FETANA", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)", regression=_SQUARED,
-          not_mergeable=_FITTED_AT_ONCE),
-    Entry("adaptive-ifc2f", "AdaptiveIFC2F", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6), Section 7",
-          regression=_SQUARED, not_mergeable=_FITTED_AT_ONCE),
-    Entry("aaco", "AACO", "cells", "Valancius, Lennon, Oliva (2024), ICML", regression=_SQUARED,
-          not_mergeable=_FITTED_AT_ONCE),
-    Entry("fixed-subset", "FixedSubset", "cells", "Peng, Long, Ding (2005), IEEE TPAMI 27(8)", regression=_SQUARED,
-          not_mergeable=_FITTED_AT_ONCE),
-    Entry("saola", "SAOLA", "columns", "Yu, Wu, Ding, Pei (2016), ACM TKDD 11(2)", not_mergeable=_ACCEPTED_BEFORE),
-    Entry("osfs", "OSFS", "columns", "Wu, Yu, Ding, Wang, Zhu (2013), IEEE TPAMI 35(5)",
-          not_mergeable=_ACCEPTED_BEFORE),
-    Entry("fast-osfs", "FastOSFS", "columns", "Wu, Yu, Ding, Wang, Zhu (2013), IEEE TPAMI 35(5)",
-          not_mergeable=_ACCEPTED_BEFORE),
-    Entry("gfsfs", "GFSFS", "columns", "Li, Wu, Li, Ding (2013), AAAI and IEEE ICDM", not_mergeable=_ACCEPTED_BEFORE),
-    Entry("ofs-density", "OFSDensity", "columns", "Zhou, Hu, Li, Wu (2019), Pattern Recognition 86",
-          not_mergeable=_ACCEPTED_BEFORE),
-    Entry("ofs-a3m", "OFSA3M", "columns", "Zhou, Hu, Li, Wu (2019), Information Sciences 481",
-          not_mergeable=_ACCEPTED_BEFORE),
+    Entry("etana", "ETANA", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)"),
+    Entry("fetana", "FETANA", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(2)"),
+    Entry("adaptive-ifc2f", "AdaptiveIFC2F", "cells", "Liyanage, Zois, Chelmis (2021), IEEE TAI 2(6), Section 7"),
+    Entry("aaco", "AACO", "cells", "Valancius, Lennon, Oliva (2024), ICML"),
+    Entry("fixed-subset", "FixedSubset", "cells", "Peng, Long, Ding (2005), IEEE TPAMI 27(8)"),
+    Entry("saola", "SAOLA", "columns", "Yu, Wu, Ding, Pei (2016), ACM TKDD 11(2)"),
+    Entry("osfs", "OSFS", "columns", "Wu, Yu, Ding, Wang, Zhu (2013), IEEE TPAMI 35(5)"),
+    Entry("fast-osfs", "FastOSFS", "columns", "Wu, Yu, Ding, Wang, Zhu (2013), IEEE TPAMI 35(5)"),
+    Entry("gfsfs", "GFSFS", "columns", "Li, Wu, Li, Ding (2013), AAAI and IEEE ICDM"),
+    Entry("ofs-density", "OFSDensity", "columns", "Zhou, Hu, Li, Wu (2019), Pattern Recognition 86"),
+    Entry("ofs-a3m", "OFSA3M", "columns", "Zhou, Hu, Li, Wu (2019), Information Sciences 481"),
     Entry("sparse-fsa", "SparseFSA", "learners", "Barbu, She, Ding, Gramajo (2017), IEEE TPAMI 39(2)",
           not_mergeable="Each batch corrects the weights of the batch before: merge ForwardPartialCorrelation."),
 )  # fmt: skip
@@ -259,24 +248,12 @@ LEARNERS: tuple[Entry, ...] = (
             "Multinomial naive Bayes (counts).", sparse=True),
     Learner("bernoulli-nb", "BernoulliNB", "learners", "scikit-learn", "sklearn.naive_bayes",
             "Bernoulli naive Bayes (yes/no features).", sparse=True),
-    Learner("naive-bayes-adwin", "ResetOnDrift", "learners", "Gama et al. (2004)", "tamis.learners.reset",
-            "Gaussian naive Bayes, reset when ADWIN detects an increase of its errors.",
-            parameters=(("estimator", "naive-bayes"), ("detector", "adwin"))),
-    Learner("naive-bayes-ecdd", "ResetOnDrift", "learners", "Gama et al. (2004)", "tamis.learners.reset",
-            "Gaussian naive Bayes, reset when ECDD detects an increase of its errors.",
-            parameters=(("estimator", "naive-bayes"), ("detector", "ecdd"))),
-    Learner("knn-adwin", "ResetOnDrift", "learners", "Gama et al. (2004)", "tamis.learners.reset",
-            "Nearest neighbours, reset when ADWIN detects an increase of their errors.",
-            parameters=(("estimator", "knn"), ("detector", "adwin"))),
-    Learner("knn-ecdd", "ResetOnDrift", "learners", "Gama et al. (2004)", "tamis.learners.reset",
-            "Nearest neighbours, reset when ECDD detects an increase of their errors.",
-            parameters=(("estimator", "knn"), ("detector", "ecdd"))),
-    Learner("hoeffding-tree-adwin", "ResetOnDrift", "learners", "Gama et al. (2004)", "tamis.learners.reset",
-            "A Hoeffding tree, reset when ADWIN detects an increase of its errors.",
-            parameters=(("estimator", "hoeffding-tree"), ("detector", "adwin"))),
-    Learner("hoeffding-tree-ecdd", "ResetOnDrift", "learners", "Gama et al. (2004)", "tamis.learners.reset",
-            "A Hoeffding tree, reset when ECDD detects an increase of its errors.",
-            parameters=(("estimator", "hoeffding-tree"), ("detector", "ecdd"))),
+    *(Learner(f"{key}-{detector}", "ResetOnDrift", "learners", "Gama et al. (2004)", "tamis.learners.reset",
+              f"{title}, reset when {detector.upper()} detects an increase of {whose} errors.",
+              parameters=(("estimator", key), ("detector", detector)))
+      for key, title, whose in (("naive-bayes", "Gaussian naive Bayes", "its"),
+                                ("knn", "Nearest neighbours", "their"), ("hoeffding-tree", "A Hoeffding tree", "its"))
+      for detector in ("adwin", "ecdd")),
     Learner("nb-su", "WeightedNaiveBayes", "learners", "Barddal (2019)", "tamis.learners.naive_bayes",
             "Naive Bayes over the last 1000 rows; features are weighted by symmetrical uncertainty."),
     Learner("nb-window", "WeightedNaiveBayes", "learners", "Barddal (2019)", "tamis.learners.naive_bayes",
@@ -307,36 +284,23 @@ LEARNERS: tuple[Entry, ...] = (
     Entry("streaming-stacking", "StreamingStacking", "learners", "Bifet et al. (2010), ACML"),
     Entry("heft-stream", "HEFTStream", "learners", "Nguyen et al. (2012), PAKDD"),
     Entry("huwrs", "HUWRS", "learners", "Hoens, Chawla, Polikar (2011), ICDM"),
-    Learner("lightgbm", "Refit", "learners", "Ke et al. (2017), NeurIPS", "tamis.learners.refit",
-            "LightGBM, refitted every 1,000 rows on the last 10,000.", sparse=True,
-            parameters=(("estimator", "lightgbm"),)),
-    Learner("random-forest", "Refit", "learners", "Breiman (2001), Machine Learning", "tamis.learners.refit",
-            "scikit-learn's random forest, refitted every 1,000 rows on the last 10,000.", sparse=True,
-            parameters=(("estimator", "random-forest"),)),
-    Learner("hist-boosting", "Refit", "learners", "scikit-learn", "tamis.learners.refit",
-            "scikit-learn's histogram boosting, refitted every 1,000 rows on the last 10,000.",
-            parameters=(("estimator", "hist-boosting"),)),
-    Learner("lightgbm-regressor", "Refit", "learners", "Ke et al. (2017), NeurIPS", "tamis.learners.refit",
-            "LightGBM for regression, refitted every 1,000 rows on the last 10,000.", targets=("regression",),
-            sparse=True, parameters=(("estimator", "lightgbm-regressor"),)),
-    Learner("random-forest-regressor", "Refit", "learners", "Breiman (2001), Machine Learning",
-            "tamis.learners.refit", "A random forest for regression, refitted every 1,000 rows on the last 10,000.",
-            targets=("regression",), sparse=True, parameters=(("estimator", "random-forest-regressor"),)),
-    Learner("hist-boosting-regressor", "Refit", "learners", "scikit-learn", "tamis.learners.refit",
-            "Histogram boosting for regression, refitted every 1,000 rows on the last 10,000.", targets=("regression",),
-            parameters=(("estimator", "hist-boosting-regressor"),)),
-    Learner("river-naive-bayes", "RiverClassifier", "learners", "River", "tamis.adapters.river",
-            "River's Gaussian naive Bayes.", sparse=True, parameters=(("model", "naive-bayes"),)),
-    Learner("river-knn", "RiverClassifier", "learners", "River", "tamis.adapters.river",
-            "River's nearest neighbours of the last 1000 rows.", parameters=(("model", "knn"),)),
-    Learner("river-hoeffding-tree", "RiverClassifier", "learners", "River", "tamis.adapters.river",
-            "River's Hoeffding tree.", parameters=(("model", "hoeffding-tree"),)),
-    Learner("river-adaptive-tree", "RiverClassifier", "learners", "River", "tamis.adapters.river",
-            "River's Hoeffding adaptive tree.", parameters=(("model", "adaptive-tree"),)),
-    Learner("river-adaptive-forest", "RiverClassifier", "learners", "River", "tamis.adapters.river",
-            "River's adaptive random forest.", parameters=(("model", "adaptive-forest"),)),
-    Learner("river-random-patches", "RiverClassifier", "learners", "River", "tamis.adapters.river",
-            "River's streaming random patches.", parameters=(("model", "random-patches"),)),
+    *(Learner(key + "-regressor" * numbers, "Refit", "learners", paper, "tamis.learners.refit",
+              f"{title[numbers]}, refitted every 1,000 rows on the last 10,000.", sparse=key != "hist-boosting",
+              targets=("regression",) if numbers else _CLASSES,
+              parameters=(("estimator", key + "-regressor" * numbers),))
+      for numbers in (False, True)
+      for key, paper, title in (
+          ("lightgbm", "Ke et al. (2017), NeurIPS", ("LightGBM", "LightGBM for regression")),
+          ("random-forest", "Breiman (2001), Machine Learning",
+           ("scikit-learn's random forest", "A random forest for regression")),
+          ("hist-boosting", "scikit-learn",
+           ("scikit-learn's histogram boosting", "Histogram boosting for regression")))),
+    *(Learner(f"river-{model}", "RiverClassifier", "learners", "River", "tamis.adapters.river", f"River's {title}.",
+              sparse=model == "naive-bayes", parameters=(("model", model),))
+      for model, title in (("naive-bayes", "Gaussian naive Bayes"), ("knn", "nearest neighbours of the last 1000 rows"),
+                           ("hoeffding-tree", "Hoeffding tree"), ("adaptive-tree", "Hoeffding adaptive tree"),
+                           ("adaptive-forest", "adaptive random forest"),
+                           ("random-patches", "streaming random patches"))),
 )  # fmt: skip
 
 

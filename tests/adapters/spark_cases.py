@@ -586,17 +586,19 @@ def test_recommend_on_a_sample_of_every_class_and_period(spark, tmp_path, monkey
 
 def test_the_page_runs(spark, tmp_path):
     text = (ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
-    names = {"spark": spark}
+    names, before = {"spark": spark}, set(Path.cwd().iterdir())
     for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
         for name in (
             "arriving",
             "states",
             "query",
             "measurements.parquet",
+            "selection.html",
         ):  # Java stays where it was started
             block = block.replace(f'"{name}"', repr(str(tmp_path / name)))
         exec(block, names)
     assert names["selector"].get_feature_names_out().tolist() == ["pressure"]
+    assert set(Path.cwd().iterdir()) == before  # every file that the page writes is in tmp_path
 
 
 def test_the_tutorial_runs(spark, tmp_path, monkeypatch, capfd):

@@ -93,7 +93,12 @@ def screen(
     ...     return screen("clicks", "clicked", tamis.FisherScore(20)).get_feature_names_out()
     """
     _check_selector(selector, classes, when)
-    learned = learn_partitions(open_rows(df, label, features, weight), clone(selector), classes, when)
+    return learned_from(open_rows(df, label, features, weight), clone(selector), classes, when)
+
+
+def learned_from(rows: Any, selector: Any, classes: Any, when: str | None = None) -> Any:
+    """Return the selector that learned from all rows; raise if there are none."""
+    learned = learn_partitions(rows, selector, classes, when)
     if learned is None:
         raise DataError("df has no rows: there is nothing to learn from.")
     return learned

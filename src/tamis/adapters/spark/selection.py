@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from tamis._validation import check_choice, check_number
-from tamis.adapters.spark.jobs import learn_partitions
-from tamis.adapters.spark.screening import transform
+from tamis.adapters.spark.screening import learned_from, transform
 from tamis.adapters.spark.sources import FrameRows, open_rows
 from tamis.base import top_mask
 from tamis.base.html_repr import html_repr
-from tamis.errors import DataError
 from tamis.rows.forward.forward import ForwardPartialCorrelation
 from tamis.rows.screening.screening import FisherScore, TScore
 
@@ -162,17 +160,12 @@ class Selection:
             ]
             for i in unselected
         }  # fmt: skip
-        body = "".join(
-            f"<h2>{title}</h2>{_table(head, rows)}"
-            for title, head, rows in [
-                ("Selected features", _HEAD, self._rows()),
-                (
-                    "Relevant by themselves, not selected",
-                    ("feature", "alone", "would add", "redundant to"),
-                    others,
-                ),
-            ]
-        )
+        head = ("feature", "alone", "would add", "redundant to")
+        tables = {
+            "Selected features": (_HEAD, self._rows()),
+            "Relevant by themselves, not selected": (head, others),
+        }
+        body = "".join(f"<h2>{title}</h2>{_table(*table)}" for title, table in tables.items())
         style = "body{font-family:sans-serif;margin:2em}td,th{padding:.2em .8em;text-align:right}"
         result = Path(path)
         result.write_text(
@@ -270,7 +263,7 @@ def select(
     is_vector = rows.columns["vector"]
     if is_vector or len(names) > candidates:
         score = TScore if task == "regression" else FisherScore
-        screened = _learned(rows, score(1, task=task), classes)
+        screened = learned_from(rows, score(1, task=task), classes)
         all_names = np.array(
             [str(j) for j in range(screened.n_features_in_)] if is_vector else names, dtype=object
         )
@@ -295,7 +288,7 @@ def select(
         alpha_drift=None,
         max_columns=m,
     )
-    learned = _learned(rows, forward, classes)
+    learned = learned_from(rows, forward, classes)
     selector = learned.finished()
     statistic, pvalues = learned.pvalues()
     order = learned._order
@@ -309,10 +302,3 @@ def select(
         "alone": learned._alone[order],
     }
     return Selection(table, all_names, selector.n_seen_, m, level, screened, selector, is_vector)
-
-
-def _learned(rows: Any, selector: Any, classes: Any) -> Any:
-    result = learn_partitions(rows, selector, classes, None)
-    if result is None:
-        raise DataError("df has no rows: there is nothing to learn from.")
-    return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tamis._validation import short_repr
 from tamis.adapters.spark.arrow_rows import batches, vectors_to_arrow
@@ -18,9 +18,6 @@ from tamis.adapters.spark.file_rows import (
 )
 from tamis.adapters.spark.frame_files import plain_files
 from tamis.errors import DataError
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 __all__ = ["FileRows", "FrameRows", "column_of", "is_vector", "kind_of", "open_rows"]
 
@@ -48,13 +45,12 @@ class FrameRows:
         self.columns = _columns("df", said, vectors, label, features, weight)
 
     @property
-    def _rows(self) -> DataFrame:
+    def _rows(self) -> Any:
         needed = needed_columns(self.columns)
         # `select` with Column objects takes seconds for 10,000 of them.
-        frame: DataFrame = (
+        return (
             self._df if set(needed) == set(self._df.columns) else self._df.selectExpr(*map(_quoted, needed))
         )
-        return frame
 
     def files(self) -> list[tuple[str, int]] | None:
         """Return the files, and their sizes, if the workers can read the same rows from them; None otherwise."""
@@ -66,19 +62,15 @@ class FrameRows:
 
         frame = self._rows
         if rows := frame.head(n_rows):
-            values: dict[str, Any] = {
-                name: list(column)
-                for name, column in zip(frame.columns, zip(*rows, strict=True), strict=True)
-            }
+            values: dict[str, Any] = dict(zip(frame.columns, map(list, zip(*rows, strict=True)), strict=True))
             if self.columns["vector"]:
                 name = self.columns["features"][0]
                 values[name] = vectors_to_arrow(values[name])
             yield from batches(pa.RecordBatch.from_pydict(values), {**self.columns, "single": False})
 
-    def map(self, function: Any, schema: str) -> DataFrame:
+    def map(self, function: Any, schema: str) -> Any:
         """Return the output of a function for `mapInArrow` for each partition."""
-        frame: DataFrame = self._rows.mapInArrow(function, schema)
-        return frame
+        return self._rows.mapInArrow(function, schema)
 
 
 class FileRows:
@@ -103,11 +95,10 @@ class FileRows:
         for batch in first_rows(self.columns["parts"], self.columns, n_rows):
             yield from batches(batch, self.columns)
 
-    def map(self, function: Any, schema: str) -> DataFrame:
+    def map(self, function: Any, schema: str) -> Any:
         """Return the output of a function for `mapInArrow` for each partition."""
         n_parts = len(self.columns["parts"])
-        frame: DataFrame = self.session.range(0, n_parts, 1, n_parts).mapInArrow(function, schema)
-        return frame
+        return self.session.range(0, n_parts, 1, n_parts).mapInArrow(function, schema)
 
 
 def open_rows(source: Any, label: str, features: Any, weight: str | None) -> FrameRows | FileRows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import stat
 import sys
@@ -57,44 +58,48 @@ def on_worker(verb: str, task: bytes, own: tuple[type, ...]) -> Callable[[Any], 
     return run
 
 
-def learn(arrow: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator[Any]:
-    """Learn from a partition; yield its number and its state, or the error."""
-    from pyspark import TaskContext
+def _output(make: Callable[[Any, int, dict[str, Any]], Any]) -> Callable[..., Iterator[Any]]:
+    """Return the function for a partition that yields its number and what `make` returns, or the error."""
 
-    spec = loads(task, classes=own)
-    selector, part, some = spec["selector"], TaskContext.get().partitionId(), False
-    try:
-        for X, y, weights in rows_of(arrow, part, spec):
-            with _compiling():
-                selector.partial_fit(X, y, spec["classes"], weights)
-            some = True
-    except (TamisError, ValueError, TypeError) as error:
-        yield state_row(part, None, f"{_kind(error)}: Partition {part}: {error}")
-        return
-    if some:
-        yield state_row(part, dumps(selector))
+    @functools.wraps(make)
+    def run(arrow: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator[Any]:
+        from pyspark import TaskContext
 
+        part = TaskContext.get().partitionId()
+        try:
+            output = make(arrow, part, loads(task, classes=own))
+        except (TamisError, ValueError, TypeError) as error:
+            yield state_row(part, None, f"{_kind(error)}: Partition {part}: {error}")
+        else:
+            if output is not None:
+                yield state_row(part, dumps(output))
 
-def count(arrow: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator[Any]:
-    """Yield the number of rows of each label in a partition."""
-    from pyspark import TaskContext
-
-    spec, part, mapping = loads(task), TaskContext.get().partitionId(), Counter[Any]()
-    try:
-        for batch in arrow_of(arrow, part, {**spec, "features": [], "weight": None}):
-            mapping.update(labels_of(batch, spec["label"]).tolist())
-    except (TamisError, ValueError, TypeError) as error:
-        yield state_row(part, None, f"{_kind(error)}: Partition {part}: {error}")
-        return
-    if mapping:
-        yield state_row(part, dumps(list(mapping.items())))
+    return run
 
 
-def sample(arrow: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator[Any]:
-    """Yield the sampled rows of a partition: of each class every k-th, counted over all partitions."""
-    from pyspark import TaskContext
+@_output
+def learn(arrow: Iterator[Any], part: int, spec: dict[str, Any]) -> Any:
+    """Return the selector after learning from a partition; None without rows."""
+    selector, some = spec["selector"], False
+    for X, y, weights in rows_of(arrow, part, spec):
+        with _compiling():
+            selector.partial_fit(X, y, spec["classes"], weights)
+        some = True
+    return selector if some else None
 
-    spec, part = loads(task), TaskContext.get().partitionId()
+
+@_output
+def count(arrow: Iterator[Any], part: int, spec: dict[str, Any]) -> Any:
+    """Return the number of rows of each label in a partition."""
+    counts = Counter[Any]()
+    for batch in arrow_of(arrow, part, {**spec, "features": [], "weight": None}):
+        counts.update(labels_of(batch, spec["label"]).tolist())
+    return list(counts.items()) or None
+
+
+@_output
+def sample(arrow: Iterator[Any], part: int, spec: dict[str, Any]) -> Any:
+    """Return the sampled rows of a partition: of each class every k-th, counted over all partitions."""
     total, wanted, rank = dict(spec["total"]), dict(spec["wanted"]), dict(spec["before"].get(part, ()))
     Xs, ys = [], []
     for X, y, _ in rows_of(arrow, part, spec):
@@ -110,8 +115,7 @@ def sample(arrow: Iterator[Any], task: bytes, own: tuple[type, ...]) -> Iterator
             rows = rows[keep]
             Xs.append(np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64))
             ys.append(y[keep])
-    if Xs:
-        yield state_row(part, dumps((np.concatenate(Xs), np.concatenate(ys))))
+    return (np.concatenate(Xs), np.concatenate(ys)) if Xs else None
 
 
 def arrow_of(arrow: Iterator[Any], part: int, columns: dict[str, Any]) -> Iterator[Any]:

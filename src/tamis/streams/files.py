@@ -206,12 +206,12 @@ def open_table(
 def _check_path(path: Any) -> None:
     if isinstance(path, str | os.PathLike):
         return
-    if hasattr(path, "shape") or hasattr(path, "columns") or isinstance(path, tuple | list):
-        raise TypeError(
-            f"open_file expects the path of a file, got a {type(path).__name__}: rows in memory are a stream already,"
-            " so pass the pair (X, y) wherever a stream is accepted, or make ArrayStream(X, y)."
-        )
-    raise TypeError(f"open_file expects the path of a file, got a {type(path).__name__}.")
+    is_rows = hasattr(path, "shape") or hasattr(path, "columns") or isinstance(path, tuple | list)
+    instead = (
+        ": rows in memory are a stream already, so pass the pair (X, y) wherever a stream is accepted, or make"
+        " ArrayStream(X, y)"
+    )
+    raise TypeError(f"open_file expects the path of a file, got a {type(path).__name__}{instead * is_rows}.")
 
 
 def _detect_format(path: str, format: str | None) -> str:
@@ -314,7 +314,7 @@ class TableStream(FileStream):
         return {"kind": "file", "format": self._table.format, **self._table.options, **self._options,
                 **self._source.fingerprint()}  # fmt: skip
 
-    def _blocks(self, start: int) -> Iterator[Batch]:
+    def _all_blocks(self) -> Iterator[Batch]:
         encoders = self.encoders()
         self.n_dropped, first_row = 0, 1  # rows are counted from 1, without the header
         self._share_read, blocks = None, self._measured_blocks()
@@ -324,12 +324,8 @@ class TableStream(FileStream):
             blocks = prefetch(blocks)
         for columns, n_rows, share in blocks:
             self._share_read = share
-            X, y = self.as_batch(encoders, columns, n_rows, first_row)
+            yield self.as_batch(encoders, columns, n_rows, first_row)
             first_row += n_rows
-            skip = min(start, len(y))
-            start -= skip
-            if skip < len(y):
-                yield X[skip:], y[skip:]
         if first_row == 1:
             raise StreamError(
                 f"{self._source.name!r} has a header but no rows: add rows below it, or name another file."

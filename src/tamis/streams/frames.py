@@ -189,7 +189,7 @@ class DictStream(Stream):
             raise StreamError(f"A row has no key {self._label!r} for its label: drop it, or add the label.")
         return {key: value for key, value in row.items() if key != self._label}, row[self._label]
 
-    def _blocks(self, start: int) -> Iterator[Batch]:
+    def _all_blocks(self) -> Iterator[Batch]:
         if self._once and self._spent:
             raise StreamError("These rows have been read already: give a list of them, or a new iterator.")
         self._spent = True
@@ -201,11 +201,8 @@ class DictStream(Stream):
         while part := list(itertools.islice(rows, _BLOCK)):
             pairs = [self._split(row) for row in part]
             X = np.array([self._encode(x, coders, kinds, n_rows + i) for i, (x, _) in enumerate(pairs)])
-            y = _labels([label for _, label in pairs])
-            skip = min(max(start - n_rows, 0), len(y))
-            n_rows += len(y)
-            if skip < len(y):
-                yield X[skip:], y[skip:]
+            n_rows += len(part)
+            yield X, _labels([label for _, label in pairs])
 
     def _encode(
         self, x: dict[Any, Any], coders: dict[Any, CategoryCodes], kinds: dict[Any, str], row: int

@@ -17,7 +17,7 @@ from tamis._validation import Array, Rows, as_classes, as_column, as_list, as_ro
 from tamis.base import html_repr
 from tamis.errors import StreamError
 
-__all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "join_batches"]
+__all__ = ["ArrayStream", "Batch", "BatchStream", "Stream", "join_batches", "rechunk"]
 
 Batch: TypeAlias = tuple[Rows, Array]
 
@@ -71,7 +71,7 @@ class Stream(ABC):
         """
         check_number("batch_size", size, low=1, integer=True)
         check_number("start", start, low=0, integer=True)
-        return _rechunk(self._blocks(int(start)), int(size))
+        return rechunk(self._blocks(int(start)), int(size))
 
     def with_delayed_features(self, delays: Mapping[str, int]) -> Self:
         """Return the stream with delayed features, whose values arrive after their row, like delayed labels.
@@ -162,9 +162,17 @@ class Stream(ABC):
     def describe(self) -> dict[str, Any]:
         """Return the values needed to reopen the stream, and a fingerprint of its contents, as plain JSON values."""
 
-    @abstractmethod
     def _blocks(self, start: int) -> Iterator[Batch]:
-        """Yield the rows from `start` on in blocks of any size."""
+        """Yield the rows from `start` on in blocks of any size; by default, earlier rows are read and dropped."""
+        for X, y in self._all_blocks():
+            skip = min(start, X.shape[0])
+            start -= skip
+            if skip < X.shape[0]:
+                yield X[skip:], y[skip:]
+
+    def _all_blocks(self) -> Iterator[Batch]:
+        """Yield all rows in blocks of any size."""
+        raise NotImplementedError(f"{type(self).__name__} must define _blocks.")
 
 
 class ArrayStream(Stream):
@@ -193,11 +201,9 @@ class ArrayStream(Stream):
         self._X, names = as_rows(X)
         self._y = as_column(y, self._X.shape[0], "A stream")
         self.n_rows, self.n_features = self._X.shape
-        self.feature_names = (
-            names
-            if feature_names is None
-            else [str(name) for name in as_list("feature_names", feature_names)]
-        )
+        if feature_names is not None:
+            names = [str(name) for name in as_list("feature_names", feature_names)]
+        self.feature_names = names
         if self.feature_names is not None and len(self.feature_names) != self.n_features:
             raise ValueError(
                 f"feature_names has {len(self.feature_names)} names for {self.n_features} columns."
@@ -215,12 +221,8 @@ class ArrayStream(Stream):
     def describe(self) -> dict[str, Any]:
         """Return the shape of the rows and a checksum of all of them."""
         types = zlib.crc32(str((self._X.dtype, self._y.dtype)).encode())
-        shape = [int(n) for n in self._X.shape]
-        return {
-            "kind": "arrays",
-            "shape": shape,
-            "fingerprint": f"{checksum(self._y, checksum(self._X, types)):08x}",
-        }
+        fingerprint = f"{checksum(self._y, checksum(self._X, types)):08x}"
+        return {"kind": "arrays", "shape": [int(n) for n in self._X.shape], "fingerprint": fingerprint}
 
     def _blocks(self, start: int) -> Iterator[Batch]:
         self._read = start
@@ -260,7 +262,7 @@ class BatchStream(Stream):
         """Return the kind of the source; its contents are not known in advance."""
         return {"kind": "batches", "source": type(self._source).__name__}
 
-    def _blocks(self, start: int) -> Iterator[Batch]:
+    def _all_blocks(self) -> Iterator[Batch]:
         once = iter(self._source) is self._source
         if once and self._spent:
             raise StreamError(
@@ -284,13 +286,10 @@ class BatchStream(Stream):
                     f"A batch has {X.shape[1]} columns, the earlier ones had {self.n_features}."
                 )
             self.n_features = X.shape[1]
-            skip = min(start, X.shape[0])
-            start -= skip
-            if skip < X.shape[0]:
-                yield X[skip:], y[skip:]
+            yield X, y
 
 
-def _rechunk(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
+def rechunk(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
     """Split and join blocks into batches of `size` rows; a block of that size is passed on unchanged."""
     kept: list[Batch] = []
     have = 0

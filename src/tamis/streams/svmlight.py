@@ -22,6 +22,7 @@ from tamis.streams.stream import Batch
 __all__ = ["SvmlightStream"]
 
 _LINES = 1024
+_NOT_FINITE = "contains a value that is missing or infinite"
 _COLUMNS = 1 << 24  # columns allowed for a file of any size without n_features
 _LAST = (1 << 31) - 2  # last column, from 0, so that every index of a batch, and its width, fits in 32 bits
 
@@ -123,6 +124,8 @@ class SvmlightStream(FileStream):
             X, y = load_svmlight_file(io.BytesIO(b"".join(some)), dtype=np.float64, **options)
             if X.shape[1] > _LAST + 1 and X.shape[1] != self.n_features:
                 raise OverflowError("too large to convert")
+            if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+                raise ValueError(_NOT_FINITE)
             return X, y
 
         try:
@@ -134,8 +137,6 @@ class SvmlightStream(FileStream):
                 except (ValueError, OverflowError) as error:
                     raise self._line_error(error, number) from None
             raise
-        if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-            self._raise_nonfinite(lines, first, load)
         if (np.abs(y) >= 1 << 53).any():  # float64 may have rounded them
             rows = [line for line in lines if line.partition(b"#")[0].strip()]
             y = plain_numbers([Decimal(line.split(None, 1)[0].decode()) for line in rows])
@@ -143,6 +144,8 @@ class SvmlightStream(FileStream):
 
     def _line_error(self, error: Exception, number: int) -> StreamError:
         text = " ".join(str(error).split())
+        if text == _NOT_FINITE:
+            return StreamError(f"{self._source.name!r} {text} in line {number}: fix that line.")
         text = text if len(text) <= 120 else f"{text[:120]}…"
         advice = "fix that line"
         if "n_features was set" in text:
@@ -153,16 +156,7 @@ class SvmlightStream(FileStream):
             text = f"it names a column beyond {_LAST:,}"
         return StreamError(f"{self._source.name!r} cannot be read in line {number} ({text}): {advice}.")
 
-    def _raise_nonfinite(self, lines: list[bytes], first: int, load: Any) -> None:
-        for number, line in enumerate(lines, start=first):
-            X, y = load([line])
-            if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-                raise StreamError(
-                    f"{self._source.name!r} contains a value that is missing or infinite in"
-                    f" line {number}: fix that line."
-                )
-
-    def _blocks(self, start: int) -> Iterator[Batch]:
+    def _all_blocks(self) -> Iterator[Batch]:
         options = {"n_features": self.n_features, "zero_based": self._zero_based}
         whole, rows, width = True, 0, 1
         self._lowest = None
@@ -174,10 +168,7 @@ class SvmlightStream(FileStream):
             whole = whole and bool(y.dtype.kind != "f" or (y == np.floor(y)).all())
             if whole and y.dtype.kind == "f":
                 y = y.astype(np.int64)
-            skip = min(start, len(y))
-            start -= skip
-            if skip < len(y):
-                yield sp.csr_matrix(X[skip:]), y[skip:]
+            yield sp.csr_matrix(X), y
         if rows == 0:
             raise StreamError(f"{self._source.name!r} has no rows.")
         self._source.finish()

@@ -24,7 +24,7 @@ from tamis._validation import Array, check_number, is_integer
 from tamis.streams.appended import Irrelevant, Redundant, RedundantColumns
 from tamis.streams.concepts.concept import Concept, Feature, feature_ranges
 from tamis.streams.draws import Draws
-from tamis.streams.stream import Batch, Stream
+from tamis.streams.stream import Batch, Stream, rechunk
 
 __all__ = ["SyntheticStream"]
 
@@ -257,7 +257,7 @@ class SyntheticStream(Stream):
         check_number("batch_size", size, low=1, integer=True)
         check_number("start", start, low=0, integer=True)
         n = min(max(2**18 // self.n_features, 256), 4096)
-        return _split(self._blocks(int(start), max(n // int(size), 1) * int(size)), int(size))
+        return rechunk(self._blocks(int(start), max(n // int(size), 1) * int(size)), int(size))
 
     def _blocks(self, start: int, n: int = 4096) -> Iterator[Batch]:
         self._read = start
@@ -292,13 +292,6 @@ class SyntheticStream(Stream):
         # Rounded, since the cosine may differ in the last bit between machines.
         digest = hashlib.sha256(np.rint(np.column_stack([X, y]) * 1e3).astype("<i8").tobytes())
         return {**made, "fingerprint": digest.hexdigest()[:16]}
-
-
-def _split(blocks: Iterator[Batch], size: int) -> Iterator[Batch]:
-    """Split blocks of a multiple of `size` rows without copying."""
-    for X, y in blocks:
-        for at in range(0, len(y), size):
-            yield X[at : at + size], y[at : at + size]
 
 
 def _as_dict(part: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
@@ -21,6 +21,7 @@ from tamis.streams.tail.text import FollowedText, is_beginning
 
 __all__ = ["FollowedFiles"]
 
+Part: TypeAlias = FollowedText | FollowedParquet
 _AT_ONCE = 1 << 20  # bytes
 _SETTLED = 2.5  # seconds after which the status of a file changes with any later change of its bytes
 _PATIENCE = 5.0  # seconds without a change after which a file that cannot be read is reported
@@ -59,19 +60,22 @@ class FollowedFiles:
         self._stem = (
             [literal] if self.is_pattern and os.path.basename(literal) else []
         )  # without the rest of a pattern
-        self.is_single = not self.is_pattern and not os.path.isdir(path)
-        self.parts: dict[str, FollowedText | FollowedParquet] = {}
+        self.is_pipe = path == "-"  # standard input, so that there are no files
+        self.is_single = not (self.is_pattern or self.is_pipe or os.path.isdir(path))
+        self.parts: dict[str, Part] = {}
         self.notes: list[dict[str, Any]] = []  # events of the files
         self.n_resumed: int | None = None  # files of a position, until they are found
         self._passed: set[str] = set()  # compressed files, and copies
         self._reported: dict[str, str] = {}  # files that cannot be read, and the reported reason
         self._unusable: dict[str, str] = {}  # names of folders and others, and why they cannot be read
         self.changed: set[str] = set()  # names of files that were replaced
-        if not self.is_pattern and not os.path.exists(path):
+        if self.is_single and not os.path.exists(path):
             raise StreamError(f"There is no file {path!r}: check the path, or name a folder or a pattern.")
 
     def names(self) -> list[str]:
         """Return the existing files."""
+        if self.is_pipe:
+            return []
         if self.is_pattern:
             items = self._files_among(sorted(glob.glob(self.path, recursive=True)))
             plain = [name for name in items if not name.lower().endswith(_PACKED)]
@@ -103,7 +107,7 @@ class FollowedFiles:
         }
         return files
 
-    def part(self, name: str) -> FollowedText | FollowedParquet:
+    def part(self, name: str) -> Part:
         """Return a file; a new one is added."""
         if name not in self.parts:
             kind = self.format or _kind(name) or "csv"
@@ -195,14 +199,12 @@ class FollowedFiles:
 
     # -- files that were renamed, copied, replaced or removed ----------------------------------------------
 
-    def to_finish(
-        self, found: dict[str, os.stat_result] | None = None
-    ) -> Iterator[tuple[FollowedText | FollowedParquet, bool]]:
+    def to_finish(self, found: dict[str, os.stat_result] | None = None) -> Iterator[tuple[Part, bool]]:
         """Find the known files again, and yield those to be finished before others are read, as in `with_rows`."""
         found = self._found() if found is None else found
         lost = [part for name, part in self.parts.items() if not self._is_there(part, found.get(name))]
         free = [name for name in found if name not in self.parts or self.parts[name] in lost]
-        moved: dict[str, FollowedText | FollowedParquet] = {}
+        moved: dict[str, Part] = {}
         for part in lost:
             name = self._new_name(part, free, found)
             if name is not None:
@@ -224,7 +226,7 @@ class FollowedFiles:
             if self.parts.get(part.name) is part:
                 yield from self._finish(part, found)
 
-    def _is_there(self, part: FollowedText | FollowedParquet, status: os.stat_result | None) -> bool:
+    def _is_there(self, part: Part, status: os.stat_result | None) -> bool:
         """Return whether the name of a file still belongs to it; its bytes are compared when its status has changed."""
         if status is None:
             return False
@@ -243,9 +245,7 @@ class FollowedFiles:
             part.open()  # its rest can be read after it is renamed
         return is_there
 
-    def _new_name(
-        self, part: FollowedText | FollowedParquet, free: list[str], found: dict[str, os.stat_result]
-    ) -> str | None:
+    def _new_name(self, part: Part, free: list[str], found: dict[str, os.stat_result]) -> str | None:
         """Return the new name of a file, or the name of a copy made before it was truncated or rewritten."""
         names = sorted(free, key=lambda name: (found[name].st_ino != part.inode, -found[name].st_size))
         names = [name for name in names if found[name].st_ino == part.inode or part.holds_rows()]
@@ -258,7 +258,7 @@ class FollowedFiles:
                 part.restart_at_position()
         return names[0] if names else None
 
-    def _move(self, part: FollowedText | FollowedParquet, name: str, status: os.stat_result) -> None:
+    def _move(self, part: Part, name: str, status: os.stat_result) -> None:
         """Record the new name of a file."""
         self.notes.append({"event": "renamed", "from": part.name, "to": name})
         self.changed |= {part.name, name}
@@ -268,9 +268,7 @@ class FollowedFiles:
             part.close()
             part.inode = status.st_ino
 
-    def _finish(
-        self, part: FollowedText | FollowedParquet, found: dict[str, os.stat_result]
-    ) -> Iterator[tuple[FollowedText | FollowedParquet, bool]]:
+    def _finish(self, part: Part, found: dict[str, os.stat_result]) -> Iterator[tuple[Part, bool]]:
         """Yield a file whose name belongs to another one now, or to none, while its rows can be read; then drop it."""
         status = found.get(part.name)
         is_replaced = status is not None and status.st_ino != part.inode
@@ -291,7 +289,7 @@ class FollowedFiles:
             _reject_compressed_rest(part)
             self._drop(part, "removed")
 
-    def _drop(self, part: FollowedText | FollowedParquet, event: str | None) -> None:
+    def _drop(self, part: Part, event: str | None) -> None:
         """Forget a file, and report the event."""
         del self.parts[part.name]
         part.close()

@@ -209,9 +209,7 @@ class FollowedStream(Stream):
         known = position or {"counts": {}, "last": None, "notes": [], "places": {}}
         max_lines = self._written["max_quoted_lines"] or MAX_LINES
         skips = {"skips_long_lines": self._bad.is_enabled}
-        self._files = (
-            None if self.is_pipe else FollowedFiles(self.path, self._format, self._header, max_lines, **skips)
-        )
+        self._files = FollowedFiles(self.path, self._format, self._header, max_lines, **skips)
         self._pipe = StandardInput(self._header, max_lines, **skips) if self.is_pipe else None
         self._current: FollowedFile | None = self._pipe
         self._counts = Counter(known["counts"])
@@ -224,9 +222,8 @@ class FollowedStream(Stream):
         self._mark: _Mark | None = None
         self._is_at_mark = False
         self.n_waiting = 0
-        if self._files is not None:
-            for name, place in self._places.items():
-                self._files.part(name).seek(*place)
+        for name, place in self._places.items():
+            self._files.part(name).seek(*place)
         if position is not None:
             self._bad.rollback(position["letters"], position["reasons"])
             self._set_mark(position["rows"])
@@ -268,12 +265,12 @@ class FollowedStream(Stream):
     @property
     def unreadable(self) -> dict[str, str]:
         """Files that cannot be read now, and why."""
-        return {} if self._files is None else self._files.unreadable()
+        return self._files.unreadable()
 
     @property
     def has_damaged_files(self) -> bool:
         """Whether a file cannot be read, and is not just incomplete."""
-        return self._files is not None and self._files.has_damaged()
+        return self._files.has_damaged()
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -326,7 +323,7 @@ class FollowedStream(Stream):
         """
         check_position(position, has_delayed=self._delayed is not None)
         places = position["places"]
-        if self._files is not None and self._files.is_single and set(places) != {self.path}:
+        if self._files.is_single and set(places) != {self.path}:
             names = ", ".join(map(short_repr, places)) or "no file"
             raise CheckpointError(
                 f"The position is in {names}, not in {self.path!r}: follow that file, or start again without the"
@@ -341,21 +338,20 @@ class FollowedStream(Stream):
             raise invalid_position(f"describes its columns as no run does ({error!r})") from error
         self._set_decoder(decoder)
         self._begin_at(position)
-        if self._files is not None and not self._files.is_single:
+        if not (self.is_pipe or self._files.is_single):
             self._files.n_resumed = len(places)
 
     def _set_mark(self, n_rows: int) -> None:
         """Mark the end of a batch."""
-        if self._files is not None:
-            for name in self._files.changed:
-                part = self._files.parts.get(name)
-                if part is None or not part.at:
-                    self._places.pop(name, None)
-                    if self._files.is_single:  # a rotated file
-                        self._places[name] = [0, 0, []]
-                else:
-                    self._places[name] = [part.at, part.row, part.identity()]
-            self._files.changed.clear()
+        for name in self._files.changed:
+            part = self._files.parts.get(name)
+            if part is not None and part.at:
+                self._places[name] = [part.at, part.row, part.identity()]
+            else:
+                self._places.pop(name, None)
+                if self._files.is_single:  # a rotated file
+                    self._places[name] = [0, 0, []]
+        self._files.changed.clear()
         assert self._decoder is not None
         self._is_at_mark = True  # no row was read since
         self._mark = _Mark(
@@ -397,7 +393,6 @@ class FollowedStream(Stream):
         """Return the first rows as a table, as soon as there are enough: a batch, or a complete file."""
         if self._pipe is not None:
             return self._head(self._pipe, size, self._pipe.ended)
-        assert self._files is not None
         with contextlib.suppress(FileNotFoundError):  # renamed meanwhile
             for old, is_whole in self._files.to_finish():
                 if isinstance(old, FollowedText) and (table := self._head(old, size, is_whole)) is not None:
@@ -476,12 +471,12 @@ class FollowedStream(Stream):
         since = time.monotonic()
         while True:
             current = self._current
-            if self._files is not None and current and self._files.parts.get(current.name) is not current:
+            if current and current is not self._pipe and self._files.parts.get(current.name) is not current:
                 self._current = None  # finished after it was renamed or removed
             if self._current is not None and (rows := self._take(self._current, n, self._is_ended())):
                 return self._current, rows
             began = time.monotonic()
-            for part, is_whole in () if self._files is None else self._files.with_rows(self._current):
+            for part, is_whole in self._files.with_rows(self._current):
                 self._mark_files()
                 if rows := self._take(part, n, is_whole):
                     self._current = part
@@ -495,7 +490,7 @@ class FollowedStream(Stream):
 
     def _mark_files(self) -> None:
         """Mark renamed and finished files at once if no row was read since the last batch."""
-        if self._is_at_mark and self._mark is not None and self._files is not None and self._files.changed:
+        if self._is_at_mark and self._mark is not None and self._files.changed:
             self._collect_notes()
             self._set_mark(self._mark.rows)
 
@@ -507,26 +502,23 @@ class FollowedStream(Stream):
         if rows is None or len(rows) == 0:
             return None
         self._is_at_mark = False
-        if self._files is not None:
-            self._files.changed.add(part.name)
+        self._files.changed.add(part.name)
         return rows
 
     def _collect_notes(self) -> None:
         """Add the events of the files."""
-        if self._files is not None:
-            self._notes += self._files.notes
-            self._files.notes = []
+        self._notes += self._files.notes
+        self._files.notes = []
 
     def _warn_at_end(self) -> None:
         """Warn of all rows and files that were not read."""
         self._warn_of_held_rows()
-        if self._files is not None:
-            self._files.report_unreadable()
-            self._collect_notes()
+        self._files.report_unreadable()
+        self._collect_notes()
 
     def _warn_of_held_rows(self) -> None:
         """Warn of rows held back because a quoted value has not ended, together with all later lines."""
-        for part in self._files.parts.values() if self._files is not None else [self._pipe]:
+        for part in (*self._files.parts.values(), self._pipe):
             if isinstance(part, FollowedText) and part.is_in_long_line:
                 row = f"row {part.n_ready() + 1:,}"
                 self._warn(

@@ -79,7 +79,7 @@ def cell_classifier_checks(estimator: Any) -> Iterator[tuple[str, Callable[[], N
 
 def _labels_follow_posteriors(subject: CellSubject) -> None:
     """`predict` is the decision of least expected cost on `predict_proba`, which sums to 1."""
-    model, (X, _) = subject.learned(), subject.rows(seed=1)
+    model, (X, _) = subject.learned(), subject.data(1)
     posterior = model.predict_proba(X)
     if posterior.shape != (len(X), 2) or not np.allclose(posterior.sum(axis=1), 1.0) or (posterior < 0).any():
         fail("predict_proba must contain a distribution over the classes for each row.")
@@ -89,7 +89,7 @@ def _labels_follow_posteriors(subject: CellSubject) -> None:
 
 def _learns(subject: CellSubject) -> None:
     """At a low price, most rows are classified correctly from fewer values than are available."""
-    model, (X, y) = subject.learned(), subject.rows(400, seed=1)
+    model, (X, y) = subject.learned(), subject.data(1, 400)
     accuracy = float(np.mean(model.predict(X) == y))
     if accuracy < 0.7:
         fail(f"accuracy is {accuracy:.2f} where four features separate the classes.")
@@ -99,7 +99,7 @@ def _learns(subject: CellSubject) -> None:
 
 def _sessions_walk_the_same_way(subject: CellSubject) -> None:
     """A session requests what `acquire` acquires, in its order, with the same decision, cost and posterior."""
-    model, (X, _) = subject.learned(), subject.rows(25, seed=1)
+    model, (X, _) = subject.learned(), subject.data(1, 25)
     labels = model.predict(X)
     used, cost = model.n_features_used_, model.cost_
     for i, trace in enumerate(model.acquire(X)):
@@ -118,7 +118,7 @@ def _sessions_walk_the_same_way(subject: CellSubject) -> None:
 
 def _sessions_go_on_elsewhere(subject: CellSubject) -> None:
     """A session opened from the state of another continues at the same point."""
-    model, (X, _) = subject.learned(), subject.rows(10, seed=1)
+    model, (X, _) = subject.learned(), subject.data(1, 10)
     for row in X:
         session = model.open()
         if session.next_feature is not None:
@@ -132,11 +132,11 @@ def _sessions_go_on_elsewhere(subject: CellSubject) -> None:
 
 def _sessions_keep_their_model(subject: CellSubject) -> None:
     """A session continues with the model state that opened it, even if the model is refitted meanwhile."""
-    model, other, (X, _) = subject.learned(), subject.learned(), subject.rows(8, seed=1)
+    model, other, (X, _) = subject.learned(), subject.learned(), subject.data(1, 8)
     sessions = [(model.open(), other.open()) for _ in X]
     if hasattr(model, "partial_fit"):
-        model.partial_fit(*subject.rows(60, seed=2))
-    X_new, y_new = subject.rows(seed=3)
+        model.partial_fit(*subject.data(2, 60))
+    X_new, y_new = subject.data(3)
     model.fit(np.round(X_new[:, ::-1]), np.where(y_new == 1, "a", "b"))
     for row, (session, expected) in zip(X, sessions, strict=True):
         while expected.next_feature is not None:
@@ -148,7 +148,7 @@ def _sessions_keep_their_model(subject: CellSubject) -> None:
 
 def _missing_values_cost_nothing(subject: CellSubject) -> None:
     """NaN is skipped: it is neither counted nor paid, and no value is requested twice."""
-    model, (X, _) = subject.learned(), subject.rows(30, seed=1)
+    model, (X, _) = subject.learned(), subject.data(1, 30)
     model.predict(np.full((3, 6), np.nan))
     if model.cost_.any() or model.n_features_used_.any():
         fail("rows without any value have a cost.")
@@ -167,7 +167,7 @@ def _missing_values_cost_nothing(subject: CellSubject) -> None:
 
 def _unavailable_features(subject: CellSubject) -> None:
     """Features declared unavailable are never requested, in rows and in sessions alike, and carry no evidence."""
-    model, (X, _) = subject.learned(), subject.rows(20, seed=1)
+    model, (X, _) = subject.learned(), subject.data(1, 20)
     usual = model.open().next_feature
     if usual is None:
         skip("nothing is asked for")
@@ -217,7 +217,7 @@ def _free_evidence(subject: CellSubject) -> None:
 
 def _prices(subject: CellSubject) -> None:
     """Fewer values are acquired at higher prices, and none above any gain: then the majority class is predicted."""
-    X, y = subject.rows(400, seed=2)
+    X, y = subject.data(2, 400)
     acquired = []
     for cost in (0.001, 0.03, 10.0):
         model = subject.new(cost=cost).fit(X, y)
@@ -236,7 +236,7 @@ def _prices(subject: CellSubject) -> None:
 
 def _free_values(subject: CellSubject) -> None:
     """A price of 0 is allowed."""
-    model, (X, _) = subject.learned(cost=0.0), subject.rows(20, seed=1)
+    model, (X, _) = subject.learned(cost=0.0), subject.data(1, 20)
     model.predict(X)
     if model.cost_.any() or not model.n_features_used_.any():
         fail("free values must be acquired, at no cost.")
@@ -244,7 +244,7 @@ def _free_values(subject: CellSubject) -> None:
 
 def _misclassification_costs(subject: CellSubject) -> None:
     """A class is predicted more often if its misclassification cost is higher."""
-    X, y = subject.rows(400, seed=3)
+    X, y = subject.data(3, 400)
     if "misclassification_cost" not in subject.prototype.get_params():
         skip("the method has no parameter misclassification_cost")
     plain = int(subject.learned().predict(X).sum())
@@ -255,17 +255,17 @@ def _misclassification_costs(subject: CellSubject) -> None:
 
 def _fit_resets(subject: CellSubject) -> None:
     """`fit` resets the model, and so does a clone."""
-    X, y = subject.rows()
+    X, y = subject.data()
     model = subject.learned()
-    refitted = subject.new().fit(*subject.rows(seed=5)).fit(X, y)
+    refitted = subject.new().fit(*subject.data(5)).fit(X, y)
     subject.compare(refitted, model, "fit after another fit, and of a new copy")
-    again = clone(subject.new().fit(*subject.rows(seed=5))).fit(X, y)
+    again = clone(subject.new().fit(*subject.data(5))).fit(X, y)
     subject.compare(again, model, "a clone that was fitted, and a new copy")
 
 
 def _rows_are_independent(subject: CellSubject) -> None:
     """The prediction for a row does not depend on the other rows."""
-    model, (X, _) = subject.learned(), subject.rows(30, seed=1)
+    model, (X, _) = subject.learned(), subject.data(1, 30)
     whole = model.predict_proba(X)
     one_by_one = np.concatenate([model.predict_proba(X[i : i + 1]) for i in range(len(X))])
     if not np.allclose(whole, one_by_one, rtol=1e-12, atol=0.0):
@@ -275,7 +275,7 @@ def _rows_are_independent(subject: CellSubject) -> None:
 def takes_frame(subject: CellSubject, library: str) -> None:
     """A session requests values by the column names of a frame."""
     shared.same_as_frame(subject, library)
-    X, y = subject.rows()
+    X, y = subject.data()
     frame = table(library, X, NAMES)
     model = subject.new().fit(frame, y)
     subject.compare_on(
@@ -290,7 +290,7 @@ def takes_frame(subject: CellSubject, library: str) -> None:
 
 def _missing_at_fit(subject: CellSubject) -> None:
     """Rows with missing values are supported in fitting."""
-    X, y = subject.rows()
+    X, y = subject.data()
     X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
     model = subject.new().fit(X, y)
     if not np.isfinite(model.predict_proba(X)).all():
@@ -299,7 +299,7 @@ def _missing_at_fit(subject: CellSubject) -> None:
 
 def _labels_of_any_type(subject: CellSubject) -> None:
     """Labels may be text, bool or numbers; the posteriors are the same."""
-    (X, y), model = subject.rows(), subject.learned()
+    (X, y), model = subject.data(), subject.learned()
     for labels in (np.array(["off", "on"]), np.array([False, True]), np.array([-1.0, 7.0])):
         other = subject.new().fit(X, labels[y])
         subject.compare_on(
@@ -312,7 +312,7 @@ def _labels_of_any_type(subject: CellSubject) -> None:
 
 def _several_classes(subject: CellSubject) -> None:
     """Three classes and a single class are supported."""
-    X, y = subject.rows()
+    X, y = subject.data()
     three = y + (X[:, 1] > 1.5)
     if subject.new().fit(X, three).predict_proba(X[:9]).shape != (9, 3):
         fail("with three classes predict_proba must have three columns.")
@@ -323,7 +323,7 @@ def _several_classes(subject: CellSubject) -> None:
 
 def _odd_columns(subject: CellSubject) -> None:
     """Constant and all-missing features, and values outside the range of the training rows."""
-    X, y = subject.rows()
+    X, y = subject.data()
     X[:, 4], X[:, 5] = 3.0, np.nan
     model = subject.new().fit(X, y)
     X[:, :4] *= 1e9
@@ -333,7 +333,7 @@ def _odd_columns(subject: CellSubject) -> None:
 
 def _shifted_values(subject: CellSubject) -> None:
     """A constant added to the features, in training and later, leaves acquisitions and posteriors unchanged."""
-    X, y = subject.rows()
+    X, y = subject.data()
     for offset in (1e3, 1.7e9, -1e8):
         moved = X + offset  # exactly: multiples of 1/8
         shifted = subject.new().fit(moved, y)
@@ -344,7 +344,7 @@ def _shifted_values(subject: CellSubject) -> None:
 
 def _bad_rows(subject: CellSubject) -> None:
     """Infinity, text, other widths and no rows are rejected in one line; the model is unchanged."""
-    (X, y), model = subject.rows(), subject.learned()
+    (X, y), model = subject.data(), subject.learned()
     before = model.predict_proba(X)
     endless, words = X.copy(), X.astype(object)
     endless[3, 1], words[2, 2] = np.inf, "tall"
@@ -363,7 +363,7 @@ def _bad_rows(subject: CellSubject) -> None:
 
 def _bad_prices(subject: CellSubject) -> None:
     """Prices that are negative, not finite, or of the wrong number are rejected by `fit`."""
-    X, y = subject.rows()
+    X, y = subject.data()
     for what, cost in (
         ("a negative price", -0.1), ("a price of NaN", np.nan), ("five prices for six columns", [0.1] * 5),
         ("a negative price of a column", [0.1, 0.1, -0.1, 0.1, 0.1, 0.1]), ("prices by name without names", {"a": 1.0}),

@@ -93,7 +93,7 @@ def _block_equals_one_by_one(subject: ColumnSubject) -> None:
     """A block leaves the decisions of its columns offered one at a time, or in smaller blocks."""
     if subject.per_batch:
         skip("the method is defined per block")
-    X, y = subject.columns(n_features=60, relevant=(20, 40))
+    X, y = subject.data(0, 60, (20, 40))
     whole = subject.new().start(y)
     accepted = whole.offer_many(X)
     one = subject.new().start(y)
@@ -109,9 +109,9 @@ def _block_equals_one_by_one(subject: ColumnSubject) -> None:
 
 def _fit_equals_offers(subject: ColumnSubject) -> None:
     """`fit` is `start` and an offer of every column; it resets the selector."""
-    X, y = subject.columns()
+    X, y = subject.data()
     subject.compare(subject.new().fit(X, y), subject.learned(), "fit, and start with offer_many")
-    again = subject.new().fit(*subject.columns(9, seed=3)).fit(X, y)
+    again = subject.new().fit(*subject.data(3, 9)).fit(X, y)
     subject.compare(again, subject.learned(), "fit after another fit, and of a new copy")
     restarted = subject.learned().start(y)
     if restarted.selected_ or restarted.n_offered_ or len(restarted.trace_):
@@ -120,7 +120,7 @@ def _fit_equals_offers(subject: ColumnSubject) -> None:
 
 def _finds_planted_features(subject: ColumnSubject) -> None:
     """The target depends on two of thirty features: both are selected, and not most of the others."""
-    X, y = subject.columns(n_features=30, seed=1, relevant=(7, 23))
+    X, y = subject.data(1, 30, (7, 23))
     selected = subject.new().fit(X, y).selected_
     if not {"x7", "x23"} <= set(selected) or len(selected) > 15:
         fail(f"the target depends on x7 and x23, but {selected} are selected.")
@@ -128,7 +128,7 @@ def _finds_planted_features(subject: ColumnSubject) -> None:
 
 def _answers(subject: ColumnSubject) -> None:
     """`offer` returns a bool, `offer_many` an array of them, and the attributes are consistent."""
-    X, y = subject.columns()
+    X, y = subject.data()
     selector = subject.new().start(y)
     answer = selector.offer(X[:, 2], "two")
     if type(answer) is not bool or (selector.selected_ == ["two"]) != answer:
@@ -159,7 +159,7 @@ def _trace_of_the_selected(subject: ColumnSubject) -> None:
 
 def _support(subject: ColumnSubject) -> None:
     """Support, names and transform agree with `selected_`, after `fit` and after offers."""
-    X, y = subject.columns()
+    X, y = subject.data()
     for selector in (subject.new().fit(X, y), subject.learned()):
         support = selector.get_support()
         names = [f"x{j}" for j in np.flatnonzero(support)]
@@ -174,7 +174,7 @@ def _support(subject: ColumnSubject) -> None:
 
 def _second_pass(subject: ColumnSubject) -> None:
     """A rejected feature may be offered again under its name, a selected one may not."""
-    X, y = subject.columns()
+    X, y = subject.data()
     names = list("abcdefg")
     selector = subject.new().start(y)
     accepted = selector.offer_many(X, names)
@@ -189,7 +189,7 @@ def _second_pass(subject: ColumnSubject) -> None:
 
 def _redundant_columns(subject: ColumnSubject) -> None:
     """A constant column is never selected, and of a column and its copy at most one is."""
-    X, _ = subject.columns()
+    X, _ = subject.data()
     selector = subject.learned()
     if selector.offer(np.full(120, 7.0), "constant") or selector.offer(np.zeros(120), "zero"):
         fail("a constant column is accepted.")
@@ -217,7 +217,7 @@ class _TwoBlocks:
 
 def _feature_streams(subject: ColumnSubject) -> None:
     """A stream yields names with columns or blocks, and may receive the current selection."""
-    X, y = subject.columns()
+    X, y = subject.data()
     offers = subject.new().start(y)
     offers.offer_many(X[:, :4], [f"s{j}" for j in range(4)])
     offers.offer_many(X[:, 4:], [f"s{j}" for j in range(4, 7)])
@@ -245,7 +245,7 @@ def _read_outs_are_copies(subject: ColumnSubject) -> None:
 
 def _column_kinds(subject: ColumnSubject) -> None:
     """A column may be an array, a list, a table of one column or a sparse column, of any numeric kind."""
-    X, y = subject.columns()
+    X, y = subject.data()
     one = subject.new().start(y)
     shapes: list[Any] = [
         X[:, 0],
@@ -263,7 +263,7 @@ def _column_kinds(subject: ColumnSubject) -> None:
 def takes_frame(subject: ColumnSubject, library: str) -> None:
     """The column names of a frame are used, and transform finds the selected ones."""
     shared.same_as_frame(subject, library)
-    X, y = subject.columns()
+    X, y = subject.data()
     frame = table(library, X, _NAMES)
     selector = subject.new().fit(frame, y)
     wanted = [_NAMES[int(name[1:])] for name in subject.learned().selected_]
@@ -290,7 +290,7 @@ def takes_frame(subject: ColumnSubject, library: str) -> None:
 
 def _any_size(subject: ColumnSubject) -> None:
     """Features whose squares overflow or underflow are decided on as at usual scale, without a warning."""
-    X, y = subject.columns()
+    X, y = subject.data()
     wanted = subject.learned().selected_
     sizes = 2.0 ** np.array([-660, 0, 540, -1000, 1000, 0, -660])  # 1e-199, 1, 1e162, ...
     for what, given in (("an array", X * sizes), ("CSC", sp.csc_matrix(X * sizes))):
@@ -306,7 +306,7 @@ def _any_size(subject: ColumnSubject) -> None:
 def _refuses_columns(subject: ColumnSubject, X: Any, what: str, *words: str, names: Any = None) -> None:
     """Fail unless the block is rejected without an effect on attributes and on later decisions."""
     selector, control = subject.learned(), subject.learned()
-    more, _ = subject.columns(seed=9)
+    more, _ = subject.data(9)
     rejects(lambda: selector.offer_many(X, names), what, *words)
     subject.compare(selector, control, f"after rejecting {what}, and before")
     if sp.issparse(X) or np.ndim(X) == 2:
@@ -320,7 +320,7 @@ def _refuses_columns(subject: ColumnSubject, X: Any, what: str, *words: str, nam
 
 def _shifted_columns(subject: ColumnSubject) -> None:
     """A constant added to the features leaves the decisions unchanged; a constant feature is not selected."""
-    X, y = subject.columns()
+    X, y = subject.data()
     for offset in (1e3, 1.7e9, -1e8):
         moved = X + offset  # exactly: multiples of 1/8
         moved[:, 0] = offset
@@ -335,7 +335,7 @@ def _shifted_columns(subject: ColumnSubject) -> None:
 
 def _impossible_columns(subject: ColumnSubject) -> None:
     """Columns of a wrong length, with NaN or infinity, or of text, are rejected by name and change nothing."""
-    X, _ = subject.columns(n_features=3, seed=5, relevant=(0, 1))
+    X, _ = subject.data(5, 3, (0, 1))
     good = X.copy()
     for value in (np.nan, np.inf, -np.inf):
         X[:] = good
@@ -360,7 +360,7 @@ def _impossible_columns(subject: ColumnSubject) -> None:
 
 def _fails_late(subject: ColumnSubject) -> None:
     """A column rejected at the end of a block that is processed in parts undoes the whole block."""
-    more, _ = subject.columns(seed=9)
+    more, _ = subject.data(9)
     wide = np.ones((120, 3000))
     wide[:, :3], wide[60, -1] = more[:, :3], np.nan
     selector, control = subject.learned(), subject.learned()
@@ -372,7 +372,7 @@ def _fails_late(subject: ColumnSubject) -> None:
 
 def _imputes_if_told(subject: ColumnSubject) -> None:
     """With ``missing="mean"``, NaN becomes the column's mean, and the trace contains their number."""
-    X, y = subject.columns()
+    X, y = subject.data()
     X[4, 2] = X[5, 2] = X[0, 6] = np.nan
     filled = X.copy()
     for j in (2, 6):
@@ -392,7 +392,7 @@ def _imputes_if_told(subject: ColumnSubject) -> None:
 
 def _impossible_targets(subject: ColumnSubject) -> None:
     """Invalid targets (missing, constant, two-dimensional, of another length) and parameters are rejected."""
-    X, y = subject.columns()
+    X, y = subject.data()
     gaps = y.astype(np.float64)
     gaps[8] = np.nan
     targets = {

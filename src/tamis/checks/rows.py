@@ -119,7 +119,7 @@ def _batch_equals_loop(subject: RowSubject) -> None:
     """A batch leaves the same bits as its rows one at a time, weighted or not; the same to rounding, if `rounding`."""
     if subject.per_batch:
         skip("the method is defined per batch")
-    X, y = subject.rows()
+    X, y = subject.data()
     tolerance = _ROUNDING if subject.rounding else 0.0
     for classes in (None if subject.regression else [0, 1], None):
         for weights in (np.ones(len(X)), 0.25 + np.arange(len(X)) % 7):
@@ -138,7 +138,7 @@ def _batch_equals_loop(subject: RowSubject) -> None:
 
 def _takes(subject: RowSubject, weights: Array) -> bool:
     try:
-        subject.new().partial_fit(*subject.rows(), sample_weight=weights)
+        subject.new().partial_fit(*subject.data(), sample_weight=weights)
     except (ValueError, TypeError):
         return False
     return True
@@ -146,8 +146,8 @@ def _takes(subject: RowSubject, weights: Array) -> bool:
 
 def _fit_forgets(subject: RowSubject) -> None:
     """`fit` equals `partial_fit` on a new copy, regardless of earlier training."""
-    X, y = subject.rows(seed=5)
-    wider, target = subject.rows(n_features=8, seed=6)
+    X, y = subject.data(5)
+    wider, target = subject.data(6, n_features=8)
     once = subject.new().partial_fit(X, y)
     subject.compare(subject.new().fit(X, y), once, "fit, and partial_fit of a new copy")
     subject.compare(
@@ -163,7 +163,7 @@ def _finds_planted_features(subject: RowSubject) -> None:
         skip("the scores do not rank relevance")
     selector = subject.new(n_features_to_select=10)
     for seed in range(30):
-        selector.partial_fit(*subject.rows(100, 20, seed, relevant=(4, 11)))
+        selector.partial_fit(*subject.data(seed, 100, 20, (4, 11)))
     best = set(np.argsort(selector.scores_)[-2:].tolist())
     if best != {4, 11}:
         fail(f"the target depends on columns 4 and 11, but columns {sorted(best)} have the largest scores.")
@@ -173,7 +173,7 @@ def _labels_are_optional(subject: RowSubject) -> None:
     """An unsupervised method ignores labels of any kind, and is not warming up."""
     if subject.prototype.accepts.labels:
         skip("the method uses labels")
-    X, y = subject.rows()
+    X, y = subject.data()
     without = subject.new().partial_fit(X[:50]).partial_fit(X[50:])
     if without.warming_up_:
         fail("without labels, warming_up_ must be False.")
@@ -188,7 +188,7 @@ def _labels_are_optional(subject: RowSubject) -> None:
 def _single_class(subject: RowSubject) -> None:
     """Until two classes have been seen, even if more are declared, nothing is ranked and every column is kept."""
     subject.skip_without_classes()
-    X, y = subject.rows()
+    X, y = subject.data()
     for declared in ([0, 1], None):
         selector = subject.new().partial_fit(X[y == 1], y[y == 1], classes=declared)
         what = "" if declared is None else f", two declared (classes={declared})"
@@ -221,7 +221,7 @@ def _late_class(subject: RowSubject) -> None:
     subject.skip_without_classes()
     if not subject.multiclass:
         skip("the method supports two classes only")
-    X, y = subject.rows()
+    X, y = subject.data()
     selector = subject.new().partial_fit(X, y).partial_fit(X, np.where(X[:, 2] > 1, -5, y))
     if selector.classes_.tolist() != [0, 1, -5]:
         fail(f"classes 0 and 1, then -5, must make classes_ [0, 1, -5], not {selector.classes_.tolist()}.")
@@ -235,7 +235,7 @@ def _late_class(subject: RowSubject) -> None:
 def _labels_of_any_type(subject: RowSubject) -> None:
     """Labels may be text, bool, int, whole floats or several types at once; the scores are the same."""
     subject.skip_without_classes()
-    X, y = subject.rows()
+    X, y = subject.data()
     plain = subject.new().partial_fit(X, y)
     pairs = [
         ("ham", "spam"),
@@ -268,7 +268,7 @@ def _merge(subject: RowSubject) -> None:
         skip("the levels of a numeric target depend on the rows of each part")
     has_order = "when" in inspect.signature(merge).parameters
     after, before = ({"when": when} if has_order else {} for when in ("after", "before"))
-    batches = [subject.rows(seed=seed) for seed in range(3)]
+    batches = [subject.data(seed) for seed in range(3)]
     classes = None if subject.regression else [0, 1]
 
     def part(*which: int) -> Any:
@@ -320,7 +320,7 @@ def _read_outs_are_copies(subject: RowSubject) -> None:
 
 def _columns_that_come_later(subject: RowSubject) -> None:
     """After `widen`, new columns score as if they had been zero from the start; or `widen` is rejected."""
-    (X, y), (later, target) = subject.rows(), subject.rows(seed=1)
+    (X, y), (later, target) = subject.data(), subject.data(1)
     X[:, 4:] = 0.0
     if not can_widen(subject.prototype):
         rejects(lambda: subject.new().partial_fit(X, y).widen(7), "widen", "number of columns")
@@ -336,7 +336,7 @@ def _columns_that_come_later(subject: RowSubject) -> None:
 def takes_frame(subject: RowSubject, library: str) -> None:
     """A frame gives the scores of its values; its column names are returned, in the requested kind of frame."""
     shared.same_as_frame(subject, library)
-    X, y = subject.rows()
+    X, y = subject.data()
     frame = table(library, X, NAMES)
     selector = subject.new().partial_fit(frame, y)
     compare_scores(selector, subject.learned(), f"a {library} frame, and an array")
@@ -394,13 +394,13 @@ def _refuses_batch(
     rejects(lambda: selector.partial_fit(*batch, **options), what, *words)
     rejects(lambda: selector.fit(*batch, **options), f"{what} (by fit)", *words)
     subject.compare(selector, subject.learned(), f"after rejecting {what}, and before")
-    selector.partial_fit(*subject.rows(seed=1))
+    selector.partial_fit(*subject.data(1))
     subject.compare(selector, subject.learned(2), f"learning on after rejecting {what}, and without it")
 
 
 def _empty_batch(subject: RowSubject) -> None:
     """No rows, or no columns, are rejected."""
-    X, y = subject.rows()
+    X, y = subject.data()
     for what, empty in {"a batch of 0 rows": X[:0], "a batch of 0 columns": X[:, :0]}.items():
         target = y[: len(empty)]
         _refuses_batch(subject, (empty, target), what, "0")
@@ -412,7 +412,7 @@ def _empty_batch(subject: RowSubject) -> None:
 def _feature_count(subject: RowSubject) -> None:
     """Another number of columns than before is rejected, naming both."""
     for n_features in (5, 7):
-        X, y = subject.rows(n_features=n_features)
+        X, y = subject.data(n_features=n_features)
         selector = subject.learned()
         what = f"{n_features} columns after 6"
         rejects(lambda: selector.partial_fit(X, y), what, "6", str(n_features))  # noqa: B023
@@ -426,7 +426,7 @@ def _non_finite(subject: RowSubject) -> None:
         if np.isnan(value) and subject.tags.allow_nan:
             continue
         for row, column in ((0, 0), (83, 5), (89, 2)):
-            X, y = subject.rows()
+            X, y = subject.data()
             X[row, column] = value
             what = f"{value} in row {row}, column {column}"
             _refuses_batch(subject, (X, y), what, f"column {column}", f"row {row}")
@@ -434,14 +434,14 @@ def _non_finite(subject: RowSubject) -> None:
                 _refuses_batch(
                     subject, (sp.csr_matrix(X), y), f"{what} (CSR)", f"column {column}", f"row {row}"
                 )
-    X, y = subject.rows()
+    X, y = subject.data()
     X[3, 1], X[4, 1] = np.inf, -np.inf  # their sum is NaN
     _refuses_batch(subject, (X.astype(np.float32), y), "inf and -inf in float32", "column 1", "row 3")
 
 
 def _not_numbers(subject: RowSubject) -> None:
     """Text and complex numbers are rejected."""
-    X, y = subject.rows()
+    X, y = subject.data()
     text = X.astype(object)
     text[7, 3] = "seven"
     _refuses_batch(subject, (text, y), "text", "3", "seven")
@@ -451,7 +451,7 @@ def _not_numbers(subject: RowSubject) -> None:
 def _impossible_targets(subject: RowSubject) -> None:
     """A target that is missing, too short, two-dimensional, or has missing values is rejected."""
     subject.skip_without_labels()
-    X, y = subject.rows()
+    X, y = subject.data()
     gaps, nothing = y.astype(np.float64), y.astype(object)
     gaps[8], nothing[8] = np.nan, None
     targets: dict[str, tuple[Any, tuple[str, ...]]] = {
@@ -471,7 +471,7 @@ def _impossible_selection(subject: RowSubject) -> None:
     """An invalid `n_features_to_select` (0, too large, not a number) is rejected when rows arrive, not before."""
     if subject.chooses_count:
         skip("the method determines the number of features itself")
-    X, y = subject.rows()
+    X, y = subject.data()
     for value in (0, -1, 7, 0.0, 1.5, -0.5, float("nan"), "a", None, True):
         selector = subject.new(n_features_to_select=value)
         if selector._chooses_count:
@@ -488,7 +488,7 @@ def _impossible_selection(subject: RowSubject) -> None:
 
 def _one_row(subject: RowSubject) -> None:
     """Rows may arrive one at a time, from the first on."""
-    X, y = subject.rows()
+    X, y = subject.data()
     selector = subject.new()
     for i in range(20):
         selector.partial_fit(X[i : i + 1], y[i : i + 1])
@@ -498,7 +498,7 @@ def _one_row(subject: RowSubject) -> None:
 
 def _one_feature(subject: RowSubject) -> None:
     """A single feature is supported, and is selected."""
-    X, y = subject.rows(n_features=1)
+    X, y = subject.data(n_features=1)
     selector = subject.new(n_features_to_select=1).partial_fit(X, y)
     if selector.get_support().tolist() != [True] or not np.isfinite(selector.scores_).all():
         fail(f"of one column, get_support() is {selector.get_support()} and scores_ {selector.scores_}.")
@@ -508,7 +508,7 @@ def _constant_features(subject: RowSubject) -> None:
     """Constant columns of any size leave the scores finite and are never the best."""
     if not (claims := subject.prototype._claims()).ranks_relevance and not subject.prototype.accepts.labels:
         skip("the scores do not rank relevance")
-    X, y = subject.rows()
+    X, y = subject.data()
     large = [1e9, 1e-9, *([] if subject.tags.positive_only else [-10.0, -1e9])]
     for value in (3.0, *(large if claims.ignores_constants else [])):
         # A method that standardises features cannot distinguish rounding errors from other variation.
@@ -526,7 +526,7 @@ def _shifted_features(subject: RowSubject) -> None:
     """A constant added to the features leaves the scores unchanged, unless `claims` exclude it."""
     if not subject.prototype._claims().invariant_to_shifts:
         skip("the scores depend on the location of the features")
-    X, y = subject.rows(600)
+    X, y = subject.data(n_rows=600)
     plain = subject.new().partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
     for offset in (1e3, 1e6, 1.7e9, *([] if subject.tags.positive_only else [-1e8])):
         moved = X + offset  # exactly: multiples of 1/8
@@ -537,7 +537,7 @@ def _shifted_features(subject: RowSubject) -> None:
 def _wide_and_long(subject: RowSubject) -> None:
     """Many more features than rows, and many more rows than features, are supported."""
     for n_rows, n_features in ((5, 2000), (5000, 2)):
-        X, y = subject.rows(n_rows, n_features)
+        X, y = subject.data(0, n_rows, n_features)
         scores = subject.new().partial_fit(X, y).scores_
         if scores.shape != (n_features,) or not np.isfinite(scores).all():
             fail(
@@ -550,7 +550,7 @@ def _selects_the_best(subject: RowSubject) -> None:
 
     A method with its own selection rule chooses other features, but as many as requested.
     """
-    X, y = subject.rows()
+    X, y = subject.data()
     many: list[Any] = [1] if subject.chooses_count else [1, 3, np.int64(2), 6, 0.5, 1.0, 0.01]
     for asked in many:
         selector = subject.new(n_features_to_select=asked).partial_fit(X, y)

@@ -196,8 +196,8 @@ class RowSubject(Subject):
             return super().new()
         return super().new(**{"n_features_to_select": 2, **parameters})
 
-    def rows(
-        self, n_rows: int = 90, n_features: int = 6, seed: int = 0, relevant: tuple[int, int] = (1, 4)
+    def data(
+        self, seed: int = 0, n_rows: int = 90, n_features: int = 6, relevant: tuple[int, int] = (1, 4)
     ) -> tuple[NDArray[np.float64], Array]:
         """Return rows whose target depends on two features; about a third of the values are zero."""
         rng = np.random.default_rng(seed)
@@ -208,10 +208,6 @@ class RowSubject(Subject):
         signal = X[:, a] - X[:, b] if a != b else X[:, a]
         signal = signal + 0.1 * rng.normal(size=n_rows)
         return X, signal if self.regression else (signal > np.median(signal)).astype(np.int64)
-
-    def data(self, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
-        """Return X and y."""
-        return self.rows(seed=seed)
 
     def learn(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the first data; return the model."""
@@ -289,8 +285,8 @@ class ColumnSubject(Subject):
         "offer_stream": lambda model, X: model.offer_stream([]),
     }
 
-    def columns(
-        self, n_features: int = 7, seed: int = 0, relevant: tuple[int, int] = (2, 5)
+    def data(
+        self, seed: int = 0, n_features: int = 7, relevant: tuple[int, int] = (2, 5)
     ) -> tuple[NDArray[np.float64], Array]:
         """Return features of 120 rows, and a target that depends on two; about a third of the values are zero."""
         rng = np.random.default_rng(seed)
@@ -301,10 +297,6 @@ class ColumnSubject(Subject):
         if self.prototype.get_params().get("model") != "poisson":
             return X, signal
         return X, np.random.default_rng(seed).poisson(np.exp(np.clip(signal, -3, 3))).astype(np.float64)
-
-    def data(self, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
-        """Return X and y."""
-        return self.columns(seed=seed)
 
     def learn(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the first data; return the model."""
@@ -367,17 +359,13 @@ class CellSubject(Subject):
         "open": lambda model, X: model.open(),
     }
 
-    def rows(self, n_rows: int = 240, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
+    def data(self, seed: int = 0, n_rows: int = 240) -> tuple[NDArray[np.float64], Array]:
         """Return rows of six columns, of which four separate the two classes; a tenth of the values are zero."""
         rng = np.random.default_rng(seed)
         y = rng.integers(0, 2, n_rows)
         X = rng.normal(size=(n_rows, 6))
         X[:, :4] += np.array([1.4, 1.2, 1.0, 0.8]) * y[:, None]
         return _eighths(rng, X, 0.1), y
-
-    def data(self, seed: int = 0) -> tuple[NDArray[np.float64], Array]:
-        """Return X and y."""
-        return self.rows(seed=seed)
 
     def learn(self, model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Learn the first data; return the model."""

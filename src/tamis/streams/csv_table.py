@@ -45,10 +45,6 @@ __all__ = ["CSVTable", "MixedColumn"]
 _BLOCK_BYTES = 1 << 20
 _PADDED = ("{}", " {}", "{} ", " {} ")
 _MISSING = ("?", "None")  # in addition to the empty string, NA, NaN, null and similar markers
-_FACTS = (
-    "options", "_header", "_na", "grouped", "decimals", "time_formats", "encoding", "delimiter", "decimal", "newline",
-    "read_names", "text", "label", "labels", "whole_labels",
-)  # fmt: skip
 _MAX_DISTINCT = 1000  # values of a column from which its format is detected
 _FLAGS = ("true", "True", "TRUE", "false", "False", "FALSE")
 _NUMBER = r"(?i)^(?:[+-]?(?:{digits}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?inf(?:inity)?|nan)$"
@@ -63,6 +59,10 @@ class CSVTable(Table):
     """
 
     format = "csv"
+    _facts = (
+        "options", "_header", "_na", "grouped", "decimals", "time_formats", "encoding", "delimiter", "decimal",
+        "newline", "read_names", "text", "label", "labels", "whole_labels",
+    )  # fmt: skip
     above = ""  # lines above the names
 
     def __init__(self, source: Source, **options: Any) -> None:
@@ -103,24 +103,12 @@ class CSVTable(Table):
             self._check_row_length(text)
             size *= 2
 
-    def facts(self) -> dict[str, Any]:
-        """Return the state of the table as plain values, from which later rows can be read without the first ones."""
-        import pyarrow as pa
-
-        schema = pa.schema(list(zip(map(str, range(len(self._types))), self._types, strict=True)))
-        kept = {name: getattr(self, name) for name in _FACTS}
-        return kept | {"types": schema.serialize().to_pybytes()}
-
     @classmethod
     def from_state(cls, source: Source, facts: dict[str, Any]) -> CSVTable:
         """Return a table from such a state."""
         table = cls.__new__(cls)
         Table.__init__(table, source)
-        table.decimals, table.labels = (
-            {},
-            "integers" if facts["whole_labels"] else "",
-        )  # missing from older states
-        table.__dict__.update({name: facts[name] for name in _FACTS if name in facts})
+        table.__dict__.update({name: facts[name] for name in cls._facts})
         table._csv, table._types = pyarrow_module("pyarrow.csv"), schema_types(facts["types"])
         table._first, table._block = None, b""
         return table
@@ -176,12 +164,16 @@ class CSVTable(Table):
             self.decimals = dict.fromkeys(foreign, other)
             self.grouped |= {name: marks[name].sign for name in texts if name in foreign}
         for name in list(self.grouped):  # the sample may lack a word that occurs late
-            if self._plain(self._first.columns[self.names().index(name)], name)[1] is not None:
+            if self._plain(self._first_of(name), name)[1] is not None:
                 del self.grouped[name]
+
+    def _first_of(self, name: str) -> Any:
+        """Return a column of the first block."""
+        return self._first.columns[self.names().index(name)]
 
     def _one_of_each_day(self, name: str) -> list[str]:
         """Return one value of a column for each distinct start of its dates (day and month, or month and day)."""
-        values = _distinct(self._first.columns[self.names().index(name)], None)
+        values = _distinct(self._first_of(name), None)
         return list({value[:5]: value for value in values}.values())
 
     def _texts(self, head: bytes) -> dict[str, list[str]]:
@@ -381,7 +373,7 @@ class CSVTable(Table):
         for name in [name for name, form in self.time_formats.items() if form == ""]:
             if name in self.text | {self.label} or self._first is None:
                 continue
-            values = _distinct(self._first.columns[self.names().index(name)])
+            values = _distinct(self._first_of(name))
             first, second, *_ = fitting_time_formats(values, self.options.get("time_format"))
             raise StreamError(
                 f"{self.source.name!r} contains dates such as {short_repr(values[0])} in column {short_repr(name)},"
@@ -589,18 +581,15 @@ class CSVTable(Table):
             words = [value for value in values if not is_number(plain[value], self.decimal)]
             other = "." if self.decimal == "," else ","
             foreign = [value for value in words if is_number(plain[value], other)]
+            decimal = time = ""
             if 2 * len(foreign) >= len(values) > 0:
-                columns.append(
-                    MixedColumn(name, tuple(foreign), column.to_pylist().index(foreign[0]) + 1, other)
-                )
-            elif 2 * len(words) < len(values):
-                columns.append(MixedColumn(name, tuple(words), column.to_pylist().index(words[0]) + 1, ""))
-            elif (
-                self.time_formats.get(name) != ""
-                and (odd := odd_times(values, self.options.get("time_format")))[0]
-            ):
-                row = column.to_pylist().index(odd[0][0]) + 1
-                columns.append(MixedColumn(name, tuple(odd[0]), row, "", odd[1]))
+                words, decimal = foreign, other
+            elif 2 * len(words) >= len(values):
+                is_date = self.time_formats.get(name) == ""
+                words, time = ([], "") if is_date else odd_times(values, self.options.get("time_format"))
+            if words:
+                row = column.to_pylist().index(words[0]) + 1
+                columns.append(MixedColumn(name, tuple(words), row, decimal, time))
         return columns
 
     def fail(self, error: Exception, before: int = 0) -> None:
@@ -650,18 +639,16 @@ class MixedColumn:
     def message(self, path: str) -> str:
         """Return the error message, with the fix."""
         where = f"{path!r} contains {short_repr(self.words[0])} in row {self.row} of column {short_repr(self.name)}"
+        why = ", where most values are numbers: fix it"
         if self.decimal:
             other = "a point" if self.decimal == "," else "a comma"
-            return (
-                f"{where}, but the other columns have {other} as decimal mark: fix it, or choose"
-                f" categorical=[{self.name!r}]."
+            why = f", but the other columns have {other} as decimal mark: fix it"
+        elif self.time:
+            why = (
+                f", where most values are times such as {self.time!r}: write it in that form (hours 00 to 23, seconds"
+                " 00 to 59)"
             )
-        if self.time:
-            return (
-                f"{where}, where most values are times such as {self.time!r}: write it in that form (hours 00 to 23,"
-                f" seconds 00 to 59), or choose categorical=[{self.name!r}]."
-            )
-        return f"{where}, where most values are numbers: fix it, or choose categorical=[{self.name!r}]."
+        return f"{where}{why}, or choose categorical=[{self.name!r}]."
 
 
 def _is_number(kind: Any) -> bool:

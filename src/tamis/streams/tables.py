@@ -49,6 +49,7 @@ class Table:
     """
 
     format = ""
+    _facts: tuple[str, ...] = ()  # attributes that are its state
 
     def __init__(self, source: Source, **options: Any) -> None:
         self.source = source
@@ -77,12 +78,13 @@ class Table:
         return {name: parts for name, kind in self.types().items() if (parts := time_parts(kind))}
 
     def facts(self) -> dict[str, Any]:
-        """Return the state of the table as plain values."""
+        """Return the state of the table as plain values, from which later rows can be read without the first ones."""
         import pyarrow as pa
 
-        names, types = self.names(), self.types()
-        schema = pa.schema([(str(j), types[name]) for j, name in enumerate(names)])
-        return {"types": schema.serialize().to_pybytes()}
+        schema = pa.schema([(str(j), kind) for j, kind in enumerate(self._types)])
+        return {name: getattr(self, name) for name in self._facts} | {
+            "types": schema.serialize().to_pybytes()
+        }
 
     def head(self) -> Head | None:
         """Return the first rows; None if they cannot be read again afterwards."""

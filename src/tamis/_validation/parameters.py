@@ -25,20 +25,6 @@ from tamis._guard import record_of
 from tamis._validation import is_integer, short_repr
 from tamis.errors import UnknownNameError
 
-__all__ = [
-    "COLUMNS",
-    "SEED",
-    "Kind",
-    "allowed",
-    "check_parameters",
-    "integer",
-    "name_or",
-    "number",
-    "parameter",
-    "parameters",
-    "with_methods",
-]
-
 _MOST = 2**31 - 1  # of an integer: kernels use 32 bits
 
 

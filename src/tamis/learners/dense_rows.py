@@ -19,6 +19,7 @@ from tamis._validation import (
     Array,
     Floats,
     Ints,
+    Rows,
     as_classes,
     as_column,
     as_rows,
@@ -288,14 +289,13 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
             self._learn(rows[part], codes[part])
             self.n_seen_ += len(rows[part])
 
-    def _rows(self, X: Any, first: bool) -> Array:
+    def _rows(self, X: Any, first: bool) -> Rows:
         """Return the rows as float64 after checking their columns."""
         is_array = type(X) is np.ndarray
         if not is_array and sp.issparse(X) and not self.claims.sparse_time:
             raise TypeError(
                 f"Sparse data was passed, but {type(self).__name__} requires dense rows: pass X.toarray()."
             )
-        rows: Array
         rows, names = as_rows(X)
         plain = is_array and "feature_names_in_" not in vars(self)
         if first or not plain or X.shape[1] != self.n_features_in_:

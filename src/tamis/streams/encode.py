@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis._validation import warn_of_rounding
-from tamis.base.categories import MAX_CATEGORIES
+from tamis.base.categories import MAX_CATEGORIES, CategoryCodes
 from tamis.errors import StreamError
 
 __all__ = ["MAX_CATEGORIES", "ColumnEncoder", "is_text", "time_parts"]
@@ -56,24 +56,22 @@ class ColumnEncoder:
         self.part = part
         self.missing = missing
         self.categorical = categorical
-        self._codes: dict[Any, int] = {value: code for code, value in enumerate(declared or ())}
+        self._codes = CategoryCodes(declared or (), MAX_CATEGORIES)
         self._sum, self._count = 0.0, 0
         self._warned = False  # whether a warning about integers rounded by float64 was issued
 
     @property
     def categories(self) -> list[Any]:
         """The texts seen so far; the code of each is its position."""
-        return list(self._codes)
+        return list(self._codes.values)
 
     def mark(self) -> tuple[int, float, int]:
         """Return a mark of the current state, for `rollback`."""
-        return len(self._codes), self._sum, self._count
+        return len(self._codes.values), self._sum, self._count
 
     def rollback(self, mark: tuple[int, float, int]) -> None:
         """Restore the state at a mark."""
-        n_codes, self._sum, self._count = mark
-        while len(self._codes) > n_codes:
-            self._codes.popitem()
+        self.restore(self.state(mark))
 
     def state(self, mark: tuple[int, float, int]) -> list[Any]:
         """Return the state at a mark, to be saved."""
@@ -82,7 +80,7 @@ class ColumnEncoder:
     def restore(self, state: list[Any]) -> None:
         """Restore a saved state."""
         values, self._sum, self._count = state
-        self._codes = {value: code for code, value in enumerate(values)}
+        self._codes = CategoryCodes(values, MAX_CATEGORIES)
 
     def encode(self, column: Any, first_row: int) -> NDArray[np.float64]:
         """Return a block of the column as numbers.
@@ -133,16 +131,9 @@ class ColumnEncoder:
 
     def _encode_categories(self, column: Any) -> NDArray[np.float64]:
         encoded = column.dictionary_encode(null_encoding="encode")
-        codes = [self._code(value) for value in encoded.dictionary.to_pylist()]
+        codes = [self._codes.add(value) for value in encoded.dictionary.to_pylist()]
         values: NDArray[np.float64] = np.array(codes, dtype=np.float64)[encoded.indices.to_numpy()]
         return values
-
-    def _code(self, value: Any) -> int:
-        if value != value:  # NaN, which equals no key, not even itself
-            value = None
-        if value not in self._codes and len(self._codes) < MAX_CATEGORIES:
-            self._codes[value] = len(self._codes)
-        return self._codes.get(value, len(self._codes))
 
     def _impute(self, values: NDArray[np.float64], first_row: int) -> NDArray[np.float64]:
         finite = np.isfinite(values)

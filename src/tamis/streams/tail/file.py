@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from abc import ABC, abstractmethod
-from typing import Any, NoReturn
+from typing import Any
 
 from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
@@ -21,8 +20,8 @@ __all__ = ["WINDOW", "FollowedFile", "check_same_columns", "digest"]
 WINDOW = 1 << 14  # bytes of data at either end that identify a file
 
 
-class FollowedFile(ABC):
-    """A file that is opened when its rows are needed.
+class FollowedFile:
+    """A file that is opened when its rows are needed; text and Parquet have the same further methods.
 
     Attributes
     ----------
@@ -54,46 +53,6 @@ class FollowedFile(ABC):
         self.names: list[str] | None = None
         self.problem: str | None = None
         self._file: Any = None
-
-    @abstractmethod
-    def open(self) -> bool:
-        """Open the file, if it is the one that was read; return whether it is complete enough to be read."""
-
-    @abstractmethod
-    def look(self, table: Any) -> bool:
-        """Read and validate the column names, which may be in another order; return whether they are available."""
-
-    @abstractmethod
-    def take(self, n: int, last: bool, table: Any) -> Any:
-        """Return up to `n` complete unread rows; with `last`, the last one needs no newline."""
-
-    @abstractmethod
-    def has_more(self, size: int) -> bool:
-        """Return whether a file of `size` bytes may have unread rows."""
-
-    @abstractmethod
-    def continues_in(self, name: str) -> bool:
-        """Return whether a file contains all that is in this one."""
-
-    @abstractmethod
-    def raise_rewritten(self) -> NoReturn:
-        """Raise because the file was rewritten."""
-
-    @abstractmethod
-    def columns(self, rows: Any, table: Any, before: int) -> tuple[list[Any], int]:
-        """Return rows as Arrow columns in the order of the table, and their number; `before` rows precede them."""
-
-    @abstractmethod
-    def row_text(self, rows: Any) -> str:
-        """Return a single row as text."""
-
-    @abstractmethod
-    def identity(self) -> list[Any]:
-        """Return the identity of the file: its inode, and the byte ranges before the position."""
-
-    @abstractmethod
-    def seek(self, at: int, row: int, identity: list[Any]) -> None:
-        """Resume at a position, if it is the same file."""
 
     def matches(self, name: str) -> bool:
         """Return whether a file contains the bytes that identify this one."""

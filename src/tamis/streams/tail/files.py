@@ -15,11 +15,11 @@ from tamis._interrupts import raise_asynchronous
 from tamis.errors import StreamError
 from tamis.streams.files import SUFFIXES
 from tamis.streams.source import CODECS, LONGEST_MAGIC, codec_of
-from tamis.streams.tail.file import FollowedFile, unreadable
+from tamis.streams.tail.file import unreadable
 from tamis.streams.tail.parquet import FollowedParquet
 from tamis.streams.tail.text import FollowedText, is_beginning
 
-__all__ = ["FollowedFiles"]
+__all__ = ["FollowedFiles", "Part"]
 
 Part: TypeAlias = FollowedText | FollowedParquet
 _AT_ONCE = 1 << 20  # bytes
@@ -129,7 +129,7 @@ class FollowedFiles:
         """Return whether a later file exists; ``log.csv.1`` is a rotated file, not one later than ``log.csv``."""
         return not _is_name_of_copy(names[-1], name)
 
-    def with_rows(self, open_part: FollowedFile | None) -> Iterator[tuple[FollowedFile, bool]]:
+    def with_rows(self, open_part: Part | None) -> Iterator[tuple[Part, bool]]:
         """Yield the files with unread rows, and whether a later file exists, so that they are complete."""
         try:
             yield from self._with_rows(open_part)
@@ -138,7 +138,7 @@ class FollowedFiles:
         except PermissionError as error:
             raise unreadable(str(error.filename), error) from None
 
-    def _with_rows(self, open_part: FollowedFile | None) -> Iterator[tuple[FollowedFile, bool]]:
+    def _with_rows(self, open_part: Part | None) -> Iterator[tuple[Part, bool]]:
         found = self._found()
         names = list(found)
         yield from self.to_finish(found)
@@ -348,7 +348,7 @@ def _has_rows(name: str) -> bool:
         return bool(file.readline() and file.read(1))
 
 
-def _reject_compressed_rest(part: FollowedFile) -> None:
+def _reject_compressed_rest(part: Part) -> None:
     """Raise if a file was compressed before all of its rows were read."""
     for codec in CODECS:
         packed = f"{part.name}{codec.suffix}"

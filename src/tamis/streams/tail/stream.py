@@ -22,8 +22,7 @@ from tamis.streams.stream import Batch, Stream, join_batches
 from tamis.streams.tables import ParquetTable, Table
 from tamis.streams.tail.bad_rows import BadRows
 from tamis.streams.tail.decoder import DecoderState, RowDecoder
-from tamis.streams.tail.file import FollowedFile
-from tamis.streams.tail.files import FollowedFiles
+from tamis.streams.tail.files import FollowedFiles, Part
 from tamis.streams.tail.parquet import FollowedParquet
 from tamis.streams.tail.pending import PendingRows
 from tamis.streams.tail.position import check_position, invalid_position
@@ -211,7 +210,7 @@ class FollowedStream(Stream):
         skips = {"skips_long_lines": self._bad.is_enabled}
         self._files = FollowedFiles(self.path, self._format, self._header, max_lines, **skips)
         self._pipe = StandardInput(self._header, max_lines, **skips) if self.is_pipe else None
-        self._current: FollowedFile | None = self._pipe
+        self._current: Part | None = self._pipe
         self._counts = Counter(known["counts"])
         self._delayed = None if self._label_key is None else PendingRows(self._max_waiting)
         if self._delayed is not None and position is not None:
@@ -466,7 +465,7 @@ class FollowedStream(Stream):
             self._set_mark(n_taken)
             yield join_batches(have)
 
-    def _next(self, n: int) -> tuple[FollowedFile, Any] | None:
+    def _next(self, n: int) -> tuple[Part, Any] | None:
         """Return up to `n` rows and their file as soon as any are available; None at the end."""
         since = time.monotonic()
         while True:
@@ -494,7 +493,7 @@ class FollowedStream(Stream):
             self._collect_notes()
             self._set_mark(self._mark.rows)
 
-    def _take(self, part: FollowedFile, n: int, is_whole: bool) -> Any:
+    def _take(self, part: Part, n: int, is_whole: bool) -> Any:
         self._collect_notes()
         assert self._decoder is not None
         table = self._decoder.table
@@ -556,7 +555,7 @@ class FollowedStream(Stream):
 
     # -- rows ----------------------------------------------------------------------------------------------
 
-    def _decode(self, part: FollowedFile, rows: Any, before: int) -> list[Batch]:
+    def _decode(self, part: Part, rows: Any, before: int) -> list[Batch]:
         """Return rows as numbers and labels; unreadable rows are written to the file of bad rows, if any."""
         assert self._decoder is not None
         known = self._decoder.mark()

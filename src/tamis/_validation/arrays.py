@@ -315,10 +315,8 @@ def is_numeric(kind: type) -> bool:
     """Return whether values of a type are real numbers or missing values; arrays of one number are not."""
     if issubclass(kind, np.timedelta64):  # a subclass of the integers
         return False
-    return issubclass(kind, numbers.Real | Decimal | np.bool_ | None) or kind.__name__ in (
-        "NAType",
-        "NaTType",
-    )
+    is_real = issubclass(kind, numbers.Real | Decimal | np.bool_ | None)
+    return is_real or kind.__name__ in ("NAType", "NaTType")
 
 
 def reject_non_number(name: str, value: Any) -> None:
@@ -353,12 +351,9 @@ def as_array(name: str, values: Any) -> Array:
         ) from None
     if array.ndim == 1 and array.dtype.kind in "US" and len({type(value) for value in values}) > 1:
         return np.asarray(values, dtype=object)
-    is_rounded = (
-        array.ndim == 1 and array.dtype.kind == "f" and isinstance(values, list | tuple) and len(array)
-    )
-    if is_rounded and all(
-        type(value) is int for value in values
-    ):  # NumPy rounds integers on both sides of 2**63
+    # NumPy rounds integers on both sides of 2**63.
+    is_list = array.ndim == 1 and array.dtype.kind == "f" and isinstance(values, list | tuple) and len(array)
+    if is_list and all(type(value) is int for value in values):
         return np.asarray(values, dtype=object)
     return array
 
@@ -470,10 +465,8 @@ def reject_non_array(name: str, values: Any, wanted: str) -> None:
         what, instead = f"a {kind} of dicts", f"{wanted}, such as pandas.DataFrame of it"
     elif isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame):
         methods = [method for method in ("collect", "to_arrow_table") if hasattr(values, method)]
-        what, instead = (
-            f"a {kind}, which has no rows yet",
-            f"what its {methods[0]}() returns" if methods else wanted,
-        )
+        what = f"a {kind}, which has no rows yet"
+        instead = f"what its {methods[0]}() returns" if methods else wanted
     elif hasattr(values, "__getitem__") or isinstance(values, numbers.Number):
         return
     else:

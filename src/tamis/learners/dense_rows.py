@@ -19,7 +19,6 @@ from tamis._validation import (
     Array,
     Floats,
     Ints,
-    Rows,
     as_classes,
     as_column,
     as_rows,
@@ -289,7 +288,7 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
             self._learn(rows[part], codes[part])
             self.n_seen_ += len(rows[part])
 
-    def _rows(self, X: Any, first: bool) -> Rows:
+    def _rows(self, X: Any, first: bool) -> Array:
         """Return the rows as float64 after checking their columns."""
         is_array = type(X) is np.ndarray
         if not is_array and sp.issparse(X) and not self.claims.sparse_time:
@@ -300,7 +299,7 @@ class DenseRowClassifier(ThreadSafe, FittedColumns, ClassifierMixin, BaseEstimat
         plain = is_array and "feature_names_in_" not in vars(self)
         if first or not plain or X.shape[1] != self.n_features_in_:
             validate_data(self, rows if names is None else X, reset=first, skip_check_array=True)
-        return rows if rows.dtype.char == "d" else rows.astype(np.float64)  # kernels are compiled once
+        return np.asarray(rows, dtype=np.float64)  # kernels are compiled once
 
     def _check_range(self, rows: Array) -> Array:
         """Return the rows; raise for infinity and for values whose squares overflow."""
